@@ -1,0 +1,18 @@
+"""Locally private distribution estimation on arrays: no Beam, no network, usable from a notebook.
+
+Example:
+    collection = Collection.from_json("collection.json")
+    batch = collection.perturb(["ATL", "ORD", "ATL"])       # client
+    counts = collection.count(batch)                        # collector; counts add up
+    estimate = collection.estimate(counts, "projected")     # analyst
+"""
+
+from uldp_transforms.ldp.collection import Collection as Collection
+from uldp_transforms.ldp.counts import CohortCounts as CohortCounts
+from uldp_transforms.ldp.errors import EstimationError as EstimationError
+from uldp_transforms.ldp.errors import SpecError as SpecError
+from uldp_transforms.ldp.errors import UldpError as UldpError
+from uldp_transforms.ldp.estimators import Estimate as Estimate
+from uldp_transforms.ldp.reports import ReportBatch as ReportBatch
+
+__all__ = ["CohortCounts", "Collection", "Estimate", "EstimationError", "ReportBatch", "SpecError", "UldpError"]

@@ -1,0 +1,101 @@
+"""What an alphabet is: the public map from values to the symbols that a mechanism perturbs."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.hashing import canonical
+
+_TABLE_CELLS = 1 << 22  # encoding many different values looks at a part of the table at a time
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Alphabet(abc.ABC):
+    """Maps values (text) to symbols 0..K-1, possibly differently in each cohort; symbols below v are sensitive.
+
+    The fields of a subclass are its whole configuration and its JSON form.
+
+    Attributes:
+        id: name in the JSON form.
+    """
+
+    id: ClassVar[str]
+
+    @property
+    def known_values(self) -> tuple[str, ...] | None:
+        """All values if the alphabet is closed, None if any text may occur."""
+        return None
+
+    @property
+    @abc.abstractmethod
+    def num_symbols(self) -> int:
+        """K, what a mechanism has to carry."""
+
+    @property
+    @abc.abstractmethod
+    def num_sensitive(self) -> int:
+        """v, the symbols 0..v-1 are sensitive."""
+
+    @abc.abstractmethod
+    def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
+        """The symbol of each value in each cohort: the operator H in its smallest form.
+
+        Args:
+            values: canonical values, S of them.
+            num_cohorts: C.
+
+        Returns:
+            (C, S) int64, or (1, S) if the symbols are the same in all cohorts, which may then be pooled.
+
+        Raises:
+            SpecError: if a value cannot occur in this alphabet.
+        """
+
+    def check_cohorts(self, num_cohorts: int) -> None:  # noqa: B027  # most alphabets accept any number
+        """Refuse a number of cohorts with which this alphabet can never be decoded (raises SpecError)."""
+
+    def encode(self, values: Sequence[str], cohorts: np.ndarray, num_cohorts: int) -> np.ndarray:
+        """Run by the client: the symbol of each value in its cohort.
+
+        Args:
+            values: n texts.
+            cohorts: (n,) integers in [0, C).
+            num_cohorts: C.
+
+        Returns:
+            (n,) int64.
+        """
+        positions: dict[str, int] = {}
+        inverse = np.fromiter((positions.setdefault(v, len(positions)) for v in values), np.int64, len(values))
+        texts = tuple(map(canonical, positions))
+        symbols = np.empty(len(values), dtype=np.int64)
+        step = max(1, _TABLE_CELLS // num_cohorts)
+        for start in range(0, len(texts), step):
+            table = self.symbol_table(texts[start : start + step], num_cohorts)
+            here = np.flatnonzero((inverse >= start) & (inverse < start + step))
+            symbols[here] = table[cohorts[here] if len(table) > 1 else 0, inverse[here] - start]
+        return symbols
+
+    def to_json(self) -> dict[str, Any]:
+        """``{"id": ..., field: value}``: the constructor's arguments, defaults included."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
+        return {"id": self.id} | {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
+
+
+def index_of(where: str, values: Sequence[str], known: dict[str, int]) -> np.ndarray:
+    """Position of each value in a closed list; (S,) int64.
+
+    Raises:
+        SpecError: if a value is not in the list. The sentence does not repeat the value: it may be a secret.
+    """
+    try:
+        return np.fromiter((known[value] for value in values), dtype=np.int64, count=len(values))
+    except KeyError:
+        unknown = sum(value not in known for value in values)
+        raise SpecError(f"{where} lists {len(known)} values, got {unknown} value(s) that are not among them") from None

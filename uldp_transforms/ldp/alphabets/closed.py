@@ -1,0 +1,77 @@
+"""A closed alphabet: a public list of values, some of them sensitive."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import ClassVar
+
+import numpy as np
+
+from uldp_transforms.ldp.alphabets.base import Alphabet, index_of
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.hashing import canonical
+from uldp_transforms.ldp.specs import require_texts
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Closed(Alphabet):
+    """Value i is one symbol, the same in all cohorts; the sensitive values get the symbols 0..v-1.
+
+    Attributes:
+        values: all values, in the order in which estimates list them.
+        sensitive: those among ``values`` that must be protected; None: all of them.
+
+    Example:
+        >>> alphabet = Closed(values=("flu", "none", "hiv"), sensitive=("hiv",))
+        >>> alphabet.symbol_table(("flu", "none", "hiv"), num_cohorts=1)
+        array([[1, 2, 0]])
+
+    Source: Murakami and Kawamoto 2019, section 3.1 (X, X_S and X_N).
+    """
+
+    id: ClassVar[str] = "closed"
+    values: tuple[str, ...]
+    sensitive: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", closed_values("Closed", self.values))
+        if self.sensitive is not None:
+            require_texts("Closed.sensitive", self.sensitive, at_least=1)
+            sensitive = tuple(map(canonical, self.sensitive))
+            require_texts("Closed.sensitive", sensitive, at_least=1)
+            strangers = [value for value in sensitive if value not in set(self.values)]
+            if strangers:
+                raise SpecError(f"Closed.sensitive must be a part of Closed.values, got {strangers[0]!r}")
+            object.__setattr__(self, "sensitive", sensitive)
+
+    @property
+    def known_values(self) -> tuple[str, ...]:
+        return self.values
+
+    @property
+    def num_symbols(self) -> int:
+        return len(self.values)
+
+    @property
+    def num_sensitive(self) -> int:
+        return len(self.values if self.sensitive is None else self.sensitive)
+
+    def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
+        return index_of("Closed.values", values, _symbols(self))[np.newaxis]
+
+
+def closed_values(owner: str, values: object) -> tuple[str, ...]:
+    """The canonical, checked value list of a closed alphabet."""
+    require_texts(f"{owner}.values", values, at_least=2)
+    result = tuple(map(canonical, values))  # type: ignore[arg-type]
+    require_texts(f"{owner}.values", result, at_least=2)
+    return result
+
+
+@functools.lru_cache(maxsize=64)
+def _symbols(alphabet: Closed) -> dict[str, int]:
+    sensitive = alphabet.values if alphabet.sensitive is None else alphabet.sensitive
+    chosen = set(sensitive)
+    order = (*sensitive, *(value for value in alphabet.values if value not in chosen))
+    return {value: symbol for symbol, value in enumerate(order)}

@@ -1,0 +1,107 @@
+"""Counting bits per position and group, many reports at once.
+
+Adding single bits one by one touches 64 numbers for each 64-bit word. Here reports of a group lie in lanes below each
+other, and full adders built from whole-word operations add the lanes vertically: three words of weight w become one
+of weight w and one of weight 2w, for all 64 positions at once (carry-save addition; Harley and Seal). What is left
+after 128 lanes is 8 words, whose bits are then spread into bytes and added per group.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_LANES = 128
+_CHUNK_BYTES = 1 << 21
+_CHUNK_ROWS = (1 << 16) - 1  # sums of a chunk are kept in 16 bits
+_LOWEST_BITS = np.uint64(0x0101010101010101)
+_EVEN_BYTES = np.uint64(0x00FF00FF00FF00FF)
+
+
+def count_bits(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_groups: int) -> np.ndarray:
+    """How often each bit is set in each group of rows.
+
+    Args:
+        payloads: (n, ceil(num_bits / 8)) uint8; bit j is bit ``j % 8``, least significant first, of byte ``j // 8``;
+            spare bits must be 0.
+        num_bits: bits per row.
+        groups: (n,) integers in [0, num_groups).
+        num_groups: rows of the result.
+
+    Returns:
+        (num_groups, num_bits) int64.
+    """
+    num_words = -(-num_bits // 64)
+    totals = np.zeros((num_groups, 64 * num_words), dtype=np.int64)
+    if num_groups <= 1 << 16:
+        groups = groups.astype(np.uint16)  # two bytes: numpy then sorts by radix
+    order = np.argsort(groups, kind="stable")
+    sizes = np.bincount(groups, minlength=num_groups)
+    ends = np.cumsum(sizes)
+    chunk = min(_CHUNK_BYTES // (8 * num_words) or 1, _CHUNK_ROWS)
+    for begin in range(0, len(order), chunk):
+        end = min(begin + chunk, len(order))
+        first = np.searchsorted(ends, begin, side="right")
+        present = np.arange(first, np.searchsorted(ends, end, side="left") + 1)
+        in_chunk = np.minimum(ends[present], end) - np.maximum(ends[present] - sizes[present], begin)
+        present, in_chunk = present[in_chunk > 0], in_chunk[in_chunk > 0]
+        rows = np.take(payloads, order[begin:end], axis=0)
+        totals[present] += _count_sorted(rows, num_words, in_chunk)
+    return totals[:, :num_bits]
+
+
+def _count_sorted(rows: np.ndarray, num_words: int, sizes: np.ndarray) -> np.ndarray:
+    """Bit counts (G, 64 * num_words) of rows that stand group after group, sizes[g] >= 1 of them each."""
+    blocks = -(-sizes // _LANES)
+    first_block = np.cumsum(blocks) - blocks
+    num_blocks = int(blocks.sum())
+    rank = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes - first_block * _LANES, sizes)
+    lanes = np.zeros((_LANES, num_blocks, 8 * num_words), dtype=np.uint8)
+    slots = lanes.reshape(_LANES * num_blocks, 8 * num_words)
+    where = (rank % _LANES) * num_blocks + rank // _LANES
+    if rows.shape[1] == slots.shape[1]:  # whole words: move each row as one item
+        item = f"V{rows.shape[1]}"
+        slots.view(item)[where, 0] = rows.view(item)[:, 0]
+    else:
+        slots[where, : rows.shape[1]] = rows
+    planes = _add_vertically(lanes.view("<u8").reshape(_LANES, num_blocks * num_words))
+    spread = np.zeros((8, num_blocks * num_words), dtype=np.uint64)
+    for weight, plane in enumerate(planes):
+        for bit in range(8):
+            lifted = plane >> np.uint64(bit)
+            lifted &= _LOWEST_BITS
+            lifted <<= np.uint64(weight)
+            spread[bit] += lifted
+    wide = np.stack([spread & _EVEN_BYTES, (spread >> np.uint64(8)) & _EVEN_BYTES])
+    sums = np.add.reduceat(wide.reshape(2, 8, num_blocks, num_words), first_block, axis=2)
+    fields = sums.astype("<u8", copy=False).view("<u2").reshape(2, 8, len(sizes), num_words, 4)
+    # axes: odd byte, bit of the byte, group, word, byte pair -> group, word, byte pair, odd byte, bit
+    return fields.transpose(2, 3, 4, 0, 1).reshape(len(sizes), 64 * num_words)
+
+
+def _add_vertically(stack: np.ndarray) -> list[np.ndarray]:
+    """Binary digits of the column sums of single-bit lanes: planes[w] has the digits of weight 2**w.
+
+    Args:
+        stack: (lanes, N) uint64; overwritten.
+    """
+    planes = []
+    while len(stack):
+        carries = np.empty((len(stack) // 2, stack.shape[1]), dtype=np.uint64)
+        made = 0
+        while len(stack) > 1:
+            k = len(stack) // 3 or 1
+            a, b, c = stack[:k], stack[k : 2 * k], stack[2 * k : 3 * k]
+            carry = carries[made : made + k]
+            made += k
+            np.bitwise_and(a, b, out=carry)
+            np.bitwise_xor(a, b, out=a)
+            if len(c):
+                np.bitwise_and(a, c, out=b)
+                np.bitwise_or(carry, b, out=carry)
+                np.bitwise_xor(a, c, out=a)
+            rest = len(stack) - 2 * k - len(c)
+            stack[k : k + rest] = stack[len(stack) - rest :]
+            stack = stack[: k + rest]
+        planes.append(stack[0])
+        stack = carries
+    return planes

@@ -1,0 +1,262 @@
+"""A collection: all that clients and collector must agree on, with a JSON form and a fingerprint."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.ldp.alphabets import ALPHABETS, Alphabet
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
+from uldp_transforms.ldp.hashing import canonical
+from uldp_transforms.ldp.mechanisms import MECHANISMS, SetReportMechanism
+from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
+from uldp_transforms.ldp.sampling import SeededSource, WordSource, uniform_integers, word_source
+from uldp_transforms.ldp.specs import (
+    describe,
+    parse_json,
+    require_int,
+    require_keys,
+    require_mapping,
+    require_texts,
+)
+
+WIRE_VERSION = 1
+"""Version of the meaning of report bytes; part of every fingerprint."""
+
+PREFIX_BYTES = 8
+"""Bytes of the fingerprint that a report carries."""
+
+MAX_COHORTS = 1 << 16
+MAX_CELLS = 1 << 22
+"""Counters of one window; bounds the memory of an accumulator to 32 MiB."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Collection:
+    """One question asked of people, the way in which their answers are perturbed, and its public randomness.
+
+    Attributes:
+        id: name, ``[a-z0-9._-]{1,64}``.
+        version: counts up with every change; old and new reports are told apart by fingerprint.
+        alphabet: value -> symbol.
+        mechanism: symbol -> report.
+        num_cohorts: C, groups of reports with a hash function of their own.
+    """
+
+    id: str
+    version: int
+    alphabet: Alphabet
+    mechanism: SetReportMechanism
+    num_cohorts: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str) or not re.fullmatch(r"[a-z0-9._-]{1,64}", self.id):
+            raise SpecError(
+                f"Collection.id must be 1 to 64 of the letters a-z, 0-9, '.', '_' and '-', got {describe(self.id)}"
+            )
+        require_int("Collection.version", self.version, 1, (1 << 31) - 1)
+        require_int("Collection.num_cohorts", self.num_cohorts, 1, MAX_COHORTS)
+        if self.num_cohorts * self.mechanism.num_symbols > MAX_CELLS:
+            raise SpecError(
+                f"Collection.num_cohorts times the number of symbols must be at most {MAX_CELLS} counters, "
+                f"got {self.num_cohorts} x {self.mechanism.num_symbols}"
+            )
+        self.alphabet.check_cohorts(self.num_cohorts)
+
+    @classmethod
+    def from_json(cls, source: str | os.PathLike[str] | Mapping[str, Any]) -> Collection:
+        """Read a collection from a JSON file or from the object that such a file holds.
+
+        Raises:
+            SpecError: if anything is missing, unknown, repeated or out of range.
+            OSError: if the file cannot be read.
+        """
+        if isinstance(source, Mapping):
+            spec: Any = source
+        else:
+            try:
+                text = Path(source).read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                raise SpecError(f"{source} must be a UTF-8 text file, got other bytes") from None
+            spec = parse_json(text, str(source))
+        require_mapping("Collection", spec)
+        needed = ("id", "version", "alphabet", "mechanism")
+        require_keys("Collection", spec, needed, (*needed, "num_cohorts"))
+        alphabet = ALPHABETS.build(spec["alphabet"])
+        mechanism = MECHANISMS.build(
+            spec["mechanism"], num_symbols=alphabet.num_symbols, num_sensitive=alphabet.num_sensitive
+        )
+        rest = {key: spec[key] for key in ("id", "version", "num_cohorts") if key in spec}
+        return cls(alphabet=alphabet, mechanism=mechanism, **rest)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object from which ``from_json`` makes an equal collection."""
+        return {
+            "id": self.id,
+            "version": self.version,
+            "alphabet": self.alphabet.to_json(),
+            "mechanism": self.mechanism.to_json(),
+            "num_cohorts": self.num_cohorts,
+        }
+
+    @functools.cached_property
+    def fingerprint(self) -> bytes:
+        """32 bytes that differ between any two collections whose reports mean different things.
+
+        SHA-256 of canonical JSON (UTF-8, sorted keys, no spaces; integers and texts only, real numbers as the
+        shortest decimal text): the JSON form, the exact integer weights of the client, and the wire version.
+        """
+        content = self.to_json()
+        content["mechanism"] |= {
+            "keep_weight": self.mechanism.keep_weight,
+            "noise_rate": str(self.mechanism.noise_rate),
+        }
+        content["wire_version"] = WIRE_VERSION
+        text = json.dumps(_without_floats(content), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8")).digest()
+
+    @property
+    def num_cells(self) -> int:
+        """M, cells that the mechanism counts per cohort."""
+        return self.mechanism.num_symbols
+
+    def perturb(
+        self,
+        values: Sequence[str],
+        rng: np.random.Generator | WordSource | None = None,
+        event_times: Sequence[int] | np.ndarray | None = None,
+    ) -> ReportBatch:
+        """Run by the client: one report per value.
+
+        Args:
+            values: n texts.
+            rng: None takes the operating system's secure source, the only one fit for people's values. A numpy
+                Generator makes reproducible reports for simulation; the batch is then marked ``seeded``.
+            event_times: (n,) milliseconds since 1970 UTC; None: now.
+
+        Raises:
+            SpecError: if a closed alphabet does not have a value, or the lengths differ. Values are not repeated in
+                the message.
+        """
+        source = word_source(rng)
+        n = len(values)
+        if event_times is None:
+            event_times = np.full(n, time.time_ns() // 1_000_000)
+        event_times = np.array(event_times)
+        if event_times.shape != (n,) or not (n == 0 or np.issubdtype(event_times.dtype, np.integer)):
+            raise SpecError(
+                f"event_times must be {n} integers (milliseconds since 1970 UTC), got {event_times.dtype} "
+                f"{event_times.shape}"
+            )
+        cohorts = uniform_integers(source.words(n), self.num_cohorts).astype(np.uint16)
+        symbols = self.alphabet.encode(values, cohorts, self.num_cohorts)
+        return ReportBatch(
+            fingerprint=self.fingerprint,
+            cohorts=cohorts,
+            payloads=self.mechanism.perturb(symbols, source),
+            event_times=event_times.astype(np.int64),
+            report_ids=source.words(n, ID_BYTES // 8).view(np.uint8).reshape(n, ID_BYTES),
+            seeded=isinstance(source, SeededSource),
+        )
+
+    def count(self, batch: ReportBatch) -> CohortCounts:
+        """Run by the collector: ``count(a ++ b) == count(a) + count(b)``.
+
+        Raises:
+            SpecError: if the batch was made for another collection.
+            ValueError: if it holds a report that no client can send.
+        """
+        if batch.fingerprint != self.fingerprint:
+            raise SpecError(
+                f"collection {self.id!r} version {self.version} has the fingerprint {self.fingerprint.hex()[:16]}..., "
+                f"got reports for {batch.fingerprint.hex()[:16]}..."
+            )
+        width = self.mechanism.payload_size
+        if batch.payloads.shape[1] != width or (batch.cohorts >= self.num_cohorts).any():
+            raise SpecError(
+                f"collection {self.id!r} has payloads of {width} bytes and cohorts below {self.num_cohorts}, got "
+                f"payloads of {batch.payloads.shape[1]} bytes and cohorts up to {max(batch.cohorts, default=0)}"
+            )
+        invalid = int((~self.mechanism.is_valid(batch.payloads)).sum())
+        if invalid:
+            raise SpecError(f"collection {self.id!r} counts valid payloads only, got {invalid} invalid one(s)")
+        return self.count_groups(batch.payloads, batch.cohorts, 1)[0]
+
+    def count_groups(self, payloads: np.ndarray, rows: np.ndarray, num_periods: int) -> list[CohortCounts]:
+        """Counts of several periods in one pass over the reports.
+
+        Args:
+            payloads: (n, W) uint8, valid.
+            rows: (n,) integers, ``period * num_cohorts + cohort`` of each report.
+            num_periods: P.
+
+        Returns:
+            P counts.
+        """
+        num_rows = num_periods * self.num_cohorts
+        num_reports = np.bincount(rows, minlength=num_rows).reshape(num_periods, self.num_cohorts)
+        cells = self.mechanism.count(payloads, rows, num_rows).reshape(num_periods, self.num_cohorts, -1)
+        return [CohortCounts(n, c) for n, c in zip(num_reports, cells)]
+
+    def estimate(
+        self, counts: CohortCounts, estimator: str = "empirical", candidates: Sequence[str] | None = None
+    ) -> Estimate:
+        """Run by the analyst: the distribution of the values, with its uncertainty.
+
+        Args:
+            counts: of this collection's reports.
+            estimator: id, see ``ESTIMATORS``.
+            candidates: values to estimate; needed for an open alphabet. None: all values of a closed one.
+
+        Raises:
+            SpecError: for an unknown estimator, candidates that cannot be, or counts of another shape.
+            EstimationError: if the counts do not suffice.
+        """
+        if counts.shape != (self.num_cohorts, self.num_cells):
+            raise SpecError(
+                f"collection {self.id!r} has counts of shape {(self.num_cohorts, self.num_cells)}, got {counts.shape}"
+            )
+        chosen = ESTIMATORS[estimator]()
+        if not chosen.supports(self):
+            raise SpecError(f"estimator {estimator!r} does not support collection {self.id!r}")
+        return chosen.estimate(self, counts, None if candidates is None else canonical_candidates(candidates))
+
+
+@functools.lru_cache(maxsize=32)
+def _checked_candidates(candidates: tuple[str, ...]) -> tuple[str, ...]:
+    require_texts("candidates", candidates, at_least=1)
+    result = tuple(map(canonical, candidates))
+    require_texts("candidates", result, at_least=1)
+    return result
+
+
+def canonical_candidates(candidates: Sequence[str]) -> tuple[str, ...]:
+    """Candidates in canonical form, each once; raises SpecError if one is not text or comes twice."""
+    try:
+        return _checked_candidates(tuple(candidates))
+    except TypeError:
+        require_texts("candidates", list(candidates), at_least=1)
+        raise
+
+
+def _without_floats(value: Any) -> Any:
+    """Numbers with a fraction as text, so that all JSON writers agree on the bytes."""
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, dict):
+        return {key: _without_floats(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_floats(item) for item in value]
+    return value

@@ -1,0 +1,10 @@
+"""Estimators: counts -> frequencies, one file each. A new one is a file here and a name in ``ESTIMATORS``."""
+
+from uldp_transforms.ldp.estimators.base import Estimate as Estimate
+from uldp_transforms.ldp.estimators.base import Estimator as Estimator
+from uldp_transforms.ldp.estimators.empirical import Empirical as Empirical
+from uldp_transforms.ldp.estimators.normalized import Normalized as Normalized
+from uldp_transforms.ldp.estimators.projected import Projected as Projected
+from uldp_transforms.ldp.specs import Registry
+
+ESTIMATORS: Registry[Estimator] = Registry("estimator", (Empirical, Normalized, Projected))

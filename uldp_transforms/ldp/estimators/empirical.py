@@ -1,0 +1,23 @@
+"""The unbiased estimate itself, unclipped."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from uldp_transforms.ldp.estimators.base import Estimator
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Empirical(Estimator):
+    """No post-processing: frequencies may be negative and need not sum to 1; averages over windows stay unbiased.
+
+    Source: Kairouz, Bonawitz and Ramage 2016, sections 4.1 and 4.2 (empirical estimate).
+    """
+
+    id: ClassVar[str] = "empirical"
+
+    def post_process(self, raw: np.ndarray) -> np.ndarray:
+        return raw

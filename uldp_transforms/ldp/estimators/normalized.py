@@ -1,0 +1,25 @@
+"""Clip at zero and divide by the sum."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from uldp_transforms.ldp.estimators.base import Estimator
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Normalized(Estimator):
+    """Negative frequencies become 0, the rest is divided by its sum; uniform if nothing is positive.
+
+    Source: Kairouz, Bonawitz and Ramage 2016, section 4.3 (normalized decoder).
+    """
+
+    id: ClassVar[str] = "normalized"
+
+    def post_process(self, raw: np.ndarray) -> np.ndarray:
+        positive = np.maximum(raw, 0)
+        total = positive.sum()
+        return positive / total if total > 0 else np.full(len(raw), 1 / len(raw))

@@ -1,0 +1,93 @@
+"""Many perturbed reports at once, as columns. A single report is a batch of one."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from uldp_transforms.ldp.errors import SpecError
+
+ID_BYTES = 16
+"""Length of a report id: random, drawn once by the client, equal in every retry of the same report."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ReportBatch:
+    """n reports of one collection.
+
+    Attributes:
+        fingerprint: 32 bytes, the collection that the reports were made for.
+        cohorts: (n,) uint16.
+        payloads: (n, W) uint8, what the mechanism sends.
+        event_times: (n,) int64, milliseconds since 1970 UTC.
+        report_ids: (n, 16) uint8; (0, 16) if the batch carries no ids.
+        seeded: True if any report was drawn from a reproducible generator: fit for simulation, not for people.
+    """
+
+    fingerprint: bytes
+    cohorts: np.ndarray
+    payloads: np.ndarray
+    event_times: np.ndarray
+    report_ids: np.ndarray
+    seeded: bool = False
+
+    def __post_init__(self) -> None:
+        n = len(self.cohorts)
+        columns = {
+            "cohorts": (self.cohorts, np.uint16, (n,)),
+            "payloads": (self.payloads, np.uint8, (n, self.payloads.shape[-1])),
+            "event_times": (self.event_times, np.int64, (n,)),
+            "report_ids": (self.report_ids, np.uint8, (len(self.report_ids) and n, ID_BYTES)),
+        }
+        for name, (array, dtype, shape) in columns.items():
+            if array.dtype != dtype or array.shape != shape:
+                raise SpecError(
+                    f"ReportBatch.{name} must be {np.dtype(dtype)} {shape}, got {array.dtype} {array.shape}"
+                )
+
+    def __len__(self) -> int:
+        return len(self.cohorts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ReportBatch):
+            return NotImplemented
+        arrays = ("cohorts", "payloads", "event_times", "report_ids")
+        return (self.fingerprint, self.seeded) == (other.fingerprint, other.seeded) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays: equal by content, not hashable
+
+    def __getitem__(self, rows: slice | np.ndarray) -> ReportBatch:
+        """The reports at a slice, at indices or at a mask."""
+        ids = self.report_ids[rows] if len(self.report_ids) else self.report_ids
+        return dataclasses.replace(
+            self,
+            cohorts=self.cohorts[rows],
+            payloads=self.payloads[rows],
+            event_times=self.event_times[rows],
+            report_ids=ids,
+        )
+
+    @classmethod
+    def concatenate(cls, batches: list[ReportBatch]) -> ReportBatch:
+        """All reports of batches of one collection, in order.
+
+        Raises:
+            SpecError: if the list is empty or the batches belong to different collections.
+        """
+        if len({batch.fingerprint for batch in batches}) != 1:
+            raise SpecError("ReportBatch.concatenate needs batches of exactly one collection")
+        if len(batches) == 1:
+            return batches[0]
+        have_ids = all(len(batch.report_ids) == len(batch) for batch in batches)
+        id_columns = [b.report_ids for b in batches] if have_ids else [np.zeros((0, ID_BYTES), np.uint8)]
+        return cls(
+            fingerprint=batches[0].fingerprint,
+            cohorts=np.concatenate([b.cohorts for b in batches]),
+            payloads=np.concatenate([b.payloads for b in batches]),
+            event_times=np.concatenate([b.event_times for b in batches]),
+            report_ids=np.concatenate(id_columns),
+            seeded=any(b.seeded for b in batches),
+        )

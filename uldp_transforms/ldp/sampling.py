@@ -1,0 +1,137 @@
+"""Exact client randomness: integer thresholds out of 2**64 and a secure source of words.
+
+A client compares 64-bit words with integers and computes nothing in floating point, so the probabilities that it
+uses are exact rational numbers, and the collector inverts those same numbers. Rounding is always towards privacy
+(mathematics: one coin of probability ``keep / 2**64``, rounded down).
+"""
+
+from __future__ import annotations
+
+import decimal
+import functools
+import os
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+WORD = 1 << 64
+"""Number of values of one random word."""
+
+BIT_PLANES = 32
+"""Precision, in bits, of the noise rate of unary reports (any rate is private: the coin is computed from it)."""
+
+_CHUNK_WORDS = 1 << 15  # 256 KiB of words at a time stay in the cache
+
+
+class WordSource(Protocol):
+    """Where a client takes its random words from."""
+
+    def words(self, *shape: int) -> np.ndarray:
+        """Uniform, independent uint64 words of the given shape."""
+
+
+class SystemSource:
+    """The operating system's secure source; the only one for real reports."""
+
+    name = "system"
+
+    def words(self, *shape: int) -> np.ndarray:
+        size = int(np.prod(shape, dtype=np.int64))
+        return np.frombuffer(os.urandom(8 * size), dtype=np.uint64).reshape(shape)
+
+
+class SeededSource:
+    """A numpy generator: reproducible, therefore for simulation only. Reports made with it say so."""
+
+    name = "seeded"
+
+    def __init__(self, generator: np.random.Generator):
+        self._generator = generator
+
+    def words(self, *shape: int) -> np.ndarray:
+        return self._generator.integers(0, WORD, size=shape, dtype=np.uint64)
+
+
+def word_source(rng: np.random.Generator | WordSource | None) -> WordSource:
+    """The source behind an ``rng`` argument: None is the operating system's.
+
+    Raises:
+        TypeError: for anything that is neither None, a numpy Generator nor a word source.
+    """
+    if rng is None:
+        return SystemSource()
+    if isinstance(rng, np.random.Generator):
+        return SeededSource(rng)
+    if hasattr(rng, "words"):
+        return rng
+    raise TypeError(f"rng must be None, a numpy.random.Generator or a word source, got {type(rng).__name__}")
+
+
+@functools.lru_cache(maxsize=1024)
+def exp_bounds(epsilon: float) -> tuple[Fraction, Fraction]:
+    """Rational bounds ``(low, high)`` with ``low < e**epsilon < high``, 70 significant digits apart.
+
+    The float is taken at its exact binary value, so that two programs that read the same number agree.
+    """
+    context = decimal.Context(prec=80)
+    value = context.exp(decimal.Decimal(epsilon))
+    slack = Fraction(1, 10**70)
+    return Fraction(value) * (1 - slack), Fraction(value) * (1 + slack)
+
+
+def floor_weight(probability: Fraction) -> int:
+    """Largest threshold K such that ``word < K`` happens with at most this probability."""
+    return (probability.numerator * WORD) // probability.denominator
+
+
+def below(words: np.ndarray, threshold: int) -> np.ndarray:
+    """``words < threshold`` as bool, for thresholds from 0 to 2**64 inclusive."""
+    if threshold >= WORD:
+        return np.ones(words.shape, dtype=bool)
+    return words < np.uint64(threshold)
+
+
+def uniform_integers(words: np.ndarray, bound: int) -> np.ndarray:
+    """Map words to int64 in ``[0, bound)`` by multiply-and-shift; ``bound`` up to 2**32.
+
+    Each integer gets floor or ceiling of ``2**64 / bound`` words: a relative deviation below ``bound / 2**64``. Used
+    for buckets and cohorts, which carry no privacy; mechanisms use exact thresholds.
+    """
+    high, low = words >> np.uint64(32), words & np.uint64(0xFFFFFFFF)
+    factor = np.uint64(bound)
+    return ((high * factor + ((low * factor) >> np.uint64(32))) >> np.uint64(32)).astype(np.int64)
+
+
+def bernoulli_planes(source: WordSource, num_rows: int, num_bits: int, numerator: int) -> np.ndarray:
+    """Independent bits, each 1 with probability exactly ``numerator / 2**BIT_PLANES``, packed.
+
+    One bit is the comparison of a random binary fraction with the rate, made on 64 bits at a time: from the least
+    significant digit of the rate to the most significant, ``result = word | result`` where the digit is 1 and
+    ``word & result`` where it is 0. Every bit has its own random digits; the number of words drawn depends on the
+    sizes alone.
+
+    Args:
+        source: where the words come from.
+        num_rows: n, number of reports.
+        num_bits: bits per report.
+        numerator: the rate times 2**BIT_PLANES, in [1, 2**BIT_PLANES).
+
+    Returns:
+        (n, ceil(num_bits / 8)) uint8; bit j of a row is bit ``j % 8`` (least significant first) of byte ``j // 8``;
+        spare bits are 0.
+    """
+    num_words, num_bytes = -(-num_bits // 64), -(-num_bits // 8)
+    out = np.empty((num_rows, num_bytes), dtype=np.uint8)
+    rows_at_once = max(1, _CHUNK_WORDS // num_words)
+    digits = [(numerator >> plane) & 1 for plane in range(BIT_PLANES)]
+    for start in range(0, num_rows, rows_at_once):
+        rows = min(rows_at_once, num_rows - start)
+        bits = np.zeros((rows, num_words), dtype=np.uint64)
+        for digit in digits:
+            combine = np.bitwise_or if digit else np.bitwise_and
+            combine(bits, source.words(rows, num_words), out=bits)
+        out[start : start + rows] = bits.astype("<u8", copy=False).view(np.uint8)[:, :num_bytes]
+    if num_bits % 8:
+        out[:, -1] &= np.uint8((1 << (num_bits % 8)) - 1)
+    return out

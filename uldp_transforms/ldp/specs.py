@@ -1,0 +1,140 @@
+"""Reading and checking configuration: strict JSON, registries of named classes, and the checks of single fields."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from uldp_transforms.ldp.errors import SpecError
+
+T = TypeVar("T")
+
+
+def parse_json(text: str, what: str) -> Any:
+    """JSON without the liberties that Python's reader takes: no repeated keys, no NaN or Infinity.
+
+    Raises:
+        SpecError: naming ``what`` and the fault.
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            repeated = sorted({key for key, _ in pairs if [k for k, _ in pairs].count(key) > 1})
+            raise SpecError(f"{what} must not repeat a key, got {', '.join(repeated)} more than once")
+        return result
+
+    def refuse(constant: str) -> Any:
+        raise SpecError(f"{what} must hold finite numbers, got {constant}")
+
+    try:
+        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        raise SpecError(f"{what} must be JSON, got a fault at line {error.lineno}: {error.msg}") from None
+
+
+class Registry(Generic[T]):
+    """Named classes of one kind. Each class has an ``id``; an id is never given twice and never changes meaning."""
+
+    def __init__(self, kind: str, classes: Iterable[type[T]]):
+        self.kind = kind
+        self._classes: dict[str, type[T]] = {}
+        for cls in classes:
+            self.register(cls)
+
+    def register(self, cls: type[T]) -> type[T]:
+        """Add a class (also usable as a decorator).
+
+        Raises:
+            SpecError: if its id is taken.
+        """
+        name = cls.id  # type: ignore[attr-defined]
+        if name in self._classes:
+            raise SpecError(f"{self.kind}.id must be new, got {name!r}, which {self._classes[name].__name__} has")
+        self._classes[name] = cls
+        return cls
+
+    def __getitem__(self, name: object) -> type[T]:
+        if not isinstance(name, str) or name not in self._classes:
+            raise SpecError(f"{self.kind}.id must be one of {', '.join(sorted(self._classes))}, got {name!r}")
+        return self._classes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._classes)
+
+    def build(self, spec: object, **context: Any) -> T:
+        """The object that a JSON object describes: ``id`` names the class, the other keys are its fields.
+
+        Args:
+            spec: ``{"id": ..., field: value, ...}``.
+            context: fields that do not come from the JSON.
+
+        Raises:
+            SpecError: for a missing or unknown key or a value that the class refuses.
+        """
+        fields = dict(require_mapping(self.kind, spec))
+        cls = self[fields.pop("id", None)]
+        allowed = {f.name: f for f in dataclasses.fields(cls) if f.name not in context}  # type: ignore[arg-type]
+        needed = [
+            name
+            for name, f in allowed.items()
+            if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+        ]
+        require_keys(cls.__name__, fields, needed, allowed)
+        return cls(**context, **fields)
+
+
+def require_mapping(owner: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise SpecError(f"{owner} must be a JSON object, got {describe(value)}")
+    return value
+
+
+def require_keys(owner: str, spec: Mapping[str, Any], needed: Iterable[str], allowed: Iterable[str]) -> None:
+    """Check that a JSON object has all needed keys and no others than the allowed ones."""
+    missing = [name for name in needed if name not in spec]
+    if missing:
+        raise SpecError(f"{owner} needs the key {missing[0]!r}, got {', '.join(map(repr, spec)) or 'no keys'}")
+    unknown = [name for name in spec if name not in set(allowed)]
+    if unknown:
+        raise SpecError(f"{owner} takes the keys {', '.join(allowed)}, got {unknown[0]!r}")
+
+
+def require_int(where: str, value: object, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise SpecError(f"{where} must be an integer in [{low}, {high}], got {describe(value)}")
+
+
+def require_number(where: str, value: object, allowed: str, ok: bool) -> None:
+    """``ok`` is the test in a form that NaN fails; evaluated by the caller only for numbers."""
+    if not is_number(value) or not ok:
+        raise SpecError(f"{where} must be {allowed}, got {describe(value)}")
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def require_texts(where: str, values: object, at_least: int) -> None:
+    """A sequence of different, non-empty texts without surrogates (they have no UTF-8 form)."""
+    if not isinstance(values, (list, tuple)) or not all(isinstance(v, str) for v in values):
+        raise SpecError(f"{where} must be a list of texts, got {describe(values)}")
+    if len(values) < at_least:
+        raise SpecError(f"{where} must have at least {at_least} entries, got {len(values)}")
+    for value in values:
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise SpecError(f"{where} must be Unicode text, got {value!r}") from None
+    if len(set(values)) != len(values):
+        seen: set[str] = set()
+        repeated = next(v for v in values if v in seen or seen.add(v))  # type: ignore[func-returns-value]
+        raise SpecError(f"{where} must not repeat an entry (in Unicode NFC), got {repeated!r} twice")
+
+
+def describe(value: object) -> str:
+    """What came, short enough for a sentence."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
