@@ -79,7 +79,7 @@ class UtilityOptimizedRR(SetReportMechanism):
         return np.ascontiguousarray(payloads).view(self._dtype)[:, 0]
 
     def violations(self, payloads: np.ndarray) -> Iterator[tuple[Reason, np.ndarray]]:
-        yield Reason.VALUE_DOMAIN, self._symbols(payloads).astype(np.int64) >= self.num_symbols
+        yield Reason.VALUE_DOMAIN, self._symbols(payloads) >= self.num_symbols
 
     def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
         cells = np.zeros(num_groups * self.num_symbols, dtype=np.int64)

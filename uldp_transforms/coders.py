@@ -1,0 +1,96 @@
+"""How counts and reports cross between workers: versioned bytes, never pickled arrays."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+from apache_beam import coders
+
+from uldp_transforms import wire
+from uldp_transforms.decoding import split_batch
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
+
+_COUNTS_VERSION = 1
+_BATCH_VERSION = 1
+_HEADER = struct.Struct("<BBII")  # version, layout, C, M
+_WIDTHS = (1, 2, 4, 8)
+_SPARSE = 0x10
+
+
+class CohortCountsCoder(coders.Coder):
+    """Counts in the narrowest integers that hold them, and only the non-zero ones where that is shorter.
+
+    Bytes: version, layout (width of a number, plus 16 if sparse), C, M (both uint32), then the numbers of reports
+    and the cells as one list of C + C M numbers; if sparse, positions (uint32) of the non-zero ones, then these. All
+    little-endian. No bytes at all stand for "no counts yet".
+    """
+
+    def encode(self, value: CohortCounts | None) -> bytes:
+        if value is None:
+            return b""
+        numbers = np.concatenate([value.num_reports, value.cells.ravel()])
+        largest = int(numbers.max())
+        width = next(w for w in _WIDTHS if largest < 1 << (8 * w - (w == 8)))
+        positions = np.flatnonzero(numbers)
+        sparse = len(positions) * (4 + width) < len(numbers) * width
+        layout = width + _SPARSE * sparse
+        head = _HEADER.pack(_COUNTS_VERSION, layout, *value.shape)
+        if sparse:
+            return head + positions.astype("<u4").tobytes() + numbers[positions].astype(f"<u{width}").tobytes()
+        return head + numbers.astype(f"<u{width}").tobytes()
+
+    def decode(self, encoded: bytes) -> CohortCounts | None:
+        if not encoded:
+            return None
+        version, layout, num_cohorts, num_cells = _HEADER.unpack_from(encoded)
+        if version != _COUNTS_VERSION:
+            raise ValueError(f"CohortCountsCoder reads version {_COUNTS_VERSION}, got version {version}")
+        width = layout % _SPARSE
+        body = memoryview(encoded)[_HEADER.size :]
+        if layout >= _SPARSE:
+            stored = len(body) // (4 + width)
+            numbers = np.zeros(num_cohorts * (1 + num_cells), dtype=np.int64)
+            numbers[np.frombuffer(body[: 4 * stored], dtype="<u4")] = np.frombuffer(body[4 * stored :], f"<u{width}")
+        else:
+            numbers = np.frombuffer(body, dtype=f"<u{width}").astype(np.int64)
+        return CohortCounts(numbers[:num_cohorts], numbers[num_cohorts:].reshape(num_cohorts, num_cells))
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> type:
+        return CohortCounts
+
+
+class ReportBatchCoder(coders.Coder):
+    """A batch of reports as version, flags, payload width (uint32), fingerprint, and the packed wire message."""
+
+    def encode(self, value: ReportBatch) -> bytes:
+        head = struct.pack("<BBI", _BATCH_VERSION, value.seeded, value.payloads.shape[1])
+        return head + value.fingerprint + wire.encode_batch(value)
+
+    def decode(self, encoded: bytes) -> ReportBatch:
+        version, seeded, width = struct.unpack_from("<BBI", encoded)
+        if version != _BATCH_VERSION:
+            raise ValueError(f"ReportBatchCoder reads version {_BATCH_VERSION}, got version {version}")
+        _, (cohorts, times, ids, payloads), _, _ = split_batch(encoded, 6 + 32)
+        return ReportBatch(
+            fingerprint=encoded[6 : 6 + 32],
+            cohorts=np.frombuffer(cohorts, dtype="<u2").astype(np.uint16),
+            payloads=np.frombuffer(payloads, dtype=np.uint8).reshape(-1, width).copy(),
+            event_times=np.frombuffer(times, dtype="<i8").astype(np.int64),
+            report_ids=np.frombuffer(ids, dtype=np.uint8).reshape(-1, ID_BYTES).copy(),
+            seeded=bool(seeded),
+        )
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> type:
+        return ReportBatch
+
+
+coders.registry.register_coder(CohortCounts, CohortCountsCoder)
+coders.registry.register_coder(ReportBatch, ReportBatchCoder)

@@ -1,0 +1,214 @@
+"""Avro object container files of reports: a reader that survives what is in them. No Beam.
+
+A file is believed only as far as it can be checked: its writer's schema must be one of ours, blocks inflate to a
+bounded size, and a block that cannot be read is skipped, up to the next sync marker.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import fastavro.schema
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from uldp_transforms import wire
+from uldp_transforms.decoding import FIXED_BYTES, Rejection, read_long, split_batch
+from uldp_transforms.ldp.reasons import Reason
+
+MAGIC = b"Obj\x01"
+SYNC_BYTES = 16
+
+MAX_BLOCK_BYTES = 64 << 20
+"""Largest block, inflated or not."""
+
+_MAX_HEADER_BYTES = 1 << 20
+_READ_BYTES = 1 << 20
+
+_FORMS = {
+    fastavro.schema.to_parsing_canonical_form(wire.REPORT_SCHEMA): wire.REPORT_FORM,
+    fastavro.schema.to_parsing_canonical_form(wire.BATCH_SCHEMA): wire.BATCH_FORM,
+}
+
+
+def read_messages(file: BinaryIO, source: str) -> Iterator[bytes | Rejection]:
+    """Every datum of a container file as a plain message, and a rejection for what cannot be read.
+
+    Args:
+        file: open for reading bytes.
+        source: name of the file, for the rejections.
+    """
+    stream = _Stream(file)
+    header = _read_header(stream)
+    if isinstance(header, Reason):
+        yield Rejection(header, 1, len(stream.peek(_MAX_HEADER_BYTES)), source=source)
+        return
+    form, codec, sync = header
+    while stream.peek(1):
+        block = _read_block(stream, codec, sync)
+        messages = block if isinstance(block, Reason) else _split_block(*block, form)
+        if isinstance(messages, Reason):
+            skipped = stream.skip_past(sync) if isinstance(block, Reason) else len(block[1])
+            yield Rejection(messages, 1, skipped, source=source)
+        else:
+            yield from messages
+
+
+class _Stream:
+    """Bytes of a file with a look ahead."""
+
+    def __init__(self, file: BinaryIO):
+        self._file = file
+        self._data = b""
+        self._at = 0
+
+    def peek(self, size: int) -> bytes:
+        """The next ``size`` bytes, fewer at the end of the file."""
+        while len(self._data) - self._at < size:
+            more = self._file.read(max(size, _READ_BYTES))
+            if not more:
+                break
+            self._data = self._data[self._at :] + more
+            self._at = 0
+        return self._data[self._at : self._at + size]
+
+    def drop(self, size: int) -> None:
+        self._at += size
+
+    def skip_past(self, marker: bytes) -> int:
+        """Go behind the next marker, or to the end of the file; how many bytes that was."""
+        skipped = 0
+        while len(ahead := self.peek(_READ_BYTES)) >= len(marker):
+            found = ahead.find(marker)
+            step = found + len(marker) if found >= 0 else len(ahead) - len(marker) + 1
+            self.drop(step)
+            skipped += step
+            if found >= 0:
+                return skipped
+        self.drop(len(ahead))
+        return skipped + len(ahead)
+
+
+def _read_header(stream: _Stream) -> tuple[int, str, bytes] | Reason:
+    """Form of the datums, codec and sync marker."""
+    data = stream.peek(_MAX_HEADER_BYTES)
+    if data[: len(MAGIC)] != MAGIC:
+        return Reason.BAD_MAGIC
+    at, metadata = len(MAGIC), {}
+    while True:
+        count, at, fault = read_long(data, at)
+        if fault is Reason.ACCEPTED and count < 0:  # Avro lets a writer give the size of the entries in bytes too
+            count = -count
+            _, at, fault = read_long(data, at)
+        if fault is not Reason.ACCEPTED:
+            return Reason.BAD_MAGIC
+        if count == 0:
+            break
+        for _ in range(count):
+            entry = []
+            for _ in ("key", "value"):
+                size, at, fault = read_long(data, at)
+                if fault is not Reason.ACCEPTED or not 0 <= size <= len(data) - at:
+                    return Reason.BAD_MAGIC
+                entry.append(data[at : at + size])
+                at += size
+            metadata[entry[0]] = entry[1]
+    sync = data[at : at + SYNC_BYTES]
+    if len(sync) < SYNC_BYTES:
+        return Reason.BAD_MAGIC
+    form = _form_of(metadata.get(b"avro.schema", b""))
+    codec = metadata.get(b"avro.codec", b"null")
+    if form is None or codec not in (b"null", b"deflate"):
+        return Reason.UNKNOWN_SCHEMA
+    stream.drop(at + SYNC_BYTES)
+    return form, codec.decode("ascii"), sync
+
+
+def _form_of(schema: bytes) -> int | None:
+    """First byte of datums of a writer's schema; None if it is none of ours."""
+    try:
+        return _FORMS.get(fastavro.schema.to_parsing_canonical_form(json.loads(schema)))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, fastavro.schema.SchemaParseException):
+        return None
+
+
+def _read_block(stream: _Stream, codec: str, sync: bytes) -> tuple[int, bytes] | Reason:
+    """Number of datums and their bytes; the stream stays at the beginning of a block that cannot be read."""
+    head = stream.peek(20)
+    count, at, fault = read_long(head, 0)
+    size, at, size_fault = read_long(head, at)
+    if fault is not Reason.ACCEPTED or size_fault is not Reason.ACCEPTED or count < 0 or size < 0:
+        return Reason.CORRUPT_BLOCK
+    if size > MAX_BLOCK_BYTES:
+        return Reason.BLOCK_TOO_LARGE
+    whole = stream.peek(at + size + SYNC_BYTES)
+    body = whole[at : at + size]
+    if whole[at + size :] != sync:
+        return Reason.CORRUPT_BLOCK
+    if codec == "deflate":
+        inflater = zlib.decompressobj(-15)
+        try:
+            body = inflater.decompress(body, MAX_BLOCK_BYTES)
+        except zlib.error:
+            return Reason.CORRUPT_BLOCK
+        if inflater.unconsumed_tail:
+            return Reason.BLOCK_TOO_LARGE
+        if not inflater.eof:
+            return Reason.CORRUPT_BLOCK
+    stream.drop(len(whole))
+    return count, body
+
+
+def _split_block(count: int, body: bytes, form: int) -> list[bytes] | Reason:
+    """The datums of a block; a block whose bytes are not exactly ``count`` datums is corrupt."""
+    bounds = _bounds_at_once(count, body) if form == wire.REPORT_FORM else None
+    if bounds is None:
+        bounds = [0]
+        for _ in range(count):
+            end = _end_of_datum(body, bounds[-1], form)
+            if end is None:
+                return Reason.CORRUPT_BLOCK
+            bounds.append(end)
+    if bounds[-1] != len(body):
+        return Reason.CORRUPT_BLOCK
+    return [body[start:end] for start, end in itertools.pairwise(bounds)]
+
+
+def _end_of_datum(body: bytes, start: int, form: int) -> int | None:
+    """Position behind the datum at ``start``; None if there is none."""
+    if form == wire.BATCH_FORM:
+        _, _, end, fault = split_batch(body, start)
+        return end if fault is Reason.ACCEPTED and body[start] == form else None
+    at = start + FIXED_BYTES
+    for _ in ("event_time", "cohort", "payload size"):
+        size, at, fault = read_long(body, at)
+        if fault is not Reason.ACCEPTED:
+            return None
+    return at + size if 0 <= size <= len(body) - at and body[start] == form else None
+
+
+def _bounds_at_once(count: int, body: bytes) -> list[int] | None:
+    """Bounds of all single reports of a block, found without a loop over them; None if that is not certain.
+
+    Where the first report's form and collection stand again, a report may begin. If there are ``count`` such places
+    and each report ends where the next begins, from the first byte to the last, then these are the reports: the
+    sequential reading is determined by its start.
+    """
+    data = np.frombuffer(body + bytes(64), dtype=np.uint8)
+    heads = sliding_window_view(data, 9)[: len(body)]
+    starts = np.flatnonzero(heads[:, 0] == wire.REPORT_FORM)
+    starts = starts[(heads[starts] == heads[0]).all(axis=1)]
+    if len(starts) != count or not count or starts[-1] + FIXED_BYTES >= len(body):
+        return None
+    at = starts + FIXED_BYTES
+    for _ in ("event_time", "cohort", "payload size"):
+        size, at, canonical = wire.read_varints(data, np.minimum(at, len(body)))
+        if not canonical.all():
+            return None
+    ends = at + size
+    bounds = [*starts.tolist(), int(ends[-1])]
+    return bounds if starts[0] == 0 and (ends[:-1] == starts[1:]).all() else None

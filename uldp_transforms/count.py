@@ -1,0 +1,199 @@
+"""CountReports: batches of reports in, counts per collection and window out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.transforms import trigger
+from apache_beam.transforms.window import FixedWindows, GlobalWindow, SlidingWindows
+from apache_beam.utils.timestamp import Duration, Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
+
+from uldp_transforms.coders import CohortCountsCoder
+from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.registry import CollectionRegistry
+from uldp_transforms.windows import Windows
+
+_MAX_CELLS = 1 << 22
+"""Counters that one worker holds before it hands them on."""
+
+
+class Accepted(NamedTuple):
+    """Reports that were counted: the other side of ``Rejection`` in the ledger."""
+
+    fingerprint: bytes
+    period_start: int | None
+    num_reports: int
+
+
+class CountedReports(NamedTuple):
+    """Outputs of ``CountReports``."""
+
+    counts: beam.PCollection[tuple[bytes, CohortCounts]]
+    accepted: beam.PCollection[Accepted]
+
+
+class CountReports(beam.PTransform):
+    """Counts reports per collection, cohort and window of event time.
+
+    Input: ``ReportBatch`` in the global window, for instance from ``DecodeReports``.
+
+    Output: ``counts``, pairs of a collection's fingerprint and the counts of *all* its reports in the window so far
+    (a later pane replaces an earlier one); ``accepted``, numbers for the ledger.
+
+    A worker adds up the reports of a bundle per base period with array operations; Beam's windows are applied to
+    these few sums. For sliding windows the sums of base periods are added per window.
+
+    Args:
+        collections: those that the job counts.
+        windows: None puts all reports into one global window (bounded input only).
+    """
+
+    def __init__(self, collections: Iterable[Collection], windows: Windows | None = None):
+        super().__init__()
+        self._registry = CollectionRegistry(collections)
+        self._windows = windows
+
+    def expand(self, reports: beam.PCollection[ReportBatch]) -> CountedReports:
+        windows = self._windows
+        base = None if windows is None else windows.base
+        sums = reports | "CountBundle" >> beam.ParDo(_CountBundleFn(self._registry, base)).with_outputs(
+            "accepted", main="counts"
+        )
+        counts = sums.counts
+        counts.element_type = beam.typehints.Tuple[bytes, CohortCounts]
+        if windows is not None and windows.size != windows.base:
+            counts = (
+                counts
+                | "BasePeriods" >> _window_into(windows, FixedWindows(_seconds(windows.base)), accumulating=False)
+                | "SumBasePeriods" >> beam.CombinePerKey(SumCountsFn())
+                | "Windows"
+                >> _window_into(
+                    windows, SlidingWindows(_seconds(windows.size), _seconds(windows.step)), accumulating=True
+                )
+            )
+        elif windows is not None:
+            counts = counts | "Windows" >> _window_into(
+                windows, FixedWindows(_seconds(windows.size)), accumulating=True
+            )
+        return CountedReports(counts | "SumWindows" >> beam.CombinePerKey(SumCountsFn()), sums.accepted)
+
+    def display_data(self) -> dict[str, Any]:
+        return {"windows": str(self._windows)}
+
+
+def _seconds(milliseconds: int) -> Duration:
+    return Duration(micros=milliseconds * 1000)
+
+
+def _window_into(windows: Windows, window_fn: Any, accumulating: bool) -> beam.WindowInto:
+    early = trigger.AfterProcessingTime(windows.early_every / 1000) if windows.early_every else None
+    mode = trigger.AccumulationMode.ACCUMULATING if accumulating else trigger.AccumulationMode.DISCARDING
+    return beam.WindowInto(
+        window_fn,
+        trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
+        accumulation_mode=mode,
+        allowed_lateness=_seconds(windows.allowed_lateness + windows.lateness_slack),
+    )
+
+
+class SumCountsFn(beam.CombineFn):
+    """Adds counts. The accumulator is the sum so far, None before the first; nothing is changed in place."""
+
+    def create_accumulator(self) -> CohortCounts | None:
+        return None
+
+    def add_input(self, accumulator: CohortCounts | None, element: CohortCounts) -> CohortCounts:
+        return element if accumulator is None else accumulator + element
+
+    def merge_accumulators(self, accumulators: Iterable[CohortCounts | None]) -> CohortCounts | None:
+        total = None
+        for accumulator in accumulators:
+            total = total if accumulator is None else self.add_input(total, accumulator)
+        return total
+
+    def extract_output(self, accumulator: CohortCounts | None) -> CohortCounts | None:
+        return accumulator
+
+    def get_accumulator_coder(self) -> CohortCountsCoder:
+        return CohortCountsCoder()
+
+
+class _CountBundleFn(beam.DoFn):
+    """Adds up the reports of a bundle per collection and base period."""
+
+    def __init__(self, registry: CollectionRegistry, base: int | None):
+        self._registry = registry
+        self._base = base
+
+    def start_bundle(self) -> None:
+        self._sums: dict[tuple[bytes, int], CohortCounts] = {}
+        self._cells = 0
+
+    def process(self, batch: ReportBatch, timestamp=beam.DoFn.TimestampParam) -> Iterator[Any]:
+        self._arrival = timestamp
+        for period, counts in count_periods(self._registry[batch.fingerprint], batch, self._base):
+            key = (batch.fingerprint, period)
+            if key in self._sums:
+                self._sums[key] += counts
+            else:
+                self._sums[key] = counts
+                self._cells += counts.cells.size
+        if self._cells > _MAX_CELLS:
+            yield from self.finish_bundle()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        sums = self._sums
+        self.start_bundle()
+        for (fingerprint, period), counts in sums.items():
+            start = None if self._base is None else period * self._base
+            timestamp = Timestamp(micros=(start or 0) * 1000)
+            window = (GlobalWindow(),)
+            yield WindowedValue((fingerprint, counts), timestamp, window)
+            accepted = Accepted(fingerprint, start, counts.total)
+            yield beam.pvalue.TaggedOutput("accepted", WindowedValue(accepted, self._arrival, window))
+
+
+def count_periods(collection: Collection, batch: ReportBatch, base: int | None) -> Iterator[tuple[int, CohortCounts]]:
+    """Counts of each base period that occurs in a batch, in one pass over the reports where memory allows.
+
+    Args:
+        collection: of the batch.
+        batch: n >= 1 reports.
+        base: milliseconds; None: all reports belong to period 0.
+
+    Yields:
+        (period, counts), where a period starts at ``period * base``.
+    """
+    times, cohorts = batch.event_times, batch.cohorts
+    first, last = (0, 0) if base is None else (int(times.min()) // base, int(times.max()) // base)
+    if first == last:
+        yield first, collection.count_groups(batch.payloads, cohorts, 1)[0]
+        return
+    periods, index = _number(times // base, first, last)
+    at_once = max(1, _MAX_CELLS // (collection.num_cohorts * collection.num_cells))
+    for start in range(0, len(periods), at_once):
+        stop = min(start + at_once, len(periods))
+        rows, payloads = index - start, batch.payloads
+        groups = cohorts
+        if at_once < len(periods):
+            here = np.flatnonzero((index >= start) & (index < stop))
+            rows, payloads, groups = rows[here], payloads[here], cohorts[here]
+        rows = rows * collection.num_cohorts + groups
+        yield from zip(periods[start:stop], collection.count_groups(payloads, rows, stop - start))
+
+
+def _number(periods: np.ndarray, first: int, last: int) -> tuple[list[int], np.ndarray]:
+    """The different periods in order, and the position of each report's period among them."""
+    if last - first < 4 * len(periods) + 1024:  # no sorting where a table of all periods is small
+        seen = np.bincount(periods - first)
+        present = np.flatnonzero(seen)
+        position = np.cumsum(seen > 0) - 1
+        return (present + first).tolist(), position[periods - first]
+    unique, index = np.unique(periods, return_inverse=True)
+    return unique.tolist(), index

@@ -1,0 +1,319 @@
+"""From messages to reports and verdicts: strict, columnar, and never an exception for bad data. No Beam.
+
+Each report gets exactly one verdict: accepted, or the first of the checks that it fails. Well-formed bytes are the
+ones that the schema and the collection allow, nothing is masked, clamped or guessed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from uldp_transforms import wire
+from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
+from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
+from uldp_transforms.registry import CollectionRegistry
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, TimeGate
+
+FIXED_BYTES = 1 + PREFIX_BYTES + ID_BYTES  # form, collection, report_id
+_PADDING = 64  # zero bytes behind the messages, so that reading over an end is harmless
+
+
+@dataclasses.dataclass(frozen=True)
+class Rejection:
+    """Reports refused together.
+
+    Attributes:
+        reason: the first check that failed.
+        num_reports: how many; 1 for a message or block that could not be read.
+        message_bytes: size of the message or block.
+        collection: None if never established.
+        period_start: start of the base period in ms; None if the event time was never established.
+        received: arrival time in ms; None for files.
+        source: "message" or the name of a file.
+    """
+
+    reason: Reason
+    num_reports: int
+    message_bytes: int
+    collection: Collection | None = None
+    period_start: int | None = None
+    received: int | None = None
+    source: str = "message"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Columns:
+    """n reports that say they belong to one collection, not checked yet; ``message`` (n,) is where each came from."""
+
+    prefix: bytes
+    cohorts: np.ndarray
+    event_times: np.ndarray
+    report_ids: np.ndarray
+    payloads: np.ndarray
+    message: np.ndarray
+
+
+class MessageDecoder:
+    """Decodes many messages at once.
+
+    Args:
+        registry: the collections of the job.
+        gate: judges event times against arrival times; None: messages have no arrival time (files).
+    """
+
+    def __init__(self, registry: CollectionRegistry, gate: TimeGate | None = None):
+        self._registry = registry
+        self._gate = gate
+
+    def decode(
+        self, messages: Sequence[bytes], received: np.ndarray | None = None
+    ) -> tuple[list[ReportBatch], list[Rejection]]:
+        """Reports and verdicts of n messages.
+
+        Args:
+            messages: n messages, each a single report or a batch.
+            received: (n,) int64 arrival times in ms; needed if there is a gate.
+
+        Returns:
+            Accepted reports, and everything else; every report stands in exactly one of them.
+        """
+        lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
+        verdicts = _Verdicts(lengths, received)
+        form = np.frombuffer(b"".join([message[:1] or b"\0" for message in messages]), dtype=np.uint8).copy()
+        # batches are taken apart one by one; everything else is looked at together, in one buffer
+        small = form != wire.BATCH_FORM
+        data = np.frombuffer(b"".join((*itertools.compress(messages, small), bytes(_PADDING))), dtype=np.uint8)
+        ends = np.cumsum(lengths * small)
+        starts = ends - lengths * small
+        skipped = np.zeros(len(messages), dtype=np.int64)
+        marked = np.flatnonzero(form == wire.SINGLE_OBJECT_MARKER[0])
+        if len(marked):
+            header = sliding_window_view(data, 10)[starts[marked]]
+            for expected, own_form in ((wire.REPORT_HEADER, wire.REPORT_FORM), (wire.BATCH_HEADER, wire.BATCH_FORM)):
+                here = marked[(header == np.frombuffer(expected, np.uint8)).all(axis=1) & (lengths[marked] > 10)]
+                skipped[here] = 10
+                form[here] = np.where(data[starts[here] + 10] == own_form, own_form, 0)
+        too_large = lengths > wire.MAX_MESSAGE_BYTES
+        single = (form == wire.REPORT_FORM) & ~too_large
+        packed = (form == wire.BATCH_FORM) & ~too_large
+        verdicts.refuse(np.flatnonzero(too_large), Reason.TOO_LARGE)
+        verdicts.refuse(np.flatnonzero(lengths == 0), Reason.MALFORMED)
+        verdicts.refuse(np.flatnonzero((lengths > 0) & ~too_large & ~single & ~packed), Reason.UNKNOWN_SCHEMA)
+
+        batches = []
+        columns = [
+            *self._split_singles(data, starts + skipped, ends, np.flatnonzero(single), verdicts),
+            *self._split_packed(messages, skipped, np.flatnonzero(packed), verdicts),
+        ]
+        for part in columns:
+            collection = self._registry.find(part.prefix)
+            if collection is None:
+                verdicts.refuse(part.message, Reason.UNKNOWN_COLLECTION)
+                continue
+            batch = self._judge(collection, part, verdicts)
+            if len(batch):
+                batches.append(batch)
+        return batches, verdicts.rejections
+
+    # ---------------------------------------------------------------- single reports: all messages at once
+
+    def _split_singles(
+        self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray, which: np.ndarray, verdicts: _Verdicts
+    ) -> Iterator[_Columns]:
+        if not len(which):
+            return
+        start, end = starts[which], ends[which]
+        reason = np.zeros(len(which), dtype=np.uint8)
+
+        def fail(mask: np.ndarray, why: Reason) -> None:
+            reason[mask & (reason == 0)] = why
+
+        last = len(data) - _PADDING  # positions of broken messages are held inside the buffer
+        fixed = sliding_window_view(data, FIXED_BYTES)[start]
+        times, after_time, time_ok = wire.read_varints(data, np.minimum(start + FIXED_BYTES, last))
+        cohorts, after_cohort, cohort_ok = wire.read_varints(data, np.minimum(after_time, last))
+        sizes, payload_at, size_ok = wire.read_varints(data, np.minimum(after_cohort, last))
+        fail(payload_at > end, Reason.MALFORMED)
+        fail(~(time_ok & cohort_ok & size_ok), Reason.NON_CANONICAL)
+        fail((sizes < 0) | (sizes > end - payload_at), Reason.MALFORMED)
+        fail(sizes < end - payload_at, Reason.TRAILING_BYTES)
+        fail((cohorts < -(1 << 31)) | (cohorts >= 1 << 31), Reason.OUT_OF_RANGE)
+        _refuse_each(verdicts, which, reason)
+
+        prefixes = np.ascontiguousarray(fixed[:, 1 : 1 + PREFIX_BYTES]).view(np.uint64)[:, 0]
+        for prefix in prefixes[:1] if (prefixes == prefixes[:1]).all() else np.unique(prefixes):
+            rows = np.flatnonzero((prefixes == prefix) & (reason == 0))
+            collection = self._registry.find(prefix.tobytes())
+            width = 0 if collection is None else collection.mechanism.payload_size
+            if collection is not None:
+                wrong = sizes[rows] != width
+                verdicts.refuse(which[rows[wrong]], Reason.PAYLOAD_LENGTH, collection)
+                rows = rows[~wrong]
+            if not len(rows):
+                continue
+            windows = sliding_window_view(data, max(width, 1))
+            yield _Columns(
+                prefix=prefix.tobytes(),
+                cohorts=cohorts[rows],
+                event_times=times[rows],
+                report_ids=fixed[rows, 1 + PREFIX_BYTES :],
+                payloads=windows[np.minimum(payload_at[rows], len(windows) - 1)],
+                message=which[rows],
+            )
+
+    # ---------------------------------------------------------------- packed reports: columns are joined
+
+    def _split_packed(
+        self, messages: Sequence[bytes], offsets: np.ndarray, which: np.ndarray, verdicts: _Verdicts
+    ) -> Iterator[_Columns]:
+        joined: dict[tuple[bytes, bool], list[tuple[int, int, list[memoryview]]]] = {}
+        for index in which.tolist():
+            message = messages[index]
+            prefix, fields, end, reason = split_batch(message, int(offsets[index]))
+            collection = self._registry.find(prefix)
+            num_reports = 1
+            if reason is Reason.ACCEPTED and end < len(message):
+                reason = Reason.TRAILING_BYTES
+            if reason is Reason.ACCEPTED:
+                n = len(fields[0]) // 2
+                sizes = tuple(map(len, fields))
+                if n == 0 or sizes[:3] not in ((2 * n, 8 * n, ID_BYTES * n), (2 * n, 8 * n, 0)):
+                    reason = Reason.MALFORMED
+                else:
+                    num_reports = n
+                    if collection is None:
+                        reason = Reason.UNKNOWN_COLLECTION
+                    elif sizes[3] != n * collection.mechanism.payload_size:
+                        reason = Reason.PAYLOAD_LENGTH
+                    else:
+                        joined.setdefault((prefix, sizes[2] > 0), []).append((index, n, fields))
+                        continue
+            verdicts.refuse(np.array([index]), reason, collection, num_reports)
+        for (prefix, with_ids), parts in joined.items():
+            sizes = np.array([n for _, n, _ in parts])
+            cohorts, times, ids, payloads = (b"".join(fields[i] for _, _, fields in parts) for i in range(4))
+            n = int(sizes.sum())
+            yield _Columns(
+                prefix=prefix,
+                cohorts=np.frombuffer(cohorts, dtype="<u2"),
+                event_times=np.frombuffer(times, dtype="<i8"),
+                report_ids=np.frombuffer(ids, dtype=np.uint8).reshape(n if with_ids else 0, ID_BYTES),
+                payloads=np.frombuffer(payloads, dtype=np.uint8).reshape(n, -1),
+                message=np.repeat(np.array([index for index, _, _ in parts]), sizes),
+            )
+
+    # ---------------------------------------------------------------- what the reports say
+
+    def _judge(self, collection: Collection, part: _Columns, verdicts: _Verdicts) -> ReportBatch:
+        """The reports that pass all checks of meaning and time; the others go to the verdicts."""
+        n = len(part.cohorts)
+        reason: np.ndarray | None = None
+        for why, mask in self._violations(collection, part, verdicts.received):
+            if mask.any():
+                reason = np.zeros(n, dtype=np.uint8) if reason is None else reason
+                reason[mask & (reason == 0)] = why
+        batch = ReportBatch(
+            fingerprint=collection.fingerprint,
+            cohorts=part.cohorts.astype(np.uint16, copy=False),
+            payloads=part.payloads,
+            event_times=part.event_times.astype(np.int64, copy=False),
+            report_ids=part.report_ids,
+        )
+        if reason is None:
+            return batch
+        for why in np.unique(reason[reason > 0]):
+            rows = np.flatnonzero(reason == why)
+            timed = why in (Reason.TOO_EARLY, Reason.TOO_OLD)
+            periods = part.event_times[rows] // self._gate.base * self._gate.base if timed and self._gate else None
+            verdicts.refuse_reports(part.message[rows], Reason(why), collection, periods)
+        return batch[np.flatnonzero(reason == 0)]
+
+    def _violations(
+        self, collection: Collection, part: _Columns, received: np.ndarray | None
+    ) -> Iterator[tuple[Reason, np.ndarray]]:
+        yield Reason.COHORT_RANGE, (part.cohorts < 0) | (part.cohorts >= collection.num_cohorts)
+        yield from collection.mechanism.violations(part.payloads)
+        times = part.event_times
+        if times.min() < MIN_EVENT_TIME or times.max() >= MAX_EVENT_TIME:
+            yield Reason.TIME_RANGE, (times < MIN_EVENT_TIME) | (times >= MAX_EVENT_TIME)
+            times = np.clip(times, MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
+        if self._gate is not None and received is not None:
+            arrived = received[part.message]
+            yield Reason.TOO_EARLY, self._gate.too_early(times, arrived)
+            yield Reason.TOO_OLD, self._gate.too_old(times, arrived)
+
+
+class _Verdicts:
+    """Collects the rejections of one ``decode`` call."""
+
+    def __init__(self, lengths: np.ndarray, received: np.ndarray | None):
+        self.received = received
+        self.rejections: list[Rejection] = []
+        self._lengths = lengths
+
+    def refuse(
+        self, messages: np.ndarray, reason: Reason, collection: Collection | None = None, num_reports: int = 1
+    ) -> None:
+        """Refuse whole messages."""
+        for index in messages.tolist():
+            self._add(index, reason, num_reports, collection, None)
+
+    def refuse_reports(
+        self, messages: np.ndarray, reason: Reason, collection: Collection, periods: np.ndarray | None
+    ) -> None:
+        """Refuse some reports of messages, counted together per message and base period."""
+        keys = messages[:, np.newaxis] if periods is None else np.stack([messages, periods], axis=1)
+        groups, counts = np.unique(keys, axis=0, return_counts=True)
+        for key, count in zip(groups.tolist(), counts.tolist()):
+            self._add(key[0], reason, count, collection, key[1] if len(key) > 1 else None)
+
+    def _add(
+        self, index: int, reason: Reason, num_reports: int, collection: Collection | None, period: int | None
+    ) -> None:
+        received = None if self.received is None else int(self.received[index])
+        size = int(self._lengths[index])
+        self.rejections.append(Rejection(reason, num_reports, size, collection, period, received))
+
+
+def _refuse_each(verdicts: _Verdicts, which: np.ndarray, reason: np.ndarray) -> None:
+    for why in np.unique(reason[reason > 0]):
+        verdicts.refuse(which[reason == why], Reason(why))
+
+
+def split_batch(data: bytes, start: int) -> tuple[bytes, list[memoryview], int, Reason]:
+    """The fields of a packed datum: collection prefix, four columns, the position behind it, and what is wrong."""
+    at = start + 1 + PREFIX_BYTES
+    prefix = data[start + 1 : at]
+    view = memoryview(data)
+    fields: list[memoryview] = []
+    for _ in range(4):
+        size, at, fault = read_long(data, at)
+        if fault is Reason.ACCEPTED and not 0 <= size <= len(data) - at:
+            fault = Reason.MALFORMED
+        if fault is not Reason.ACCEPTED:
+            return prefix, fields, at, fault
+        fields.append(view[at : at + size])
+        at += size
+    return prefix, fields, at, Reason.ACCEPTED
+
+
+def read_long(data: bytes, at: int) -> tuple[int, int, Reason]:
+    """One variable-length integer: its value, the position behind it, and what is wrong."""
+    value = 0
+    for place in range(10):
+        if at >= len(data):
+            return 0, at, Reason.MALFORMED
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << (7 * place)
+        if byte < 0x80:
+            if (place > 0 and byte == 0) or value >= 1 << 64:
+                return 0, at, Reason.NON_CANONICAL
+            return (value >> 1) ^ -(value & 1), at, Reason.ACCEPTED
+    return 0, at, Reason.NON_CANONICAL

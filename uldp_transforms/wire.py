@@ -1,0 +1,123 @@
+"""Messages: reports to bytes and their framing, without Beam.
+
+A message is one Avro datum, either plain (as on a Pub/Sub topic with an Avro schema) or in Avro single-object
+encoding. The first byte tells which: 0x02 is a plain ``Report`` (its field ``form`` is 1), 0x04 a plain
+``ReportBatch`` (``form`` is 2), 0xC3 the marker of single-object encoding. No other first byte is ours.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import fastavro
+import fastavro.schema
+import numpy as np
+
+import schemas
+from uldp_transforms.ldp.collection import PREFIX_BYTES
+from uldp_transforms.ldp.reports import ReportBatch
+
+REPORT_SCHEMA = schemas.load("report.avsc")
+BATCH_SCHEMA = schemas.load("report_batch.avsc")
+
+REPORT_FORM = 0x02
+"""First byte of a plain single report."""
+
+BATCH_FORM = 0x04
+"""First byte of a plain batch."""
+
+SINGLE_OBJECT_MARKER = b"\xc3\x01"
+
+MAX_MESSAGE_BYTES = 10_000_000
+"""Longest message that is looked at: the limit of Pub/Sub."""
+
+
+def single_object_header(schema: Any) -> bytes:
+    """Marker and little-endian CRC-64-AVRO fingerprint of the schema, 10 bytes."""
+    canonical = fastavro.schema.to_parsing_canonical_form(schema)
+    crc = fastavro.schema.fingerprint(canonical, "CRC-64-AVRO")
+    return SINGLE_OBJECT_MARKER + bytes.fromhex(crc)
+
+
+REPORT_HEADER = single_object_header(REPORT_SCHEMA)
+BATCH_HEADER = single_object_header(BATCH_SCHEMA)
+
+_PARSED = {form: fastavro.parse_schema(schema) for form, schema in ((1, REPORT_SCHEMA), (2, BATCH_SCHEMA))}
+
+
+def report_records(batch: ReportBatch) -> list[dict[str, Any]]:
+    """One Avro record per report."""
+    prefix = batch.fingerprint[:PREFIX_BYTES]
+    columns = zip(batch.report_ids, batch.event_times.tolist(), batch.cohorts.tolist(), batch.payloads)
+    return [
+        {
+            "form": 1,
+            "collection": prefix,
+            "report_id": report_id.tobytes(),
+            "event_time": event_time,
+            "cohort": cohort,
+            "payload": payload.tobytes(),
+        }
+        for report_id, event_time, cohort, payload in columns
+    ]
+
+
+def batch_record(batch: ReportBatch) -> dict[str, Any]:
+    """One Avro record for all reports."""
+    return {
+        "form": 2,
+        "collection": batch.fingerprint[:PREFIX_BYTES],
+        "cohorts": batch.cohorts.astype("<u2").tobytes(),
+        "event_times": batch.event_times.astype("<i8").tobytes(),
+        "report_ids": batch.report_ids.tobytes(),
+        "payloads": batch.payloads.tobytes(),
+    }
+
+
+def _datum(record: dict[str, Any]) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, _PARSED[record["form"]], record)
+    return out.getvalue()
+
+
+def encode_reports(batch: ReportBatch, single_object: bool = False) -> list[bytes]:
+    """Run by the client: one message per report."""
+    header = REPORT_HEADER if single_object else b""
+    return [header + _datum(record) for record in report_records(batch)]
+
+
+def encode_batch(batch: ReportBatch, single_object: bool = False) -> bytes:
+    """Run by a gateway: one message for all reports."""
+    return (BATCH_HEADER if single_object else b"") + _datum(batch_record(batch))
+
+
+def read_varints(data: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Avro's variable-length integers at many places at once.
+
+    Args:
+        data: uint8, with at least 10 bytes after the largest position.
+        at: (n,) int64 positions.
+
+    Returns:
+        value (n,) int64, zigzag undone; after (n,) int64, the positions behind; canonical (n,) bool, False where the
+        integer takes more bytes than it needs or more than 64 bits hold.
+    """
+    value = np.zeros(len(at), dtype=np.uint64)
+    size = np.zeros(len(at), dtype=np.int64)
+    canonical = np.ones(len(at), dtype=bool)
+    going_on = np.ones(len(at), dtype=bool)
+    for place in range(10):
+        byte = data[at + place]
+        value |= np.where(going_on, (byte & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * place), np.uint64(0))
+        size += going_on
+        ends = going_on & (byte < 0x80)
+        if place > 0:
+            canonical &= ~(ends & (byte == 0))
+        if place == 9:
+            canonical &= ~(going_on & (byte > 1))
+        going_on &= byte >= 0x80
+        if not going_on.any():
+            break
+    decoded = (value >> np.uint64(1)).astype(np.int64) ^ -(value & np.uint64(1)).astype(np.int64)
+    return decoded, at + size, canonical
