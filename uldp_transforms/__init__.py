@@ -11,18 +11,18 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "CountReports": "count",
-    "DecodeReports": "decode",
-    "EstimateDistribution": "estimate",
-    "ReadReportFiles": "files",
-    "SummarizeLedger": "ledger",
-    "TimeGate": "windows",
-    "WindowedEstimate": "rows",
-    "Windows": "windows",
-}
+__all__ = [
+    "CountReports",
+    "DecodeReports",
+    "EstimateDistribution",
+    "ReadReportFiles",
+    "SummarizeLedger",
+    "TimeGate",
+    "WindowedEstimate",
+    "Windows",
+]
 
-__all__ = [*_HOME]
+_HOME = dict(zip(__all__, ("count", "decode", "estimate", "files", "ledger", "windows", "rows", "windows")))
 
 
 def __getattr__(name: str) -> Any:

@@ -149,18 +149,22 @@ def _read_block(stream: _Stream, codec: str, sync: bytes) -> tuple[int, bytes] |
     body = whole[at : at + size]
     if whole[at + size :] != sync:
         return Reason.CORRUPT_BLOCK
-    if codec == "deflate":
-        inflater = zlib.decompressobj(-15)
-        try:
-            body = inflater.decompress(body, MAX_BLOCK_BYTES)
-        except zlib.error:
-            return Reason.CORRUPT_BLOCK
-        if inflater.unconsumed_tail:
-            return Reason.BLOCK_TOO_LARGE
-        if not inflater.eof:
-            return Reason.CORRUPT_BLOCK
+    inflated = _inflate(body) if codec == "deflate" else body
+    if isinstance(inflated, Reason):
+        return inflated
     stream.drop(len(whole))
-    return count, body
+    return count, inflated
+
+
+def _inflate(body: bytes) -> bytes | Reason:
+    inflater = zlib.decompressobj(-15)
+    try:
+        inflated = inflater.decompress(body, MAX_BLOCK_BYTES)
+    except zlib.error:
+        return Reason.CORRUPT_BLOCK
+    if inflater.unconsumed_tail:
+        return Reason.BLOCK_TOO_LARGE
+    return inflated if inflater.eof else Reason.CORRUPT_BLOCK
 
 
 def _split_block(count: int, body: bytes, form: int) -> list[bytes] | Reason:

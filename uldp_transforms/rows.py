@@ -16,10 +16,16 @@ ESTIMATE_SCHEMA = schemas.load("windowed_estimate.avsc")
 REJECTED_SCHEMA = schemas.load("rejected_report.avsc")
 LEDGER_SCHEMA = schemas.load("ledger.avsc")
 
+_TIMES = ("window_start", "window_end", "received_at")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Row:
     """A record whose fields are those of an Avro schema; times are integers in milliseconds."""
+
+    def times(self) -> dict[str, str]:
+        """The times that this row has, as RFC 3339, UTC."""
+        return {name: rfc3339(vars(self)[name]) for name in _TIMES if vars(self).get(name) is not None}
 
     def to_json(self) -> str:
         """One line of JSON; times as RFC 3339, UTC."""
@@ -31,7 +37,7 @@ class Row:
 
     def _with_times(self, form: Any) -> dict[str, Any]:
         record = dataclasses.asdict(self)
-        for name in ("window_start", "window_end", "received_at"):
+        for name in _TIMES:
             if record.get(name) is not None:
                 record[name] = form(record[name])
         return record

@@ -1,0 +1,1 @@
+"""Runnable jobs: ``python -m pipelines.simulate``, ``pipelines.estimate`` and ``pipelines.demo``."""

@@ -1,0 +1,98 @@
+"""What all command lines share: one-line errors, exit code 2 for a wrong configuration, Beam's options checked."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import parse_duration
+
+T = TypeVar("T")
+
+DONE, WRONG_CONFIGURATION = 0, 2
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line."""
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(allow_abbrev=False, formatter_class=argparse.ArgumentDefaultsHelpFormatter, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        raise SpecError(message)
+
+
+def run(name: str, configure: Callable[[Sequence[str]], T], job: Callable[[T], int], argv: Sequence[str] | None) -> int:
+    """Read the configuration, then do the job.
+
+    Args:
+        name: of the program, for its messages.
+        configure: command line -> configuration; ``ValueError`` and ``OSError`` are the user's to mend.
+        job: does the work with it.
+        argv: arguments; None: of this process.
+
+    Returns:
+        The exit code: the job's own, or 2 for a wrong command line or configuration.
+    """
+    try:
+        configuration = configure(sys.argv[1:] if argv is None else list(argv))
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+    except ValueError as error:  # SpecError, and what Beam says of its own options
+        message = str(error)
+    else:
+        return job(configuration)
+    print(f"{name}: {' '.join(message.split())}", file=sys.stderr)
+    return WRONG_CONFIGURATION
+
+
+def read_collections(paths: Sequence[str]) -> list[Collection]:
+    """Collections from JSON files; an error names the file."""
+    collections = []
+    for path in paths:
+        try:
+            collections.append(Collection.from_json(path))
+        except SpecError as error:
+            raise SpecError(f"{path}: {error}" if not str(error).startswith(path) else str(error)) from None
+    return collections
+
+
+def read_lines(path: str) -> list[str]:
+    """The lines of a UTF-8 text file without their ends; empty lines are left out."""
+    try:
+        with open(path, encoding="utf-8", newline=None) as file:
+            return [line.rstrip("\n") for line in file if line.rstrip("\n")]
+    except UnicodeDecodeError:
+        raise SpecError(f"{path} must be a UTF-8 text file, got other bytes") from None
+
+
+def duration(option: str) -> Callable[[str], int]:
+    """An argparse type: a duration such as ``1h`` in milliseconds."""
+
+    def parse(text: str) -> int:
+        try:
+            return parse_duration(text, option)
+        except SpecError as error:
+            raise argparse.ArgumentTypeError(str(error).removeprefix(f"{option} ")) from None
+
+    return parse
+
+
+def positive(kind: type = int) -> Callable[[str], Any]:
+    """An argparse type: a number above zero."""
+
+    def parse(text: str) -> Any:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = 0
+        if not 0 < number < float("inf"):
+            what = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"must be {what} above 0, got {text!r}")
+        return number
+
+    return parse

@@ -1,0 +1,54 @@
+"""Beam's runners: which engine runs a job on this machine, and which options Beam knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+
+from pipelines.cli import Parser
+from uldp_transforms.ldp.errors import SpecError
+
+_TEN_YEARS = 3650 * 86_400_000
+
+
+def choose_local_engine(options: PipelineOptions, streaming: bool) -> int | None:
+    """Name the engine for ``DirectRunner`` (the default), and set what a stream needs.
+
+    ``DirectRunner`` is a switch that may first try to download another engine; the two named here are part of Beam:
+    one for files, one that can read Pub/Sub.
+
+    Returns:
+        Milliseconds by which the local watermark, which is the wall clock, may run ahead of the messages; None: the
+        runner's watermark follows the messages.
+    """
+    standard = options.view_as(StandardOptions)
+    standard.streaming = streaming
+    if standard.runner not in (None, "DirectRunner"):
+        return None
+    standard.runner = "BundleBasedDirectRunner" if streaming else "FnApiRunner"
+    return _TEN_YEARS if streaming else None
+
+
+def check_options(beam_args: Sequence[str]) -> None:
+    """Refuse what neither this program nor Beam knows; Beam itself would drop it with a warning.
+
+    Raises:
+        SpecError: naming the first unknown argument.
+    """
+    parser = Parser(add_help=False)
+    seen: set[type] = set()
+    for options in _subclasses(PipelineOptions):
+        if options not in seen and "_add_argparse_args" in vars(options):
+            seen.add(options)
+            try:
+                options._add_argparse_args(parser)
+            except SpecError:
+                continue  # the same option twice: some classes repeat another's
+    _, unknown = parser.parse_known_args(list(beam_args))
+    if unknown:
+        raise SpecError(f"options must be those of --help or of Apache Beam, got {unknown[0]!r}")
+
+
+def _subclasses(cls: type[PipelineOptions]) -> list[type[PipelineOptions]]:
+    return [found for sub in cls.__subclasses__() for found in (sub, *_subclasses(sub))]

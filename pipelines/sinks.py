@@ -1,0 +1,121 @@
+"""Where rows go: files in a directory, or a Pub/Sub topic."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable
+from typing import Any
+
+import apache_beam as beam
+import fastavro
+from apache_beam.io.avroio import WriteToAvro
+from apache_beam.io.filesystems import FileSystems
+
+from uldp_transforms.rows import Row, WindowedEstimate
+
+
+def to_json_lines(rows: list[Row], schema: Any) -> bytes:
+    """One JSON object a line."""
+    return "".join(f"{row.to_json()}\n" for row in rows).encode("utf-8")
+
+
+def to_avro_file(rows: list[Row], schema: Any) -> bytes:
+    """An Avro object container file; equal rows make equal bytes."""
+    records = [row.to_avro() for row in rows]
+    sync = hashlib.sha256(to_json_lines(rows, schema)).digest()[:16]
+    out = io.BytesIO()
+    fastavro.writer(out, schema, records, sync_marker=sync)
+    return out.getvalue()
+
+
+ENCODERS: dict[str, Callable[[list[Row], Any], bytes]] = {"jsonl": to_json_lines, "avro": to_avro_file}
+
+
+class WriteRowFiles(beam.PTransform):
+    """Writes rows to ``DIR/NAME.jsonl`` or ``.avro``.
+
+    Bounded input: one file, also when there are no rows. Unbounded input: one file for each bundle of rows, named by
+    its content, so that a repeated bundle writes the same file again.
+
+    Args:
+        directory: where to.
+        name: of the files, without ending.
+        form: jsonl or avro.
+        schema: Avro schema of the rows.
+        unbounded: whether rows go on coming.
+    """
+
+    def __init__(self, directory: str, name: str, form: str, schema: Any, unbounded: bool):
+        super().__init__()
+        self._path = FileSystems.join(directory, name)
+        self._form = form
+        self._schema = schema
+        self._unbounded = unbounded
+
+    def expand(self, rows: beam.PCollection[Row]) -> Any:
+        if self._unbounded:
+            return rows | "WriteBundles" >> beam.ParDo(_WriteBundlesFn(self._path, self._form, self._schema))
+        one_file = {"file_name_suffix": f".{self._form}", "num_shards": 1, "shard_name_template": ""}
+        if self._form == "jsonl":
+            return rows | "Lines" >> beam.Map(Row.to_json) | "Write" >> beam.io.WriteToText(self._path, **one_file)
+        return rows | "Records" >> beam.Map(Row.to_avro) | "Write" >> WriteToAvro(self._path, self._schema, **one_file)
+
+
+class _WriteBundlesFn(beam.DoFn):
+    def __init__(self, path: str, form: str, schema: Any):
+        self._path = path
+        self._form = form
+        self._schema = schema
+
+    def start_bundle(self) -> None:
+        self._rows: list[Row] = []
+
+    def process(self, row: Row) -> None:
+        self._rows.append(row)
+
+    def finish_bundle(self) -> None:
+        if self._rows:
+            content = ENCODERS[self._form](self._rows, self._schema)
+            digest = hashlib.sha256(content).hexdigest()[:32]
+            _write(f"{self._path}-{digest}.{self._form}", content)
+
+
+def _write(path: str, content: bytes) -> None:
+    """Write under another name, then rename: readers never see half a file."""
+    unfinished = f"{path}.part"
+    with FileSystems.create(unfinished, mime_type="application/octet-stream") as file:
+        file.write(content)
+    if FileSystems.exists(path):
+        FileSystems.delete([path])
+    FileSystems.rename([unfinished], [path])
+
+
+class PublishEstimates(beam.PTransform):
+    """Publishes each estimate as its JSON line, with attributes that say which window and pane it is.
+
+    Args:
+        topic: projects/P/topics/T.
+    """
+
+    def __init__(self, topic: str):
+        super().__init__()
+        self._topic = topic
+
+    def expand(self, rows: beam.PCollection[WindowedEstimate]) -> beam.PCollection[Any]:
+        return (
+            rows
+            | "Messages" >> beam.Map(_message)
+            | "Publish" >> beam.io.WriteToPubSub(self._topic, with_attributes=True)
+        )
+
+
+def _message(row: WindowedEstimate) -> beam.io.PubsubMessage:
+    attributes = {
+        "collection_id": row.collection_id,
+        "fingerprint": row.fingerprint,
+        "pane_index": str(row.pane_index),
+        "pane_timing": row.pane_timing,
+        "status": row.status,
+    }
+    return beam.io.PubsubMessage(row.to_json().encode("utf-8"), attributes | row.times())
