@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
 from apache_beam.transforms.window import GlobalWindow, GlobalWindows
-from apache_beam.utils.timestamp import MIN_TIMESTAMP
+from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 import uldp_transforms.coders  # noqa: F401  # registers how reports cross between workers
@@ -58,9 +58,8 @@ class DecodeReports(beam.PTransform):
             raise SpecError(
                 f"DecodeReports needs messages in the global window (reports carry their own time), got {windowing}"
             )
-        outputs = messages | "Decode" >> beam.ParDo(_DecodeFn(self._registry, self._gate)).with_outputs(
-            "rejected", main="reports"
-        )
+        decode_fn = _DecodeFn(self._registry) if self._gate is None else _TimedDecodeFn(self._registry, self._gate)
+        outputs = messages | "Decode" >> beam.ParDo(decode_fn).with_outputs("rejected", main="reports")
         outputs.reports.element_type = ReportBatch
         return DecodedReports(outputs.reports, outputs.rejected)
 
@@ -69,38 +68,60 @@ class DecodeReports(beam.PTransform):
 
 
 class _DecodeFn(beam.DoFn):
-    """Gathers the messages of a bundle and decodes many at a time."""
+    """Gathers the messages of a bundle and decodes many at a time.
 
-    def __init__(self, registry: CollectionRegistry, gate: TimeGate | None):
+    ``process`` is no generator and takes the message alone: that is the cheapest call that Beam can make, and it is
+    made for every message.
+    """
+
+    def __init__(self, registry: CollectionRegistry, gate: TimeGate | None = None):
         self._decoder = MessageDecoder(registry, gate)
-        self._timed = gate is not None
 
     def start_bundle(self) -> None:
         self._messages: list[bytes] = []
-        self._received: list[int] = []
         self._size = 0
 
-    def process(self, message: bytes, timestamp=beam.DoFn.TimestampParam) -> Iterator[Any]:
+    def process(self, message: bytes) -> list[Any] | None:
         self._messages.append(message)
         self._size += len(message)
-        if self._timed:
-            self._received.append(timestamp.micros // 1000)
-        if self._size >= _FLUSH_BYTES or len(self._messages) >= _FLUSH_MESSAGES:
-            for tag, value in self._flush():
-                yield value if tag is None else beam.pvalue.TaggedOutput(tag, value)
+        return self._decoded() if self._is_full() else None
 
-    def finish_bundle(self) -> Iterator[Any]:
-        received = self._received[-1:] if self._timed else []
-        for tag, value in self._flush():
-            timestamp = beam.utils.timestamp.Timestamp(micros=received[0] * 1000) if received else MIN_TIMESTAMP
-            windowed = WindowedValue(value, timestamp, (GlobalWindow(),))
-            yield windowed if tag is None else beam.pvalue.TaggedOutput(tag, windowed)
+    def finish_bundle(self) -> list[Any]:
+        return [self._in_global_window(output, MIN_TIMESTAMP) for output in self._decoded()]
 
-    def _flush(self) -> Iterator[tuple[str | None, Any]]:
-        messages, self._messages = self._messages, []
-        received = np.array(self._received, dtype=np.int64) if self._timed else None
-        self._received, self._size = [], 0
-        if messages:
-            batches, rejections = self._decoder.decode(messages, received)
-            yield from ((None, batch) for batch in batches)
-            yield from (("rejected", rejection) for rejection in rejections)
+    def _is_full(self) -> bool:
+        return self._size >= _FLUSH_BYTES or len(self._messages) >= _FLUSH_MESSAGES
+
+    def _decoded(self, received: np.ndarray | None = None) -> list[Any]:
+        messages = self._messages
+        self._messages, self._size = [], 0
+        if not messages:
+            return []
+        batches, rejections = self._decoder.decode(messages, received)
+        return [*batches, *(beam.pvalue.TaggedOutput("rejected", rejection) for rejection in rejections)]
+
+    @staticmethod
+    def _in_global_window(output: Any, timestamp: Timestamp) -> Any:
+        if isinstance(output, beam.pvalue.TaggedOutput):
+            return beam.pvalue.TaggedOutput(output.tag, WindowedValue(output.value, timestamp, (GlobalWindow(),)))
+        return WindowedValue(output, timestamp, (GlobalWindow(),))
+
+
+class _TimedDecodeFn(_DecodeFn):
+    """The same for messages that have arrival times, which the gate compares with event times."""
+
+    def start_bundle(self) -> None:
+        super().start_bundle()
+        self._received: list[int] = []
+
+    def process(self, message: bytes, timestamp=beam.DoFn.TimestampParam) -> list[Any] | None:
+        self._received.append(timestamp.micros // 1000)
+        return super().process(message)
+
+    def finish_bundle(self) -> list[Any]:
+        latest = Timestamp(micros=1000 * max(self._received, default=0))
+        return [self._in_global_window(output, latest) for output in self._decoded()]
+
+    def _decoded(self, received: np.ndarray | None = None) -> list[Any]:
+        received, self._received = np.array(self._received, dtype=np.int64), []
+        return super()._decoded(received)

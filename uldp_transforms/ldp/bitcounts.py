@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-_LANES = 128
+_LANES_LOG2 = 7
+_LANES = 1 << _LANES_LOG2
 _CHUNK_BYTES = 1 << 21
 _CHUNK_ROWS = (1 << 16) - 1  # sums of a chunk are kept in 16 bits
 _LOWEST_BITS = np.uint64(0x0101010101010101)
@@ -32,8 +33,7 @@ def count_bits(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_grou
     """
     num_words = -(-num_bits // 64)
     totals = np.zeros((num_groups, 64 * num_words), dtype=np.int64)
-    if num_groups <= 1 << 16:
-        groups = groups.astype(np.uint16)  # two bytes: numpy then sorts by radix
+    groups = groups.astype(np.min_scalar_type(num_groups))  # one or two bytes are sorted by radix
     order = np.argsort(groups, kind="stable")
     sizes = np.bincount(groups, minlength=num_groups)
     ends = np.cumsum(sizes)
@@ -53,11 +53,11 @@ def _count_sorted(rows: np.ndarray, num_words: int, sizes: np.ndarray) -> np.nda
     """Bit counts (G, 64 * num_words) of rows that stand group after group, sizes[g] >= 1 of them each."""
     blocks = -(-sizes // _LANES)
     first_block = np.cumsum(blocks) - blocks
-    num_blocks = int(blocks.sum())
+    num_blocks = int(blocks.sum()) | 1  # odd: lanes a power of two apart would crowd the same lines of the cache
     rank = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes - first_block * _LANES, sizes)
     lanes = np.zeros((_LANES, num_blocks, 8 * num_words), dtype=np.uint8)
     slots = lanes.reshape(_LANES * num_blocks, 8 * num_words)
-    where = (rank % _LANES) * num_blocks + rank // _LANES
+    where = (rank & (_LANES - 1)) * num_blocks + (rank >> _LANES_LOG2)
     if rows.shape[1] == slots.shape[1]:  # whole words: move each row as one item
         item = f"V{rows.shape[1]}"
         slots.view(item)[where, 0] = rows.view(item)[:, 0]

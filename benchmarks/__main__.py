@@ -1,0 +1,31 @@
+"""Runs all benchmarks, or those named on the command line."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import sys
+
+import apache_beam
+import numpy
+
+from benchmarks import estimation, library, memory, pipeline
+
+ALL = {"library": library, "pipeline": pipeline, "estimation": estimation, "memory": memory}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in ALL]
+    if unknown:
+        print(f"benchmarks: names must be among {', '.join(ALL)}, got {unknown[0]!r}", file=sys.stderr)
+        return 2
+    logging.disable(logging.WARNING)
+    print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, "
+          f"numpy {numpy.__version__}, apache-beam {apache_beam.__version__}")  # fmt: skip
+    for name in names or ALL:
+        ALL[name].main()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
