@@ -144,21 +144,22 @@ def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
 def build(pipeline: beam.Pipeline, job: Job) -> None:
     """The job on one screen."""
     base = None if job.windows is None else job.windows.base
+    refused = []
     if job.input is not None:
-        files = pipeline | "ReadReportFiles" >> ReadReportFiles(job.input)
-        messages, unreadable = files.messages, (files.rejected,)
+        messages, unreadable = pipeline | "ReadReportFiles" >> ReadReportFiles(job.input)
+        refused.append(unreadable)
     else:
-        messages, unreadable = pipeline | "ReadPubSub" >> beam.io.ReadFromPubSub(subscription=job.subscription), ()
+        messages = pipeline | "ReadPubSub" >> beam.io.ReadFromPubSub(subscription=job.subscription)
 
     decoded = messages | "DecodeReports" >> DecodeReports(job.collections, job.gate)
     counted = decoded.reports | "CountReports" >> CountReports(job.collections, job.windows)
     estimates = counted.counts | "EstimateDistribution" >> EstimateDistribution(
         job.collections, job.estimator, job.candidates, job.min_reports
     )
-    refused = (decoded.rejected, *unreadable) | "Refused" >> beam.Flatten()
-    ledger = (counted.accepted, refused) | "Ledger" >> SummarizeLedger(job.collections, job.windows, job.unbounded)
+    rejections = [decoded.rejected, *refused] | "Refused" >> beam.Flatten()
+    ledger = (counted.accepted, rejections) | "Ledger" >> SummarizeLedger(job.collections, job.windows, job.unbounded)
 
-    rejected = refused | "RejectedRows" >> beam.Map(rejected_row, base)
+    rejected = rejections | "RejectedRows" >> beam.Map(rejected_row, base)
     for label, rows, name, form, schema in (
         ("WriteEstimatesJson", estimates, "estimates", "jsonl", ESTIMATE_SCHEMA),
         ("WriteEstimatesAvro", estimates, "estimates", "avro", ESTIMATE_SCHEMA),

@@ -8,6 +8,7 @@ import datetime
 import decimal
 import gzip
 import hashlib
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -128,7 +129,7 @@ def read_values(path: str, rows_at_once: int) -> Iterator[tuple[list[str], np.nd
 
 def _columns(path: str, reader: Any) -> tuple[int, int | None]:
     try:
-        header = next(reader, [])
+        header: list[str] = next(reader, [])
     except UnicodeDecodeError:
         raise SpecError(f"{path} must be UTF-8 text, got other bytes in the first line") from None
     if header:
@@ -165,7 +166,8 @@ def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]
 def _write(simulation: Simulation) -> int:
     single = simulation.form == "single"
     metadata = {"uldp.collection": simulation.collection.id, "uldp.randomness": _randomness(simulation)}
-    sync = None if simulation.seed is None else hashlib.sha256(f"sync {simulation.seed}".encode()).digest()[:16]
+    seeded = simulation.seed is not None
+    sync = hashlib.sha256(f"sync {simulation.seed}".encode()).digest()[:16] if seeded else os.urandom(16)
     written = 0
 
     def records() -> Iterator[dict[str, Any]]:
@@ -181,7 +183,7 @@ def _write(simulation: Simulation) -> int:
 
 
 def _publish(simulation: Simulation) -> int:
-    from google.cloud import pubsub_v1  # noqa: PLC0415  # only publishing needs it, and it is slow to import
+    from google.cloud import pubsub_v1  # type: ignore[attr-defined]  # noqa: PLC0415  # only publishing needs it, and it is slow to import
 
     single = simulation.form == "single"
     at_once = _CHUNK_ROWS if simulation.rate is None else max(1, int(simulation.rate / 10))

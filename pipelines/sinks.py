@@ -56,7 +56,7 @@ class WriteRowFiles(beam.PTransform):
     def expand(self, rows: beam.PCollection[Row]) -> Any:
         if self._unbounded:
             return rows | "WriteBundles" >> beam.ParDo(_WriteBundlesFn(self._path, self._form, self._schema))
-        one_file = {"file_name_suffix": f".{self._form}", "num_shards": 1, "shard_name_template": ""}
+        one_file: dict[str, Any] = {"file_name_suffix": f".{self._form}", "num_shards": 1, "shard_name_template": ""}
         if self._form == "jsonl":
             return rows | "Lines" >> beam.Map(Row.to_json) | "Write" >> beam.io.WriteToText(self._path, **one_file)
         return rows | "Records" >> beam.Map(Row.to_avro) | "Write" >> WriteToAvro(self._path, self._schema, **one_file)

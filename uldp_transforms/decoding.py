@@ -196,16 +196,16 @@ class MessageDecoder:
                         continue
             verdicts.refuse(np.array([index]), reason, collection, num_reports)
         for (prefix, with_ids), parts in joined.items():
-            sizes = np.array([n for _, n, _ in parts])
+            counts = np.array([n for _, n, _ in parts])
             cohorts, times, ids, payloads = (b"".join(fields[i] for _, _, fields in parts) for i in range(4))
-            n = int(sizes.sum())
+            n = int(counts.sum())
             yield _Columns(
                 prefix=prefix,
                 cohorts=np.frombuffer(cohorts, dtype="<u2"),
                 event_times=np.frombuffer(times, dtype="<i8"),
                 report_ids=np.frombuffer(ids, dtype=np.uint8).reshape(n if with_ids else 0, ID_BYTES),
                 payloads=np.frombuffer(payloads, dtype=np.uint8).reshape(n, -1),
-                message=np.repeat(np.array([index for index, _, _ in parts]), sizes),
+                message=np.repeat(np.array([index for index, _, _ in parts]), counts),
             )
 
     # ---------------------------------------------------------------- what the reports say

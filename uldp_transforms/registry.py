@@ -16,8 +16,8 @@ class CollectionRegistry:
     """
 
     def __init__(self, collections: Iterable[Collection]):
-        self._by_fingerprint = {}
-        self._by_prefix = {}
+        self._by_fingerprint: dict[bytes, Collection] = {}
+        self._by_prefix: dict[bytes, Collection] = {}
         for collection in collections:
             prefix = collection.fingerprint[:PREFIX_BYTES]
             if prefix in self._by_prefix:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -61,10 +62,10 @@ class Closed(Alphabet):
         return index_of("Closed.values", values, _symbols(self))[np.newaxis]
 
 
-def closed_values(owner: str, values: object) -> tuple[str, ...]:
+def closed_values(owner: str, values: Sequence[str]) -> tuple[str, ...]:
     """The canonical, checked value list of a closed alphabet."""
     require_texts(f"{owner}.values", values, at_least=2)
-    result = tuple(map(canonical, values))  # type: ignore[arg-type]
+    result = tuple(map(canonical, values))
     require_texts(f"{owner}.values", result, at_least=2)
     return result
 

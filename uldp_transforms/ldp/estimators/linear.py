@@ -61,8 +61,8 @@ def estimate_linear(
         raise NoReportsError(f"collection {collection.id!r}: an estimate needs at least 1 report, got 0")
     known = collection.alphabet.known_values
     solved = candidates if known is None else known
-    asked = solved if candidates is None else candidates
-    if solved is None:
+    asked = candidates if candidates is not None else known
+    if solved is None or asked is None:
         raise SpecError(
             f"collection {collection.id!r} has an open alphabet and needs a list of candidate values, got none"
         )
