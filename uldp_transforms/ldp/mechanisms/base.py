@@ -32,7 +32,7 @@ from scipy import special
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.ldp.sampling import WORD, WordSource
+from uldp_transforms.ldp.sampling import WORD, WordSource, exp_bounds, floor_weight
 from uldp_transforms.ldp.specs import is_number, require_int, require_number
 
 MAX_EPSILON = 16.0
@@ -82,11 +82,6 @@ class SetReportMechanism(abc.ABC):
         return {"id": self.id} | {name: value for name, value in fields.items() if value is not None}
 
     # ------------------------------------------------------------------ what a member of the family says
-
-    @property
-    @abc.abstractmethod
-    def keep_weight(self) -> int:
-        """kappa * 2**64, rounded towards privacy."""
 
     @property
     @abc.abstractmethod
@@ -158,6 +153,12 @@ class SetReportMechanism(abc.ABC):
         """The payload that reveals a non-sensitive symbol."""
 
     # ------------------------------------------------------------------ what follows for all of them
+
+    @property
+    def keep_weight(self) -> int:
+        """kappa * 2**64, rounded towards privacy: kappa / ((1 - kappa) phi) <= e**epsilon - 1."""
+        gain = (exp_bounds(self.epsilon)[0] - 1) * self.noise_rate
+        return floor_weight(gain / (1 + gain))
 
     @property
     def kappa(self) -> float:

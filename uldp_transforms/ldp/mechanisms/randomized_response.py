@@ -42,6 +42,7 @@ class UtilityOptimizedRR(SetReportMechanism):
 
     @property
     def keep_weight(self) -> int:
+        """What the noise weights leave over, so that one word decides everything."""
         return WORD - self.num_sensitive * self.noise_weight
 
     @property

@@ -1,0 +1,89 @@
+"""Reports that are one bit per sensitive symbol, or a non-sensitive symbol in clear: what such mechanisms share.
+
+Payload: v bits, bit j in byte j // 8 at position j % 8 counted from the least significant; then, if there are
+non-sensitive symbols, a little-endian field: 0 in a protected report, z - v + 1 in a clear report of z, whose bits are
+then all 0. A set bit supports its symbol.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+
+from uldp_transforms.ldp.bitcounts import count_bits
+from uldp_transforms.ldp.mechanisms.base import SetReportMechanism
+from uldp_transforms.ldp.reasons import Reason
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BitReportMechanism(SetReportMechanism):
+    """Payload, validity and counting of bit reports; a subclass says how the bits are drawn."""
+
+    @property
+    def bit_bytes(self) -> int:
+        """Bytes of the v bits."""
+        return -(-self.num_sensitive // 8)
+
+    @property
+    def clear_bytes(self) -> int:
+        """Bytes of the field that holds a symbol in clear; 0 if all symbols are sensitive."""
+        return -(-(self.num_symbols - self.num_sensitive).bit_length() // 8)
+
+    @property
+    def payload_size(self) -> int:
+        return self.bit_bytes + self.clear_bytes
+
+    def assemble(self, bits: np.ndarray, symbols: np.ndarray, revealed: np.ndarray) -> np.ndarray:
+        """Payloads of protected reports with these bits, except where a symbol is revealed.
+
+        Args:
+            bits: (n, ceil(v / 8)) uint8.
+            symbols: (n,) int64.
+            revealed: (n,) bool, only for non-sensitive symbols.
+        """
+        out = np.zeros((len(symbols), self.payload_size), dtype=np.uint8)
+        out[:, : self.bit_bytes] = bits
+        clear = np.flatnonzero(revealed)
+        out[clear, : self.bit_bytes] = 0
+        field = (symbols[clear] - self.num_sensitive + 1).astype("<u4").view(np.uint8).reshape(-1, 4)
+        out[clear, self.bit_bytes :] = field[:, : self.clear_bytes]
+        return out
+
+    def _clear_index(self, payloads: np.ndarray) -> np.ndarray:
+        """(n,) int64: 0 for protected reports, z - v + 1 for clear ones."""
+        weights = 256 ** np.arange(self.clear_bytes, dtype=np.int64)
+        return payloads[:, self.bit_bytes :] @ weights
+
+    def violations(self, payloads: np.ndarray) -> Iterator[tuple[Reason, np.ndarray]]:
+        if self.num_sensitive % 8:
+            spare = payloads[:, self.bit_bytes - 1] >> np.uint8(self.num_sensitive % 8)
+            yield Reason.PADDING_BITS, spare != 0
+        if self.clear_bytes:
+            clear = self._clear_index(payloads)
+            yield Reason.VALUE_DOMAIN, clear > self.num_symbols - self.num_sensitive
+            yield Reason.IMPOSSIBLE_REPORT, (clear > 0) & payloads[:, : self.bit_bytes].any(axis=1)
+
+    def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
+        cells = np.zeros((num_groups, self.num_symbols), dtype=np.int64)
+        bits = payloads[:, : self.bit_bytes]
+        cells[:, : self.num_sensitive] = count_bits(bits, self.num_sensitive, groups, num_groups)
+        if self.clear_bytes:
+            clear = self._clear_index(payloads)
+            rows = np.flatnonzero(clear)
+            np.add.at(cells, (groups[rows].astype(np.int64), self.num_sensitive - 1 + clear[rows]), 1)
+        return cells
+
+    def supports(self, payloads: np.ndarray) -> np.ndarray:
+        bits = np.unpackbits(payloads[:, : self.bit_bytes], axis=1, count=self.num_sensitive, bitorder="little")
+        clear = self._clear_index(payloads)[:, np.newaxis]
+        return np.concatenate([bits == 1, clear == 1 + np.arange(self.num_symbols - self.num_sensitive)], axis=1)
+
+    def bits_payload(self, support: frozenset[int]) -> bytes:
+        """The protected payload that supports exactly these symbols."""
+        word = sum(1 << symbol for symbol in support)
+        return word.to_bytes(self.bit_bytes, "little") + bytes(self.clear_bytes)
+
+    def clear_payload(self, symbol: int) -> bytes:
+        return bytes(self.bit_bytes) + (symbol - self.num_sensitive + 1).to_bytes(self.clear_bytes, "little")
