@@ -73,6 +73,14 @@ class Collection:
                 f"Collection.num_cohorts times the number of symbols must be at most {MAX_CELLS} counters, "
                 f"got {self.num_cohorts} x {self.mechanism.num_symbols}"
             )
+        of_alphabet = (self.alphabet.num_symbols, self.alphabet.num_sensitive)
+        of_mechanism = (self.mechanism.num_symbols, self.mechanism.num_sensitive)
+        expected = (of_alphabet[0], of_alphabet[0]) if self.mechanism.protects_all else of_alphabet
+        if of_mechanism != expected:
+            raise SpecError(
+                f"Collection.mechanism must be for the alphabet's {expected[0]} symbols, {expected[1]} of them "
+                f"sensitive, got {of_mechanism[0]} and {of_mechanism[1]}"
+            )
         self.alphabet.check_cohorts(self.num_cohorts)
 
     @classmethod

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from uldp_transforms.ldp.errors import SpecError
+
 _DOMAIN = b"uldp-hash-1\x00"
 
 
@@ -21,9 +23,12 @@ def canonical(value: str) -> str:
 
     Raises:
         TypeError: if the value is not text.
+        SpecError: if it has no UTF-8 form. The message does not repeat the value: it may be a secret.
     """
     if not isinstance(value, str):
         raise TypeError(f"values must be text (str), got {type(value).__name__}")
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+        raise SpecError("values must be Unicode text, got one with a surrogate, which has no UTF-8 form")
     return unicodedata.normalize("NFC", value)
 
 

@@ -33,6 +33,10 @@ def parse_json(text: str, what: str) -> Any:
         return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
     except json.JSONDecodeError as error:
         raise SpecError(f"{what} must be JSON, got a fault at line {error.lineno}: {error.msg}") from None
+    except SpecError:
+        raise
+    except (ValueError, RecursionError):
+        raise SpecError(f"{what} must be JSON of sensible size, got too many digits or levels") from None
 
 
 class Registry(Generic[T]):
