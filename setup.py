@@ -16,7 +16,7 @@ setup(
     package_data={"schemas": ["*.avsc", "*.json"], "pipelines": ["data/*"]},
     install_requires=[
         "apache-beam[gcp]>=2.77,<3",
-        "numpy>=1.26,<3",
+        "numpy>=2.0,<3",
         "scipy>=1.11,<2",
         "fastavro>=1.9,<2",
         "google-cloud-pubsub>=2.21,<3",

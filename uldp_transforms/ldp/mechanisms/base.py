@@ -72,8 +72,12 @@ class SetReportMechanism(abc.ABC):
             f"{name}.epsilon", self.epsilon, allowed, is_number(self.epsilon) and 0 < self.epsilon <= MAX_EPSILON
         )
         object.__setattr__(self, "epsilon", float(self.epsilon))
+        self.check_own_fields()
         if self.keep_weight < 1:
             raise SpecError(f"{name}.epsilon must be large enough to leave a signal in 64 bits, got {self.epsilon!r}")
+
+    def check_own_fields(self) -> None:  # noqa: B027  # most mechanisms have none
+        """Check the fields that a subclass adds (raises SpecError); the others are checked already."""
 
     def to_json(self) -> dict[str, Any]:
         """``{"id": ..., field: value}`` without what the alphabet determines."""

@@ -39,7 +39,7 @@ class UtilityOptimizedRappor(BitReportMechanism):
 
     theta: float | None = None
 
-    def __post_init__(self) -> None:
+    def check_own_fields(self) -> None:
         if self.theta is not None:
             require_number(
                 f"{type(self).__name__}.theta",
@@ -48,7 +48,6 @@ class UtilityOptimizedRappor(BitReportMechanism):
                 is_number(self.theta) and 0 < self.theta < 1,
             )
             object.__setattr__(self, "theta", float(self.theta))
-        super().__post_init__()
 
     @property
     def noise_numerator(self) -> int:
