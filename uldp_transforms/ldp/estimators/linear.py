@@ -21,6 +21,7 @@ from uldp_transforms.ldp.errors import (
     NoReportsError,
     SpecError,
 )
+from uldp_transforms.ldp.estimators.simplex import clip_and_normalize
 
 if TYPE_CHECKING:
     from uldp_transforms.ldp.collection import Collection
@@ -101,8 +102,7 @@ def _invert(
     """One symbol per value: the mechanism's own inverse, its exact variance and its intervals."""
     mechanism = collection.mechanism
     raw = mechanism.invert(pooled)[0]
-    plausible = np.maximum(raw, 0)
-    plausible /= plausible.sum()
+    plausible = clip_and_normalize(raw)
     standard_errors = np.sqrt(np.maximum(mechanism.variances(plausible), 0) / pooled.total)
     low, high = mechanism.intervals(pooled, plausible, confidence)
     return raw[symbols], standard_errors[symbols], low[symbols], high[symbols]
@@ -143,8 +143,7 @@ def _least_squares(
 
     fitted = (design @ raw).reshape(u.shape)
     fitted -= fitted.mean(axis=1, keepdims=True)
-    shares = np.maximum(fitted + 1 / k, 0)  # of the buckets; unlisted values lie evenly in all of them
-    shares /= shares.sum(axis=1, keepdims=True)
+    shares = clip_and_normalize(fitted + 1 / k)  # of the buckets; unlisted values lie evenly in all of them
     variances = collection.mechanism.private_variances(shares)
     noise = _centred_gram(design, weights * variances)
     spread = np.sqrt(weights) * (np.take_along_axis(shares, table, axis=1) - 1 / k)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from uldp_transforms.ldp.estimators.base import Estimator
+from uldp_transforms.ldp.estimators.simplex import clip_and_normalize
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -20,6 +21,4 @@ class Normalized(Estimator):
     id: ClassVar[str] = "normalized"
 
     def post_process(self, raw: np.ndarray) -> np.ndarray:
-        positive = np.maximum(raw, 0)
-        total = positive.sum()
-        return positive / total if total > 0 else np.full(len(raw), 1 / len(raw))
+        return clip_and_normalize(raw)

@@ -1,0 +1,31 @@
+"""Two ways to make a distribution of a vector that need not be one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def clip_and_normalize(point: np.ndarray) -> np.ndarray:
+    """Negative entries become 0, the rest is divided by its sum; uniform if nothing is positive.
+
+    Args:
+        point: (..., S); each last axis is one vector.
+    """
+    positive = np.maximum(point, 0)
+    total = positive.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, positive / np.where(total > 0, total, 1), 1 / point.shape[-1])
+
+
+def project_onto_simplex(point: np.ndarray) -> np.ndarray:
+    """The distribution nearest to a point (S,), in the Euclidean norm.
+
+    Example:
+        >>> project_onto_simplex(np.array([0.6, 0.5, -0.2, 0.1])).round(6).tolist()
+        [0.533333, 0.433333, 0.0, 0.033333]
+
+    Source: Wang and Carreira-Perpinan 2013.
+    """
+    descending = np.sort(point)[::-1]
+    shifts = (1 - np.cumsum(descending)) / np.arange(1, len(point) + 1)
+    active = np.flatnonzero(descending + shifts > 0)[-1]
+    return np.maximum(point + shifts[active], 0)
