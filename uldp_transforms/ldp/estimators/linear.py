@@ -41,7 +41,7 @@ class LinearEstimate:
         picked: (len(values),) positions of these in the arrays.
         raw, standard_errors, low, high: (S,) of everything that was estimated together.
         open: True if people may hold values that are not among the S.
-        rest_standard_error: of 1 - sum(raw); 0 unless ``open``.
+        rest_standard_error: of the share of all other values; 0 if none is left out of a complete list.
     """
 
     values: tuple[str, ...]
@@ -69,25 +69,35 @@ def estimate_linear(
         )
     if known is None and len(solved) > MAX_CANDIDATES:
         raise SpecError(f"candidates of an open alphabet must be at most {MAX_CANDIDATES}, got {len(solved)}")
+    picked = np.arange(len(solved)) if asked is solved else _positions(collection.id, solved, asked)
+    left_out = np.ones(len(solved), dtype=bool)
+    left_out[picked] = False
     table = symbol_table(collection.alphabet, solved, collection.num_cohorts)
     if len(table) == 1:
-        raw, standard_errors, low, high = _invert(collection, counts.pooled(), table[0], confidence)
-        rest_error = 0.0
+        symbols = table[0]
+        raw, standard_errors, low, high = (
+            column[symbols] for column in _invert(collection, counts.pooled(), confidence)
+        )
+        rest_error = _rest_error(collection, counts.pooled(), symbols[left_out])
     else:
-        raw, standard_errors, rest_error = _least_squares(collection, counts, table, complete=known is not None)
+        raw, covariance = _least_squares(collection, counts, table, complete=known is not None)
+        standard_errors = np.sqrt(np.maximum(np.diag(covariance), 0))
         half = special.ndtri((1 + confidence) / 2) * standard_errors
         low, high = raw - half, raw + half
-    picked = np.arange(len(solved))
-    if asked is not solved:
-        position = {value: i for i, value in enumerate(solved)}
-        strangers = sum(value not in position for value in asked)
-        if strangers:
-            raise SpecError(
-                f"collection {collection.id!r} has a closed alphabet of {len(solved)} values, got {strangers} "
-                f"candidate(s) that are not among them"
-            )
-        picked = np.array([position[value] for value in asked], dtype=np.int64)
+        rest = covariance if known is None else covariance[np.ix_(left_out, left_out)]
+        rest_error = float(np.sqrt(max(rest.sum(), 0)))
     return LinearEstimate(asked, picked, raw, standard_errors, low, high, known is None, rest_error)
+
+
+def _positions(collection_id: str, values: tuple[str, ...], asked: tuple[str, ...]) -> np.ndarray:
+    position = {value: i for i, value in enumerate(values)}
+    strangers = sum(value not in position for value in asked)
+    if strangers:
+        raise SpecError(
+            f"collection {collection_id!r} has a closed alphabet of {len(values)} values, got {strangers} "
+            f"candidate(s) that are not among them"
+        )
+    return np.array([position[value] for value in asked], dtype=np.int64)
 
 
 @functools.lru_cache(maxsize=32)
@@ -96,21 +106,27 @@ def symbol_table(alphabet, candidates: tuple[str, ...], num_cohorts: int) -> np.
     return alphabet.symbol_table(candidates, num_cohorts)
 
 
-def _invert(
-    collection: Collection, pooled: CohortCounts, symbols: np.ndarray, confidence: float
-) -> tuple[np.ndarray, ...]:
-    """One symbol per value: the mechanism's own inverse, its exact variance and its intervals."""
+def _invert(collection: Collection, pooled: CohortCounts, confidence: float) -> tuple[np.ndarray, ...]:
+    """The mechanism's own inverse of each symbol, its exact standard error, and its interval; each (K,)."""
     mechanism = collection.mechanism
     raw = mechanism.invert(pooled)[0]
     plausible = clip_and_normalize(raw)
     standard_errors = np.sqrt(np.maximum(mechanism.variances(plausible), 0) / pooled.total)
-    low, high = mechanism.intervals(pooled, plausible, confidence)
-    return raw[symbols], standard_errors[symbols], low[symbols], high[symbols]
+    return raw, standard_errors, *mechanism.intervals(pooled, plausible, confidence)
+
+
+def _rest_error(collection: Collection, pooled: CohortCounts, symbols: np.ndarray) -> float:
+    """Standard error of the summed frequencies of some symbols."""
+    mechanism = collection.mechanism
+    members = np.zeros(mechanism.num_symbols, dtype=bool)
+    members[symbols] = True
+    plausible = clip_and_normalize(mechanism.invert(pooled)[0])
+    return float(np.sqrt(max(mechanism.variance_of_sum(plausible, members), 0) / pooled.total)) if len(symbols) else 0.0
 
 
 def _least_squares(
     collection: Collection, counts: CohortCounts, table: np.ndarray, complete: bool
-) -> tuple[np.ndarray, np.ndarray, float]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Centred least squares: minimise sum_c n_c |(u_c - mean u_c) - (H_c p - mean H_c p)|^2.
 
     Centring removes what unlisted values add to every bucket alike, so they add noise and no bias. If the list is
@@ -123,7 +139,7 @@ def _least_squares(
     docs/estimation.md.
 
     Returns:
-        raw (S,), standard errors (S,), standard error of 1 - sum(raw).
+        raw (S,), covariance (S, S).
     """
     k, num_candidates = collection.alphabet.num_symbols, table.shape[1]
     reporting = counts.num_reports > 0
@@ -153,8 +169,7 @@ def _least_squares(
         observed = (weights * (u - fitted) ** 2).sum() / degrees
         expected = (variances.sum(axis=1) * (1 - 1 / k) - (shares**2).sum(axis=1) + 1 / k).mean() / (k - 1)
         covariance += max(observed - expected, 0.0) * solve
-    standard_errors = np.sqrt(np.maximum(np.diag(covariance), 0))
-    return raw, standard_errors, 0.0 if complete else float(np.sqrt(max(covariance.sum(), 0)))
+    return raw, covariance
 
 
 def _design(table: np.ndarray, k: int) -> sparse.csr_array:

@@ -270,12 +270,23 @@ class SetReportMechanism(abc.ABC):
         clear = frequencies[..., v:]
         return np.concatenate([sensitive, clear / self.kappa - clear**2], axis=-1)
 
+    def _pair_terms(self, sensitive: np.ndarray) -> tuple[np.ndarray, float]:
+        """``base`` and ``slope`` of n times the covariance of two sensitive symbols,
+
+            base + slope (p_x + p_y) - q_x q_y    with q = miss / delta + p,
+
+        where ``sensitive`` is the share of people with sensitive symbols.
+        """
+        kappa = self.kappa
+        phi, eta, eta3 = map(float, (self.noise_rate, self.pair_rate, self.triple_rate))
+        base = (1 - kappa) * phi * eta + kappa * eta3 * sensitive + eta * eta * kappa * (1 - sensitive)
+        return base / self.delta**2, kappa * (eta - eta3) / self.delta**2
+
     def private_variances(self, frequencies: np.ndarray) -> np.ndarray:
         """The part of ``variances`` of the sensitive symbols that is not shared between them.
 
-        The covariance of two sensitive symbols is ``base + slope (p_x + p_y) - q_x q_y`` with q = miss/delta + p.
-        Contrasts between symbols do not see ``base`` and ``slope``, so on contrasts the covariance matrix acts as
-        ``diag(private) - p p^T``. Centred least squares uses exactly that.
+        Contrasts between symbols do not see ``base`` and ``slope`` of a pair's covariance, so on contrasts the
+        covariance matrix acts as ``diag(private) - p p^T``. Centred least squares uses exactly that.
 
         Args:
             frequencies: (..., K) summing to 1.
@@ -283,14 +294,26 @@ class SetReportMechanism(abc.ABC):
         Returns:
             (..., v).
         """
-        v, kappa = self.num_sensitive, self.kappa
-        phi, eta, eta3 = map(float, (self.noise_rate, self.pair_rate, self.triple_rate))
-        p = frequencies[..., :v]
-        sensitive = p.sum(axis=-1, keepdims=True)
-        mean_squares = self.response(frequencies)[..., :v] + eta * eta * kappa * (1 - sensitive)
-        base = (1 - kappa) * phi * eta + kappa * eta3 * sensitive + eta * eta * kappa * (1 - sensitive)
-        slope = kappa * (eta - eta3)
-        return (mean_squares - base - 2 * slope * p) / self.delta**2
+        p = frequencies[..., : self.num_sensitive]
+        base, slope = self._pair_terms(p.sum(axis=-1, keepdims=True))
+        own = self.variances(frequencies)[..., : self.num_sensitive] + (self.miss / self.delta + p) ** 2
+        return own - base - 2 * slope * p
+
+    def variance_of_sum(self, frequencies: np.ndarray, members: np.ndarray) -> float:
+        """n times the variance of the summed ``invert`` of some symbols.
+
+        Args:
+            frequencies: (K,) summing to 1.
+            members: (K,) bool, the symbols that are added.
+        """
+        v = self.num_sensitive
+        base, slope = self._pair_terms(frequencies[:v].sum())
+        p, clear = frequencies[:v][members[:v]], frequencies[v:][members[v:]]
+        q = self.miss / self.delta + p
+        pairs = len(p) * (len(p) - 1) * base + 2 * (len(p) - 1) * slope * p.sum() - q.sum() ** 2 + (q**2).sum()
+        mixed = 2 * clear.sum() * (len(p) * (float(self.pair_rate) - self.miss) / self.delta - p.sum())
+        revealed = (clear**2).sum() - clear.sum() ** 2
+        return float(self.variances(frequencies)[members].sum() + pairs + mixed + revealed)
 
     def intervals(self, counts: CohortCounts, frequencies: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
         """Confidence intervals of the pooled symbol frequencies.
