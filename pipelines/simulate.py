@@ -187,11 +187,12 @@ def _publish(simulation: Simulation) -> int:
 
     single = simulation.form == "single"
     at_once = _CHUNK_ROWS if simulation.rate is None else max(1, int(simulation.rate / 10))
+    attributes = {"uldp_collection": simulation.collection.id, "uldp_randomness": _randomness(simulation)}
     published, begin = 0, time.monotonic()
     with pubsub_v1.PublisherClient() as publisher:
         for batch in _batches(simulation, at_once if single else min(at_once, simulation.pack)):
             messages = wire.encode_reports(batch) if single else [wire.encode_batch(batch)]
-            for future in [publisher.publish(simulation.topic, message) for message in messages]:
+            for future in [publisher.publish(simulation.topic, message, **attributes) for message in messages]:
                 future.result()
             published += len(batch)
             if simulation.rate is not None:
