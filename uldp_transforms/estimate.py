@@ -100,6 +100,7 @@ class _EstimateFn(beam.DoFn):
             num_reports=None if status == "suppressed" else counts.total,
             estimator=self._estimator.id,
             unexplained_mass=estimate.unexplained_mass if estimate else None,
+            unexplained_standard_error=estimate.unexplained_standard_error if estimate else None,
             status=status,
             estimates=WindowedEstimate.values_of(estimate) if estimate else [],
         )

@@ -57,6 +57,7 @@ class WindowedEstimate(Row):
     num_reports: int | None
     estimator: str
     unexplained_mass: float | None
+    unexplained_standard_error: float | None
     status: str
     estimates: list[dict[str, Any]]
 
