@@ -14,16 +14,16 @@ from typing import BinaryIO
 
 import fastavro.schema
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from uldp_transforms import wire
 from uldp_transforms.decoding import FIXED_BYTES, Rejection, read_long, split_batch
+from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.reasons import Reason
 
 MAGIC = b"Obj\x01"
 SYNC_BYTES = 16
 
-MAX_BLOCK_BYTES = 64 << 20
+MAX_BLOCK_BYTES = 16 << 20
 """Largest block, inflated or not."""
 
 _MAX_HEADER_BYTES = 1 << 20
@@ -82,15 +82,17 @@ class _Stream:
     def skip_past(self, marker: bytes) -> int:
         """Go behind the next marker, or to the end of the file; how many bytes that was."""
         skipped = 0
-        while len(ahead := self.peek(_READ_BYTES)) >= len(marker):
-            found = ahead.find(marker)
-            step = found + len(marker) if found >= 0 else len(ahead) - len(marker) + 1
-            self.drop(step)
-            skipped += step
-            if found >= 0:
-                return skipped
-        self.drop(len(ahead))
-        return skipped + len(ahead)
+        while (found := self._data.find(marker, self._at)) < 0:
+            left = len(self._data) - self._at
+            kept = min(left, len(marker) - 1)  # a marker may begin here and end in what is not read yet
+            self.drop(left - kept)
+            skipped += left - kept
+            if len(self.peek(kept + 1)) == kept:
+                self.drop(kept)
+                return skipped + kept
+        step = found + len(marker) - self._at
+        self.drop(step)
+        return skipped + step
 
 
 def _read_header(stream: _Stream) -> tuple[int, str, bytes] | Reason:
@@ -159,10 +161,10 @@ def _read_block(stream: _Stream, codec: str, sync: bytes) -> tuple[int, bytes] |
 def _inflate(body: bytes) -> bytes | Reason:
     inflater = zlib.decompressobj(-15)
     try:
-        inflated = inflater.decompress(body, MAX_BLOCK_BYTES)
+        inflated = inflater.decompress(body, MAX_BLOCK_BYTES + 1)
     except zlib.error:
         return Reason.CORRUPT_BLOCK
-    if inflater.unconsumed_tail:
+    if len(inflated) > MAX_BLOCK_BYTES:
         return Reason.BLOCK_TOO_LARGE
     return inflated if inflater.eof else Reason.CORRUPT_BLOCK
 
@@ -196,23 +198,24 @@ def _end_of_datum(body: bytes, start: int, form: int) -> int | None:
 
 
 def _bounds_at_once(count: int, body: bytes) -> list[int] | None:
-    """Bounds of all single reports of a block, found without a loop over them; None if that is not certain.
+    """Bounds of all single reports of a block, found by searching and checked at once; None if that is not certain.
 
     Where the first report's form and collection stand again, a report may begin. If there are ``count`` such places
     and each report ends where the next begins, from the first byte to the last, then these are the reports: the
     sequential reading is determined by its start.
     """
-    data = np.frombuffer(body + bytes(64), dtype=np.uint8)
-    heads = sliding_window_view(data, 9)[: len(body)]
-    starts = np.flatnonzero(heads[:, 0] == wire.REPORT_FORM)
-    starts = starts[(heads[starts] == heads[0]).all(axis=1)]
-    if len(starts) != count or not count or starts[-1] + FIXED_BYTES >= len(body):
+    head = body[: 1 + PREFIX_BYTES]
+    if not 0 < count * (FIXED_BYTES + 3) <= len(body) or head[0] != wire.REPORT_FORM or body.count(head) != count:
         return None
+    places = [0]
+    while len(places) < count:
+        places.append(body.find(head, places[-1] + 1))
+    starts = np.array(places)
+    data = np.frombuffer(body + bytes(FIXED_BYTES + 10), dtype=np.uint8)
     at = starts + FIXED_BYTES
     for _ in ("event_time", "cohort", "payload size"):
         size, at, canonical = wire.read_varints(data, np.minimum(at, len(body)))
         if not canonical.all():
             return None
     ends = at + size
-    bounds = [*starts.tolist(), int(ends[-1])]
-    return bounds if starts[0] == 0 and (ends[:-1] == starts[1:]).all() else None
+    return [*places, int(ends[-1])] if (ends[:-1] == starts[1:]).all() else None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import numpy as np
 from apache_beam.transforms import trigger
-from apache_beam.transforms.window import FixedWindows, GlobalWindow, SlidingWindows
+from apache_beam.transforms.window import FixedWindows, GlobalWindow, SlidingWindows, TimestampCombiner
 from apache_beam.utils.timestamp import Duration, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -92,12 +92,13 @@ def _seconds(milliseconds: int) -> Duration:
 
 
 def _window_into(windows: Windows, window_fn: Any, accumulating: bool) -> beam.WindowInto:
-    early = trigger.AfterProcessingTime(windows.early_every / 1000) if windows.early_every else None
+    early = trigger.AfterProcessingTime(windows.early_every // 1000) if windows.early_every else None
     mode = trigger.AccumulationMode.ACCUMULATING if accumulating else trigger.AccumulationMode.DISCARDING
     return beam.WindowInto(
         window_fn,
         trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
         accumulation_mode=mode,
+        timestamp_combiner=TimestampCombiner.OUTPUT_AT_EARLIEST,  # a sum stands at the start of its base period
         allowed_lateness=_seconds(windows.allowed_lateness + windows.lateness_slack),
     )
 

@@ -16,6 +16,7 @@ ESTIMATE_SCHEMA = schemas.load("windowed_estimate.avsc")
 REJECTED_SCHEMA = schemas.load("rejected_report.avsc")
 LEDGER_SCHEMA = schemas.load("ledger.avsc")
 
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _TIMES = ("window_start", "window_end", "received_at")
 
 
@@ -33,7 +34,7 @@ class Row:
 
     def to_avro(self) -> dict[str, Any]:
         """A record for an Avro writer; times as datetime, UTC."""
-        return self._with_times(lambda ms: datetime.datetime.fromtimestamp(ms / 1000, datetime.timezone.utc))
+        return self._with_times(lambda ms: _EPOCH + datetime.timedelta(milliseconds=ms))
 
     def _with_times(self, form: Any) -> dict[str, Any]:
         record = dataclasses.asdict(self)

@@ -51,7 +51,7 @@ class Windows:
         size: milliseconds.
         slide: milliseconds between the starts of two windows; None: ``size``.
         allowed_lateness: milliseconds after the end of a base period during which its reports are still accepted.
-        early_every: milliseconds of processing time between early panes; None: no early panes.
+        early_every: milliseconds (whole seconds) of processing time between early panes; None: no early panes.
         lateness_slack: milliseconds for which state is kept beyond ``allowed_lateness``. The gate refuses late
             reports (and counts them) by their arrival time; the runner drops them silently by its watermark. The
             slack keeps the gate first, and has to exceed the time by which the watermark can run ahead.
@@ -70,6 +70,8 @@ class Windows:
         require_int("Windows.allowed_lateness", self.allowed_lateness, 0, _MAX_DURATION)
         if self.early_every is not None:
             require_int("Windows.early_every", self.early_every, 1000, _MAX_DURATION)
+            if self.early_every % 1000:
+                raise SpecError(f"Windows.early_every must be whole seconds in milliseconds, got {self.early_every}")
         require_int("Windows.lateness_slack", self.lateness_slack, 1, 10 * _MAX_DURATION)
 
     @property
