@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
@@ -23,10 +24,16 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, formatter_class=argparse.ArgumentDefaultsHelpFormatter, **kwargs)
 
     def error(self, message: str) -> NoReturn:
-        raise SpecError(message)
+        raise SpecError(re.sub(r"^argument (\S+): (?=must )", r"\1 ", message))
 
 
-def run(name: str, configure: Callable[[Sequence[str]], T], job: Callable[[T], int], argv: Sequence[str] | None) -> int:
+def run(
+    name: str,
+    configure: Callable[[Sequence[str]], T],
+    job: Callable[[T], int],
+    argv: Sequence[str] | None,
+    faults_of_job: tuple[type[Exception], ...] = (),
+) -> int:
     """Read the configuration, then do the job.
 
     Args:
@@ -34,18 +41,24 @@ def run(name: str, configure: Callable[[Sequence[str]], T], job: Callable[[T], i
         configure: command line -> configuration; ``ValueError`` and ``OSError`` are the user's to mend.
         job: does the work with it.
         argv: arguments; None: of this process.
+        faults_of_job: errors of the job itself that are the user's to mend.
 
     Returns:
         The exit code: the job's own, or 2 for a wrong command line or configuration.
     """
     try:
         configuration = configure(sys.argv[1:] if argv is None else list(argv))
-    except OSError as error:
-        message = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-    except ValueError as error:  # SpecError, and what Beam says of its own options
-        message = str(error)
-    else:
+    except (OSError, ValueError) as error:  # SpecError, and what Beam says of its own options
+        return _wrong(name, error)
+    try:
         return job(configuration)
+    except faults_of_job as error:
+        return _wrong(name, error)
+
+
+def _wrong(name: str, error: Exception) -> int:
+    named = isinstance(error, OSError) and error.filename and error.strerror
+    message = f"{error.filename}: {error.strerror}" if named else str(error)  # type: ignore[attr-defined]
     print(f"{name}: {' '.join(message.split())}", file=sys.stderr)
     return WRONG_CONFIGURATION
 
@@ -64,7 +77,7 @@ def read_collections(paths: Sequence[str]) -> list[Collection]:
 def read_lines(path: str) -> list[str]:
     """The lines of a UTF-8 text file without their ends; empty lines are left out."""
     try:
-        with open(path, encoding="utf-8", newline=None) as file:
+        with open(path, encoding="utf-8-sig", newline=None) as file:
             return [line.rstrip("\n") for line in file if line.rstrip("\n")]
     except UnicodeDecodeError:
         raise SpecError(f"{path} must be a UTF-8 text file, got other bytes") from None
@@ -78,6 +91,18 @@ def duration(option: str) -> Callable[[str], int]:
             return parse_duration(text, option)
         except SpecError as error:
             raise argparse.ArgumentTypeError(str(error).removeprefix(f"{option} ")) from None
+
+    return parse
+
+
+def resource(kind: str) -> Callable[[str], str]:
+    """An argparse type: the full name of a Pub/Sub resource."""
+
+    def parse(text: str) -> str:
+        parts = text.split("/")
+        if len(parts) != 4 or (parts[0], parts[2]) != ("projects", kind) or not all(parts):
+            raise argparse.ArgumentTypeError(f"must be projects/PROJECT/{kind}/NAME, got {text!r}")
+        return text
 
     return parse
 

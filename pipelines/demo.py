@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from pipelines import cli, estimate, simulate
+from pipelines.values import ValuesFile
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import rfc3339
@@ -133,7 +134,7 @@ def estimate_arguments(data: Path, output: Path) -> list[str]:
 
 def read_truth(days: int | None, scratch: Path) -> tuple[Path, Truth]:
     """The file of values to report and the truth about them; of the first ``days`` only, in ``scratch``, if given."""
-    values, times = map(np.concatenate, zip(*simulate.read_values(str(DATA / VALUES), 1 << 20)))
+    values, times = map(np.concatenate, zip(*ValuesFile(str(DATA / VALUES)).read(1 << 20)))
     starts = times // DAY * DAY
     used = starts < starts[0] + (days or len(starts)) * DAY
     truth: Truth = collections.defaultdict(collections.Counter)

@@ -69,9 +69,15 @@ def read_arguments(argv: Sequence[str]) -> Job:
     add("--collection", required=True, action="append", help="JSON file of a collection; may be given several times")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--input", help="Avro files of reports, a pattern such as 'reports-*.avro'")
-    source.add_argument("--subscription", help="Pub/Sub subscription, projects/P/subscriptions/S")
+    source.add_argument(
+        "--subscription", type=cli.resource("subscriptions"), help="Pub/Sub subscription, projects/P/subscriptions/S"
+    )
     add("--output", required=True, help="directory for the results")
-    add("--output_topic", help="Pub/Sub topic for the estimates, projects/P/topics/T (needs --subscription)")
+    add(
+        "--output_topic",
+        type=cli.resource("topics"),
+        help="Pub/Sub topic for the estimates, projects/P/topics/T (needs --subscription)",
+    )
     add("--window", type=cli.duration("--window"), help="length of a window, such as 15m, 1h, 1d; none: all reports")
     add("--slide", type=cli.duration("--slide"), help="time between the starts of two windows; none: --window")
     add(
@@ -96,13 +102,6 @@ def read_arguments(argv: Sequence[str]) -> Job:
         raise SpecError("--output_topic needs --subscription, got --input")
     if args.window is None and (args.slide is not None or args.early_every is not None):
         raise SpecError("--slide and --early_every need --window, got none")
-    for option, text, kind in (
-        ("--subscription", args.subscription, "subscriptions"),
-        ("--output_topic", args.output_topic, "topics"),
-    ):
-        parts = (text or "").split("/")
-        if text is not None and not (len(parts) == 4 and (parts[0], parts[2]) == ("projects", kind) and all(parts)):
-            raise SpecError(f"{option} must be projects/PROJECT/{kind}/NAME, got {text!r}")
     slack = choose_local_engine(options, streaming)
     windows = None
     if args.window is not None:
@@ -134,8 +133,13 @@ def read_arguments(argv: Sequence[str]) -> Job:
 def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
     """The job and its pipeline, ready to run; what is wrong shows here."""
     job = read_arguments(argv)
-    pipeline = beam.Pipeline(options=job.options)
+    try:
+        pipeline = beam.Pipeline(options=job.options)
+    except ImportError as error:
+        raise SpecError(f"--runner must be one that Beam can load, got {error}") from None
     build(pipeline, job)
+    if os.path.isfile(job.output):
+        raise SpecError(f"--output must be a directory, got the file {job.output!r}")
     if not FileSystems.exists(job.output):
         FileSystems.mkdirs(job.output)
     return job, pipeline

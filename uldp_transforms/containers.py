@@ -66,15 +66,19 @@ class _Stream:
         self._data = b""
         self._at = 0
 
-    def peek(self, size: int) -> bytes:
-        """The next ``size`` bytes, fewer at the end of the file."""
+    def view(self, size: int) -> memoryview:
+        """The next ``size`` bytes, not copied; fewer at the end of the file."""
         while len(self._data) - self._at < size:
             more = self._file.read(max(size, _READ_BYTES))
             if not more:
                 break
             self._data = self._data[self._at :] + more
             self._at = 0
-        return self._data[self._at : self._at + size]
+        return memoryview(self._data)[self._at : self._at + size]
+
+    def peek(self, size: int) -> bytes:
+        """A copy of the next ``size`` bytes; fewer at the end of the file."""
+        return bytes(self.view(size))
 
     def drop(self, size: int) -> None:
         self._at += size
@@ -87,7 +91,7 @@ class _Stream:
             kept = min(left, len(marker) - 1)  # a marker may begin here and end in what is not read yet
             self.drop(left - kept)
             skipped += left - kept
-            if len(self.peek(kept + 1)) == kept:
+            if len(self.view(kept + 1)) == kept:
                 self.drop(kept)
                 return skipped + kept
         step = found + len(marker) - self._at
@@ -147,10 +151,10 @@ def _read_block(stream: _Stream, codec: str, sync: bytes) -> tuple[int, bytes] |
         return Reason.CORRUPT_BLOCK
     if size > MAX_BLOCK_BYTES:
         return Reason.BLOCK_TOO_LARGE
-    whole = stream.peek(at + size + SYNC_BYTES)
-    body = whole[at : at + size]
+    whole = stream.view(at + size + SYNC_BYTES)
     if whole[at + size :] != sync:
         return Reason.CORRUPT_BLOCK
+    body = bytes(whole[at : at + size])
     inflated = _inflate(body) if codec == "deflate" else body
     if isinstance(inflated, Reason):
         return inflated

@@ -56,7 +56,8 @@ class DecodeReports(beam.PTransform):
         windowing = messages.windowing.windowfn
         if windowing != GlobalWindows():
             raise SpecError(
-                f"DecodeReports needs messages in the global window (reports carry their own time), got {windowing}"
+                f"DecodeReports needs messages in the global window (reports carry their own time), "
+                f"got {type(windowing).__name__}"
             )
         decode_fn = _DecodeFn(self._registry) if self._gate is None else _TimedDecodeFn(self._registry, self._gate)
         outputs = messages | "Decode" >> beam.ParDo(decode_fn).with_outputs("rejected", main="reports")

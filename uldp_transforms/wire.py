@@ -15,8 +15,8 @@ import fastavro.schema
 import numpy as np
 
 import schemas
-from uldp_transforms.ldp.collection import PREFIX_BYTES
-from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
+from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 
 REPORT_SCHEMA = schemas.load("report.avsc")
 BATCH_SCHEMA = schemas.load("report_batch.avsc")
@@ -73,6 +73,11 @@ def batch_record(batch: ReportBatch) -> dict[str, Any]:
         "report_ids": batch.report_ids.tobytes(),
         "payloads": batch.payloads.tobytes(),
     }
+
+
+def packed_bytes(collection: Collection) -> int:
+    """Bytes of one report in a packed message."""
+    return 2 + 8 + ID_BYTES + collection.mechanism.payload_size
 
 
 def _datum(record: dict[str, Any]) -> bytes:

@@ -1,0 +1,123 @@
+"""Replays a stream through the main job on Beam's TestStream, and collects what the job would write."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.test_stream import ElementEvent, Event, ProcessingTimeEvent, TestStream, WatermarkEvent
+from apache_beam.transforms.window import TimestampedValue
+from apache_beam.utils.timestamp import Duration, Timestamp
+
+from pipelines import estimate
+from uldp_transforms.ldp import Collection
+from uldp_transforms.rows import Row
+from uldp_transforms.windows import Windows
+
+_collected: dict[str, list[Any]] = {}
+_names = map(str, itertools.count())
+
+
+class Collect(beam.PTransform):
+    """Keeps elements in this process: local runners work on copies of a DoFn, but in the same module."""
+
+    def __init__(self, name: str):
+        super().__init__()
+        self._name = name
+
+    def expand(self, elements: beam.PCollection[Any]) -> beam.PCollection[None]:
+        return elements | "Keep" >> beam.ParDo(_KeepFn(self._name))
+
+
+class _KeepFn(beam.DoFn):
+    def __init__(self, name: str):
+        self._name = name
+
+    def process(self, element: Any, window=beam.DoFn.WindowParam, pane=beam.DoFn.PaneInfoParam) -> None:
+        _collected[self._name].append((element, window, pane))
+
+
+class _Ignore(beam.PTransform):
+    def expand(self, elements: beam.PCollection[Any]) -> beam.PCollection[Any]:
+        return elements
+
+
+@contextmanager
+def collector() -> Iterator[tuple[Collect, list[Any]]]:
+    """A transform, and the list of (element, window, pane) that it fills."""
+    name = next(_names)
+    try:
+        yield Collect(name), _collected.setdefault(name, [])
+    finally:
+        del _collected[name]
+
+
+def stream_options() -> PipelineOptions:
+    """The one local engine that runs a TestStream; without ``streaming`` it would treat it as a file."""
+    return PipelineOptions(runner="BundleBasedDirectRunner", streaming=True)
+
+
+def arrive(milliseconds: int, messages: Sequence[bytes]) -> Event:
+    """One bundle of messages; the timestamp of a message is the time at which it arrives."""
+    return ElementEvent([TimestampedValue(message, timestamp(milliseconds)) for message in messages])
+
+
+def watermark(milliseconds: int) -> Event:
+    return WatermarkEvent(timestamp(milliseconds))
+
+
+def clock(milliseconds: int) -> Event:
+    """Let the worker's clock go on; it starts at 0, and has nothing to do with the time of arrival."""
+    return ProcessingTimeEvent(Duration(micros=milliseconds * 1000))
+
+
+def timestamp(milliseconds: int) -> Timestamp:
+    return Timestamp(micros=milliseconds * 1000)
+
+
+def stream(events: Sequence[Event]) -> TestStream:
+    return TestStream(coder=beam.coders.BytesCoder(), events=events, output_tags=[None]).with_output_types(bytes)
+
+
+def streaming_job(collections: list[Collection], windows: Windows, **fields: Any) -> estimate.Job:
+    """The configuration of the main job that reads a subscription."""
+    job = estimate.Job(
+        collections=collections,
+        input=None,
+        subscription="projects/test-project/subscriptions/reports",
+        output="nowhere",
+        output_topic=None,
+        windows=windows,
+        estimator="projected",
+        candidates=None,
+        min_reports=1,
+        options=stream_options(),
+    )
+    return dataclasses.replace(job, **fields)
+
+
+def replay(job: estimate.Job, events: Sequence[Event]) -> dict[str, list[Row]]:
+    """Builds the job as it is, with a TestStream for the subscription and lists for the files; name -> rows."""
+    collected: dict[str, list[Any]] = {}
+
+    def to_list(directory: str, name: str, form: str, schema: Any, unbounded: bool) -> beam.PTransform:
+        if name in collected:  # the same rows in another form
+            return _Ignore()
+        key = next(_names)
+        collected[name] = _collected[key] = []
+        return Collect(key)
+
+    pipeline = beam.Pipeline(options=job.options)
+    with (
+        mock.patch.object(beam.io, "ReadFromPubSub", lambda subscription: stream(events)),
+        mock.patch.object(estimate, "WriteRowFiles", to_list),
+    ):
+        estimate.build(pipeline, job)
+    pipeline.run().wait_until_finish()
+    return {name: [row for row, _, _ in rows] for name, rows in collected.items()}

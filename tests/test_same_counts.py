@@ -1,0 +1,177 @@
+"""The law of the whole library: a stream, a batch and plain numpy give the same counts, bit for bit.
+
+    final pane of a window == collection.count(all reports of that window)
+
+whatever the order of the reports, their packing into messages and bundles, and the engine.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+import cases
+import numpy as np
+import pytest
+import replay
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.test_stream import Event
+from apache_beam.transforms.window import GlobalWindow
+
+from uldp_transforms import wire
+from uldp_transforms.count import Accepted, CountReports
+from uldp_transforms.decode import DecodeReports
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
+from uldp_transforms.windows import TimeGate, Windows
+
+MINUTE = 60_000
+DAY = 1440 * MINUTE
+
+COLLECTIONS = [
+    Collection.from_json(cases.COLLECTIONS[name].to_json() | {"id": name})
+    for name in ("closed-sensitive-urr", "permuted-urap", "hashed-rappor")
+]
+
+WINDOWS = {
+    "none": None,
+    "fixed": Windows(size=10 * MINUTE, allowed_lateness=DAY),
+    "sliding": Windows(size=30 * MINUTE, slide=10 * MINUTE, allowed_lateness=DAY),
+    "uneven": Windows(size=15 * MINUTE, slide=10 * MINUTE, allowed_lateness=DAY),
+}
+
+Key = tuple[bytes, int | None]
+"""Fingerprint and start of the window."""
+
+
+def random_reports(rng: np.random.Generator, middle: int) -> list[ReportBatch]:
+    """Reports of each collection around a time, many of them on the edges of windows."""
+    batches = []
+    for collection in COLLECTIONS:
+        n = int(rng.integers(1, 200))
+        times = rng.integers(-60 * MINUTE, 60 * MINUTE, n)
+        times = np.where(rng.random(n) < 0.3, times // (5 * MINUTE) * 5 * MINUTE - rng.integers(0, 2, n), times)
+        batches.append(collection.perturb(rng.choice(cases.VALUES, n).tolist(), rng, middle + times))
+    return batches
+
+
+def counts_of_numpy(batches: Sequence[ReportBatch], windows: Windows | None) -> dict[Key, CohortCounts]:
+    """Each window that has reports, and their counts, one window after the other."""
+    counts: dict[Key, CohortCounts] = {}
+    for collection, batch in zip(COLLECTIONS, batches):
+        if windows is None:
+            counts[collection.fingerprint, None] = collection.count(batch)
+            continue
+        times = batch.event_times
+        first = int(times.min()) - windows.size
+        for start in range(first // windows.step * windows.step, int(times.max()) + 1, windows.step):
+            inside = (start <= times) & (times < start + windows.size)
+            if inside.any():
+                counts[collection.fingerprint, start] = collection.count(batch[inside])
+    return counts
+
+
+def as_messages(batches: Sequence[ReportBatch], packing: str, rng: np.random.Generator) -> list[bytes]:
+    """The reports in random order, in messages of one report, of many, or of both kinds."""
+    messages = []
+    for batch in batches:
+        shuffled = batch[rng.permutation(len(batch))]
+        cuts = np.sort(rng.integers(0, len(batch) + 1, {"single": 1, "packed": 4, "mixed": 8}[packing]))
+        for part, (start, stop) in enumerate(itertools.pairwise([0, *cuts.tolist(), len(batch)])):
+            reports = shuffled[start:stop]
+            if packing == "single" or (packing == "mixed" and part % 2):
+                messages += wire.encode_reports(reports, single_object=bool(part % 3))
+            elif len(reports):
+                messages.append(wire.encode_batch(reports, single_object=bool(part % 3)))
+    return [messages[index] for index in rng.permutation(len(messages))]
+
+
+def count(
+    messages: beam.PCollection[bytes], windows: Windows | None, gate: TimeGate | None = None
+) -> tuple[beam.PCollection[Any], beam.PCollection[Accepted]]:
+    """The part of the main job that counts."""
+    decoded = messages | DecodeReports(COLLECTIONS, gate)
+    return decoded.reports | CountReports(COLLECTIONS, windows)
+
+
+def final_panes(panes: list[Any]) -> dict[Key, CohortCounts]:
+    """Of each window the pane with the highest index."""
+    final: dict[Key, tuple[int, CohortCounts]] = {}
+    for (fingerprint, counts), window, pane in panes:
+        key = (fingerprint, None if window == GlobalWindow() else window.start.micros // 1000)
+        assert key not in final or final[key][0] != pane.index, "two panes with one index"
+        final[key] = max(final.get(key, (-2, counts)), (pane.index, counts), key=lambda numbered: numbered[0])
+    return {key: counts for key, (_, counts) in final.items()}
+
+
+def check(panes: list[Any], accepted: list[Any], batches: Sequence[ReportBatch], windows: Windows | None) -> None:
+    """Panes and numbers of accepted reports are those of numpy."""
+    assert final_panes(panes) == counts_of_numpy(batches, windows)
+    base_periods = None if windows is None else Windows(size=windows.base)
+    totals = {key: counts.total for key, counts in counts_of_numpy(batches, base_periods).items()}
+    sums: Counter[Key] = Counter()
+    for entry, _, _ in accepted:
+        sums[entry.fingerprint, entry.period_start] += entry.num_reports
+    assert sums == totals
+
+
+ENGINES = {
+    "one worker": [],
+    "two threads": ["--direct_running_mode=multi_threading", "--direct_num_workers=2"],
+    "five threads": ["--direct_running_mode=multi_threading", "--direct_num_workers=5"],
+}
+
+
+@pytest.mark.parametrize("windows", WINDOWS.values(), ids=WINDOWS)
+@pytest.mark.parametrize(
+    ("packing", "engine"), [("single", "two threads"), ("packed", "one worker"), ("mixed", "five threads")]
+)
+def test_batch_equals_numpy(windows: Windows | None, packing: str, engine: str) -> None:
+    rng = np.random.default_rng([len(packing), 1 if windows is None else windows.step])
+    batches = random_reports(rng, 0)
+    messages = as_messages(batches, packing, rng)
+    options = PipelineOptions(["--runner=FnApiRunner", *ENGINES[engine]])
+    with replay.collector() as (collect_counts, panes), replay.collector() as (collect_accepted, accepted):
+        with beam.Pipeline(options=options) as pipeline:
+            counted = count(pipeline | beam.Create(messages) | beam.Reshuffle(), windows)
+            _ = counted.counts | "Counts" >> collect_counts
+            _ = counted.accepted | "Accepted" >> collect_accepted
+        check(panes, accepted, batches, windows)
+
+
+def random_events(messages: list[bytes], rng: np.random.Generator, middle: int) -> Iterator[Event]:
+    """Messages in some bundles, all within the allowed lateness; the watermark follows the arrivals at random."""
+    at = middle - 60 * MINUTE
+    arrival = middle + 60 * MINUTE
+    for bundle in np.array_split(np.array(messages, dtype=object), rng.integers(2, 9)):
+        yield replay.arrive(arrival, bundle.tolist())
+        if rng.random() < 0.5:
+            at += int(rng.integers(1, arrival - at))
+            yield replay.watermark(at)
+        if rng.random() < 0.5:
+            yield replay.clock(int(rng.integers(1, 3 * MINUTE)))
+        arrival += int(rng.integers(1, 60 * MINUTE))
+
+
+@pytest.mark.parametrize("windows", [pytest.param(WINDOWS[name], id=name) for name in WINDOWS if WINDOWS[name]])
+@pytest.mark.parametrize(("packing", "seed"), [("mixed", 1), ("mixed", 2), ("packed", 3)])
+@pytest.mark.parametrize(
+    ("early_every", "middle"),
+    # the local engine takes processing time, which starts at 0, for the watermark when an early pane is due
+    [pytest.param(None, 0, id="final around 1970"), pytest.param(MINUTE, 12_000 * DAY, id="early around 2002")],
+)
+def test_stream_equals_numpy(windows: Windows, packing: str, seed: int, early_every: int | None, middle: int) -> None:
+    rng = np.random.default_rng([seed, windows.step])
+    batches = random_reports(rng, middle)
+    messages = as_messages(batches, packing, rng)
+    windows = dataclasses.replace(windows, early_every=early_every)
+    gate = TimeGate(base=windows.base, allowed_lateness=windows.allowed_lateness)
+    with replay.collector() as (collect_counts, panes), replay.collector() as (collect_accepted, accepted):
+        with beam.Pipeline(options=replay.stream_options()) as pipeline:
+            counted = count(pipeline | replay.stream(list(random_events(messages, rng, middle))), windows, gate)
+            _ = counted.counts | "Counts" >> collect_counts
+            _ = counted.accepted | "Accepted" >> collect_accepted
+        check(panes, accepted, batches, windows)

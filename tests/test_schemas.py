@@ -1,0 +1,386 @@
+"""The contract with other systems: rows and collections are what ``schemas/`` says, in both directions."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import datetime
+import functools
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import jsonschema
+import pytest
+from cases import COLLECTIONS
+from fastavro.validation import validate
+from messages_cases import BATCH, KNOWN, KRR, NOON, REPORT, SCHEMAS
+
+import schemas
+from pipelines.sinks import to_avro_file, to_json_lines
+from uldp_transforms.decoding import Rejection
+from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp.alphabets import ALPHABETS
+from uldp_transforms.ldp.mechanisms import MECHANISMS
+from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.ledger import rejected_row
+from uldp_transforms.rows import (
+    ESTIMATE_SCHEMA,
+    LEDGER_SCHEMA,
+    REJECTED_SCHEMA,
+    LedgerRow,
+    RejectedReport,
+    Row,
+    WindowedEstimate,
+    name_of,
+)
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
+
+# ---------------------------------------------------------------------- rows
+
+ESTIMATE = KRR.estimate(KRR.count(KRR.perturb(["0", "1", "2"] * 100)), "projected")
+UNKNOWN = {"unexplained_mass": None, "unexplained_standard_error": None}
+MOMENTS = [None, NOON, 0, -1, NOON + 7, MIN_EVENT_TIME, MIN_EVENT_TIME + 1, MAX_EVENT_TIME - 1, 9_000_000_000_123]
+
+
+def estimate_row(start: int | None, **fields: Any) -> WindowedEstimate:
+    good = {
+        "window_start": start,
+        "window_end": None if start is None else start + 1,
+        "pane_index": 0,
+        "pane_timing": "ON_TIME",
+        "num_reports": 300,
+        "estimator": "projected",
+        "unexplained_mass": ESTIMATE.unexplained_mass,
+        "unexplained_standard_error": ESTIMATE.unexplained_standard_error,
+        "status": "ok",
+        "estimates": WindowedEstimate.values_of(ESTIMATE),
+    }
+    return WindowedEstimate(**name_of(KRR) | good | fields)
+
+
+def ledger_row(start: int | None, **fields: Any) -> LedgerRow:
+    good = {
+        "window_start": start,
+        "window_end": None if start is None else start + 1,
+        "received": 3,
+        "accepted": 1,
+        "duplicates": 0,
+        "rejected": {"malformed": 1, "too_old": 1},
+    }
+    return LedgerRow(**name_of(KRR) | good | fields)
+
+
+ROWS: list[tuple[Row, Any]] = [
+    *((estimate_row(moment), ESTIMATE_SCHEMA) for moment in MOMENTS),
+    *((estimate_row(0, pane_timing=timing, pane_index=1 << 40), ESTIMATE_SCHEMA) for timing in ("EARLY", "LATE")),
+    (estimate_row(0, num_reports=None, **UNKNOWN, estimates=[], status="suppressed"), ESTIMATE_SCHEMA),
+    *((ledger_row(moment), LEDGER_SCHEMA) for moment in MOMENTS),
+    (ledger_row(0, rejected={}, received=1 << 40, accepted=1 << 40), LEDGER_SCHEMA),
+    (ledger_row(None, **name_of(None)), LEDGER_SCHEMA),
+    (rejected_row(Rejection(Reason.CORRUPT_BLOCK, 1, 99, source="ä.avro"), None), REJECTED_SCHEMA),
+    *(
+        (rejected_row(Rejection(Reason.TOO_OLD, 5, 1 << 33, KRR, moment, received=moment), 1), REJECTED_SCHEMA)
+        for moment in MOMENTS
+    ),
+]
+
+rows = pytest.mark.parametrize(("row", "schema"), ROWS)
+row_schemas = pytest.mark.parametrize(
+    ("cls", "schema"),
+    [(WindowedEstimate, ESTIMATE_SCHEMA), (RejectedReport, REJECTED_SCHEMA), (LedgerRow, LEDGER_SCHEMA)],
+)
+
+
+@row_schemas
+def test_fields_of_rows_are_those_of_the_schema(cls, schema):
+    assert schema["name"] == cls.__name__
+    assert [field.name for field in dataclasses.fields(cls)] == [field["name"] for field in schema["fields"]]
+
+
+def test_fields_of_values_are_those_of_the_schema():
+    items = next(field for field in ESTIMATE_SCHEMA["fields"] if field["name"] == "estimates")["type"]["items"]
+    for entry in WindowedEstimate.values_of(ESTIMATE):
+        assert list(entry) == [field["name"] for field in items["fields"]]
+
+
+@rows
+def test_rows_are_valid(row, schema):
+    assert validate(row.to_avro(), schema, raise_errors=True, strict=True)
+
+
+@row_schemas
+def test_a_row_needs_all_its_fields(cls, schema):
+    record = next(row for row, _ in ROWS if isinstance(row, cls)).to_avro()
+    wrong = [{key: value for key, value in record.items() if key != name} for name in record]
+    for other in [*wrong, record | {"more": 1}]:
+        with pytest.raises(ValueError, match="(?i)field"):
+            fastavro.schemaless_writer(io.BytesIO(), schema, other, strict=True)
+
+
+def milliseconds(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with its times, in either form, as integers."""
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    result = dict(record)
+    for name in ("window_start", "window_end", "received_at"):
+        moment = record.get(name)
+        if isinstance(moment, str):
+            assert moment.endswith("Z")
+            moment = datetime.datetime.fromisoformat(moment.replace("Z", "+00:00"))
+        if moment is not None:
+            result[name] = (moment - epoch) // datetime.timedelta(milliseconds=1)
+    return result
+
+
+@rows
+def test_json_and_avro_hold_the_same(row, schema):
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, schema, row.to_avro())
+    out.seek(0)
+    from_avro = milliseconds(fastavro.schemaless_reader(out, schema, None))
+    text = row.to_json()
+    assert "\n" not in text
+    assert milliseconds(json.loads(text)) == from_avro == dataclasses.asdict(row)
+
+
+@rows
+def test_files_of_rows_can_be_read_by_others(row, schema):
+    avro, lines = to_avro_file([row, row], schema), to_json_lines([row, row], schema)
+    assert [milliseconds(record) for record in fastavro.reader(io.BytesIO(avro))] == [dataclasses.asdict(row)] * 2
+    assert [milliseconds(json.loads(line)) for line in lines.splitlines()] == [dataclasses.asdict(row)] * 2
+    assert to_avro_file([row, row], schema) == avro
+
+
+def test_no_row_has_a_place_for_a_payload():
+    """A rejected payload may be the unperturbed value of a broken client."""
+    for schema in (REJECTED_SCHEMA, LEDGER_SCHEMA):
+        assert "bytes" not in json.dumps([field["type"] for field in schema["fields"]])
+
+
+# ---------------------------------------------------------------------- documentation of the schemas
+
+AVRO_FILES = sorted(SCHEMAS.glob("*.avsc"))
+
+
+def undocumented(schema: Any, path: str) -> Iterator[str]:
+    """Records, enums and fields without a word about what they are."""
+    if isinstance(schema, list):
+        for branch in schema:
+            yield from undocumented(branch, path)
+    if isinstance(schema, dict):
+        if schema["type"] in ("record", "enum") and not schema.get("doc"):
+            yield path
+        for field in schema.get("fields", ()):
+            if not field.get("doc"):
+                yield f"{path}.{field['name']}"
+            yield from undocumented(field["type"], f"{path}.{field['name']}")
+        for inner in ("items", "values", "type"):
+            yield from undocumented(schema.get(inner), path)
+
+
+@pytest.mark.parametrize("path", AVRO_FILES, ids=lambda path: path.stem)
+def test_everything_in_a_schema_is_explained(path):
+    assert not list(undocumented(schemas.load(path.name), path.stem))
+
+
+def test_the_schemas_are_loaded_as_they_are_published():
+    assert schemas.load("report.avsc") == REPORT
+    assert schemas.load("report_batch.avsc") == BATCH
+    for path in AVRO_FILES:
+        assert fastavro.parse_schema(json.loads(path.read_text(encoding="utf-8")))["name"].startswith("uldp.")
+
+
+# ---------------------------------------------------------------------- collections
+
+COLLECTION_SCHEMA = json.loads((SCHEMAS / "collection.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(COLLECTION_SCHEMA)
+DEMO = [json.loads(path.read_text(encoding="utf-8")) for path in Path(SCHEMAS.parent, "pipelines/data").glob("*.json")]
+GOOD = [item.to_json() for item in (*COLLECTIONS.values(), *KNOWN)] + DEMO
+
+CLOSED = {
+    "id": "animals",
+    "version": 3,
+    "alphabet": {"id": "closed", "values": ["ant", "bee", "cat"], "sensitive": ["bee"]},
+    "mechanism": {"id": "urap", "epsilon": 1.0, "theta": 0.5},
+    "num_cohorts": 2,
+}
+PERMUTED = CLOSED | {"alphabet": {"id": "permuted", "values": ["ant", "bee", "cat"], "num_buckets": 2, "seed": 5}}
+HASHED = CLOSED | {
+    "alphabet": {"id": "hashed", "num_buckets": 4, "seed": 7, "num_hashes": 1},
+    "mechanism": {"id": "krr", "epsilon": 1},
+}
+SPECS = {"closed": CLOSED, "permuted": PERMUTED, "hashed": HASHED}
+ABSENT = object()
+
+
+def edited(spec: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """The specification with another value at a dotted path, or without the key."""
+    result = copy.deepcopy(spec)
+    *parents, last = path.split(".")
+    inner = result
+    for key in parents:
+        inner = inner[key]
+    if value is ABSENT:
+        del inner[last]
+    else:
+        inner[last] = value
+    return result
+
+
+def refusal(spec: Any) -> str | None:
+    """What ``from_json`` says against a specification."""
+    try:
+        Collection.from_json(spec)
+    except SpecError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize(
+    "spec", GOOD, ids=lambda spec: f"{spec['id']}-{spec['alphabet']['id']}-{spec['mechanism']['id']}"
+)
+def test_good_collections_are_valid(spec):
+    assert refusal(spec) is None
+    VALIDATOR.validate(spec)
+
+
+HARMLESS = [
+    ("closed", "num_cohorts", ABSENT),
+    ("closed", "alphabet.sensitive", ABSENT),
+    ("closed", "alphabet.sensitive", None),
+    ("closed", "alphabet.sensitive", ["cat", "ant"]),
+    ("closed", "mechanism.theta", ABSENT),
+    ("closed", "mechanism.theta", None),
+    ("closed", "mechanism.epsilon", 16),
+    ("closed", "mechanism", {"id": "rappor", "epsilon": 0.5, "theta": 0.75}),
+    ("closed", "mechanism", {"id": "urr", "epsilon": 1e-9}),
+    ("closed", "version", (1 << 31) - 1),
+    ("closed", "id", "a" * 64),
+    ("closed", "alphabet.values", ["bee", ""]),
+    ("permuted", "alphabet.seed", ABSENT),
+    ("permuted", "alphabet.seed", (1 << 64) - 1),
+    ("hashed", "alphabet.num_hashes", ABSENT),
+    ("hashed", "num_cohorts", 1 << 16),
+]
+
+
+@pytest.mark.parametrize(("name", "path", "value"), HARMLESS)
+def test_harmless_edits_are_accepted_by_both(name, path, value):
+    spec = edited(SPECS[name], path, value)
+    assert refusal(spec) is None
+    VALIDATOR.validate(spec)
+
+
+STRUCTURAL = [
+    *(("closed", path, ABSENT) for path in ("id", "version", "alphabet", "mechanism")),
+    *(("closed", path, ABSENT) for path in ("alphabet.id", "alphabet.values", "mechanism.id", "mechanism.epsilon")),
+    *(("permuted", path, ABSENT) for path in ("alphabet.values", "alphabet.num_buckets")),
+    *(("hashed", path, ABSENT) for path in ("alphabet.num_buckets", "num_cohorts")),
+    *(
+        ("closed", path, 1)
+        for path in ("more", "fingerprint", "alphabet.more", "alphabet.seed", "alphabet.num_buckets")
+    ),
+    *(("closed", path, 1) for path in ("mechanism.more", "mechanism.num_symbols", "mechanism.delta")),
+    *(("permuted", path, ["ant"]) for path in ("alphabet.sensitive", "alphabet.num_hashes")),
+    *(("hashed", path, ["ant", "bee"]) for path in ("alphabet.values", "alphabet.sensitive")),
+    *(("hashed", "mechanism.theta", value) for value in (0.5, None)),  # k-RR has none
+    *(("closed", "alphabet.id", value) for value in ("Closed", "open", "permuted", "", None, 3)),
+    *(("closed", "mechanism.id", value) for value in ("KRR", "krr", "oue", "", None, 3)),  # krr: has no theta
+    *(("closed", "id", value) for value in ("", "A", "a b", "ä", "a" * 65, 3, None)),
+    *(("closed", "version", value) for value in (0, -1, 1 << 31, 1.5, "1", True, None)),
+    *(("closed", "num_cohorts", value) for value in (0, (1 << 16) + 1, 1.5, "1", True, None)),
+    *(("hashed", "num_cohorts", value) for value in (0, 1)),
+    *(("closed", "alphabet.values", value) for value in ([], ["ant"], ["ant", "ant"], ["ant", 3], "ant", None, {})),
+    *(("closed", "alphabet.sensitive", value) for value in ([], ["ant", "ant"], [3], "ant", {}, 3)),
+    *(("permuted", "alphabet.num_buckets", value) for value in (1, 0, -1, (1 << 16) + 1, 2.5, "2", True, None)),
+    *(("hashed", "alphabet.num_buckets", value) for value in (1, 0, -1, (1 << 16) + 1, 2.5, "2", True, None)),
+    *(("permuted", "alphabet.seed", value) for value in (-1, 1 << 64, 0.5, "0", True, None)),
+    *(("hashed", "alphabet.num_hashes", value) for value in (0, 2, "1", True, None)),
+    *(("closed", "mechanism.epsilon", value) for value in (0, -1, 16.001, 1e400, "1", True, None, [])),
+    *(("closed", "mechanism.theta", value) for value in (0, 1, -0.5, 2, "0.5", True, [])),
+    *(("closed", path, value) for path in ("alphabet", "mechanism") for value in (None, "closed", 3, [], {})),
+]
+
+
+@pytest.mark.parametrize(("name", "path", "value"), STRUCTURAL)
+def test_structural_faults_are_refused_by_both(name, path, value):
+    spec = edited(SPECS[name], path, value)
+    assert refusal(spec) is not None
+    assert not VALIDATOR.is_valid(spec)
+
+
+@pytest.mark.parametrize("spec", [None, 3, "animals", [], [CLOSED], {}], ids=repr)
+def test_other_json_is_refused_by_both(spec):
+    assert not VALIDATOR.is_valid(spec)
+    if isinstance(spec, dict):
+        assert refusal(spec) is not None
+
+
+MEANING = [  # the part of the specification that JSON Schema has no words for
+    ("closed", {"alphabet.values": ["bee", "e\u0301", "\u00e9"]}, "must not repeat an entry (in Unicode NFC)"),
+    ("closed", {"alphabet.values": ["bee", "\ud800"]}, "must be Unicode text"),
+    ("closed", {"alphabet.sensitive": ["dog"]}, "must be a part of Closed.values"),
+    ("closed", {"num_cohorts": 2.0}, "must be an integer in [1, 65536], got 2.0"),
+    ("closed", {"mechanism.epsilon": 1e-300}, "must be large enough to leave a signal"),
+    ("permuted", {"alphabet.num_buckets": 4}, "Permuted.num_buckets must be an integer in [2, 3]"),
+    ("permuted", {"num_cohorts": 1}, "to tell 3 values apart with 2 buckets"),
+    ("hashed", {"alphabet.num_buckets": 65, "num_cohorts": 1 << 16}, "must be at most 4194304 counters"),
+]
+
+
+@pytest.mark.parametrize(("name", "edits", "words"), MEANING, ids=[row[2] for row in MEANING])
+def test_faults_of_meaning_are_found_when_loading(name, edits, words):
+    spec = functools.reduce(lambda spec, edit: edited(spec, *edit), edits.items(), SPECS[name])
+    assert words in (refusal(spec) or "")
+    assert VALIDATOR.is_valid(spec)
+
+
+def paths(value: Any, at: str = "") -> Iterator[str]:
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield at + key
+        yield from paths(inner, f"{at}{key}.")
+
+
+JUNK = [
+    ABSENT,
+    None,
+    True,
+    "1",
+    "ant",
+    [],
+    {},
+    [None],
+    ["ant", "bee"],
+    0,
+    1,
+    -1,
+    3,
+    0.5,
+    1.5,
+    17,
+    1 << 40,
+    1 << 70,
+    1e400,
+]
+
+
+@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("value", JUNK, ids=lambda value: "absent" if value is ABSENT else repr(value))
+def test_both_agree_wherever_one_value_is_replaced(name, value):
+    for path in paths(SPECS[name]):
+        spec = edited(SPECS[name], path, value)
+        said = refusal(spec)
+        of_meaning = any(words in (said or "") for *_, words in MEANING)
+        if not of_meaning:  # else there may be a structural fault, too
+            assert VALIDATOR.is_valid(spec) == (said is None), (path, said)
+
+
+def test_the_schema_names_every_alphabet_and_mechanism():
+    VALIDATOR.check_schema(COLLECTION_SCHEMA)
+    definitions = COLLECTION_SCHEMA["$defs"]
+    ids = [definitions[name]["properties"]["id"] for name in definitions if "properties" in definitions[name]]
+    named = {name for entry in ids for name in entry.get("enum", [entry.get("const")])}
+    assert named == {*ALPHABETS, *MECHANISMS}

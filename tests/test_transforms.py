@@ -1,0 +1,264 @@
+"""The transforms as a user of Beam meets them: names, types, labels, what goes in and out, and on which runners."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import cases
+import numpy as np
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.portability import common_urns
+from apache_beam.runners.pipeline_context import PipelineContext
+from apache_beam.testing.util import assert_that, equal_to, is_empty
+from apache_beam.transforms import trigger
+from apache_beam.transforms.display import DisplayData
+from apache_beam.transforms.window import FixedWindows, GlobalWindows
+from apache_beam.typehints import Tuple
+
+import uldp_transforms
+from pipelines import estimate
+from uldp_transforms import (
+    CountReports,
+    DecodeReports,
+    EstimateDistribution,
+    SummarizeLedger,
+    WindowedEstimate,
+    Windows,
+    wire,
+)
+from uldp_transforms.count import Accepted
+from uldp_transforms.decoding import Rejection
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
+from uldp_transforms.rows import LedgerRow
+
+ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
+PLACES = Collection.from_json(cases.COLLECTIONS["hashed-krr"].to_json() | {"id": "places", "version": 7})
+MINUTE = 60_000
+SLIDING = Windows(size=20 * MINUTE, slide=10 * MINUTE)
+
+
+def reports(n: int, collection: Collection = ANIMALS, first: int = 0) -> ReportBatch:
+    """Seeded reports, one a minute."""
+    rng = np.random.default_rng(n)
+    times = first + np.arange(n) * MINUTE
+    return collection.perturb(rng.choice(cases.VALUES, n).tolist(), rng, times)
+
+
+def bounded() -> beam.Pipeline:
+    return beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
+
+
+# ---------------------------------------------------------------- the package
+
+
+@pytest.mark.parametrize("name", uldp_transforms.__all__)
+def test_public_names_are_classes_of_that_name(name: str) -> None:
+    assert getattr(uldp_transforms, name).__name__ == name
+
+
+def test_there_are_no_other_names() -> None:
+    assert uldp_transforms.__all__ == sorted(uldp_transforms.__all__)
+    with pytest.raises(AttributeError, match=r"module 'uldp_transforms' has the names CountReports, .*, got 'Decode'"):
+        _ = uldp_transforms.Decode
+
+
+# ---------------------------------------------------------------- labels, types and display data
+
+
+def test_every_step_can_stand_twice_in_a_pipeline_under_its_own_label() -> None:
+    pipeline = bounded()
+    messages = pipeline | beam.Create([b""])
+    for label in ("first", "second"):
+        decoded = messages | f"{label} decode" >> DecodeReports([ANIMALS])
+        counted = decoded.reports | f"{label} count" >> CountReports([ANIMALS], SLIDING)
+        _ = counted.counts | f"{label} estimate" >> EstimateDistribution([ANIMALS])
+        _ = (counted.accepted, decoded.rejected) | f"{label} ledger" >> SummarizeLedger([ANIMALS], SLIDING)
+    with pytest.raises(RuntimeError, match='label "first decode" already exists'):
+        _ = messages | "first decode" >> DecodeReports([ANIMALS])
+
+
+def test_outputs_have_types() -> None:
+    decoded = bounded() | beam.Create([b""]) | DecodeReports([ANIMALS])
+    counted = decoded.reports | CountReports([ANIMALS], SLIDING)
+    types = {
+        ReportBatch: decoded.reports,
+        Rejection: decoded.rejected,
+        Accepted: counted.accepted,
+        Tuple[bytes, CohortCounts]: counted.counts,
+        WindowedEstimate: counted.counts | EstimateDistribution([ANIMALS]),
+        LedgerRow: (counted.accepted, decoded.rejected) | SummarizeLedger([ANIMALS], SLIDING),
+    }
+    assert [output.element_type for output in types.values()] == list(types)
+
+
+def test_what_is_grouped_is_never_pickled() -> None:
+    """State of a running job outlives the versions of Python and numpy that wrote it."""
+    pipeline = bounded()
+    decoded = pipeline | beam.Create([b""]) | DecodeReports([ANIMALS])
+    counted = decoded.reports | CountReports([ANIMALS], SLIDING)
+    _ = (counted.accepted, decoded.rejected) | SummarizeLedger([ANIMALS], SLIDING)
+    proto = pipeline.to_runner_api()
+    context = PipelineContext(proto.components)
+    grouped = {
+        transform.unique_name: str(context.coders.get_by_id(proto.components.pcollections[inputs].coder_id))
+        for transform in proto.components.transforms.values()
+        if transform.spec.urn == common_urns.primitives.GROUP_BY_KEY.urn
+        for inputs in transform.inputs.values()
+    }
+    assert grouped == {
+        "CountReports/SumBasePeriods/GroupByKey": "TupleCoder[BytesCoder, CohortCountsCoder]",
+        "CountReports/SumWindows/GroupByKey": "TupleCoder[BytesCoder, CohortCountsCoder]",
+        "SummarizeLedger/Sum/GroupByKey": "TupleCoder[StrUtf8Coder, MapCoder[StrUtf8Coder, VarIntCoder]]",
+    }
+
+
+@pytest.mark.parametrize(
+    ("transform", "expected"),
+    [
+        (DecodeReports([ANIMALS, PLACES]), {"collections": "animals v1, places v7"}),
+        (CountReports([ANIMALS]), {"windows": "None"}),
+        (CountReports([ANIMALS], SLIDING), {"windows": str(SLIDING)}),
+        (EstimateDistribution([ANIMALS], min_reports=5), {"estimator": "projected", "min_reports": 5}),
+    ],
+)
+def test_display_data(transform: beam.PTransform, expected: dict[str, Any]) -> None:
+    items = DisplayData.create_from(transform).items
+    assert {item.key: item.value for item in items} == expected
+
+
+# ---------------------------------------------------------------- what they do with odd inputs
+
+
+def test_decode_refuses_messages_in_windows() -> None:
+    messages = bounded() | beam.Create([b""])
+    with pytest.raises(SpecError) as error:
+        _ = messages | beam.WindowInto(FixedWindows(60)) | DecodeReports([ANIMALS])
+    expected = "DecodeReports needs messages in the global window (reports carry their own time), got FixedWindows"
+    assert str(error.value).startswith(expected)
+
+
+def test_decode_takes_the_global_window_with_any_trigger() -> None:
+    every_message = trigger.Repeatedly(trigger.AfterCount(1))
+    windowing = beam.WindowInto(
+        GlobalWindows(), trigger=every_message, accumulation_mode=trigger.AccumulationMode.DISCARDING
+    )
+    batch = reports(3)
+    with bounded() as pipeline:
+        messages = pipeline | beam.Create(wire.encode_reports(batch)) | windowing
+        decoded = messages | DecodeReports([ANIMALS])
+        assert_that(decoded.reports | beam.FlatMap(lambda part: part.event_times.tolist()), equal_to(batch.event_times))
+        assert_that(decoded.rejected, is_empty(), label="nothing is rejected")
+
+
+@pytest.mark.parametrize("windows", [None, SLIDING], ids=["none", "sliding"])
+def test_no_messages_make_no_rows(windows: Windows | None) -> None:
+    with bounded() as pipeline:
+        decoded = pipeline | beam.Create([], reshuffle=False).with_output_types(bytes) | DecodeReports([ANIMALS])
+        counted = decoded.reports | CountReports([ANIMALS], windows)
+        ledger = (counted.accepted, decoded.rejected) | SummarizeLedger([ANIMALS], windows)
+        assert_that(counted.counts | EstimateDistribution([ANIMALS]), is_empty(), label="no estimates")
+        assert_that(ledger, is_empty(), label="no ledger")
+
+
+def estimate_rows(rows: list[WindowedEstimate]) -> list[tuple[Any, ...]]:
+    return [
+        (row.status, row.num_reports, row.window_start, row.window_end, row.pane_index, row.pane_timing) for row in rows
+    ]
+
+
+ONE_COHORT = np.array([50] + [0] * (PLACES.num_cohorts - 1))
+NOT_ENOUGH = CohortCounts(ONE_COHORT, np.outer(ONE_COHORT, [1, 0, 0, 0]))
+
+
+@pytest.mark.parametrize(
+    ("collection", "counts", "min_reports", "status"),
+    [
+        pytest.param(ANIMALS, ANIMALS.count(reports(50)), 50, "ok", id="enough reports"),
+        pytest.param(ANIMALS, ANIMALS.count(reports(50)), 51, "suppressed", id="one report is missing"),
+        pytest.param(PLACES, PLACES.count(reports(900, PLACES)), 1, "ok", id="enough cohorts"),
+        pytest.param(PLACES, NOT_ENOUGH, 1, "insufficient_cohorts", id="one cohort cannot tell six values apart"),
+        pytest.param(PLACES, NOT_ENOUGH, 51, "suppressed", id="suppressed says nothing else"),
+    ],
+)
+def test_every_count_makes_a_row(collection: Collection, counts: CohortCounts, min_reports: int, status: str) -> None:
+    """And only a row that is ok has numbers."""
+
+    def check(rows: list[WindowedEstimate]) -> None:
+        (row,) = rows
+        assert row.status == status
+        assert (row.collection_id, row.collection_version) == (collection.id, collection.version)
+        assert (row.fingerprint, row.estimator) == (collection.fingerprint.hex(), "normalized")
+        assert (row.window_start, row.window_end, row.pane_index, row.pane_timing) == (None, None, 0, "ON_TIME")
+        assert row.num_reports == (None if status == "suppressed" else counts.total)
+        assert (row.unexplained_mass is None) == (status != "ok")
+        expected: list[dict[str, Any]] = []
+        if status == "ok":
+            candidates = cases.VALUES if collection is PLACES else None
+            expected = WindowedEstimate.values_of(collection.estimate(counts, "normalized", candidates))
+        assert row.estimates == expected
+
+    with bounded() as pipeline:
+        rows = (
+            pipeline
+            | beam.Create([(collection.fingerprint, counts)])
+            | EstimateDistribution([ANIMALS, PLACES], "normalized", cases.VALUES, min_reports)
+        )
+        assert_that(rows, check)
+
+
+# ---------------------------------------------------------------- runners
+
+
+RUNNERS = {
+    "two processes": ["--runner=FnApiRunner", "--direct_running_mode=multi_processing", "--direct_num_workers=2"],
+    "portable": ["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=LOOPBACK"],
+}
+
+
+@pytest.mark.parametrize("options", RUNNERS.values(), ids=RUNNERS)
+def test_other_workers_give_the_same_rows(options: list[str], tmp_path: Path) -> None:
+    """All that is sent to another process, or through the portable form of a pipeline, arrives there."""
+    animals, places = reports(40), reports(400, PLACES)
+    messages = [*wire.encode_reports(animals), wire.encode_batch(places), b"\x02garbage"]
+    collections = [ANIMALS, PLACES]
+    with beam.Pipeline(options=PipelineOptions(options)) as pipeline:
+        decoded = pipeline | beam.Create(messages) | DecodeReports(collections)
+        counted = decoded.reports | CountReports(collections, SLIDING)
+        estimates = counted.counts | EstimateDistribution(collections, candidates=cases.VALUES, min_reports=1)
+        ledger = (counted.accepted, decoded.rejected) | SummarizeLedger(collections, SLIDING)
+        for name, rows in (("estimates", estimates), ("ledger", ledger)):
+            lines = rows | f"{name} as JSON" >> beam.Map(WindowedEstimate.to_json)
+            _ = lines | f"Write {name}" >> beam.io.WriteToText(str(tmp_path / name))
+
+    def read(name: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for path in tmp_path.glob(f"{name}-*") for line in path.read_text().splitlines()]
+
+    totals = {"animals": 0, "places": 0}
+    for row in read("estimates"):
+        totals[row["collection_id"]] += row["num_reports"]
+    assert totals == {"animals": 2 * 40, "places": 2 * 400}, "each report is in two windows"
+    assert sum(row["accepted"] for row in read("ledger")) == 440
+    assert [row["rejected"] for row in read("ledger") if row["rejected"]] == [{"malformed": 1}]
+
+
+@pytest.mark.parametrize("windows", [["--window=1h"], ["--window=1h", "--slide=15m", "--early_every=1m"]])
+def test_names_of_steps_stay(windows: list[str], tmp_path: Path) -> None:
+    """A running Dataflow job can be updated only if the steps with state keep their names."""
+    collection = tmp_path / "animals.json"
+    collection.write_text(json.dumps(ANIMALS.to_json()), encoding="utf-8")
+    project = "projects/demo-project"
+    output = [f"--output={tmp_path / 'output'}", f"--output_topic={project}/topics/estimates"]
+    # a bucket must have a possible name, and a region be given: Beam would ask the network otherwise
+    storage = ["--temp_location=gs://demo-bucket/tmp", "--staging_location=gs://demo-bucket/stg"]
+    dataflow = ["--runner=DataflowRunner", "--project=demo-project", "--region=us-central1", "--dry_run=True", *storage]
+    source = [f"--collection={collection}", f"--subscription={project}/subscriptions/reports"]
+    _, pipeline = estimate.configure([*source, *output, *windows, *dataflow])
+    result = pipeline.run()
+    assert result.state == "DONE"
+    steps = sorted(step.unique_name for step in result.job.proto_pipeline.components.transforms.values())
+    name = "transforms-sliding.json" if len(windows) > 1 else "transforms.json"
+    assert steps == cases.golden(name, lambda: steps)
