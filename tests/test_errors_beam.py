@@ -292,7 +292,7 @@ def test_every_refusal_has_a_row():
     assert len(set(refusals.values())) > 25
     missing = set(refusals.values())
     for _, call, _ in SENTENCES:
-        with pytest.raises(Exception) as caught:  # noqa: PT011  # which one is the matter of test_sentence
+        with pytest.raises(Exception) as caught:  # which one it is: test_sentence
             call()
         missing -= {refusals[place] for place in places(caught.tb) if place in refusals}
     assert not missing

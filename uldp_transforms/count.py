@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import numpy as np
 from apache_beam.transforms import trigger
-from apache_beam.transforms.window import FixedWindows, GlobalWindow, SlidingWindows, TimestampCombiner
+from apache_beam.transforms.window import FixedWindows, GlobalWindow, SlidingWindows, TimestampedValue
 from apache_beam.utils.timestamp import Duration, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -66,12 +66,13 @@ class CountReports(beam.PTransform):
             "accepted", main="counts"
         )
         counts = sums.counts
-        counts.element_type = beam.typehints.Tuple[bytes, CohortCounts]
+        counts.element_type = _KEYED_COUNTS
         if windows is not None and windows.size != windows.base:
             counts = (
                 counts
                 | "BasePeriods" >> _window_into(windows, FixedWindows(_seconds(windows.base)), accumulating=False)
                 | "SumBasePeriods" >> beam.CombinePerKey(SumCountsFn())
+                | "AtPeriodStart" >> beam.FlatMap(_at_period_start).with_output_types(_KEYED_COUNTS)
                 | "Windows"
                 >> _window_into(
                     windows, SlidingWindows(_seconds(windows.size), _seconds(windows.step)), accumulating=True
@@ -87,6 +88,19 @@ class CountReports(beam.PTransform):
         return {"windows": str(self._windows)}
 
 
+_KEYED_COUNTS = beam.typehints.Tuple[bytes, CohortCounts]
+
+
+def _at_period_start(
+    sums: tuple[bytes, CohortCounts | None], window: Any = beam.DoFn.WindowParam
+) -> list[TimestampedValue]:
+    """Stamp the sum of a base period with its start; a pane without reports has no sum.
+
+    Beam stamps it with the last microsecond, which, before 1970, is rounded into the next period on its way.
+    """
+    return [] if sums[1] is None else [TimestampedValue(sums, window.start)]
+
+
 def _seconds(milliseconds: int) -> Duration:
     return Duration(micros=milliseconds * 1000)
 
@@ -98,7 +112,6 @@ def _window_into(windows: Windows, window_fn: Any, accumulating: bool) -> beam.W
         window_fn,
         trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
         accumulation_mode=mode,
-        timestamp_combiner=TimestampCombiner.OUTPUT_AT_EARLIEST,  # a sum stands at the start of its base period
         allowed_lateness=_seconds(windows.allowed_lateness + windows.lateness_slack),
     )
 
