@@ -204,6 +204,8 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         lambda: COLLECTIONS["permuted-krr"].perturb(["yak"]),
         "Permuted.values lists 6 values, got 1 value(s) that are not among them",
     ),
+    (SpecError, lambda: CLOSED.perturb("ant"), "values must be a list of texts, got one str"),
+    (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates="ant"), "candidates must be a list of texts, got 'ant'"),
     (TypeError, lambda: CLOSED.perturb([7]), "values must be text (str), got int"),
     (
         SpecError,
@@ -326,7 +328,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: OPEN.estimate(OPEN_COUNTS, candidates=[["ant"]]),
-        "candidates must be a list of texts, got [['ant']]",
+        "candidates must be a list of texts, got (['ant'],)",
     ),
     (
         SpecError,

@@ -36,16 +36,19 @@ def count_bits(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_grou
     groups = groups.astype(np.min_scalar_type(num_groups))  # one or two bytes are sorted by radix
     order = np.argsort(groups, kind="stable")
     sizes = np.bincount(groups, minlength=num_groups)
-    ends = np.cumsum(sizes)
-    chunk = min(_CHUNK_BYTES // (8 * num_words) or 1, _CHUNK_ROWS)
-    for begin in range(0, len(order), chunk):
-        end = min(begin + chunk, len(order))
-        first = np.searchsorted(ends, begin, side="right")
-        present = np.arange(first, np.searchsorted(ends, end, side="left") + 1)
-        in_chunk = np.minimum(ends[present], end) - np.maximum(ends[present] - sizes[present], begin)
-        present, in_chunk = present[in_chunk > 0], in_chunk[in_chunk > 0]
+    present = np.flatnonzero(sizes)
+    ends = np.cumsum(sizes[present])
+    most_rows = min(_CHUNK_BYTES // (8 * num_words) or 1, _CHUNK_ROWS)
+    most_groups = 4 * _CHUNK_BYTES // (8 * num_words * _LANES) or 1  # each fills up at least one row of lanes
+    begin = 0
+    while begin < len(order):
+        first = int(np.searchsorted(ends, begin, side="right"))
+        end = min(begin + most_rows, int(ends[min(first + most_groups, len(ends)) - 1]))
+        here = slice(first, int(np.searchsorted(ends, end, side="left")) + 1)
+        in_chunk = np.diff(np.minimum(ends[here], end), prepend=begin)
         rows = np.take(payloads, order[begin:end], axis=0)
-        totals[present] += _count_sorted(rows, num_words, in_chunk)
+        totals[present[here]] += _count_sorted(rows, num_words, in_chunk)
+        begin = end
     return totals[:, :num_bits]
 
 

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +158,8 @@ class Collection:
             SpecError: if a closed alphabet does not have a value, or the lengths differ. Values are not repeated in
                 the message.
         """
+        if isinstance(values, (str, bytes)):
+            raise SpecError(f"values must be a list of texts, got one {type(values).__name__}")
         source = word_source(rng)
         n = len(values)
         if event_times is None:
@@ -242,21 +244,14 @@ class Collection:
         return chosen.estimate(self, counts, None if candidates is None else canonical_candidates(candidates))
 
 
-@functools.lru_cache(maxsize=32)
-def _checked_candidates(candidates: tuple[str, ...]) -> tuple[str, ...]:
-    require_texts("candidates", candidates, at_least=1)
-    result = tuple(map(canonical, candidates))
-    require_texts("candidates", result, at_least=1)
-    return result
-
-
 def canonical_candidates(candidates: Sequence[str]) -> tuple[str, ...]:
     """Candidates in canonical form, each once; raises SpecError if one is not text or comes twice."""
-    try:
-        return _checked_candidates(tuple(candidates))
-    except TypeError:
-        require_texts("candidates", list(candidates), at_least=1)
-        raise
+    whole = isinstance(candidates, (str, bytes)) or not isinstance(candidates, Iterable)
+    listed = candidates if whole else tuple(candidates)
+    require_texts("candidates", listed, at_least=1)
+    result = tuple(map(canonical, listed))
+    require_texts("candidates", result, at_least=1)
+    return result
 
 
 def _without_floats(value: Any) -> Any:

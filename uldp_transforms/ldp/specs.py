@@ -122,7 +122,7 @@ def is_number(value: object) -> bool:
 
 
 def require_texts(where: str, values: object, at_least: int) -> None:
-    """A sequence of different, non-empty texts without surrogates (they have no UTF-8 form)."""
+    """A list of different texts without surrogates (they have no UTF-8 form)."""
     if not isinstance(values, (list, tuple)) or not all(isinstance(v, str) for v in values):
         raise SpecError(f"{where} must be a list of texts, got {describe(values)}")
     if len(values) < at_least:

@@ -18,7 +18,7 @@ CONFIDENCE = 0.95
 """Confidence of all intervals."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Estimate:
     """A distribution with its uncertainty; all arrays have one entry per value, S of them.
 
