@@ -23,8 +23,10 @@ from uldp_transforms.ldp.mechanisms import (
     KaryRR,
     Rappor,
     SetReportMechanism,
+    SubsetSelection,
     UtilityOptimizedRappor,
     UtilityOptimizedRR,
+    UtilityOptimizedSubsetSelection,
 )
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -61,6 +63,12 @@ MECHANISM_CASES: dict[str, list[SetReportMechanism]] = {
     + instances(Rappor, [(9, 9)], epsilon=[1]),
     "urap": instances(UtilityOptimizedRappor, PART_SENSITIVE, epsilon=EPSILONS, theta=THETAS)
     + instances(UtilityOptimizedRappor, [(10, 8), (259, 4)], epsilon=[1]),
+    "ss": instances(SubsetSelection, ALL_SENSITIVE, epsilon=EPSILONS)
+    + instances(SubsetSelection, [(5, 5)], epsilon=[1], subset_size=[1, 2, 4])
+    + instances(SubsetSelection, [(9, 9)], epsilon=[1]),
+    "uss": instances(UtilityOptimizedSubsetSelection, PART_SENSITIVE, epsilon=EPSILONS)
+    + instances(UtilityOptimizedSubsetSelection, [(6, 4)], epsilon=[1], subset_size=[2, 3])
+    + instances(UtilityOptimizedSubsetSelection, [(10, 8), (259, 4)], epsilon=[1]),
 }
 
 ALPHABET_CASES = {  # id -> instances, each with a number of cohorts

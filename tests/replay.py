@@ -102,8 +102,16 @@ def streaming_job(collections: list[Collection], windows: Windows, **fields: Any
     return dataclasses.replace(job, **fields)
 
 
+def run(job: estimate.Job, events: Sequence[Event]) -> None:
+    """Build the job as it is, with a TestStream for the subscription, and run it to the end of the stream."""
+    pipeline = beam.Pipeline(options=job.options)
+    with mock.patch.object(beam.io, "ReadFromPubSub", lambda subscription: stream(events)):
+        estimate.build(pipeline, job)
+    pipeline.run().wait_until_finish()
+
+
 def replay(job: estimate.Job, events: Sequence[Event]) -> dict[str, list[Row]]:
-    """Builds the job as it is, with a TestStream for the subscription and lists for the files; name -> rows."""
+    """Run the job with lists for the files; returns the rows by the files' name."""
     collected: dict[str, list[Any]] = {}
 
     def to_list(directory: str, name: str, form: str, schema: Any, unbounded: bool) -> beam.PTransform:
@@ -113,11 +121,6 @@ def replay(job: estimate.Job, events: Sequence[Event]) -> dict[str, list[Row]]:
         collected[name] = _collected[key] = []
         return Collect(key)
 
-    pipeline = beam.Pipeline(options=job.options)
-    with (
-        mock.patch.object(beam.io, "ReadFromPubSub", lambda subscription: stream(events)),
-        mock.patch.object(estimate, "WriteRowFiles", to_list),
-    ):
-        estimate.build(pipeline, job)
-    pipeline.run().wait_until_finish()
+    with mock.patch.object(estimate, "WriteRowFiles", to_list):
+        run(job, events)
     return {name: [row for row, _, _ in rows] for name, rows in collected.items()}

@@ -33,7 +33,7 @@ from uldp_transforms import (
 from uldp_transforms.count import Accepted
 from uldp_transforms.decoding import Rejection
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
-from uldp_transforms.rows import LedgerRow
+from uldp_transforms.rows import LedgerRow, Row
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
 PLACES = Collection.from_json(cases.COLLECTIONS["hashed-krr"].to_json() | {"id": "places", "version": 7})
@@ -225,7 +225,7 @@ def test_other_workers_give_the_same_rows(options: list[str], tmp_path: Path) ->
         estimates = counted.counts | EstimateDistribution(collections, candidates=cases.VALUES, min_reports=1)
         ledger = (counted.accepted, decoded.rejected) | SummarizeLedger(collections, SLIDING)
         for name, rows in (("estimates", estimates), ("ledger", ledger)):
-            lines = rows | f"{name} as JSON" >> beam.Map(WindowedEstimate.to_json)
+            lines = rows | f"{name} as JSON" >> beam.Map(Row.to_json)
             _ = lines | f"Write {name}" >> beam.io.WriteToText(str(tmp_path / name))
 
     def read(name: str) -> list[dict[str, Any]]:

@@ -1,0 +1,301 @@
+"""The main job on a live subscription: started, fed, read and stopped as an operator would, in a process of its own."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import cases
+import fastavro
+import numpy as np
+import pytest
+import replay
+from google.api_core import exceptions
+from google.cloud import pubsub_v1
+from pubsub_server import PubsubServer
+
+from pipelines import simulate
+from uldp_transforms import wire
+from uldp_transforms.ldp import Collection
+from uldp_transforms.rows import ESTIMATE_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA
+from uldp_transforms.windows import Windows
+
+ROOT = Path(__file__).parent.parent
+PROJECT = "projects/test-project"
+REPORTS, ESTIMATES = f"{PROJECT}/topics/reports", f"{PROJECT}/topics/estimates"
+FROM_REPORTS, FROM_ESTIMATES = f"{PROJECT}/subscriptions/from-reports", f"{PROJECT}/subscriptions/from-estimates"
+
+WINDOW = 2000  # milliseconds
+PATIENCE = 60.0  # seconds until a test gives up; it normally needs ten
+
+ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
+PLACES = Collection.from_json(cases.COLLECTIONS["hashed-krr"].to_json() | {"id": "places"})
+STRANGERS = Collection.from_json(ANIMALS.to_json() | {"version": 9})
+
+
+@contextmanager
+def official_emulator(folder: Path) -> Iterator[str]:
+    """The address of Google's own emulator."""
+    command = shutil.which("cloud-pubsub-emulator")
+    if command is None:
+        pytest.skip("cloud-pubsub-emulator is not on PATH (it comes with the Google Cloud CLI, pubsub-emulator/bin)")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = (folder / "emulator.log").open("wb")
+    with (
+        log,
+        subprocess.Popen(
+            [command, "start", "--host=127.0.0.1", f"--port={port}"],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # the command is a script that starts another one
+        ) as process,
+    ):
+        try:
+            yield f"127.0.0.1:{port}"
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+
+
+@pytest.fixture(params=["test server", "official emulator"])
+def server(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Address of a Pub/Sub server, which is also that of all clients."""
+    if request.param == "official emulator":
+        with official_emulator(tmp_path) as address:
+            monkeypatch.setenv("PUBSUB_EMULATOR_HOST", address)
+            yield address
+    else:
+        with PubsubServer() as own, own.environment():
+            yield own.address
+
+
+class Topics:
+    """Both topics with a subscription each, and what comes out of the second."""
+
+    def __init__(self) -> None:
+        self.publisher = pubsub_v1.PublisherClient()
+        self.subscriber = pubsub_v1.SubscriberClient()
+        for topic, subscription in ((REPORTS, FROM_REPORTS), (ESTIMATES, FROM_ESTIMATES)):
+            self.publisher.create_topic(name=topic, timeout=PATIENCE)
+            self.subscriber.create_subscription(name=subscription, topic=topic, ack_deadline_seconds=600)
+        self.received: list[Any] = []
+
+    def publish(self, messages: list[bytes]) -> None:
+        for future in [self.publisher.publish(REPORTS, message) for message in messages]:
+            future.result(timeout=PATIENCE)
+
+    def pull(self) -> None:
+        """Take what is there, or wait for it for a moment."""
+        try:
+            response = self.subscriber.pull(subscription=FROM_ESTIMATES, max_messages=1000, timeout=1.5, retry=None)
+        except exceptions.DeadlineExceeded:
+            return
+        self.received += [received.message for received in response.received_messages]
+
+
+@pytest.fixture
+def topics(server: str) -> Iterator[Topics]:
+    topics = Topics()
+    yield topics
+    topics.publisher.stop()
+    topics.publisher.transport.close()
+    topics.subscriber.close()
+
+
+@contextmanager
+def started(options: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The job in a process of its own, which does not outlive the test."""
+    with log.open("wb") as errors:
+        command = [sys.executable, "-m", "pipelines.estimate", *options]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def write_json(path: Path, collection: Collection) -> str:
+    path.write_text(json.dumps(collection.to_json()), encoding="utf-8")
+    return str(path)
+
+
+def write_values(path: Path, times: list[int]) -> str:
+    """A CSV file of values with these event times, in milliseconds."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["value", "event_time"])
+        rows.writerows([cases.VALUES[i % len(cases.VALUES)], f"{ms / 1000:.3f}"] for i, ms in enumerate(times))
+    return str(path)
+
+
+def read_lines(output: Path, name: str) -> list[dict[str, Any]]:
+    return [
+        json.loads(line) for path in output.glob(f"{name}-*.jsonl") for line in path.read_text("utf-8").splitlines()
+    ]
+
+
+def read_avro(output: Path, name: str, schema: Any) -> list[dict[str, Any]]:
+    rows: list[Any] = []
+    for path in output.glob(f"{name}-*.avro"):
+        with path.open("rb") as file:
+            reader = fastavro.reader(file)
+            assert reader.writer_schema["name"] == schema["name"]
+            rows += reader
+    return rows
+
+
+def milliseconds(text: str) -> int:
+    return round(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
+
+
+def last_panes(rows: list[dict[str, Any]]) -> Counter[tuple[str, int]]:
+    """Number of reports in the pane with the highest index of each window."""
+    last: dict[tuple[str, int], tuple[int, int]] = {}
+    for row in rows:
+        assert milliseconds(row["window_end"]) - milliseconds(row["window_start"]) == WINDOW
+        key = (row["collection_id"], milliseconds(row["window_start"]))
+        last[key] = max(last.get(key, (-1, 0)), (row["pane_index"], row["num_reports"]))
+    return Counter({key: n for key, (_, n) in last.items()})
+
+
+def sum_ledger(rows: list[dict[str, Any]]) -> Counter[str]:
+    """Numbers of reports by what became of them."""
+    total: Counter[str] = Counter()
+    for row in rows:
+        assert row["received"] == row["accepted"] + row["duplicates"] + sum(row["rejected"].values())
+        total += Counter(row["rejected"]) + Counter(accepted=row["accepted"])
+    return total
+
+
+def wait_until(
+    done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, pause: Callable[[], None]
+) -> None:
+    """Look again until it is so, with a pause that waits for something; a dead process or a long time is a failure."""
+    end = time.monotonic() + PATIENCE
+    while not done():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < end, log.read_text()
+        pause()
+
+
+def check_messages(messages: list[Any], rows: list[dict[str, Any]]) -> None:
+    """The topic says the same as the files, and the attributes which window and pane it is about."""
+    assert sorted(json.dumps(json.loads(message.data)) for message in messages) == sorted(map(json.dumps, rows))
+    for message in messages:
+        row = json.loads(message.data)
+        same = ("collection_id", "fingerprint", "window_start", "window_end", "pane_index", "pane_timing", "status")
+        assert dict(message.attributes) == {name: str(row[name]) for name in same}
+
+
+def check_avro(records: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
+    """So do the Avro files."""
+    keys = ("collection_id", "pane_index", "num_reports", "status", "estimates")
+    in_avro = [({key: r[key] for key in keys}, round(r["window_start"].timestamp() * 1000)) for r in records]
+    in_json = [({key: r[key] for key in keys}, milliseconds(r["window_start"])) for r in rows]
+    assert sorted(in_avro, key=repr) == sorted(in_json, key=repr)
+
+
+def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: Path) -> None:
+    output, log = tmp_path / "output", tmp_path / "log"
+    candidates = tmp_path / "candidates.txt"
+    candidates.write_text("\n".join(cases.VALUES), encoding="utf-8")
+    animals, places = write_json(tmp_path / "animals.json", ANIMALS), write_json(tmp_path / "places.json", PLACES)
+    options = [f"--collection={animals}", f"--collection={places}", f"--candidates={candidates}"]
+    options += [f"--subscription={FROM_REPORTS}", f"--output_topic={ESTIMATES}", f"--output={output}"]
+    options += ["--streaming", "--window=2s", "--allowed_lateness=1h", "--min_reports=1"]
+
+    now = time.time_ns() // 1_000_000
+    rng = np.random.default_rng(3)
+    single, packed, direct, old, early, strange = (
+        (now + rng.integers(first, last, n)).tolist()
+        for first, last, n in (
+            (-9000, 0, 60),
+            (-9000, 0, 300),
+            (-3000, 0, 8),
+            (-9_000_000, -8_000_000, 5),
+            (4_000_000, 5_000_000, 4),
+            (-9000, 0, 3),
+        )
+    )
+    in_windows = Counter(("animals", ms // WINDOW * WINDOW) for ms in single + direct)
+    in_windows += Counter(("places", ms // WINDOW * WINDOW) for ms in packed)
+    verdicts = Counter(accepted=368, too_old=5, too_early=4, malformed=25, unknown_collection=3)
+    assert in_windows.total() == verdicts["accepted"]
+
+    with started(options, log) as process:
+        from_csv = [f"--topic={REPORTS}", "--seed=1"]
+        values = [f"--values={write_values(tmp_path / 'animals.csv', single)}", f"--collection={animals}"]
+        assert simulate.main([*from_csv, *values, "--rate=100"]) == 0
+        values = [f"--values={write_values(tmp_path / 'places.csv', packed)}", f"--collection={places}"]
+        assert simulate.main([*from_csv, *values, "--form=packed", "--pack=50"]) == 0
+        topics.publish(wire.encode_reports(ANIMALS.perturb(["ant"] * 8, rng, direct), single_object=True))
+        topics.publish([wire.encode_batch(ANIMALS.perturb(["ant"] * 9, rng, old + early))])
+        topics.publish(wire.encode_reports(STRANGERS.perturb(["ant"] * 3, rng, strange)))
+        topics.publish([b"\x02garbage"] * 25)
+
+        def all_is_written() -> bool:
+            counted = sum_ledger(read_lines(output, "ledger"))
+            return counted.total() >= verdicts.total() and last_panes(read_lines(output, "estimates")) == in_windows
+
+        def heartbeat() -> None:
+            """Emulators hold an empty pull for half a minute, and the local engine waits for it."""
+            topics.publish([b"\xffheartbeat"])
+            topics.pull()
+
+        wait_until(all_is_written, process, log, heartbeat)
+        rows = read_lines(output, "estimates")
+        wait_until(lambda: len(topics.received) >= len(rows), process, log, heartbeat)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0, log.read_text()
+
+    assert "Traceback" not in log.read_text()
+    assert last_panes(rows) == in_windows
+
+    check_messages(topics.received, rows)
+    check_avro(read_avro(output, "estimates", ESTIMATE_SCHEMA), rows)
+    assert all(row["status"] == "ok" and len(row["estimates"]) == len(cases.VALUES) for row in rows)
+
+    # what is not in the estimates stands in the ledger and among the refused
+    ledger = sum_ledger(read_lines(output, "ledger"))
+    rejected: Counter[str] = Counter()
+    for record in read_avro(output, "rejected", REJECTED_SCHEMA):
+        rejected[record["reason"]] += record["num_reports"]
+    del ledger["unknown_schema"], rejected["unknown_schema"]  # heartbeats
+    assert ledger == verdicts
+    assert rejected == verdicts - Counter(accepted=verdicts["accepted"])
+
+
+def test_equal_rows_of_different_bundles_are_all_written(tmp_path: Path) -> None:
+    """Files are named so that a repeated bundle does no harm, but two bundles may well have equal rows."""
+    job = replay.streaming_job([ANIMALS], Windows(size=WINDOW, allowed_lateness=3_600_000), output=str(tmp_path))
+    events = []
+    for arrival in (1_000_000_000_000, 1_000_000_010_000):  # two rows of the ledger: one report each, in one period
+        events += [replay.arrive(arrival, wire.encode_reports(ANIMALS.perturb(["ant"], None, [1_000_000_000_000])))]
+        events += [replay.watermark(arrival + 5_000)]
+    events += [replay.arrive(1_000_000_020_000, [b"\x02garbage"])] * 2  # two refused in one millisecond
+    replay.run(job, events)
+    assert sum_ledger(read_lines(tmp_path, "ledger")) == Counter(accepted=2, malformed=2)
+    assert [row["reason"] for row in read_avro(tmp_path, "rejected", REJECTED_SCHEMA)] == ["malformed"] * 2
+    assert [row["num_reports"] for row in read_lines(tmp_path, "estimates")] in ([1, 2], [2, 1])
+
+
+def test_ledger_lines_have_the_fields_of_the_schema(tmp_path: Path) -> None:
+    job = replay.streaming_job([ANIMALS], Windows(size=WINDOW), output=str(tmp_path))
+    replay.run(job, [replay.arrive(0, [b"", b"\x02garbage"])])
+    (row,) = read_lines(tmp_path, "ledger")
+    assert list(row) == [field["name"] for field in LEDGER_SCHEMA["fields"]]
