@@ -170,7 +170,8 @@ def build(pipeline: beam.Pipeline, job: Job) -> None:
         ("WriteRejected", rejected, "rejected", "avro", REJECTED_SCHEMA),
         ("WriteLedger", ledger, "ledger", "jsonl", LEDGER_SCHEMA),
     ):
-        _ = rows | label >> WriteRowFiles(job.output, name, form, schema, job.unbounded)
+        keyed = rows is not rejected
+        _ = rows | label >> WriteRowFiles(job.output, name, form, schema, unbounded=job.unbounded, keyed=keyed)
     if job.output_topic is not None:
         _ = estimates | "PublishEstimates" >> PublishEstimates(job.output_topic)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -35,8 +36,9 @@ ENCODERS: dict[str, Callable[[list[Row], Any], bytes]] = {"jsonl": to_json_lines
 class WriteRowFiles(beam.PTransform):
     """Writes rows to ``DIR/NAME.jsonl`` or ``.avro``.
 
-    Bounded input: one file, also when there are no rows. Unbounded input: one file for each bundle of rows, named by
-    its content, so that a repeated bundle writes the same file again.
+    Bounded input: one file, also when there are no rows. Unbounded input: one file for each bundle of rows. If each row
+    stands for a key, window and pane, files are named by these and their content, so that a repeated bundle writes the
+    same file again; other files have random names.
 
     Args:
         directory: where to.
@@ -44,18 +46,22 @@ class WriteRowFiles(beam.PTransform):
         form: jsonl or avro.
         schema: Avro schema of the rows.
         unbounded: whether rows go on coming.
+        keyed: whether each row stands for a key, window and pane.
     """
 
-    def __init__(self, directory: str, name: str, form: str, schema: Any, unbounded: bool):
+    def __init__(self, directory: str, name: str, form: str, schema: Any, *, unbounded: bool, keyed: bool = True):
         super().__init__()
         self._path = FileSystems.join(directory, name)
         self._form = form
         self._schema = schema
         self._unbounded = unbounded
+        self._keyed = keyed
 
     def expand(self, rows: beam.PCollection[Row]) -> Any:
         if self._unbounded:
-            return rows | "WriteBundles" >> beam.ParDo(_WriteBundlesFn(self._path, self._form, self._schema))
+            return rows | "WriteBundles" >> beam.ParDo(
+                _WriteBundlesFn(self._path, self._form, self._schema, self._keyed)
+            )
         one_file: dict[str, Any] = {"file_name_suffix": f".{self._form}", "num_shards": 1, "shard_name_template": ""}
         if self._form == "jsonl":
             return rows | "Lines" >> beam.Map(Row.to_json) | "Write" >> beam.io.WriteToText(self._path, **one_file)
@@ -63,22 +69,24 @@ class WriteRowFiles(beam.PTransform):
 
 
 class _WriteBundlesFn(beam.DoFn):
-    def __init__(self, path: str, form: str, schema: Any):
+    def __init__(self, path: str, form: str, schema: Any, keyed: bool):
         self._path = path
         self._form = form
         self._schema = schema
+        self._keyed = keyed
 
     def start_bundle(self) -> None:
         self._rows: list[Row] = []
+        self._identity = hashlib.sha256() if self._keyed else hashlib.sha256(os.urandom(32))
 
-    def process(self, row: Row) -> None:
+    def process(self, row: Row, window: Any = beam.DoFn.WindowParam, pane: Any = beam.DoFn.PaneInfoParam) -> None:
         self._rows.append(row)
+        self._identity.update(f"{window} {pane.index} {row.to_json()}\n".encode())
 
     def finish_bundle(self) -> None:
         if self._rows:
             content = ENCODERS[self._form](self._rows, self._schema)
-            digest = hashlib.sha256(content).hexdigest()[:32]
-            _write(f"{self._path}-{digest}.{self._form}", content)
+            _write(f"{self._path}-{self._identity.hexdigest()[:32]}.{self._form}", content)
 
 
 def _write(path: str, content: bytes) -> None:

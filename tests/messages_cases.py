@@ -86,12 +86,10 @@ def container(
 # ---------------------------------------------------------------------- collections and their messages
 
 
-def collection(name: str, alphabet: dict[str, Any], mechanism: str, num_cohorts: int = 3) -> Collection:
-    """A collection with epsilon 1."""
-    mechanism_spec = {"id": mechanism, "epsilon": 1.0}
-    return Collection.from_json(
-        {"id": name, "version": 1, "alphabet": alphabet, "mechanism": mechanism_spec, "num_cohorts": num_cohorts}
-    )
+def collection(name: str, alphabet: dict[str, Any], mechanism: str, num_cohorts: int = 3, **fields: Any) -> Collection:
+    """A collection with epsilon 1 and these fields of the mechanism."""
+    spec = {"id": name, "version": 1, "alphabet": alphabet, "num_cohorts": num_cohorts}
+    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": 1.0} | fields})
 
 
 def numbered(count: int, sensitive: int | None = None) -> dict[str, Any]:
@@ -104,10 +102,20 @@ KRR = collection("krr", numbered(3), "krr")  # payload: 1 byte, a symbol below 3
 URR = collection("urr", numbered(300, 2), "urr")  # 2 bytes, a symbol below 300
 RAPPOR = collection("rappor", numbered(10), "rappor")  # 10 bits in 2 bytes
 URAP = collection("urap", numbered(10, 3), "urap")  # 3 bits in 1 byte, then 0 (protected) to 7 (clear)
+SS = collection("ss", numbered(10), "ss", subset_size=3)  # as RAPPOR, 3 of the bits set
+USS = collection("uss", numbered(10, 3), "uss", subset_size=2)  # as URAP, 2 of the bits set in a protected report
 STRANGER = collection("stranger", numbered(3), "krr")  # of another job
 
-KNOWN = (KRR, URR, RAPPOR, URAP)
-GOOD = {"krr": b"\x02", "urr": b"\x2b\x01", "rappor": b"\xff\x03", "urap": b"\x07\x00", "stranger": b"\x02"}
+KNOWN = (KRR, URR, RAPPOR, URAP, SS, USS)
+GOOD = {
+    "krr": b"\x02",
+    "urr": b"\x2b\x01",
+    "rappor": b"\xff\x03",
+    "urap": b"\x07\x00",
+    "ss": b"\x81\x02",
+    "uss": b"\x05\x00",
+    "stranger": b"\x02",
+}
 
 Row = tuple[int, int, bytes, bytes]
 """Cohort, event time, id and payload of a report."""
@@ -186,6 +194,6 @@ def read_datum(schema: Any, content: bytes) -> dict[str, Any] | None:
 def write_files(folder: Path, files: dict[str, Any]) -> None:
     """Write files of bytes, of text, or of anything that has a JSON form."""
     for name, content in files.items():
-        content = content.to_json() if isinstance(content, Collection) else content
-        text = content if isinstance(content, (bytes, str)) else json.dumps(content)
+        spec = content.to_json() if isinstance(content, Collection) else content
+        text = spec if isinstance(spec, (bytes, str)) else json.dumps(spec)
         (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())

@@ -60,7 +60,7 @@ def collector() -> Iterator[tuple[Collect, list[Any]]]:
 
 def stream_options() -> PipelineOptions:
     """The one local engine that runs a TestStream; without ``streaming`` it would treat it as a file."""
-    return PipelineOptions(runner="BundleBasedDirectRunner", streaming=True)
+    return PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])
 
 
 def arrive(milliseconds: int, messages: Sequence[bytes]) -> Event:

@@ -31,7 +31,6 @@ from messages_cases import (
     SCHEMAS,
     STRANGER,
     URAP,
-    URR,
     Row,
     data,
     decoder,
@@ -123,15 +122,23 @@ def faults_of_meaning() -> Iterator[Fault]:
         yield f"time {moment}", single(event_time=long(moment)), "time_range", KRR
 
 
+BAD_CLEAR = [  # 3 bits and a clear field up to 7
+    *(("padding_bits", bytes([1 << bit, 0])) for bit in range(3, 8)),
+    *(("value_domain", bytes([0, clear])) for clear in (8, 128, 255)),
+    *(("impossible_report", bytes([bits, clear])) for bits in (1, 2, 7) for clear in (1, 7)),
+]
+
+
 def bad_payloads(of: Collection) -> list[tuple[str, bytes]]:
     """Payloads of the right length that no client sends, with their reasons."""
     return {
         "krr": [("value_domain", bytes([symbol])) for symbol in (3, 4, 128, 255)],
         "urr": [("value_domain", struct.pack("<H", symbol)) for symbol in (300, 301, 0x8000, 0xFFFF)],
         "rappor": [("padding_bits", bytes([0, 1 << bit])) for bit in range(2, 8)],
-        "urap": [("padding_bits", bytes([1 << bit, 0])) for bit in range(3, 8)]
-        + [("value_domain", bytes([0, clear])) for clear in (8, 128, 255)]
-        + [("impossible_report", bytes([bits, clear])) for bits in (1, 2, 7) for clear in (1, 7)],
+        "urap": BAD_CLEAR,
+        "ss": [("padding_bits", bytes([3, 1 << bit])) for bit in range(2, 8)]
+        + [("impossible_report", struct.pack("<H", bits)) for bits in (0, 1, 0x003, 0x00F, 0x3FF)],
+        "uss": BAD_CLEAR + [("impossible_report", bytes([bits, 0])) for bits in (0, 1, 4, 7)],
     }[of.id]
 
 
@@ -413,10 +420,12 @@ def is_good(of: Collection, row: Row) -> bool:
     cohort, moment, _, payload = row
     if not 0 <= cohort < 3 or not MIN_EVENT_TIME <= moment < MAX_EVENT_TIME or len(payload) != len(GOOD[of.id]):
         return False
-    number = int.from_bytes(payload, "little")
-    if of is KRR or of is URR:
+    number, ones = int.from_bytes(payload, "little"), payload[0].bit_count()
+    if of.id in ("krr", "urr"):
         return number < of.mechanism.num_symbols
-    return number < 1 << 10 if of is RAPPOR else number < 8 or (number % 256 == 0 and number >> 8 < 8)
+    if of.id in ("rappor", "ss"):
+        return number < 1 << 10 and (of is RAPPOR or number.bit_count() == 3)
+    return payload[0] < 8 and payload[1] < 8 and (not ones if payload[1] else of is URAP or ones == 2)
 
 
 def check(messages: list[bytes]) -> None:

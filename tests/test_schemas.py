@@ -117,7 +117,7 @@ def test_a_row_needs_all_its_fields(cls, schema):
     record = next(row for row, _ in ROWS if isinstance(row, cls)).to_avro()
     wrong = [{key: value for key, value in record.items() if key != name} for name in record]
     for other in [*wrong, record | {"more": 1}]:
-        with pytest.raises(ValueError, match="(?i)field"):
+        with pytest.raises(ValueError, match=r"(?i)field"):
             fastavro.schemaless_writer(io.BytesIO(), schema, other, strict=True)
 
 
@@ -212,7 +212,8 @@ HASHED = CLOSED | {
     "alphabet": {"id": "hashed", "num_buckets": 4, "seed": 7, "num_hashes": 1},
     "mechanism": {"id": "krr", "epsilon": 1},
 }
-SPECS = {"closed": CLOSED, "permuted": PERMUTED, "hashed": HASHED}
+SUBSETS = CLOSED | {"mechanism": {"id": "ss", "epsilon": 1, "subset_size": 2}}
+SPECS = {"closed": CLOSED, "permuted": PERMUTED, "hashed": HASHED, "subsets": SUBSETS}
 ABSENT = object()
 
 
@@ -264,6 +265,7 @@ HARMLESS = [
     ("permuted", "alphabet.seed", (1 << 64) - 1),
     ("hashed", "alphabet.num_hashes", ABSENT),
     ("hashed", "num_cohorts", 1 << 16),
+    *(("subsets", "mechanism.subset_size", value) for value in (1, None, ABSENT)),
 ]
 
 
@@ -301,6 +303,8 @@ STRUCTURAL = [
     *(("hashed", "alphabet.num_hashes", value) for value in (0, 2, "1", True, None)),
     *(("closed", "mechanism.epsilon", value) for value in (0, -1, 16.001, 1e400, "1", True, None, [])),
     *(("closed", "mechanism.theta", value) for value in (0, 1, -0.5, 2, "0.5", True, [])),
+    *(("subsets", "mechanism.subset_size", value) for value in (0, -1, 1.5, "1", True, [])),
+    ("subsets", "mechanism.theta", 0.5),
     *(("closed", path, value) for path in ("alphabet", "mechanism") for value in (None, "closed", 3, [], {})),
 ]
 
@@ -325,6 +329,8 @@ MEANING = [  # the part of the specification that JSON Schema has no words for
     ("closed", {"alphabet.sensitive": ["dog"]}, "must be a part of Closed.values"),
     ("closed", {"num_cohorts": 2.0}, "must be an integer in [1, 65536], got 2.0"),
     ("closed", {"mechanism.epsilon": 1e-300}, "must be large enough to leave a signal"),
+    ("subsets", {"mechanism.subset_size": 3}, "SubsetSelection.subset_size must be an integer in [1, 2]"),
+    ("subsets", {"mechanism": {"id": "uss", "epsilon": 1, "subset_size": 2}}, "Selection.subset_size must be "),
     ("permuted", {"alphabet.num_buckets": 4}, "Permuted.num_buckets must be an integer in [2, 3]"),
     ("permuted", {"num_cohorts": 1}, "to tell 3 values apart with 2 buckets"),
     ("hashed", {"alphabet.num_buckets": 65, "num_cohorts": 1 << 16}, "must be at most 4194304 counters"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
@@ -211,6 +212,15 @@ def test_the_examples_of_the_page_are_messages():
             reader = io.BytesIO(fields[field["name"]])
             fastavro.schemaless_reader(reader, field["type"], None)
             assert not reader.read()
+
+
+def test_the_fingerprint_is_what_the_page_says():
+    text = (
+        '{"alphabet":{"id":"closed","sensitive":null,"values":["0","1","2"]},"id":"krr","mechanism":{"epsilon":"1.0",'
+        f'"id":"krr","keep_weight":{KRR.mechanism.keep_weight},"noise_rate":"1/3"}},"num_cohorts":3,"version":1,'
+        '"wire_version":1}'
+    )
+    assert hashlib.sha256(text.encode()).digest() == KRR.fingerprint
 
 
 def test_the_page_has_the_right_numbers():

@@ -66,6 +66,7 @@ class CountReports(beam.PTransform):
             "accepted", main="counts"
         )
         counts = sums.counts
+        sums.accepted.element_type = Accepted
         counts.element_type = _KEYED_COUNTS
         if windows is not None and windows.size != windows.base:
             counts = (
@@ -82,7 +83,9 @@ class CountReports(beam.PTransform):
             counts = counts | "Windows" >> _window_into(
                 windows, FixedWindows(_seconds(windows.size)), accumulating=True
             )
-        return CountedReports(counts | "SumWindows" >> beam.CombinePerKey(SumCountsFn()), sums.accepted)
+        totals = counts | "SumWindows" >> beam.CombinePerKey(SumCountsFn())
+        totals.element_type = _KEYED_COUNTS
+        return CountedReports(totals, sums.accepted)
 
     def display_data(self) -> dict[str, Any]:
         return {"windows": str(self._windows)}

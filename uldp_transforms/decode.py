@@ -62,6 +62,7 @@ class DecodeReports(beam.PTransform):
         decode_fn = _DecodeFn(self._registry) if self._gate is None else _TimedDecodeFn(self._registry, self._gate)
         outputs = messages | "Decode" >> beam.ParDo(decode_fn).with_outputs("rejected", main="reports")
         outputs.reports.element_type = ReportBatch
+        outputs.rejected.element_type = Rejection
         return DecodedReports(outputs.reports, outputs.rejected)
 
     def display_data(self) -> dict[str, Any]:

@@ -49,9 +49,9 @@ class Rejection:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Columns:
-    """n reports that say they belong to one collection, not checked yet; ``message`` (n,) is where each came from."""
+    """n reports of one collection, their values not checked yet; ``message`` (n,) is where each came from."""
 
-    prefix: bytes
+    collection: Collection
     cohorts: np.ndarray
     event_times: np.ndarray
     report_ids: np.ndarray
@@ -112,11 +112,7 @@ class MessageDecoder:
             *self._split_packed(messages, skipped, np.flatnonzero(packed), verdicts),
         ]
         for part in columns:
-            collection = self._registry.find(part.prefix)
-            if collection is None:
-                verdicts.refuse(part.message, Reason.UNKNOWN_COLLECTION)
-                continue
-            batch = self._judge(collection, part, verdicts)
+            batch = self._judge(part, verdicts)
             if len(batch):
                 batches.append(batch)
         return batches, verdicts.rejections
@@ -147,25 +143,29 @@ class MessageDecoder:
         _refuse_each(verdicts, which, reason)
 
         prefixes = np.ascontiguousarray(fixed[:, 1 : 1 + PREFIX_BYTES]).view(np.uint64)[:, 0]
+        strangers = reason == 0
         for prefix in prefixes[:1] if (prefixes == prefixes[:1]).all() else np.unique(prefixes):
-            rows = np.flatnonzero((prefixes == prefix) & (reason == 0))
             collection = self._registry.find(prefix.tobytes())
-            width = 0 if collection is None else collection.mechanism.payload_size
-            if collection is not None:
-                wrong = sizes[rows] != width
-                verdicts.refuse(which[rows[wrong]], Reason.PAYLOAD_LENGTH, collection)
-                rows = rows[~wrong]
+            if collection is None:
+                continue
+            here = (prefixes == prefix) & (reason == 0)
+            strangers &= ~here
+            rows = np.flatnonzero(here)
+            wrong = sizes[rows] != collection.mechanism.payload_size
+            verdicts.refuse(which[rows[wrong]], Reason.PAYLOAD_LENGTH, collection)
+            rows = rows[~wrong]
             if not len(rows):
                 continue
-            windows = sliding_window_view(data, max(width, 1))
+            windows = sliding_window_view(data, collection.mechanism.payload_size)
             yield _Columns(
-                prefix=prefix.tobytes(),
+                collection=collection,
                 cohorts=cohorts[rows],
                 event_times=times[rows],
                 report_ids=fixed[rows, 1 + PREFIX_BYTES :],
-                payloads=windows[np.minimum(payload_at[rows], len(windows) - 1)],
+                payloads=windows[payload_at[rows]],
                 message=which[rows],
             )
+        verdicts.refuse(which[strangers], Reason.UNKNOWN_COLLECTION)
 
     # ---------------------------------------------------------------- packed reports: columns are joined
 
@@ -173,6 +173,7 @@ class MessageDecoder:
         self, messages: Sequence[bytes], offsets: np.ndarray, which: np.ndarray, verdicts: _Verdicts
     ) -> Iterator[_Columns]:
         joined: dict[tuple[bytes, bool], list[tuple[int, int, list[memoryview]]]] = {}
+        known: dict[bytes, Collection] = {}
         for index in which.tolist():
             message = messages[index]
             prefix, fields, end, reason = split_batch(message, int(offsets[index]))
@@ -192,15 +193,17 @@ class MessageDecoder:
                     elif sizes[3] != n * collection.mechanism.payload_size:
                         reason = Reason.PAYLOAD_LENGTH
                     else:
+                        known[prefix] = collection
                         joined.setdefault((prefix, sizes[2] > 0), []).append((index, n, fields))
                         continue
-            verdicts.refuse(np.array([index]), reason, collection, num_reports)
+            established = collection if reason is Reason.PAYLOAD_LENGTH else None
+            verdicts.refuse(np.array([index]), reason, established, num_reports)
         for (prefix, with_ids), parts in joined.items():
             counts = np.array([n for _, n, _ in parts])
             cohorts, times, ids, payloads = (b"".join(fields[i] for _, _, fields in parts) for i in range(4))
             n = int(counts.sum())
             yield _Columns(
-                prefix=prefix,
+                collection=known[prefix],
                 cohorts=np.frombuffer(cohorts, dtype="<u2"),
                 event_times=np.frombuffer(times, dtype="<i8"),
                 report_ids=np.frombuffer(ids, dtype=np.uint8).reshape(n if with_ids else 0, ID_BYTES),
@@ -210,11 +213,12 @@ class MessageDecoder:
 
     # ---------------------------------------------------------------- what the reports say
 
-    def _judge(self, collection: Collection, part: _Columns, verdicts: _Verdicts) -> ReportBatch:
+    def _judge(self, part: _Columns, verdicts: _Verdicts) -> ReportBatch:
         """The reports that pass all checks of meaning and time; the others go to the verdicts."""
+        collection = part.collection
         n = len(part.cohorts)
         reason: np.ndarray | None = None
-        for why, mask in self._violations(collection, part, verdicts.received):
+        for why, mask in self._violations(part, verdicts.received):
             if mask.any():
                 reason = np.zeros(n, dtype=np.uint8) if reason is None else reason
                 reason[mask & (reason == 0)] = why
@@ -234,11 +238,9 @@ class MessageDecoder:
             verdicts.refuse_reports(part.message[rows], Reason(why), collection, periods)
         return batch[np.flatnonzero(reason == 0)]
 
-    def _violations(
-        self, collection: Collection, part: _Columns, received: np.ndarray | None
-    ) -> Iterator[tuple[Reason, np.ndarray]]:
-        yield Reason.COHORT_RANGE, (part.cohorts < 0) | (part.cohorts >= collection.num_cohorts)
-        yield from collection.mechanism.violations(part.payloads)
+    def _violations(self, part: _Columns, received: np.ndarray | None) -> Iterator[tuple[Reason, np.ndarray]]:
+        yield Reason.COHORT_RANGE, (part.cohorts < 0) | (part.cohorts >= part.collection.num_cohorts)
+        yield from part.collection.mechanism.violations(part.payloads)
         times = part.event_times
         if times.min() < MIN_EVENT_TIME or times.max() >= MAX_EVENT_TIME:
             yield Reason.TIME_RANGE, (times < MIN_EVENT_TIME) | (times >= MAX_EVENT_TIME)

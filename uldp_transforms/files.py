@@ -41,6 +41,7 @@ class ReadReportFiles(beam.PTransform):
             | "Read" >> beam.ParDo(_ReadFn()).with_outputs("rejected", main="messages")
         )
         outputs.messages.element_type = bytes
+        outputs.rejected.element_type = Rejection
         return ReadFiles(outputs.messages, outputs.rejected)
 
     def display_data(self) -> dict[str, Any]:
