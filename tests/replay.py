@@ -114,7 +114,7 @@ def replay(job: estimate.Job, events: Sequence[Event]) -> dict[str, list[Row]]:
     """Run the job with lists for the files; returns the rows by the files' name."""
     collected: dict[str, list[Any]] = {}
 
-    def to_list(directory: str, name: str, form: str, schema: Any, unbounded: bool) -> beam.PTransform:
+    def to_list(directory: str, name: str, *more: Any, **options: Any) -> beam.PTransform:
         if name in collected:  # the same rows in another form
             return _Ignore()
         key = next(_names)
