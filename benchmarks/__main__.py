@@ -11,7 +11,8 @@ import numpy
 
 from benchmarks import estimation, library, memory, pipeline
 
-ALL = {"memory": memory, "library": library, "pipeline": pipeline, "estimation": estimation}  # a child starts at its parent's peak
+# memory comes first: the peak of a child process begins at that of its parent
+ALL = {"memory": memory, "library": library, "pipeline": pipeline, "estimation": estimation}
 
 
 def main(names: list[str]) -> int:

@@ -6,7 +6,9 @@ ledger (JSON lines) into a directory, and optionally the estimates to a Pub/Sub 
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import json
 import os
 import signal
 import sys
@@ -84,7 +86,8 @@ def read_arguments(argv: Sequence[str]) -> Job:
         "--allowed_lateness",
         type=cli.duration("--allowed_lateness"),
         default="1h",
-        help="how long after the end of its window a report still counts (streams; files have no arrival times)",
+        help="how long after the end of its base period, the greatest that divides window and slide, a report still "
+        "counts (streams; files have no arrival times)",
     )
     add("--early_every", type=cli.duration("--early_every"), help="also estimate unfinished windows, this often")
     add("--estimator", default="projected", help=f"one of {', '.join(sorted(ESTIMATORS))}")
@@ -100,8 +103,12 @@ def read_arguments(argv: Sequence[str]) -> Job:
         raise SpecError("--subscription needs --window: an endless stream without windows has no estimate, got none")
     if args.output_topic is not None and not streaming:
         raise SpecError("--output_topic needs --subscription, got --input")
-    if args.window is None and (args.slide is not None or args.early_every is not None):
-        raise SpecError("--slide and --early_every need --window, got none")
+    if args.early_every is not None and not streaming:
+        raise SpecError("--early_every needs --subscription, got --input")
+    if args.window is None and args.slide is not None:
+        raise SpecError("--slide needs --window, got none")
+    if args.input is not None and os.path.isdir(args.input):
+        raise SpecError(f"--input must be a pattern of file names, got the directory {args.input!r}")
     slack = choose_local_engine(options, streaming)
     windows = None
     if args.window is not None:
@@ -156,7 +163,7 @@ def build(pipeline: beam.Pipeline, job: Job) -> None:
         messages = pipeline | "ReadPubSub" >> beam.io.ReadFromPubSub(subscription=job.subscription)
 
     decoded = messages | "DecodeReports" >> DecodeReports(job.collections, job.gate)
-    counted = decoded.reports | "CountReports" >> CountReports(job.collections, job.windows)
+    counted = decoded.reports | "CountReports" >> CountReports(job.collections, job.windows, unbounded=job.unbounded)
     estimates = counted.counts | "EstimateDistribution" >> EstimateDistribution(
         job.collections, job.estimator, job.candidates, job.min_reports
     )
@@ -186,7 +193,19 @@ def run(configured: tuple[Job, beam.Pipeline]) -> int:
         result.wait_until_finish()
     except KeyboardInterrupt:
         result.cancel()
+    if not job.unbounded:
+        print(f"estimate: {summary(job.output)}", file=sys.stderr)
     return cli.DONE
+
+
+def summary(output: str) -> str:
+    """What became of the reports of a bounded job, from its ledger."""
+    with FileSystems.open(FileSystems.join(output, "ledger.jsonl")) as file:
+        rows = [json.loads(line) for line in file.read().splitlines()]
+    rejected = sum((collections.Counter(row["rejected"]) for row in rows), collections.Counter())
+    reasons = ", ".join(f"{reason} {number}" for reason, number in sorted(rejected.items()))
+    received, accepted = (sum(row[name] for row in rows) for name in ("received", "accepted"))
+    return f"{received} received = {accepted} accepted + {rejected.total()} rejected{reasons and f' ({reasons})'}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -66,16 +66,18 @@ def configure(argv: Sequence[str]) -> Simulation:
     args.collection = cli.read_collections([args.collection])[0]
     args.values = ValuesFile(args.values)
     if args.output is not None:
-        _check_place(args.output)
+        _check_place(args.output, args.values.path)
     if args.form == "packed" and args.pack * wire.packed_bytes(args.collection) > wire.MAX_MESSAGE_BYTES - 100:
         raise SpecError(f"--pack must keep messages below {wire.MAX_MESSAGE_BYTES} bytes, got {args.pack}")
     return Simulation(**vars(args))
 
 
-def _check_place(path: str) -> None:
-    """Raise the OSError that writing this file would end in, as far as it can be known."""
+def _check_place(path: str, values: str) -> None:
+    """Refuse places where the reports cannot stand (raises OSError) or would destroy something else."""
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if os.path.exists(path) and (os.path.samefile(path, values) or not os.path.isfile(path)):
+        raise SpecError(f"--output must be a file of its own, got {path!r}")
     if not os.path.isdir(os.path.dirname(path) or "."):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
@@ -95,7 +97,11 @@ def _randomness(simulation: Simulation) -> str:
 def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]:
     rng = None if simulation.seed is None else np.random.default_rng(simulation.seed)
     for values, times in simulation.values.read(rows_at_once):
-        yield simulation.collection.perturb(values, rng, times)
+        try:
+            batch = simulation.collection.perturb(values, rng, times)
+        except SpecError as error:
+            raise SpecError(f"{simulation.values.path}: {error}") from None
+        yield batch
 
 
 def _write(simulation: Simulation) -> int:

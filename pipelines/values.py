@@ -63,7 +63,7 @@ class ValuesFile:
     def _open(self) -> Iterator[Any]:
         opener: Any = gzip.open if self.path.endswith(".gz") else open
         with opener(self.path, "rt", encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file)
+            rows = csv.reader(file, strict=True)
             try:
                 yield rows
             except UnicodeDecodeError:

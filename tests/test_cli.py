@@ -143,6 +143,8 @@ ERRORS = [
     ("simulate", f"{SIMULATE} --values .", ".: Is a directory"),
     ("simulate", f"{SIMULATE} --output none/out.avro", "none/out.avro: No such file or directory"),
     ("simulate", f"{SIMULATE} --output .", ".: Is a directory"),
+    ("simulate", f"{SIMULATE} --output ./good.csv", "--output must be a file of its own, got './good.csv'"),
+    ("simulate", f"{SIMULATE} --output /dev/null", "--output must be a file of its own, got '/dev/null'"),
     (
         "simulate",
         f"{SIMULATE} --values empty.csv",
@@ -156,7 +158,7 @@ ERRORS = [
     (
         "simulate",
         f"{SIMULATE} --values stranger.csv",
-        "Closed.values lists 3 values, got 1 value(s) that are not among them",
+        "stranger.csv: Closed.values lists 3 values, got 1 value(s) that are not among them",
     ),
     ("simulate", f"{SIMULATE} --values latin.csv", "latin.csv must be UTF-8 text, got other bytes "),
     (
@@ -203,11 +205,11 @@ ERRORS = [
     ("estimate", f"{ESTIMATE} --window 1s --slide 2s", "Windows.slide must be an integer in [1, 1000], got 2000"),
     (
         "estimate",
-        f"{ESTIMATE} --window 1h --early_every 1ms",
+        f"{STREAM} --window 1h --early_every 1ms",
         f"Windows.early_every must be an integer in [1000, {CENTURY}], got 1",
     ),
-    ("estimate", f"{ESTIMATE} --slide 1h", "--slide and --early_every need --window, got none"),
-    ("estimate", f"{ESTIMATE} --early_every 1h", "--slide and --early_every need --window, got none"),
+    ("estimate", f"{ESTIMATE} --slide 1h", "--slide needs --window, got none"),
+    ("estimate", f"{ESTIMATE} --window 1h --early_every 1h", "--early_every needs --subscription, got --input"),
     ("estimate", f"{ESTIMATE} --min_reports 0", "--min_reports must be a whole number above 0, got '0'"),
     ("estimate", f"{ESTIMATE} --streaming", "--streaming needs --subscription, got --input"),
     ("estimate", STREAM, "--subscription needs --window: an endless stream without windows has no estimate, got none"),
@@ -251,6 +253,7 @@ ERRORS = [
         "--input must match at least one file, got 'HERE/none/none.avro'",
     ),
     ("estimate", f"{ESTIMATE} --output file", "--output "),
+    ("estimate", f"{ESTIMATE} --input .", "--input must be a pattern of file names, got the directory '.'"),
     ("estimate", f"{ESTIMATE} --candidates none.txt", "none.txt: No such file or directory"),
     ("estimate", f"{ESTIMATE} --candidates latin.txt", "latin.txt must be a UTF-8 text file, got other bytes"),
     ("estimate", f"{ESTIMATE} --candidates empty.txt", "candidates must have at least 1 entries, got 0"),
@@ -262,12 +265,12 @@ ERRORS = [
     (
         "estimate",
         f"{ESTIMATE} --collection open.json",
-        "collection 'open' has an open alphabet and needs 1 to 8192 candidate values, got 0",
+        "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates), got 0",
     ),
     (
         "estimate",
         f"{ESTIMATE} --collection open.json --candidates many.txt",
-        "collection 'open' has an open alphabet and needs 1 to 8192 candidate values, got 8193",
+        "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates), got 8193",
     ),
     (
         "estimate",
@@ -664,13 +667,17 @@ GARBAGE = {
 OF_MESSAGES = {"cohort_range": 3, "payload_length": 1, "value_domain": 1, "time_range": 1}
 OF_NOBODY = {"bad_magic": 2, "unknown_schema": 1, "corrupt_block": 1, "unknown_collection": 3}
 GOOD_REPORTS = 3 + 2 + 1 + 3
+SUMMARY = (
+    "estimate: 22 received = 9 accepted + 13 rejected (bad_magic 2, cohort_range 3, corrupt_block 1, "
+    "payload_length 1, time_range 1, unknown_collection 3, unknown_schema 1, value_domain 1)"
+)
 
 
 def test_bad_data_is_counted_and_the_job_goes_on(folder, capfd):
     (folder / "in").mkdir()
     write_files(folder / "in", GARBAGE)
     assert run("estimate", f"{ESTIMATE} --input 'in/*.avro' --window 1h --min_reports 1") == 0
-    assert capfd.readouterr() == ("", "")
+    assert capfd.readouterr() == ("", f"{SUMMARY}\n")
     assert [row["num_reports"] for row in read_lines(folder / "out/estimates.jsonl")] == [GOOD_REPORTS]
     ledger = {(row["collection_id"], row["window_start"]): row for row in read_lines(folder / "out/ledger.jsonl")}
     assert {key: (row["received"], row["accepted"], row["rejected"]) for key, row in ledger.items()} == {

@@ -298,6 +298,14 @@ def test_rubbish_between_blocks_is_one_loss():
     assert rejections[0].message_bytes == 3_000_000 + len(SYNC)
 
 
+@pytest.mark.parametrize("before", range(len(SYNC) + 1))
+def test_a_marker_is_found_wherever_the_reading_stops(before):
+    """Files are read a megabyte at a time; here a marker stands across the end of the second one."""
+    content, ends = three_blocks(b"null")
+    rubbish = b"\xff" * ((2 << 20) - before - ends[1])
+    assert read(content[: ends[1]] + rubbish + SYNC + content[ends[1] :])[0] == ALL
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_random_damage_never_escapes(seed):
     rng = random.Random(seed)

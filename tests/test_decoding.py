@@ -497,6 +497,13 @@ def test_a_mixed_bundle():
     assert {batch.fingerprint for batch in batches} == {of.fingerprint for of in KNOWN}
 
 
+def test_a_bad_message_does_not_borrow_from_its_neighbour():
+    """All small messages lie in one buffer, and a cut one ends where the next begins."""
+    for message in {row[1] for row in (*SINGLES, *BATCHES)}:
+        for neighbour in (single(), packed(), REPORT_HEADER + single()):
+            assert decoder().decode([message, neighbour])[1] == decoder().decode([message])[1]
+
+
 def test_nothing_comes_of_nothing():
     assert decoder().decode([]) == ([], [])
 

@@ -40,6 +40,7 @@ FILES = {
     "other.csv": "values\n0\n",
     "header.csv": b"\xe4",
     "latin.csv": b"value\n0\n" + b"0\n" * 10_000 + b"\xe4\n",
+    "stranger.csv": "value\n0\n9\n",
     "short.csv": "event_time,value\n1\n",
     "time.csv": "value,event_time\n0,soon\n",
     "year.csv": "value,event_time\n0,1e14\n",
@@ -53,12 +54,12 @@ FILES = {
 
 
 def run(configure: Callable[[list[str]], Any], argv: str) -> Callable[[], Any]:
-    """Reads a command line, and the values if there are any."""
+    """Reads a command line; if it is that of ``simulate``, does what it says."""
 
     def call() -> None:
         configured = configure(shlex.split(argv))
         if isinstance(configured, simulate.Simulation):
-            list(configured.values.read(1))
+            simulate.job(configured)
 
     return call
 
@@ -96,7 +97,7 @@ def demo_without_matplotlib() -> None:
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
 GZIP = "must be a whole gzip file, got another or a broken one"
 NAMES = ", ".join(uldp_transforms.__all__)
-NEEDS = "collection 'open' has an open alphabet and needs 1 to 8192 candidate values, got"
+NEEDS = "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates), got"
 
 # class of the error, call, and the sentence: whole, or its beginning up to a space where the rest is not ours to choose
 SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
@@ -188,6 +189,12 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "other.csv must have a column named value in its first line, got 1 other column(s)",
     ),
     (SpecError, simulating("--values latin.csv"), "latin.csv must be UTF-8 text, got other bytes after line "),
+    (SpecError, simulating("--output good.csv"), "--output must be a file of its own, got 'good.csv'"),
+    (
+        SpecError,
+        simulating("--values stranger.csv"),
+        "stranger.csv: Closed.values lists 3 values, got 1 value(s) that are not among them",
+    ),
     (SpecError, simulating("--values short.csv"), "short.csv line 2 must have all columns of the header, got 1"),
     (
         SpecError,
@@ -236,7 +243,9 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "--subscription needs --window: an endless stream without windows has no estimate, got none",
     ),
     (SpecError, estimating("--output_topic projects/p/topics/t"), "--output_topic needs --subscription, got --input"),
-    (SpecError, estimating("--slide 1h"), "--slide and --early_every need --window, got none"),
+    (SpecError, estimating("--early_every 1h"), "--early_every needs --subscription, got --input"),
+    (SpecError, estimating("--input ."), "--input must be a pattern of file names, got the directory '.'"),
+    (SpecError, estimating("--slide 1h"), "--slide needs --window, got none"),
     (
         SpecError,
         streaming("--window 1h --output_topic t"),

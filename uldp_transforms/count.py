@@ -52,10 +52,12 @@ class CountReports(beam.PTransform):
     Args:
         collections: those that the job counts.
         windows: None puts all reports into one global window (bounded input only).
+        unbounded: False for files, where nothing is late: each window then has one pane, and Beam has less to do.
     """
 
-    def __init__(self, collections: Iterable[Collection], windows: Windows | None = None):
+    def __init__(self, collections: Iterable[Collection], windows: Windows | None = None, unbounded: bool = True):
         super().__init__()
+        self._unbounded = unbounded
         self._registry = CollectionRegistry(collections)
         self._windows = windows
 
@@ -71,21 +73,30 @@ class CountReports(beam.PTransform):
         if windows is not None and windows.size != windows.base:
             counts = (
                 counts
-                | "BasePeriods" >> _window_into(windows, FixedWindows(_seconds(windows.base)), accumulating=False)
+                | "BasePeriods" >> self._into(FixedWindows(_seconds(windows.base)), accumulating=False)
                 | "SumBasePeriods" >> beam.CombinePerKey(SumCountsFn())
                 | "AtPeriodStart" >> beam.FlatMap(_at_period_start).with_output_types(_KEYED_COUNTS)
                 | "Windows"
-                >> _window_into(
-                    windows, SlidingWindows(_seconds(windows.size), _seconds(windows.step)), accumulating=True
-                )
+                >> self._into(SlidingWindows(_seconds(windows.size), _seconds(windows.step)), accumulating=True)
             )
         elif windows is not None:
-            counts = counts | "Windows" >> _window_into(
-                windows, FixedWindows(_seconds(windows.size)), accumulating=True
-            )
+            counts = counts | "Windows" >> self._into(FixedWindows(_seconds(windows.size)), accumulating=True)
         totals = counts | "SumWindows" >> beam.CombinePerKey(SumCountsFn())
         totals.element_type = _KEYED_COUNTS
         return CountedReports(totals, sums.accepted)
+
+    def _into(self, window_fn: Any, accumulating: bool) -> beam.WindowInto:
+        windows = self._windows
+        if not self._unbounded or windows is None:
+            return beam.WindowInto(window_fn)
+        early = trigger.AfterProcessingTime(windows.early_every // 1000) if windows.early_every else None
+        mode = trigger.AccumulationMode.ACCUMULATING if accumulating else trigger.AccumulationMode.DISCARDING
+        return beam.WindowInto(
+            window_fn,
+            trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
+            accumulation_mode=mode,
+            allowed_lateness=_seconds(windows.allowed_lateness + windows.lateness_slack),
+        )
 
     def display_data(self) -> dict[str, Any]:
         return {"windows": str(self._windows)}
@@ -106,17 +117,6 @@ def _at_period_start(
 
 def _seconds(milliseconds: int) -> Duration:
     return Duration(micros=milliseconds * 1000)
-
-
-def _window_into(windows: Windows, window_fn: Any, accumulating: bool) -> beam.WindowInto:
-    early = trigger.AfterProcessingTime(windows.early_every // 1000) if windows.early_every else None
-    mode = trigger.AccumulationMode.ACCUMULATING if accumulating else trigger.AccumulationMode.DISCARDING
-    return beam.WindowInto(
-        window_fn,
-        trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
-        accumulation_mode=mode,
-        allowed_lateness=_seconds(windows.allowed_lateness + windows.lateness_slack),
-    )
 
 
 class SumCountsFn(beam.CombineFn):

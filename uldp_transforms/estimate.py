@@ -61,7 +61,7 @@ class EstimateDistribution(beam.PTransform):
             if not 1 <= number <= MAX_CANDIDATES:
                 raise SpecError(
                     f"collection {collection.id!r} has an open alphabet and needs 1 to {MAX_CANDIDATES} candidate "
-                    f"values, got {number}"
+                    f"values (--candidates), got {number}"
                 )
 
     def expand(self, counts: beam.PCollection[tuple[bytes, CohortCounts]]) -> beam.PCollection[WindowedEstimate]:

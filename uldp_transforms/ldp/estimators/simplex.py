@@ -25,6 +25,7 @@ def project_onto_simplex(point: np.ndarray) -> np.ndarray:
 
     Source: Wang and Carreira-Perpinan 2013.
     """
+    point = point - point.max()  # the projection does not change, and small differences survive
     descending = np.sort(point)[::-1]
     shifts = (1 - np.cumsum(descending)) / np.arange(1, len(point) + 1)
     active = np.flatnonzero(descending + shifts > 0)[-1]
