@@ -45,6 +45,7 @@ from messages_cases import (
 )
 
 from uldp_transforms import wire
+from uldp_transforms.containers import MAX_BLOCK_BYTES
 from uldp_transforms.decoding import Rejection
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.reasons import Reason
@@ -209,6 +210,7 @@ def test_the_page_about_reasons_lists_all_of_them_in_order():
     assert [row[0] for row in rows] == [reason.code for reason in Reason]
     assert all(map(all, rows))
     assert f"{wire.MAX_MESSAGE_BYTES:,} bytes" in page
+    assert f"{MAX_BLOCK_BYTES >> 20} MiB" in page
 
 
 # ---------------------------------------------------------------------- size
