@@ -338,7 +338,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: OPEN.estimate(OPEN_COUNTS),
-        f"{ID} has an open alphabet and needs a list of candidate values (--candidates), got none",
+        f"{ID} has an open alphabet and needs a list of candidate values, got none",
     ),
     (
         SpecError,
