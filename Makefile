@@ -10,7 +10,7 @@ demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, pic
 test: $(VENV)/.test-installed  ## the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-slow: $(VENV)/.test-installed  ## the statistical tests that take minutes
+slow: $(VENV)/.test-installed  ## the tests that take minutes or compare running times
 	$(BIN)/python -m pytest -m slow
 
 bench: $(VENV)/.test-installed  ## reports per second, as ratios to numpy's limit

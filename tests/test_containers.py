@@ -429,6 +429,7 @@ def test_a_long_file_is_read_with_a_bounded_look_ahead():
         assert file.position - consumed < 3 << 20
 
 
+@pytest.mark.slow
 def test_time_grows_with_the_file_and_not_with_its_square():
     """Markers everywhere, each followed by a block that claims to be as long as the file."""
 

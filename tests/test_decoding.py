@@ -526,6 +526,7 @@ def test_a_hundred_thousand_spoiled_messages():
         check(messages[start : start + 5_000])
 
 
+@pytest.mark.slow
 def test_strangers_cost_little_more_than_friends():
     """Else a client that invents collections could slow down the whole job."""
     friends = [single()] * 16_000
