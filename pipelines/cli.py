@@ -58,7 +58,7 @@ def run(
 
 def _wrong(name: str, error: Exception) -> int:
     named = isinstance(error, OSError) and error.filename and error.strerror
-    message = f"{error.filename}: {error.strerror}" if named else str(error)  # type: ignore[attr-defined]
+    message = f"{error.filename}: {error.strerror}" if named else str(error)  # type: ignore[attr-defined]  # an OSError
     print(f"{name}: {' '.join(message.split())}", file=sys.stderr)
     return WRONG_CONFIGURATION
 

@@ -42,7 +42,7 @@ def check_options(beam_args: Sequence[str]) -> None:
         if options not in seen and "_add_argparse_args" in vars(options):
             seen.add(options)
             try:
-                options._add_argparse_args(parser)  # type: ignore[arg-type]
+                options._add_argparse_args(parser)  # type: ignore[arg-type]  # any argparse parser will do
             except SpecError:
                 continue  # the same option twice: some classes repeat another's
     _, unknown = parser.parse_known_args(list(beam_args))
