@@ -20,7 +20,7 @@ from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
 from uldp_transforms.ldp.hashing import canonical
-from uldp_transforms.ldp.mechanisms import MECHANISMS, SetReportMechanism
+from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.ldp.sampling import SeededSource, WordSource, uniform_integers, word_source
 from uldp_transforms.ldp.specs import (
@@ -58,7 +58,7 @@ class Collection:
     id: str
     version: int
     alphabet: Alphabet
-    mechanism: SetReportMechanism
+    mechanism: Mechanism
     num_cohorts: int = 1
 
     def __post_init__(self) -> None:
@@ -75,13 +75,33 @@ class Collection:
             )
         of_alphabet = (self.alphabet.num_symbols, self.alphabet.num_sensitive)
         of_mechanism = (self.mechanism.num_symbols, self.mechanism.num_sensitive)
+        if self.mechanism.num_hashes != self.alphabet.num_hashes:
+            raise SpecError(
+                f"Collection.mechanism must be for the alphabet's {self.alphabet.num_hashes} hash functions, "
+                f"got {self.mechanism.num_hashes}"
+            )
         expected = (of_alphabet[0], of_alphabet[0]) if self.mechanism.protects_all else of_alphabet
         if of_mechanism != expected:
             raise SpecError(
                 f"Collection.mechanism must be for the alphabet's {expected[0]} symbols, {expected[1]} of them "
                 f"sensitive, got {of_mechanism[0]} and {of_mechanism[1]}"
             )
+        if self.mechanism.declares_priors:
+            self._check_priors()
         self.alphabet.check_cohorts(self.num_cohorts)
+
+    def _check_priors(self) -> None:
+        """The tables of the mechanism are in the order of values: symbols have to be values, in that order."""
+        values = self.alphabet.known_values or ()
+        own = len(values) == self.alphabet.num_symbols == self.alphabet.num_sensitive
+        own = own and bool(self.alphabet.has_own_symbol(values).all())
+        if not own or (self.alphabet.symbol_table(values, 1)[0] != np.arange(len(values))).any():
+            raise SpecError(
+                f"Collection.alphabet must give every value a symbol of its own, in the order of the values, and call "
+                f"none non-sensitive for {type(self.mechanism).__name__}, got {type(self.alphabet).__name__} with "
+                f"{len(values)} known values, {self.alphabet.num_symbols} symbols and {self.alphabet.num_sensitive} "
+                f"sensitive ones"
+            )
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str] | Mapping[str, Any]) -> Collection:
@@ -104,7 +124,10 @@ class Collection:
         require_keys("Collection", spec, needed, (*needed, "num_cohorts"))
         alphabet = ALPHABETS.build(spec["alphabet"])
         mechanism = MECHANISMS.build(
-            spec["mechanism"], num_symbols=alphabet.num_symbols, num_sensitive=alphabet.num_sensitive
+            spec["mechanism"],
+            num_symbols=alphabet.num_symbols,
+            num_sensitive=alphabet.num_sensitive,
+            num_hashes=alphabet.num_hashes,
         )
         rest = {key: spec[key] for key in ("id", "version", "num_cohorts") if key in spec}
         return cls(alphabet=alphabet, mechanism=mechanism, **rest)
@@ -126,11 +149,8 @@ class Collection:
         SHA-256 of canonical JSON (UTF-8, sorted keys, no spaces; integers and texts only, real numbers as the
         shortest decimal text): the JSON form, the exact integer weights of the client, and the wire version.
         """
-        content = self.to_json()
-        content["mechanism"] |= {
-            "keep_weight": self.mechanism.keep_weight,
-            "noise_rate": str(self.mechanism.noise_rate),
-        }
+        content = self.to_json() | {"alphabet": self.alphabet.meaning()}
+        content["mechanism"] |= self.mechanism.exact_weights
         content["wire_version"] = WIRE_VERSION
         text = json.dumps(_without_floats(content), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8")).digest()
@@ -242,6 +262,17 @@ class Collection:
         if not chosen.supports(self):
             raise SpecError(f"estimator {estimator!r} does not support collection {self.id!r}")
         return chosen.estimate(self, counts, None if candidates is None else canonical_candidates(candidates))
+
+    def estimate_reports(
+        self, batch: ReportBatch, estimator: str = "em", candidates: Sequence[str] | None = None
+    ) -> Estimate:
+        """The same from reports in memory, for ``em`` over mechanisms whose counts do not hold the whole likelihood.
+
+        Raises:
+            SpecError, EstimationError: as ``count`` and ``estimate``.
+        """
+        chosen = ESTIMATORS[estimator]()
+        return chosen.estimate_reports(self, batch, None if candidates is None else canonical_candidates(candidates))
 
 
 def canonical_candidates(candidates: Sequence[str]) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ class Reason(enum.IntEnum):
     VALUE_DOMAIN = 23  #: symbol outside the alphabet
     PADDING_BITS = 24  #: spare bits of the last byte are not zero
     IMPOSSIBLE_REPORT = 25  #: well-formed, but no client following the protocol can send it
+    NO_REPORT_ID = 26  #: no report id, in a job that counts each id once
     # when it happened
     TIME_RANGE = 30  #: event time outside the years that windows can name
     TOO_EARLY = 31  #: event time later than the arrival plus the allowed clock skew

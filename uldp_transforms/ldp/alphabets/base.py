@@ -42,6 +42,20 @@ class Alphabet(abc.ABC):
     def num_sensitive(self) -> int:
         """v, the symbols 0..v-1 are sensitive."""
 
+    @property
+    def num_hashes(self) -> int:
+        """h, symbols that one value has at once in a cohort."""
+        return 1
+
+    @property
+    def clear_values(self) -> tuple[str, ...]:
+        """The values of an open alphabet that are known in advance, because they are public and not sensitive."""
+        return ()
+
+    def has_own_symbol(self, values: tuple[str, ...]) -> np.ndarray:
+        """(S,) bool: the value is the only one with its symbol, and has the same one in all cohorts."""
+        return np.zeros(len(values), dtype=bool)
+
     @abc.abstractmethod
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
         """The symbol of each value in each cohort: the operator H in its smallest form.
@@ -51,11 +65,26 @@ class Alphabet(abc.ABC):
             num_cohorts: C.
 
         Returns:
-            (C, S) int64, or (1, S) if the symbols are the same in all cohorts, which may then be pooled.
+            (C, S) int64, or (1, S) if every value has a symbol of its own; (C, S, h) if values have h > 1 symbols.
 
         Raises:
             SpecError: if a value cannot occur in this alphabet.
         """
+
+    def redistribute(self, frequencies: np.ndarray) -> np.ndarray:
+        """Symbol frequencies (K,) as frequencies (K,) of the values that own the symbols.
+
+        The identity, unless some symbols stand for several values (tags).
+        """
+        return frequencies
+
+    def redistribution(self, frequencies: np.ndarray) -> np.ndarray | None:
+        """(K, K) derivative of ``redistribute`` at symbol frequencies (K,); None for the identity."""
+        return None
+
+    def redistributed_mass(self, frequencies: np.ndarray) -> float:
+        """Share of people, by symbol frequencies (K,), whose value ``redistribute`` takes from public knowledge."""
+        return 0.0
 
     def check_cohorts(self, num_cohorts: int) -> None:  # noqa: B027  # most alphabets accept any number
         """Refuse a number of cohorts with which this alphabet can never be decoded (raises SpecError)."""
@@ -69,12 +98,12 @@ class Alphabet(abc.ABC):
             num_cohorts: C.
 
         Returns:
-            (n,) int64.
+            (n,) int64; (n, h) if values have h > 1 symbols.
         """
         positions: dict[str, int] = {}
         inverse = np.fromiter((positions.setdefault(v, len(positions)) for v in values), np.int64, len(values))
         texts = tuple(map(canonical, positions))
-        symbols = np.empty(len(values), dtype=np.int64)
+        symbols = np.empty((len(values), self.num_hashes) if self.num_hashes > 1 else len(values), dtype=np.int64)
         step = max(1, _TABLE_CELLS // num_cohorts)
         for start in range(0, len(texts), step):
             table = self.symbol_table(texts[start : start + step], num_cohorts)
@@ -86,6 +115,10 @@ class Alphabet(abc.ABC):
         """``{"id": ..., field: value}``: the constructor's arguments, defaults included."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
         return {"id": self.id} | {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
+
+    def meaning(self) -> dict[str, Any]:
+        """The part of the JSON form on which the meaning of a report depends, and so the fingerprint."""
+        return self.to_json()
 
 
 def index_of(where: str, values: Sequence[str], known: dict[str, int]) -> np.ndarray:

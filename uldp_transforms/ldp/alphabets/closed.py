@@ -58,6 +58,9 @@ class Closed(Alphabet):
     def num_sensitive(self) -> int:
         return len(self.values if self.sensitive is None else self.sensitive)
 
+    def has_own_symbol(self, values: tuple[str, ...]) -> np.ndarray:
+        return np.ones(len(values), dtype=bool)
+
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
         return index_of("Closed.values", values, _symbols(self))[np.newaxis]
 

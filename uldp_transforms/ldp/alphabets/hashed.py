@@ -3,50 +3,102 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
+import functools
+from typing import Any, ClassVar
 
 import numpy as np
 
 from uldp_transforms.ldp.alphabets.base import Alphabet
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.hashing import hash_words
+from uldp_transforms.ldp.hashing import canonical, hash_words
 from uldp_transforms.ldp.sampling import uniform_integers
-from uldp_transforms.ldp.specs import require_int
+from uldp_transforms.ldp.specs import require_int, require_texts
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Hashed(Alphabet):
-    """Bucket ``h_c(value)`` in cohort c; every value is sensitive.
+    """Bucket ``h_c(value)`` in cohort c. Every text is sensitive unless a public list says that it is not.
+
+    Symbols 0..num_buckets-1 are the buckets of sensitive texts, in which no listed text is ever counted. The listed
+    ones have one symbol each, in the list's order, or, if ``num_clear_buckets`` is given, share that many buckets of
+    their own, by a hash function per cohort.
 
     Attributes:
-        num_buckets: k. Near e**epsilon + 1 the estimates are most precise.
+        num_buckets: k, for sensitive texts. Near e**epsilon + 1 the estimates are most precise.
         seed: names the hash functions; public.
-        num_hashes: hash functions per cohort; 1.
+        num_hashes: h, buckets of one sensitive text, in [1, 8]; above 1 only without non-sensitive texts.
+        non_sensitive: the public list; None: everything is sensitive.
+        num_clear_buckets: buckets for the listed texts; None: one symbol each.
 
-    Source: Kairouz, Bonawitz and Ramage 2016, section 5 (O-RR, O-RAPPOR).
+    Source: Kairouz, Bonawitz and Ramage 2016, section 5 (O-RR, O-RAPPOR). With non-sensitive texts the report of a
+    sensitive one still depends on its buckets only, and the guarantee is that of the mechanism over symbols;
+    docs/estimation.md.
     """
 
     id: ClassVar[str] = "hashed"
     num_buckets: int
     seed: int = 0
-    num_hashes: int = 1
+    num_hashes: int = 1  # type: ignore[assignment]  # a field where the base has a property
+    non_sensitive: tuple[str, ...] | None = None
+    num_clear_buckets: int | None = None
 
     def __post_init__(self) -> None:
         require_int("Hashed.num_buckets", self.num_buckets, 2, 1 << 16)
         require_int("Hashed.seed", self.seed, 0, (1 << 64) - 1)
-        require_int("Hashed.num_hashes", self.num_hashes, 1, 1)
+        require_int("Hashed.num_hashes", self.num_hashes, 1, 8 if self.non_sensitive is None else 1)
+        if self.non_sensitive is not None:
+            require_texts("Hashed.non_sensitive", self.non_sensitive, at_least=1)
+            listed = tuple(map(canonical, self.non_sensitive))
+            require_texts("Hashed.non_sensitive", listed, at_least=1)
+            object.__setattr__(self, "non_sensitive", listed)
+        if self.num_clear_buckets is not None:
+            if self.non_sensitive is None:
+                raise SpecError(
+                    f"Hashed.num_clear_buckets must be absent without Hashed.non_sensitive, "
+                    f"got {self.num_clear_buckets!r}"
+                )
+            require_int("Hashed.num_clear_buckets", self.num_clear_buckets, 2, 1 << 16)
+
+    def to_json(self) -> dict[str, Any]:
+        """Without the public list where there is none: fingerprints of such alphabets stay what they were."""
+        return {key: value for key, value in super().to_json().items() if value is not None}
+
+    @property
+    def clear_values(self) -> tuple[str, ...]:
+        return self.non_sensitive or ()
 
     @property
     def num_symbols(self) -> int:
-        return self.num_buckets
+        return self.num_buckets + (self.num_clear_buckets or len(self.clear_values))
 
     @property
     def num_sensitive(self) -> int:
         return self.num_buckets
 
+    def has_own_symbol(self, values: tuple[str, ...]) -> np.ndarray:
+        if self.num_clear_buckets is not None:
+            return super().has_own_symbol(values)
+        return self._listed(values) >= 0
+
+    def _listed(self, values: tuple[str, ...]) -> np.ndarray:
+        """(S,) int64: position in the public list, -1 for sensitive texts."""
+        positions = _positions(self.clear_values)
+        return np.fromiter((positions.get(value, -1) for value in values), np.int64, len(values))
+
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
-        words = hash_words(values, self.seed, num_cohorts)
-        return np.ascontiguousarray(uniform_integers(words, self.num_buckets).T)
+        words = hash_words(values, self.seed, num_cohorts * self.num_hashes)
+        if self.num_hashes > 1:
+            symbols = uniform_integers(words, self.num_buckets).reshape(len(values), num_cohorts, self.num_hashes)
+            return np.ascontiguousarray(symbols.transpose(1, 0, 2))
+        table = np.ascontiguousarray(uniform_integers(words, self.num_buckets).T)
+        if self.non_sensitive is None:
+            return table
+        listed = self._listed(values)
+        clear = listed >= 0
+        if self.num_clear_buckets is None:
+            return np.where(clear, self.num_buckets + listed, table)
+        buckets = uniform_integers(words, self.num_clear_buckets).T
+        return np.where(clear, self.num_buckets + buckets, table)
 
     def check_cohorts(self, num_cohorts: int) -> None:
         if num_cohorts < 2:
@@ -54,3 +106,8 @@ class Hashed(Alphabet):
                 f"Collection.num_cohorts must be at least 2 for a hashed alphabet (one hash function cannot tell "
                 f"colliding values apart), got {num_cohorts}"
             )
+
+
+@functools.lru_cache(maxsize=16)
+def _positions(values: tuple[str, ...]) -> dict[str, int]:
+    return {value: position for position, value in enumerate(values)}

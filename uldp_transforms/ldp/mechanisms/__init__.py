@@ -1,8 +1,13 @@
 """Mechanisms: symbol -> report, and counts -> symbol frequencies. A new one is a file here and a name below."""
 
-from uldp_transforms.ldp.mechanisms.base import SetReportMechanism as SetReportMechanism
+from uldp_transforms.ldp.mechanisms.base import Mechanism as Mechanism
+from uldp_transforms.ldp.mechanisms.declared_priors import AttributeGRR as AttributeGRR
+from uldp_transforms.ldp.mechanisms.declared_priors import AttributeOUE as AttributeOUE
+from uldp_transforms.ldp.mechanisms.missing_values import TwoStage as TwoStage
+from uldp_transforms.ldp.mechanisms.missing_values import UniformPerturbation as UniformPerturbation
 from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR as KaryRR
 from uldp_transforms.ldp.mechanisms.randomized_response import UtilityOptimizedRR as UtilityOptimizedRR
+from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism as SetReportMechanism
 from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection as SubsetSelection
 from uldp_transforms.ldp.mechanisms.subset_selection import (
     UtilityOptimizedSubsetSelection as UtilityOptimizedSubsetSelection,
@@ -11,7 +16,18 @@ from uldp_transforms.ldp.mechanisms.unary import Rappor as Rappor
 from uldp_transforms.ldp.mechanisms.unary import UtilityOptimizedRappor as UtilityOptimizedRappor
 from uldp_transforms.ldp.specs import Registry
 
-MECHANISMS: Registry[SetReportMechanism] = Registry(
+MECHANISMS: Registry[Mechanism] = Registry(
     "mechanism",
-    (KaryRR, UtilityOptimizedRR, Rappor, UtilityOptimizedRappor, SubsetSelection, UtilityOptimizedSubsetSelection),
+    (
+        KaryRR,
+        UtilityOptimizedRR,
+        Rappor,
+        UtilityOptimizedRappor,
+        SubsetSelection,
+        UtilityOptimizedSubsetSelection,
+        AttributeGRR,
+        AttributeOUE,
+        TwoStage,
+        UniformPerturbation,
+    ),
 )

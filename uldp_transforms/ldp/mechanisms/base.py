@@ -1,27 +1,12 @@
-"""The set-report family: one calculus for almost every mechanism of the field.
+"""What a mechanism is: symbol -> report on the client, reports -> counts -> symbol frequencies on the collector.
 
-A *noise law* g on protected outputs y, each of which supports a set S_y of sensitive symbols, makes a mechanism if
-every sensitive symbol is supported equally often and every pair too:
-
-    phi = Pr_g(u in S_y),    eta = Pr_g(u' in S_y | u in S_y),    eta3 = Pr_g(three given symbols in S_y) / phi.
-
-The client tosses one coin, of probability kappa = keep_weight / 2**64. Tails: it sends noise y ~ g, whatever its
-symbol is. Heads: a sensitive symbol sends y ~ g given that the symbol is supported; a non-sensitive one is sent in
-clear. A protected report y then has probability g(y) (1 - kappa) (1 + [x in S_y] kappa / ((1 - kappa) phi)) under
-every symbol x, so the odds move by at most 1 + kappa / ((1 - kappa) phi) <= e**epsilon: utility-optimised LDP
-(Murakami and Kawamoto 2019, Definition 2). Without non-sensitive symbols this is plain epsilon-LDP.
-
-Letters: n reports, C cohorts, K symbols of which v sensitive, M = K counted cells, W payload bytes. Everything that
-follows from (phi, eta, eta3, kappa) is written here, once: the inverse, its variances, covariances and intervals,
-the likelihood, the exact channel. A member of the family is one file that says how to draw noise, how to draw it
-given a supported symbol, how to count supports in arrays, and what goes on the wire.
+Letters: n reports, C cohorts, K symbols of which v sensitive, M = K counted cells, W payload bytes.
 """
 
 from __future__ import annotations
 
 import abc
 import dataclasses
-import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -31,8 +16,9 @@ from scipy import special
 
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.ldp.sampling import WORD, WordSource, exp_bounds, floor_weight
+from uldp_transforms.ldp.sampling import WordSource
 from uldp_transforms.ldp.specs import is_number, require_int, require_number
 
 MAX_EPSILON = 16.0
@@ -42,23 +28,29 @@ MAX_SYMBOLS = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SetReportMechanism(abc.ABC):
+class Mechanism(abc.ABC):
     """Perturbs symbols 0..K-1, the first v of which are sensitive.
 
-    The JSON form holds the fields other than ``num_symbols`` and ``num_sensitive``, which come from the alphabet.
+    The JSON form holds the fields other than those that come from the alphabet.
 
     Attributes:
         num_symbols: K.
         num_sensitive: v, in [1, K].
+        num_hashes: h, symbols that one value has at once; 1 except for Bloom filters.
         epsilon: the guarantee of one report, in (0, 16].
     """
 
     id: ClassVar[str]
     protects_all: ClassVar[bool] = False
     """True for the LDP members, which protect every symbol, whatever the alphabet calls sensitive."""
+    max_hashes: ClassVar[int] = 1
+    """Largest h that the mechanism can carry."""
+    declares_priors: ClassVar[bool] = False
+    """True if its fields speak of single values, in the alphabet's order, each of which then needs its own symbol."""
 
     num_symbols: int
     num_sensitive: int
+    num_hashes: int = 1
     epsilon: float
 
     def __post_init__(self) -> None:
@@ -67,13 +59,14 @@ class SetReportMechanism(abc.ABC):
         if self.protects_all:
             object.__setattr__(self, "num_sensitive", self.num_symbols)
         require_int(f"{name}.num_sensitive", self.num_sensitive, 1, self.num_symbols)
+        require_int(f"{name}.num_hashes", self.num_hashes, 1, self.max_hashes)
         allowed = f"a number in (0, {MAX_EPSILON:g}]"
         require_number(
             f"{name}.epsilon", self.epsilon, allowed, is_number(self.epsilon) and 0 < self.epsilon <= MAX_EPSILON
         )
         object.__setattr__(self, "epsilon", float(self.epsilon))
         self.check_own_fields()
-        if self.keep_weight < 1:
+        if not self.has_signal:
             raise SpecError(f"{name}.epsilon must be large enough to leave a signal in 64 bits, got {self.epsilon!r}")
 
     def check_own_fields(self) -> None:  # noqa: B027  # most mechanisms have none
@@ -81,26 +74,71 @@ class SetReportMechanism(abc.ABC):
 
     def to_json(self) -> dict[str, Any]:
         """``{"id": ..., field: value}`` without what the alphabet determines."""
-        outside = ("num_symbols", "num_sensitive")
+        outside = {f.name for f in dataclasses.fields(Mechanism)} - {"epsilon"}
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in outside}
-        return {"id": self.id} | {name: value for name, value in fields.items() if value is not None}
+        return {"id": self.id} | {name: _plain(value) for name, value in fields.items() if value is not None}
 
-    # ------------------------------------------------------------------ what a member of the family says
-
-    @property
-    @abc.abstractmethod
-    def noise_rate(self) -> Fraction:
-        """phi, exactly."""
+    # ------------------------------------------------------------------ the definition
 
     @property
     @abc.abstractmethod
-    def pair_rate(self) -> Fraction:
-        """eta, exactly."""
+    def has_signal(self) -> bool:
+        """False if rounding towards privacy leaves no informative report."""
 
     @property
     @abc.abstractmethod
-    def triple_rate(self) -> Fraction:
-        """eta3, exactly."""
+    def effective_epsilon(self) -> float:
+        """ln of the largest ratio that the client really has, at most ``epsilon``."""
+
+    @property
+    @abc.abstractmethod
+    def exact_ratio(self) -> Fraction:
+        """The largest ratio itself: of the probabilities of one report under two inputs that it must not tell apart.
+
+        These are a sensitive symbol and any other one, or two states of a mechanism that declares priors.
+        """
+
+    @property
+    def worst_report(self) -> str:
+        """What kind of report has that ratio, in words."""
+        return "any protected report"
+
+    @property
+    def caveats(self) -> list[str]:
+        """What the promise does not say, in sentences."""
+        return []
+
+    @property
+    @abc.abstractmethod
+    def num_outputs(self) -> int:
+        """How many different payloads ``perturb`` can make."""
+
+    @property
+    def protected_inputs(self) -> list[list[list[Fraction]]] | None:
+        """Groups of distributions of the symbol; a report must not tell those of one group apart.
+
+        None: every sensitive symbol against every other symbol, in protected reports.
+        """
+        return None
+
+    @property
+    @abc.abstractmethod
+    def exact_weights(self) -> dict[str, int | str]:
+        """The integers that decide the client's probabilities; part of the fingerprint."""
+
+    @abc.abstractmethod
+    def channel(self) -> tuple[list[bytes], list[list[Fraction]]]:
+        """Every payload and its exact probability under every symbol, by enumeration of a small instance.
+
+        Returns:
+            payloads, and rows[i][x] = Q(payloads[i] | x).
+        """
+
+    @abc.abstractmethod
+    def log_prob(self, payloads: np.ndarray) -> np.ndarray:
+        """The definition in floating point: (n, K), ln Q(payload | symbol); -inf where impossible."""
+
+    # ------------------------------------------------------------------ reports
 
     @property
     @abc.abstractmethod
@@ -109,10 +147,10 @@ class SetReportMechanism(abc.ABC):
 
     @abc.abstractmethod
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        """Run by the client: one payload per symbol.
+        """Run by the client: one payload per value.
 
         Args:
-            symbols: (n,) int64 in [0, K).
+            symbols: (n,) int64 in [0, K); (n, h) if values have h > 1 symbols.
             source: of random words; the number drawn depends on n alone.
 
         Returns:
@@ -126,6 +164,13 @@ class SetReportMechanism(abc.ABC):
         A payload that is in no mask is in the support of ``perturb``, exactly.
         """
 
+    def is_valid(self, payloads: np.ndarray) -> np.ndarray:
+        """(n,) bool: True for exactly the payloads that ``perturb`` can make."""
+        valid = np.ones(len(payloads), dtype=bool)
+        for _, mask in self.violations(payloads):
+            valid &= ~mask
+        return valid
+
     @abc.abstractmethod
     def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
         """Run by the collector: how often each cell is counted in each group of reports.
@@ -136,108 +181,25 @@ class SetReportMechanism(abc.ABC):
             num_groups: number of rows to return.
 
         Returns:
-            (num_groups, K) int64: c_x, the protected reports that support x, for x < v; R_z, the clear reports of z,
-            for z >= v.
+            (num_groups, K) int64: c_x, the reports that support x, for x < v; R_z, the clear reports of z, for z >= v.
         """
 
-    @abc.abstractmethod
-    def supports(self, payloads: np.ndarray) -> np.ndarray:
-        """(n, K) bool: x in S_y for protected reports; x = z for clear reports of z."""
+    # ------------------------------------------------------------------ what counts say
 
     @abc.abstractmethod
-    def log_noise(self, payloads: np.ndarray) -> np.ndarray:
-        """(n,) float64: ln g(y) for protected reports; NaN for clear ones."""
-
-    @abc.abstractmethod
-    def noise_law(self) -> Iterator[tuple[bytes, Fraction, frozenset[int]]]:
-        """Every protected payload with its exact g(y) and S_y. For small instances: there may be 2**v."""
-
-    @abc.abstractmethod
-    def clear_payload(self, symbol: int) -> bytes:
-        """The payload that reveals a non-sensitive symbol."""
-
-    # ------------------------------------------------------------------ what follows for all of them
-
-    @property
-    def keep_weight(self) -> int:
-        """kappa * 2**64, rounded towards privacy: kappa / ((1 - kappa) phi) <= e**epsilon - 1."""
-        gain = (exp_bounds(self.epsilon)[0] - 1) * self.noise_rate
-        return floor_weight(gain / (1 + gain))
-
-    @property
-    def kappa(self) -> float:
-        """Probability of an informative report."""
-        return self.keep_weight / WORD
-
-    @property
-    def effective_epsilon(self) -> float:
-        """ln of the largest ratio that the client really has, at most ``epsilon``."""
-        return math.log1p(float(Fraction(self.keep_weight, WORD - self.keep_weight) / self.noise_rate))
-
-    @property
-    def miss(self) -> float:
-        """Pr(x is supported | another sensitive symbol)."""
-        return (1 - self.kappa) * float(self.noise_rate) + self.kappa * float(self.pair_rate)
-
-    @property
-    def delta(self) -> float:
-        """Pr(x is supported | x) - Pr(x is supported | another sensitive symbol)."""
-        return self.kappa * float(1 - self.pair_rate)
-
-    def is_valid(self, payloads: np.ndarray) -> np.ndarray:
-        """(n,) bool: True for exactly the payloads that ``perturb`` can make."""
-        valid = np.ones(len(payloads), dtype=bool)
-        for _, mask in self.violations(payloads):
-            valid &= ~mask
-        return valid
-
-    def log_prob(self, payloads: np.ndarray) -> np.ndarray:
-        """The definition: (n, K) float64, ln Q(payload | symbol); -inf where impossible."""
-        supported = self.supports(payloads)
-        clear = supported[:, self.num_sensitive :].any(axis=1, keepdims=True)
-        bonus = self.kappa / float(self.noise_rate)
-        noise = self.log_noise(payloads)[:, np.newaxis]
-        with np.errstate(divide="ignore"):
-            protected = noise + np.log((1 - self.kappa) + bonus * supported)
-            return np.where(clear, np.log(self.kappa * supported), protected)
-
-    def channel(self) -> tuple[list[bytes], list[list[Fraction]]]:
-        """Every payload and its exact probability under every symbol, by enumeration of a small instance.
-
-        Returns:
-            payloads, and rows[i][x] = Q(payloads[i] | x).
-        """
-        kappa = Fraction(self.keep_weight, WORD)
-        payloads, rows = [], []
-        for payload, noise, support in self.noise_law():
-            boost = noise * kappa / self.noise_rate
-            payloads.append(payload)
-            rows.append([noise * (1 - kappa) + (boost if x in support else 0) for x in range(self.num_symbols)])
-        for z in range(self.num_sensitive, self.num_symbols):
-            payloads.append(self.clear_payload(z))
-            rows.append([kappa if x == z else Fraction(0) for x in range(self.num_symbols)])
-        return payloads, rows
-
     def response(self, frequencies: np.ndarray) -> np.ndarray:
         """Expected cells per report when symbols have these frequencies.
 
         Args:
-            frequencies: (..., K) summing to 1.
+            frequencies: (..., K) summing to 1 (to at most h, if values have h symbols).
 
         Returns:
-            (..., K): mu_x for x < v, kappa p_z for z >= v.
+            (..., K).
         """
-        v = self.num_sensitive
-        sensitive = frequencies[..., :v].sum(axis=-1, keepdims=True)
-        base = (1 - self.kappa) * float(self.noise_rate) + self.kappa * float(self.pair_rate) * sensitive
-        return np.concatenate([base + self.delta * frequencies[..., :v], self.kappa * frequencies[..., v:]], axis=-1)
 
+    @abc.abstractmethod
     def invert(self, counts: CohortCounts) -> np.ndarray:
         """Unbiased, unclipped symbol frequencies of each cohort; rows of empty cohorts are 0.
-
-        Revealed-aware: a clear report says "not sensitive" with certainty, and that is used.
-
-            p_x = (c_x / n + eta R / n - miss) / delta,    p_z = R_z / (n kappa),    R = sum of the R_z
 
         Args:
             counts: of C cohorts.
@@ -245,14 +207,8 @@ class SetReportMechanism(abc.ABC):
         Returns:
             (C, K) float64.
         """
-        v = self.num_sensitive
-        num_reports = np.maximum(counts.num_reports, 1)[:, np.newaxis]
-        shares = counts.cells / num_reports
-        revealed = shares[:, v:].sum(axis=1, keepdims=True)
-        sensitive = (shares[:, :v] + float(self.pair_rate) * revealed - self.miss) / self.delta
-        raw = np.concatenate([sensitive, shares[:, v:] / self.kappa], axis=1)
-        return np.where(counts.num_reports[:, np.newaxis] > 0, raw, 0.0)
 
+    @abc.abstractmethod
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
         """n times the variance of ``invert`` when n independent people hold symbols with these frequencies.
 
@@ -262,58 +218,26 @@ class SetReportMechanism(abc.ABC):
         Returns:
             (..., K).
         """
-        v, eta = self.num_sensitive, float(self.pair_rate)
-        p = frequencies[..., :v]
-        non_sensitive = 1 - p.sum(axis=-1, keepdims=True)
-        mean_squares = self.response(frequencies)[..., :v] + eta * eta * self.kappa * non_sensitive
-        sensitive = (mean_squares - (self.miss + self.delta * p) ** 2) / self.delta**2
-        clear = frequencies[..., v:]
-        return np.concatenate([sensitive, clear / self.kappa - clear**2], axis=-1)
 
-    def _pair_terms(self, sensitive: np.ndarray) -> tuple[np.ndarray, float]:
-        """``base`` and ``slope`` of n times the covariance of two sensitive symbols,
+    @abc.abstractmethod
+    def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
+        """``variances`` of each symbol if nobody held it; (K,) -> (K,).
 
-            base + slope (p_x + p_y) - q_x q_y    with q = miss / delta + p,
-
-        where ``sensitive`` is the share of people with sensitive symbols.
+        Set reports: its people hold other sensitive symbols instead, so that as many people do. Otherwise: they are
+        left out.
         """
-        kappa = self.kappa
-        phi, eta, eta3 = map(float, (self.noise_rate, self.pair_rate, self.triple_rate))
-        base = (1 - kappa) * phi * eta + kappa * eta3 * sensitive + eta * eta * kappa * (1 - sensitive)
-        return base / self.delta**2, kappa * (eta - eta3) / self.delta**2
 
-    def private_variances(self, frequencies: np.ndarray) -> np.ndarray:
-        """The part of ``variances`` of the sensitive symbols that is not shared between them.
-
-        Contrasts between symbols do not see ``base`` and ``slope`` of a pair's covariance, so on contrasts the
-        covariance matrix acts as ``diag(private) - p p^T``. Centred least squares uses exactly that.
+    @abc.abstractmethod
+    def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+        """n times the variance of weighted sums of ``invert``.
 
         Args:
-            frequencies: (..., K) summing to 1.
+            weights: (..., K), of each sum.
+            frequencies: (K,) summing to 1.
 
         Returns:
-            (..., v).
+            (...).
         """
-        p = frequencies[..., : self.num_sensitive]
-        base, slope = self._pair_terms(p.sum(axis=-1, keepdims=True))
-        own = self.variances(frequencies)[..., : self.num_sensitive] + (self.miss / self.delta + p) ** 2
-        return own - base - 2 * slope * p
-
-    def variance_of_sum(self, frequencies: np.ndarray, members: np.ndarray) -> float:
-        """n times the variance of the summed ``invert`` of some symbols.
-
-        Args:
-            frequencies: (K,) summing to 1.
-            members: (K,) bool, the symbols that are added.
-        """
-        v = self.num_sensitive
-        base, slope = self._pair_terms(frequencies[:v].sum())
-        p, clear = frequencies[:v][members[:v]], frequencies[v:][members[v:]]
-        q = self.miss / self.delta + p
-        pairs = len(p) * (len(p) - 1) * base + 2 * (len(p) - 1) * slope * p.sum() - q.sum() ** 2 + (q**2).sum()
-        mixed = 2 * clear.sum() * (len(p) * (float(self.pair_rate) - self.miss) / self.delta - p.sum())
-        revealed = (clear**2).sum() - clear.sum() ** 2
-        return float(self.variances(frequencies)[members].sum() + pairs + mixed + revealed)
 
     def intervals(self, counts: CohortCounts, frequencies: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
         """Confidence intervals of the pooled symbol frequencies.
@@ -336,6 +260,38 @@ class SetReportMechanism(abc.ABC):
         low, high = raw - half, raw + half
         clear = counts.cells[0, v:]
         with np.errstate(invalid="ignore"):
-            low[v:] = np.where(clear > 0, special.betaincinv(clear, n - clear + 1, tail), 0.0) / self.kappa
-            high[v:] = np.where(clear < n, special.betaincinv(clear + 1, n - clear, 1 - tail), 1.0) / self.kappa
+            low[v:] = np.where(clear > 0, special.betaincinv(clear, n - clear + 1, tail), 0.0) / self.reveal_rate
+            high[v:] = np.where(clear < n, special.betaincinv(clear + 1, n - clear, 1 - tail), 1.0) / self.reveal_rate
         return low, high
+
+    @property
+    @abc.abstractmethod
+    def reveal_rate(self) -> float:
+        """Probability that a non-sensitive symbol is sent in clear."""
+
+    @property
+    def floor_rate(self) -> float | None:
+        """The smallest rate of any sensitive symbol among protected reports of honest clients; None: unknown."""
+        return None
+
+    # ------------------------------------------------------------------ likelihood
+
+    has_closed_form: ClassVar[bool] = False
+    """True if ``most_likely`` is implemented."""
+
+    def most_likely(self, cells: np.ndarray) -> np.ndarray:
+        """The symbol frequencies (K,) under which counts (K,) of one cohort are most likely, in closed form."""
+        raise NotImplementedError
+
+    def outcomes_of_counts(self, counts: CohortCounts) -> Outcomes | None:
+        """What the likelihood needs to know, from the counts; None if it needs more than they hold."""
+        return None
+
+    def outcomes_of_reports(self, payloads: np.ndarray, cohorts: np.ndarray) -> Outcomes | None:
+        """The same from the reports themselves; None if the likelihood is not linear in symbol frequencies."""
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists, as JSON has them."""
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

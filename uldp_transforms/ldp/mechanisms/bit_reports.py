@@ -2,18 +2,20 @@
 
 Payload: v bits, bit j in byte j // 8 at position j % 8 counted from the least significant; then, if there are
 non-sensitive symbols, a little-endian field: 0 in a protected report, z - v + 1 in a clear report of z, whose bits are
-then all 0. A set bit supports its symbol.
+then all 0 (or noise, in mechanisms whose ``clear_rate`` is not 0). A set bit supports its symbol.
 """
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 
 from uldp_transforms.ldp.bitcounts import count_bits
-from uldp_transforms.ldp.mechanisms.base import SetReportMechanism
+from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
 from uldp_transforms.ldp.reasons import Reason
 
 
@@ -35,6 +37,16 @@ class BitReportMechanism(SetReportMechanism):
     def payload_size(self) -> int:
         return self.bit_bytes + self.clear_bytes
 
+    @property
+    def num_outputs(self) -> int:
+        clear = self.num_symbols - self.num_sensitive
+        return self.num_protected_outputs * (1 + clear if self.clear_rate else 1) + (0 if self.clear_rate else clear)
+
+    @property
+    @abc.abstractmethod
+    def num_protected_outputs(self) -> int:
+        """How many sets of bits noise can set."""
+
     def assemble(self, bits: np.ndarray, symbols: np.ndarray, revealed: np.ndarray) -> np.ndarray:
         """Payloads of protected reports with these bits, except where a symbol is revealed.
 
@@ -46,7 +58,8 @@ class BitReportMechanism(SetReportMechanism):
         out = np.zeros((len(symbols), self.payload_size), dtype=np.uint8)
         out[:, : self.bit_bytes] = bits
         clear = np.flatnonzero(revealed)
-        out[clear, : self.bit_bytes] = 0
+        if not self.clear_rate:
+            out[clear, : self.bit_bytes] = 0
         field = (symbols[clear] - self.num_sensitive + 1).astype("<u4").view(np.uint8).reshape(-1, 4)
         out[clear, self.bit_bytes :] = field[:, : self.clear_bytes]
         return out
@@ -63,7 +76,8 @@ class BitReportMechanism(SetReportMechanism):
         if self.clear_bytes:
             clear = self._clear_index(payloads)
             yield Reason.VALUE_DOMAIN, clear > self.num_symbols - self.num_sensitive
-            yield Reason.IMPOSSIBLE_REPORT, (clear > 0) & payloads[:, : self.bit_bytes].any(axis=1)
+            if not self.clear_rate:
+                yield Reason.IMPOSSIBLE_REPORT, (clear > 0) & payloads[:, : self.bit_bytes].any(axis=1)
 
     def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
         cells = np.zeros((num_groups, self.num_symbols), dtype=np.int64)
@@ -85,5 +99,10 @@ class BitReportMechanism(SetReportMechanism):
         word = sum(1 << symbol for symbol in support)
         return word.to_bytes(self.bit_bytes, "little") + bytes(self.clear_bytes)
 
-    def clear_payload(self, symbol: int) -> bytes:
-        return bytes(self.bit_bytes) + (symbol - self.num_sensitive + 1).to_bytes(self.clear_bytes, "little")
+    def clear_law(self, symbol: int) -> Iterator[tuple[bytes, Fraction]]:
+        field = (symbol - self.num_sensitive + 1).to_bytes(self.clear_bytes, "little")
+        if self.clear_rate:
+            for payload, share, _ in self.noise_law():
+                yield payload[: self.bit_bytes] + field, share
+        else:
+            yield bytes(self.bit_bytes) + field, Fraction(1)

@@ -6,13 +6,17 @@ Noise is one uniform sensitive symbol, which supports itself: phi = 1/v, eta = 0
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+from scipy import sparse
 
-from uldp_transforms.ldp.mechanisms.base import SetReportMechanism
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
+from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds
 
@@ -33,14 +37,14 @@ class UtilityOptimizedRR(SetReportMechanism):
 
     id: ClassVar[str] = "urr"
 
-    @property
+    @functools.cached_property
     def noise_weight(self) -> int:
         """How many of the 2**64 words send a given noise symbol; rounded up, towards privacy."""
         low, _ = exp_bounds(self.epsilon)
         share = WORD / (self.num_sensitive - 1 + low)
         return -(-share.numerator // share.denominator)
 
-    @property
+    @functools.cached_property
     def keep_weight(self) -> int:
         """What the noise weights leave over, so that one word decides everything."""
         return WORD - self.num_sensitive * self.noise_weight
@@ -64,6 +68,10 @@ class UtilityOptimizedRR(SetReportMechanism):
     @property
     def _dtype(self) -> np.dtype:
         return np.dtype(f"<u{self.payload_size}")
+
+    @property
+    def num_outputs(self) -> int:
+        return self.num_symbols
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
         """One word a report: the first ``keep_weight`` words keep the symbol, equal slices of the rest are noise."""
@@ -96,14 +104,46 @@ class UtilityOptimizedRR(SetReportMechanism):
         return self._symbols(payloads)[:, np.newaxis] == np.arange(self.num_symbols)
 
     def log_noise(self, payloads: np.ndarray) -> np.ndarray:
-        return np.where(self._symbols(payloads) < self.num_sensitive, -np.log(self.num_sensitive), np.nan)
+        return np.where(self._symbols(payloads) < self.num_sensitive, -np.log(self.num_sensitive), 0.0)
 
     def noise_law(self) -> Iterator[tuple[bytes, Fraction, frozenset[int]]]:
         for symbol in range(self.num_sensitive):
-            yield self.clear_payload(symbol), Fraction(1, self.num_sensitive), frozenset({symbol})
+            yield self._payload(symbol), Fraction(1, self.num_sensitive), frozenset({symbol})
 
-    def clear_payload(self, symbol: int) -> bytes:
+    def clear_law(self, symbol: int) -> Iterator[tuple[bytes, Fraction]]:
+        yield self._payload(symbol), Fraction(1)
+
+    def _payload(self, symbol: int) -> bytes:
         return symbol.to_bytes(self.payload_size, "little")
+
+    has_closed_form: ClassVar[bool] = True
+
+    def most_likely(self, cells: np.ndarray) -> np.ndarray:
+        """Water-filling: p_x = max(c_x / level - 1 / gain, 0) for sensitive x, R_z / level for the others.
+
+        The level is the one at which frequencies sum to 1; it is found by trying how many sensitive symbols stay
+        above 0, all at once. O(v log v). Where the unbiased estimate has no negative entry this is the same.
+
+        Source: Kairouz, Bonawitz and Ramage 2016, Proposition 6 (k-RR); derived here for uRR.
+        """
+        v, dry = self.num_sensitive, 1 / self.gain
+        descending = np.sort(cells[:v])[::-1].astype(np.float64)
+        clear = cells[v:].sum()
+        levels = (np.append(0.0, np.cumsum(descending)) + clear) / (1 + dry * np.arange(v + 1))
+        level = levels[np.count_nonzero(descending > dry * levels[1:])]
+        return np.append(np.maximum(cells[:v] / level - dry, 0), cells[v:] / level)
+
+    def outcomes_of_counts(self, counts: CohortCounts) -> Outcomes:
+        cohorts, symbols = np.nonzero(counts.cells)
+        protected = symbols < self.num_sensitive
+        supported = np.where(protected, self.gain, 1.0)
+        shape = (len(symbols), self.num_symbols)
+        return Outcomes(
+            counts=counts.cells[cohorts, symbols].astype(np.float64),
+            cohorts=cohorts,
+            base=protected.astype(np.float64),
+            rows=sparse.csr_array((supported, (np.arange(len(symbols)), symbols)), shape=shape),
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

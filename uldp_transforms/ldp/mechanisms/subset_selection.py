@@ -56,6 +56,10 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         return min(sizes, key=lambda d: (d * e + v - d) ** 2 / (d * max(v - d, 1)))
 
     @property
+    def num_protected_outputs(self) -> int:
+        return math.comb(self.num_sensitive, self.size)
+
+    @property
     def noise_rate(self) -> Fraction:
         return Fraction(self.size, self.num_sensitive)
 
@@ -102,7 +106,7 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
 
     def log_noise(self, payloads: np.ndarray) -> np.ndarray:
         protected = ~payloads[:, self.bit_bytes :].any(axis=1)
-        return np.where(protected, -math.log(math.comb(self.num_sensitive, self.size)), np.nan)
+        return np.where(protected, -math.log(math.comb(self.num_sensitive, self.size)), 0.0)
 
     def noise_law(self) -> Iterator[tuple[bytes, Fraction, frozenset[int]]]:
         probability = Fraction(1, math.comb(self.num_sensitive, self.size))

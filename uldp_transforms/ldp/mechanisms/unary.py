@@ -7,59 +7,82 @@ eta3 = psi**2. Given a supported symbol its own bit is 1 and the others are nois
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
-from uldp_transforms.ldp.sampling import BIT_PLANES, WordSource, below, bernoulli_planes, exp_bounds
-from uldp_transforms.ldp.specs import is_number, require_number
+from uldp_transforms.ldp.sampling import BIT_PLANES, WordSource, below, bernoulli_planes, exp_bounds, floor_weight
+from uldp_transforms.ldp.specs import describe, is_number
+
+AWARE, MARGINAL = "aware", "marginal"
+_ROOT_DIGITS = 1 << 200  # square roots of rationals are taken to 60 digits, alike on every machine
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class UtilityOptimizedRappor(BitReportMechanism):
-    """uRAP(theta): own bit 1 with probability theta, other sensitive bits 1 with psi; or the symbol in clear.
-
-    psi = theta / ((1 - theta) E + theta), E = e**epsilon; a non-sensitive symbol is revealed with probability
-    (E - 1) theta / E, otherwise it sends v bits of pure noise. psi is rounded to 32 bits, and theta and the
-    probability of revealing follow from the rounded psi.
-
-    The noise bits that Definition 5 keeps in clear reports carry nothing and are not sent.
+class _Unary(BitReportMechanism):
+    """v bits, one of which may be a value's own; subclasses say what they protect.
 
     Attributes:
-        theta: Pr(own bit 1), in (0, 1); None: e**(epsilon/2) / (1 + e**(epsilon/2)), the symmetric choice.
-
-    Source: Murakami and Kawamoto 2019, Definition 5; Wang et al. 2017 for theta (1/2 is OUE).
+        theta: Pr(own bit 1), in (0, 1). None: e**(epsilon/2) / (1 + e**(epsilon/2)), the symmetric choice. "optimal":
+            the one whose mean squared error is least for the least favourable distribution.
     """
 
-    id: ClassVar[str] = "urap"
-
-    theta: float | None = None
+    theta: float | str | None = None
 
     def check_own_fields(self) -> None:
-        if self.theta is not None:
-            require_number(
-                f"{type(self).__name__}.theta",
-                self.theta,
-                "a number in (0, 1)",
-                is_number(self.theta) and 0 < self.theta < 1,
+        if self.theta is None or self.theta == "optimal":
+            return
+        if not is_number(self.theta) or not 0 < self.theta < 1:  # type: ignore[operator]  # a number
+            raise SpecError(
+                f'{type(self).__name__}.theta must be a number in (0, 1), "optimal" or null, got {describe(self.theta)}'
             )
-            object.__setattr__(self, "theta", float(self.theta))
+        object.__setattr__(self, "theta", float(self.theta))
 
     @property
+    def optimal_odds(self) -> Fraction:
+        """theta / (1 - theta) of the optimal theta.
+
+        The mean squared error is (a / theta + c / (1 - theta)) / (E - 1)**2 plus what does not depend on theta, with
+        a = E (v + E - 1) and c = v + (v - 1)(E - 1) where everybody's value is sensitive, which is the worst case.
+        """
+        e, v = exp_bounds(self.epsilon)[0], self.num_sensitive
+        return _root(e * (v + e - 1) / (v + (v - 1) * (e - 1)))
+
+    @property
+    def bit_epsilon(self) -> float:
+        """The budget of one own bit."""
+        return self.epsilon
+
+    @functools.cached_property
     def noise_numerator(self) -> int:
         """psi * 2**32. Any value is private: the coin is computed from it."""
+        e = exp_bounds(self.bit_epsilon)[0]
         if self.theta is None:
-            psi = 1 / (1 + exp_bounds(self.epsilon / 2)[0])
+            psi = 1 / (1 + exp_bounds(self.bit_epsilon / 2)[0])
+        elif self.theta == "optimal":
+            psi = self.optimal_odds / (e + self.optimal_odds)
         else:
             theta = Fraction(self.theta)
-            psi = theta / ((1 - theta) * exp_bounds(self.epsilon)[0] + theta)
+            psi = theta / ((1 - theta) * e + theta)
         return min(max(round(psi * (1 << BIT_PLANES)), 1), (1 << BIT_PLANES) - 1)
 
+    @functools.cached_property
+    def keep_weight(self) -> int:
+        gain = (exp_bounds(self.bit_epsilon)[0] - 1) * self.noise_rate
+        return floor_weight(gain / (1 + gain))
+
     @property
+    def num_protected_outputs(self) -> int:
+        return 2**self.num_sensitive
+
+    @functools.cached_property
     def noise_rate(self) -> Fraction:
         return Fraction(self.noise_numerator, 1 << BIT_PLANES)
 
@@ -75,8 +98,7 @@ class UtilityOptimizedRappor(BitReportMechanism):
         informative = below(source.words(len(symbols)), self.keep_weight)
         bits = bernoulli_planes(source, len(symbols), self.num_sensitive, self.noise_numerator)
         sensitive = symbols < self.num_sensitive
-        own = np.flatnonzero(informative & sensitive)
-        bits[own, symbols[own] // 8] |= np.uint8(1) << (symbols[own] % 8).astype(np.uint8)
+        set_bits(bits, symbols, informative & sensitive)
         return self.assemble(bits, symbols, informative & ~sensitive)
 
     def log_noise(self, payloads: np.ndarray) -> np.ndarray:
@@ -84,7 +106,8 @@ class UtilityOptimizedRappor(BitReportMechanism):
         supported = self.supports(payloads)
         ones = supported[:, : self.num_sensitive].sum(axis=1)
         log_g = ones * np.log(psi) + (self.num_sensitive - ones) * np.log1p(-psi)
-        return np.where(supported[:, self.num_sensitive :].any(axis=1), np.nan, log_g)
+        clear = supported[:, self.num_sensitive :].any(axis=1)
+        return np.where(clear, 0.0, log_g) if not self.clear_rate else log_g
 
     def noise_law(self) -> Iterator[tuple[bytes, Fraction, frozenset[int]]]:
         psi, v = self.noise_rate, self.num_sensitive
@@ -94,11 +117,122 @@ class UtilityOptimizedRappor(BitReportMechanism):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Rappor(UtilityOptimizedRappor):
+class UtilityOptimizedRappor(_Unary):
+    """uRAP(theta): own bit 1 with probability theta, other sensitive bits 1 with psi; or the symbol in clear.
+
+    psi = theta / ((1 - theta) E + theta), E = e**epsilon; a non-sensitive symbol is revealed with probability
+    (E - 1) theta / E, otherwise it sends v bits of pure noise. psi is rounded to 32 bits, and theta and the
+    probability of revealing follow from the rounded psi.
+
+    Attributes:
+        theta: Pr(own bit 1); see the base class.
+        inversion: "aware" (None means it): the noise bits that Definition 5 keeps in clear reports carry nothing and
+            are not sent, and frequencies follow from what a clear report says. "marginal": they are sent and
+            counted, and each bit is inverted by itself, as in the paper; less precise.
+
+    Source: Murakami and Kawamoto 2019, Definition 5; Wang et al. 2017 for theta (1/2 is OUE).
+    """
+
+    id: ClassVar[str] = "urap"
+
+    inversion: str | None = None
+
+    def check_own_fields(self) -> None:
+        super().check_own_fields()
+        if self.inversion not in (None, AWARE, MARGINAL):
+            raise SpecError(
+                f'{type(self).__name__}.inversion must be "{AWARE}" or "{MARGINAL}", got {describe(self.inversion)}'
+            )
+        if self.inversion == AWARE:  # one form of one meaning: equal configurations have equal fingerprints
+            object.__setattr__(self, "inversion", None)
+
+    @property
+    def clear_rate(self) -> Fraction:
+        return self.noise_rate if self.inversion == MARGINAL else Fraction(0)
+
+    @property
+    def optimal_odds(self) -> Fraction:
+        """As in the base class; with the marginal inversion c = v E, where nobody's value is sensitive."""
+        if self.inversion != MARGINAL:
+            return super().optimal_odds
+        e, v = exp_bounds(self.epsilon)[0], self.num_sensitive
+        return _root((v + e - 1) / v)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Rappor(_Unary):
     """Generalised RAPPOR(theta): one bit per symbol; symmetric by default, theta = 1/2 is OUE.
 
-    Source: Kairouz, Bonawitz and Ramage 2016, section 4.2 (k-RAPPOR); Wang et al. 2017 (theta, OUE).
+    Over a hashed alphabet with h hash functions a value has up to h own bits, each 1 with probability theta by a coin
+    of its own; two values differ in at most 2 h bits, so every own bit gets the budget epsilon / h.
+
+    Source: Kairouz, Bonawitz and Ramage 2016, sections 4.2 (k-RAPPOR) and 5.2 (O-RAPPOR, which is silent on the budget
+    of h > 1); Wang et al. 2017 (theta, OUE).
     """
 
     id: ClassVar[str] = "rappor"
     protects_all: ClassVar[bool] = True
+    max_hashes: ClassVar[int] = 8
+
+    @property
+    def bit_epsilon(self) -> float:
+        """epsilon / h, rounded down: h of them are never more than epsilon."""
+        share = self.epsilon / self.num_hashes
+        return share if Fraction(share) * self.num_hashes <= Fraction(self.epsilon) else math.nextafter(share, 0)
+
+    @property
+    def exact_ratio(self) -> Fraction:
+        """Between two values that share no bit, where all bits of the one are set and none of the other."""
+        return super().exact_ratio ** self.num_hashes
+
+    @property
+    def worst_report(self) -> str:
+        if self.num_hashes == 1:
+            return super().worst_report
+        return f"a report in which the {self.num_hashes} own bits of one value are 1 and those of another one are 0"
+
+    @property
+    def effective_epsilon(self) -> float:
+        return self.num_hashes * super().effective_epsilon
+
+    def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
+        if self.num_hashes == 1:
+            return super().perturb(symbols, source)
+        informative = below(source.words(len(symbols), self.num_hashes), self.keep_weight)
+        bits = bernoulli_planes(source, len(symbols), self.num_sensitive, self.noise_numerator)
+        for own in range(self.num_hashes):  # a bit that two hash functions share has one coin, the first one's
+            new = (symbols[:, :own] != symbols[:, own : own + 1]).all(axis=1)
+            set_bits(bits, symbols[:, own], informative[:, own] & new)
+        return self.assemble(bits, symbols[:, 0], np.zeros(len(symbols), dtype=bool))
+
+    def response(self, frequencies: np.ndarray) -> np.ndarray:
+        """Each bit by itself: miss + delta p, also where frequencies sum to more than 1 because of h > 1."""
+        return self.miss + self.delta * frequencies
+
+    def variances(self, frequencies: np.ndarray) -> np.ndarray:
+        mean = self.response(frequencies)
+        return mean * (1 - mean) / self.delta**2
+
+    def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
+        return self.variances(np.zeros_like(frequencies))
+
+    def private_variances(self, frequencies: np.ndarray) -> np.ndarray:
+        """As in the base class; for h > 1 an upper bound.
+
+        The bits of one value are set together, which a diagonal cannot say: b b^T <= h diag(b) for each pattern b.
+        """
+        if self.num_hashes == 1:
+            return super().private_variances(frequencies)
+        psi, theta = self.miss, self.miss + self.delta
+        noise = frequencies * theta * (1 - theta) + (1 - frequencies) * psi * (1 - psi)
+        return noise / self.delta**2 + self.num_hashes * frequencies
+
+
+def set_bits(bits: np.ndarray, symbols: np.ndarray, chosen: np.ndarray) -> None:
+    """Set the bit of each chosen report's symbol in (n, ceil(v / 8)) packed bits, in place."""
+    rows = np.flatnonzero(chosen)
+    bits[rows, symbols[rows] // 8] |= np.uint8(1) << (symbols[rows] % 8).astype(np.uint8)
+
+
+def _root(square: Fraction) -> Fraction:
+    return Fraction(math.isqrt(square.numerator * _ROOT_DIGITS**2 // square.denominator), _ROOT_DIGITS)

@@ -1,0 +1,193 @@
+"""Less noise where the public knows how values depend on what is to be protected (inherent uncertainty).
+
+What is to be protected is a *state* s that is never reported; the value is, and Pr(value | s) is declared for every
+state. A value that is likely under all states says little about the state by itself, so less noise is enough for
+
+    Pr(report | s) <= e**epsilon Pr(report | s')    for all states s, s'.
+
+The promise is about states and holds under the declared priors only; values themselves are not epsilon-LDP.
+
+Source: Tang, Shao, Chen, Wang and Guo, "Enhanced Accuracy in Local Differential Privacy via Leveraging Inherent
+Uncertainty".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from fractions import Fraction
+from typing import ClassVar
+
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR
+from uldp_transforms.ldp.mechanisms.unary import Rappor
+from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, exp_bounds, floor_weight
+from uldp_transforms.ldp.specs import describe, is_number
+
+MAX_VALUES = 1024
+"""Values of which a prior is declared; all of them are read by a person, or should be."""
+
+_SUM_SLACK = 1e-9
+
+_CAVEAT = (
+    "States are protected under the declared priors only. Values are not: the log ratio between two values is {:.6g}."
+)
+
+Priors = tuple[tuple[float, ...], ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AttributeGRR(KaryRR):
+    """AGRR: k-RR whose noise is what the declared priors leave to do; payload and counts of k-RR.
+
+    A value is kept with probability (E - 1 + w) / (E - 1 + K w) and replaced by each other one with
+    w / (E - 1 + K w), where w = max over values and states of [Pr(value | s) - E Pr(value | s')]+ and E = e**epsilon.
+    w = 1 is k-RR; w = 0 needs no noise (one word in 2**64 is kept for it).
+
+    Attributes:
+        priors: one row a state, at least two; Pr(value | state) in the alphabet's order, each row summing to 1.
+    """
+
+    id: ClassVar[str] = "agrr"
+    declares_priors: ClassVar[bool] = True
+
+    priors: Priors
+
+    def check_own_fields(self) -> None:
+        object.__setattr__(self, "priors", checked_priors(type(self).__name__, self.priors, self.num_symbols))
+
+    @functools.cached_property
+    def noise_weight(self) -> int:
+        """How many of the 2**64 words send a given noise symbol; rounded up, towards privacy."""
+        excess, e = self._excess, exp_bounds(self.epsilon)[0]
+        share = WORD * excess / (e - 1 + self.num_symbols * excess)
+        return max(1, -(-share.numerator // share.denominator))
+
+    @property
+    def _excess(self) -> Fraction:
+        """w: the worst excess of one value."""
+        return max(max(differences) for differences in _excesses(self.priors, self.epsilon))
+
+    @property
+    def protected_inputs(self) -> list[list[list[Fraction]]]:
+        return [_exact(self.priors)]
+
+    @property
+    def caveats(self) -> list[str]:
+        return [_CAVEAT.format(super().effective_epsilon)]
+
+    @property
+    def worst_report(self) -> str:
+        return "a report of the value that favours one state the most"
+
+    @property
+    def exact_ratio(self) -> Fraction:
+        """Over all states and reports."""
+        gain, states = super().exact_ratio - 1, _exact(self.priors)
+        return max((1 + gain * a) / (1 + gain * b) for one in states for other in states for a, b in zip(one, other))
+
+    @property
+    def effective_epsilon(self) -> float:
+        return math.log(self.exact_ratio)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AttributeOUE(Rappor):
+    """AOUE: one bit per value, own bit 1 with probability 1/2, others with w / (E - 1 + 2 w); payload of RAPPOR.
+
+    w is the worst hockey-stick divergence between two states, max of sum_value [Pr(value | s) - E Pr(value | s')]+.
+    w = 1 is OUE; w = 0 needs no noise.
+
+    Attributes:
+        priors: as for AGRR.
+    """
+
+    id: ClassVar[str] = "aoue"
+    max_hashes: ClassVar[int] = 1
+    declares_priors: ClassVar[bool] = True
+
+    priors: Priors
+
+    def check_own_fields(self) -> None:
+        if self.theta is not None:
+            raise SpecError(f"{type(self).__name__}.theta must be absent (it is 1/2), got {describe(self.theta)}")
+        object.__setattr__(self, "priors", checked_priors(type(self).__name__, self.priors, self.num_symbols))
+
+    @property
+    def _excess(self) -> Fraction:
+        """w: the worst hockey-stick divergence of order E."""
+        return max(sum(differences, Fraction(0)) for differences in _excesses(self.priors, self.epsilon))
+
+    @functools.cached_property
+    def noise_numerator(self) -> int:
+        """psi * 2**32, rounded up, towards privacy."""
+        excess, e = self._excess, exp_bounds(self.epsilon)[0]
+        share = (1 << BIT_PLANES) * excess / (e - 1 + 2 * excess)
+        return max(1, -(-share.numerator // share.denominator))
+
+    @functools.cached_property
+    def keep_weight(self) -> int:
+        """What makes the own bit 1 with probability 1/2; almost always if there is nothing to hide."""
+        if not self._excess:
+            return WORD - 1
+        return floor_weight((Fraction(1, 2) - self.noise_rate) / (1 - self.noise_rate))
+
+    @property
+    def protected_inputs(self) -> list[list[list[Fraction]]]:
+        return [_exact(self.priors)]
+
+    @property
+    def caveats(self) -> list[str]:
+        return [_CAVEAT.format(super().effective_epsilon)]
+
+    @property
+    def worst_report(self) -> str:
+        return "a report whose bits are 1 for the values that favour one state"
+
+    @property
+    def exact_ratio(self) -> Fraction:
+        """Over all states and sets of bits: the worst set has the values that favour the one state the most."""
+        gain, states = super().exact_ratio - 1, _exact(self.priors)
+        return max(_worst_set(one, other, gain) for one in states for other in states)
+
+    @property
+    def effective_epsilon(self) -> float:
+        return math.log(self.exact_ratio)
+
+
+def checked_priors(owner: str, priors: object, num_values: int) -> Priors:
+    """Priors as tuples of floats; raises SpecError if they are none."""
+    if num_values > MAX_VALUES:
+        raise SpecError(f"{owner}.priors must be for at most {MAX_VALUES} values, got {num_values}")
+    if not isinstance(priors, (list, tuple)) or len(priors) < 2:
+        raise SpecError(f"{owner}.priors must be a list of at least 2 rows, one a state, got {describe(priors)}")
+    for row in priors:
+        numbers = isinstance(row, (list, tuple)) and len(row) == num_values and all(map(is_number, row))
+        if not numbers or not all(0 <= share <= 1 for share in row) or abs(sum(row) - 1) > _SUM_SLACK:
+            raise SpecError(
+                f"{owner}.priors must have rows of {num_values} shares in [0, 1] that sum to 1, got {describe(row)}"
+            )
+    return tuple(tuple(map(float, row)) for row in priors)
+
+
+def _exact(priors: Priors) -> list[list[Fraction]]:
+    """Priors as fractions whose rows sum to exactly 1."""
+    rows = [list(map(Fraction, row)) for row in priors]
+    return [[share / sum(row) for share in row] for row in rows]
+
+
+def _excesses(priors: Priors, epsilon: float) -> list[list[Fraction]]:
+    """[Pr(value | s) - E Pr(value | s')]+ of each value, for every pair of states; E rounded towards privacy."""
+    e, rows = exp_bounds(epsilon)[0], _exact(priors)
+    return [[max(a - e * b, Fraction(0)) for a, b in zip(one, other)] for one in rows for other in rows]
+
+
+def _worst_set(one: list[Fraction], other: list[Fraction], gain: Fraction) -> Fraction:
+    """max over sets A of values of (1 + gain P(A)) / (1 + gain P'(A)): some of the values with the largest P / P'."""
+    pairs = sorted((pair for pair in zip(one, other) if pair[0]), key=lambda pair: pair[1] / pair[0])
+    worst, high, low = Fraction(1), Fraction(0), Fraction(0)
+    for a, b in pairs:
+        high, low = high + a, low + b
+        worst = max(worst, (1 + gain * high) / (1 + gain * low))
+    return worst

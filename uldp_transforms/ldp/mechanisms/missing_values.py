@@ -1,0 +1,253 @@
+"""Values that may be missing: the LAST symbol, K - 1, stands for "no answer"; d = K - 1 symbols are answers.
+
+UP treats "missing" as one more value. TSP needs less noise where the public knows how often answers are missing.
+
+Source: Tang, Shao, Chen, Wang and Guo, "Enhanced Accuracy in Local Differential Privacy via Leveraging Inherent
+Uncertainty", section on missing data.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms.base import Mechanism
+from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES
+from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
+from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR
+from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds
+from uldp_transforms.ldp.specs import describe, is_number
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UniformPerturbation(KaryRR):
+    """UP: k-RR over the answers and "missing" alike; epsilon-LDP without any assumption.
+
+    Source: see the module.
+    """
+
+    id: ClassVar[str] = "up"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TwoStage(Mechanism):
+    """TSP: an answer is perturbed among the answers, then answers and "missing" among all K symbols.
+
+    With probabilities p1, q1 of the first and p2, q2 of the second stage (the mechanism draws both at once):
+
+        missing -> missing p2, each answer q2;    answer -> missing q2, itself p*, each other answer q*.
+
+    p*/q* = E = e**epsilon, so answers are epsilon-LDP among themselves. That somebody's answer is missing is
+    protected under the declared rates: for states s, s' with Pr(missing | s) among them,
+    Pr(report | s) <= E Pr(report | s') provided that the answer, if there is one, does not depend on the state. Where
+    it does, the bound can be exceeded; ``epsilon_if_state_is_value`` says by how much at worst.
+
+    Attributes:
+        missing_rates: Pr(missing | state), one a state, at least two, each in (0, 1).
+
+    Source: see the module.
+    """
+
+    id: ClassVar[str] = "tsp"
+    protects_all: ClassVar[bool] = True
+    declares_priors: ClassVar[bool] = True
+
+    missing_rates: tuple[float, ...]
+
+    def check_own_fields(self) -> None:
+        name, rates = type(self).__name__, self.missing_rates
+        if not 3 <= self.num_symbols <= MAX_VALUES:
+            raise SpecError(
+                f"{name}.num_symbols must be 3 to {MAX_VALUES}, two answers and the missing one or more, "
+                f"got {self.num_symbols}"
+            )
+        listed = isinstance(rates, (list, tuple)) and len(rates) >= 2
+        if not listed or not all(is_number(rate) and 0 < rate < 1 for rate in rates):
+            raise SpecError(
+                f"{name}.missing_rates must be a list of at least 2 numbers in (0, 1), got {describe(rates)}"
+            )
+        object.__setattr__(self, "missing_rates", tuple(map(float, rates)))
+
+    # ------------------------------------------------------------------ the definition
+
+    @functools.cached_property
+    def _weights(self) -> tuple[int, int]:
+        """How many of the 2**64 words send another stage-2 symbol (q2) and another answer (q*); both rounded up."""
+        d, e = self.num_symbols - 1, exp_bounds(self.epsilon)[0]
+        high, low = Fraction(max(self.missing_rates)), Fraction(min(self.missing_rates))
+        if high * (1 - high) < low * (1 - low):
+            high, low = 1 - low, 1 - high
+        excess = max(high - low * e, Fraction(0))
+        p2 = (e - 1 + excess) / (e - 1 + (d + 1) * excess)
+        q2 = (1 - p2) / d
+        p1 = (e * (p2 + d * q2 - 2 * q2) - q2 * (d - 1)) / ((d - 1 + e) * (p2 - q2))
+        q1 = (1 - p1) / (d - 1)
+        q_star = q1 * p2 + (1 - q1) * q2
+        return tuple(-(-(WORD * q).numerator // (WORD * q).denominator) for q in (q2, q_star))  # type: ignore[return-value]
+
+    @functools.cached_property
+    def _channel(self) -> list[list[Fraction]]:
+        """Rows: reported symbol; columns: true symbol."""
+        d, (q2, q_star) = self.num_symbols - 1, self._weights
+        matrix = np.full((d + 1, d + 1), q_star, dtype=object)
+        matrix[d, :], matrix[:, d] = q2, q2
+        np.fill_diagonal(matrix, WORD - q2 - (d - 1) * q_star)
+        matrix[d, d] = WORD - d * q2
+        return [[Fraction(int(weight), WORD) for weight in row] for row in matrix]
+
+    @functools.cached_property
+    def _matrix(self) -> np.ndarray:
+        """(K, K) float64: Q[reported, true]."""
+        return np.array(self._channel, dtype=np.float64)
+
+    @functools.cached_property
+    def _inverse(self) -> np.ndarray:
+        return np.linalg.inv(self._matrix)
+
+    @property
+    def has_signal(self) -> bool:
+        rows = self._channel
+        return rows[-1][-1] > rows[-1][0] and rows[0][0] > rows[0][1]
+
+    @property
+    def exact_ratio(self) -> Fraction:
+        """The larger of the ratio between two answers and that between two states."""
+        d, rows = self.num_symbols - 1, self._channel
+        missing = [rows[d][d] * rate + rows[d][0] * (1 - rate) for rate in map(Fraction, self.missing_rates)]
+        present = [1 - share for share in missing]
+        answers = (rows[0][0], rows[0][1])
+        return max(max(shares) / min(shares) for shares in (answers, missing, present))
+
+    @property
+    def caveats(self) -> list[str]:
+        return [
+            "That an answer is missing is protected under the declared rates only, and if answers do not depend on the "
+            "state; if every answer is a state of its own, the largest log ratio is "
+            f"{self.epsilon_if_state_is_value:.6g}."
+        ]
+
+    @property
+    def num_outputs(self) -> int:
+        return self.num_symbols
+
+    @property
+    def protected_inputs(self) -> list[list[list[Fraction]]]:
+        """Two answers; two states, which differ in the rate of missing answers and not in the answers given."""
+        d = self.num_symbols - 1
+        answers = [[Fraction(int(x == answer)) for x in range(d + 1)] for answer in range(d)]
+        states = [[(1 - rate) / d] * d + [rate] for rate in map(Fraction, self.missing_rates)]
+        return [answers, states]
+
+    @property
+    def exact_weights(self) -> dict[str, int | str]:
+        return dict(zip(("noise_weight", "answer_noise_weight"), self._weights))
+
+    @property
+    def effective_epsilon(self) -> float:
+        return math.log(self.exact_ratio)
+
+    @property
+    def epsilon_if_state_is_value(self) -> float:
+        """ln of the largest ratio between states if every answer is a state of its own, with any declared rate."""
+        d, rows = self.num_symbols - 1, self._channel
+        rates = list(map(Fraction, self.missing_rates))
+        own = [rate * rows[0][d] + (1 - rate) * rows[0][0] for rate in rates]
+        other = [rate * rows[0][d] + (1 - rate) * rows[0][1] for rate in rates]
+        shares = (*own, *other)
+        return max(self.effective_epsilon, math.log(max(shares) / min(shares)))
+
+    def channel(self) -> tuple[list[bytes], list[list[Fraction]]]:
+        return [self._payload(symbol) for symbol in range(self.num_symbols)], self._channel
+
+    def log_prob(self, payloads: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.log(self._matrix)[self._symbols(payloads)]
+
+    # ------------------------------------------------------------------ reports
+
+    @property
+    def payload_size(self) -> int:
+        return 1 if self.num_symbols <= 1 << 8 else 2
+
+    @property
+    def _dtype(self) -> np.dtype:
+        return np.dtype(f"<u{self.payload_size}")
+
+    def _payload(self, symbol: int) -> bytes:
+        return symbol.to_bytes(self.payload_size, "little")
+
+    def _symbols(self, payloads: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(payloads).view(self._dtype)[:, 0]
+
+    def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
+        """One word a report: equal slices for the other answers, one for "missing", the rest for the own symbol.
+
+        The slices of the others name them by their distance from the own symbol, around the circle of answers.
+        """
+        d, (q2, q_star) = self.num_symbols - 1, self._weights
+        words = source.words(len(symbols))
+        missing = symbols == d
+        slices = np.where(missing, np.uint64(q2), np.uint64(q_star))
+        others = np.where(missing, d, d - 1)
+        step = words // np.maximum(slices, 1)
+        noise = np.where(missing, step, (symbols + 1 + step) % d)
+        to_other = words < slices * others.astype(np.uint64)
+        to_missing = ~missing & ~to_other & below(words, (d - 1) * q_star + q2)
+        out = np.where(to_other, noise, np.where(to_missing, d, symbols)).astype(self._dtype)
+        return out.view(np.uint8).reshape(len(symbols), self.payload_size)
+
+    def violations(self, payloads: np.ndarray) -> Iterator[tuple[Reason, np.ndarray]]:
+        yield Reason.VALUE_DOMAIN, self._symbols(payloads) >= self.num_symbols
+
+    def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
+        index = groups.astype(np.int64) * self.num_symbols + self._symbols(payloads)
+        return np.bincount(index, minlength=num_groups * self.num_symbols).reshape(num_groups, self.num_symbols)
+
+    # ------------------------------------------------------------------ what counts say
+
+    def response(self, frequencies: np.ndarray) -> np.ndarray:
+        return frequencies @ self._matrix.T
+
+    def invert(self, counts: CohortCounts) -> np.ndarray:
+        """The inverse of the channel applied to the shares of reported symbols; see ``Mechanism.invert``."""
+        return counts.cells / np.maximum(counts.num_reports, 1)[:, np.newaxis] @ self._inverse.T
+
+    def variances(self, frequencies: np.ndarray) -> np.ndarray:
+        return self.response(frequencies) @ (self._inverse**2).T - frequencies**2
+
+    def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
+        """Reports of people who hold the symbol are taken out; the rest stays as it is."""
+        without = self.response(frequencies)[np.newaxis] - frequencies[:, np.newaxis] * self._matrix.T
+        return (without * self._inverse**2).sum(axis=1)
+
+    def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+        per_report = weights @ self._inverse
+        return per_report**2 @ self.response(frequencies) - (weights @ frequencies) ** 2
+
+    @property
+    def reveal_rate(self) -> float:
+        return 0.0
+
+    def outcomes_of_counts(self, counts: CohortCounts) -> Outcomes:
+        cohorts, symbols = np.nonzero(counts.cells)
+        return self._outcomes(counts.cells[cohorts, symbols], cohorts, symbols)
+
+    def outcomes_of_reports(self, payloads: np.ndarray, cohorts: np.ndarray) -> Outcomes:
+        kinds, counts = np.unique(
+            cohorts.astype(np.int64) * self.num_symbols + self._symbols(payloads), return_counts=True
+        )
+        return self._outcomes(counts, *np.divmod(kinds, self.num_symbols))
+
+    def _outcomes(self, counts: np.ndarray, cohorts: np.ndarray, symbols: np.ndarray) -> Outcomes:
+        rows = sparse.csr_array(self._matrix[symbols])
+        return Outcomes(counts.astype(np.float64), cohorts.astype(np.int64), np.zeros(len(symbols)), rows)

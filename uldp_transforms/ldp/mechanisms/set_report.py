@@ -1,0 +1,317 @@
+"""The set-report family: one calculus for almost every mechanism of the field.
+
+A *noise law* g on protected outputs y, each of which supports a set S_y of sensitive symbols, makes a mechanism if
+every sensitive symbol is supported equally often and every pair too:
+
+    phi = Pr_g(u in S_y),    eta = Pr_g(u' in S_y | u in S_y),    eta3 = Pr_g(three given symbols in S_y) / phi.
+
+The client tosses one coin, of probability kappa = keep_weight / 2**64. Tails: it sends noise y ~ g, whatever its
+symbol is. Heads: a sensitive symbol sends y ~ g given that the symbol is supported; a non-sensitive one is sent in
+clear. A protected report y then has probability g(y) (1 - kappa) (1 + [x in S_y] kappa / ((1 - kappa) phi)) under
+every symbol x, so the odds move by at most 1 + kappa / ((1 - kappa) phi) <= e**epsilon: utility-optimised LDP
+(Murakami and Kawamoto 2019, Definition 2). Without non-sensitive symbols this is plain epsilon-LDP.
+
+Letters: n reports, C cohorts, K symbols of which v sensitive, M = K counted cells, W payload bytes. Everything that
+follows from (phi, eta, eta3, kappa) is written here, once: the inverse, its variances, covariances and intervals,
+the likelihood, the exact channel. A member of the family is one file that says how to draw noise, how to draw it
+given a supported symbol, how to count supports in arrays, and what goes on the wire.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import functools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+from scipy import sparse
+
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.mechanisms.base import Mechanism
+from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
+from uldp_transforms.ldp.sampling import WORD, exp_bounds, floor_weight
+
+_DENSE_CELLS = 1 << 24  # of the support matrix of reports that is looked at in one piece
+_SHORT = 8  # bytes of a payload up to which equal reports are looked for
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SetReportMechanism(Mechanism):
+    """A member of the family; see the module. Subclasses say what the abstract names ask for."""
+
+    # ------------------------------------------------------------------ what a member of the family says
+
+    @property
+    @abc.abstractmethod
+    def noise_rate(self) -> Fraction:
+        """phi, exactly."""
+
+    @property
+    @abc.abstractmethod
+    def pair_rate(self) -> Fraction:
+        """eta, exactly."""
+
+    @property
+    @abc.abstractmethod
+    def triple_rate(self) -> Fraction:
+        """eta3, exactly."""
+
+    @property
+    def clear_rate(self) -> Fraction:
+        """Probability that a clear report is counted for a given sensitive symbol; 0 unless it carries noise too."""
+        return Fraction(0)
+
+    @abc.abstractmethod
+    def supports(self, payloads: np.ndarray) -> np.ndarray:
+        """(n, K) bool: x in S_y for x < v, whatever else the report says; x = z for clear reports of z."""
+
+    @abc.abstractmethod
+    def log_noise(self, payloads: np.ndarray) -> np.ndarray:
+        """(n,) float64: ln of the probability of what is noise: g(y) for protected reports, 1 for clear ones."""
+
+    @abc.abstractmethod
+    def noise_law(self) -> Iterator[tuple[bytes, Fraction, frozenset[int]]]:
+        """Every protected payload with its exact g(y) and S_y. For small instances: there may be 2**v."""
+
+    @abc.abstractmethod
+    def clear_law(self, symbol: int) -> Iterator[tuple[bytes, Fraction]]:
+        """Every payload that reveals a non-sensitive symbol, with its share among these."""
+
+    # ------------------------------------------------------------------ what follows for all of them
+
+    @functools.cached_property
+    def keep_weight(self) -> int:
+        """kappa * 2**64, rounded towards privacy: kappa / ((1 - kappa) phi) <= e**epsilon - 1."""
+        gain = (exp_bounds(self.epsilon)[0] - 1) * self.noise_rate
+        return floor_weight(gain / (1 + gain))
+
+    @property
+    def has_signal(self) -> bool:
+        return self.keep_weight >= 1
+
+    @property
+    def exact_ratio(self) -> Fraction:
+        """1 + kappa / ((1 - kappa) phi), for every protected report: g(y) cancels."""
+        return 1 + Fraction(self.keep_weight, WORD - self.keep_weight) / self.noise_rate
+
+    @property
+    def caveats(self) -> list[str]:
+        if self.num_sensitive == self.num_symbols:
+            return []
+        return [f"Non-sensitive symbols are not protected: each is sent in clear with probability {self.kappa:.6g}."]
+
+    @property
+    def exact_weights(self) -> dict[str, int | str]:
+        return {"keep_weight": self.keep_weight, "noise_rate": str(self.noise_rate)}
+
+    @functools.cached_property
+    def kappa(self) -> float:
+        """Probability of an informative report."""
+        return self.keep_weight / WORD
+
+    @functools.cached_property
+    def noise_share(self) -> float:
+        """1 - kappa, also where kappa is so near to 1 that the difference would be 0."""
+        return float(Fraction(WORD - self.keep_weight, WORD))
+
+    @property
+    def reveal_rate(self) -> float:
+        return self.kappa
+
+    @functools.cached_property
+    def gain(self) -> float:
+        """What support adds to the probability of a report: Q(y | x in S_y) / Q(y | x not in S_y) - 1."""
+        return float(Fraction(self.keep_weight, WORD - self.keep_weight) / self.noise_rate)
+
+    @property
+    def effective_epsilon(self) -> float:
+        return math.log1p(self.gain)
+
+    @functools.cached_property
+    def miss(self) -> float:
+        """Pr(x is supported | another sensitive symbol)."""
+        return self.noise_share * float(self.noise_rate) + self.kappa * float(self.pair_rate)
+
+    @functools.cached_property
+    def delta(self) -> float:
+        """Pr(x is supported | x) - Pr(x is supported | another sensitive symbol)."""
+        return self.kappa * float(1 - self.pair_rate)
+
+    @functools.cached_property
+    def _revealed(self) -> tuple[float, float]:
+        """Rate at which clear reports are counted for a sensitive symbol, and what is added to bring it to eta."""
+        return float(self.clear_rate), float(self.pair_rate - self.clear_rate)
+
+    def log_prob(self, payloads: np.ndarray) -> np.ndarray:
+        supported = self.supports(payloads)
+        clear = supported[:, self.num_sensitive :].any(axis=1, keepdims=True)
+        bonus = self.kappa / float(self.noise_rate)
+        noise = self.log_noise(payloads)[:, np.newaxis]
+        revealed = supported & (np.arange(self.num_symbols) >= self.num_sensitive)
+        with np.errstate(divide="ignore"):
+            factor = np.where(clear, self.kappa * revealed, self.noise_share + bonus * supported)
+            return noise + np.log(factor)
+
+    def channel(self) -> tuple[list[bytes], list[list[Fraction]]]:
+        kappa = Fraction(self.keep_weight, WORD)
+        payloads, rows = [], []
+        for payload, noise, support in self.noise_law():
+            boost = noise * kappa / self.noise_rate
+            payloads.append(payload)
+            rows.append([noise * (1 - kappa) + (boost if x in support else 0) for x in range(self.num_symbols)])
+        for z in range(self.num_sensitive, self.num_symbols):
+            for payload, share in self.clear_law(z):
+                payloads.append(payload)
+                rows.append([kappa * share if x == z else Fraction(0) for x in range(self.num_symbols)])
+        return payloads, rows
+
+    def response(self, frequencies: np.ndarray) -> np.ndarray:
+        """mu_x for x < v, kappa p_z for z >= v; see ``Mechanism.response``."""
+        v = self.num_sensitive
+        base = self._null_response(frequencies)
+        return np.concatenate([base + self.delta * frequencies[..., :v], self.kappa * frequencies[..., v:]], axis=-1)
+
+    def _null_response(self, frequencies: np.ndarray) -> np.ndarray:
+        """(..., 1): how often a sensitive symbol is counted that nobody holds."""
+        sensitive = frequencies[..., : self.num_sensitive].sum(axis=-1, keepdims=True)
+        others = float(self.pair_rate) * sensitive
+        if self._revealed[0]:
+            others = others + self._revealed[0] * frequencies[..., self.num_sensitive :].sum(axis=-1, keepdims=True)
+        return self.noise_share * float(self.noise_rate) + self.kappa * others
+
+    def invert(self, counts: CohortCounts) -> np.ndarray:
+        """Unbiased symbol frequencies; see ``Mechanism.invert``.
+
+        Revealed-aware: a clear report says "not sensitive" with certainty, and that is used.
+
+            p_x = (c_x / n + eta R / n - miss) / delta,    p_z = R_z / (n kappa),    R = sum of the R_z
+
+        Where clear reports carry noise that is counted too (``clear_rate``), eta is replaced by eta - clear_rate.
+        """
+        v = self.num_sensitive
+        num_reports = np.maximum(counts.num_reports, 1)[:, np.newaxis]
+        shares = counts.cells / num_reports
+        revealed = shares[:, v:].sum(axis=1, keepdims=True)
+        sensitive = (shares[:, :v] + self._revealed[1] * revealed - self.miss) / self.delta
+        raw = np.concatenate([sensitive, shares[:, v:] / self.kappa], axis=1)
+        return np.where(counts.num_reports[:, np.newaxis] > 0, raw, 0.0)
+
+    def variances(self, frequencies: np.ndarray) -> np.ndarray:
+        v = self.num_sensitive
+        sensitive = self._sensitive_variances(self.response(frequencies)[..., :v], frequencies, frequencies[..., :v])
+        clear = frequencies[..., v:]
+        return np.concatenate([sensitive, clear / self.kappa - clear**2], axis=-1)
+
+    def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
+        sensitive = self._sensitive_variances(self._null_response(frequencies), frequencies, np.zeros(1))
+        return np.where(np.arange(self.num_symbols) < self.num_sensitive, sensitive, 0.0)
+
+    def _sensitive_variances(self, counted: np.ndarray, frequencies: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """n times the variance of sensitive symbols with these counts per report and own frequencies."""
+        non_sensitive = 1 - frequencies[..., : self.num_sensitive].sum(axis=-1, keepdims=True)
+        mean_squares = counted + self._revealed[1] ** 2 * self.kappa * non_sensitive
+        return (mean_squares - (self.miss + self.delta * own) ** 2) / self.delta**2
+
+    def _pair_terms(self, sensitive: np.ndarray) -> tuple[np.ndarray, float]:
+        """``base`` and ``slope`` of n times the covariance of two sensitive symbols,
+
+            base + slope (p_x + p_y) - q_x q_y    with q = miss / delta + p,
+
+        where ``sensitive`` is the share of people with sensitive symbols.
+        """
+        kappa = self.kappa
+        phi, eta, eta3 = map(float, (self.noise_rate, self.pair_rate, self.triple_rate))
+        counted, added = self._revealed
+        base = (
+            self.noise_share * phi * eta + kappa * eta3 * sensitive + (counted**2 + added**2) * kappa * (1 - sensitive)
+        )
+        return base / self.delta**2, kappa * (eta - eta3) / self.delta**2
+
+    def private_variances(self, frequencies: np.ndarray) -> np.ndarray:
+        """The part of ``variances`` of the sensitive symbols that is not shared between them.
+
+        On contrasts between sensitive symbols the covariance matrix of ``invert`` acts as ``diag(private) - p p^T``;
+        centred least squares uses exactly that.
+
+        Args:
+            frequencies: (..., K) summing to 1.
+
+        Returns:
+            (..., v).
+        """
+        p = frequencies[..., : self.num_sensitive]
+        base, slope = self._pair_terms(p.sum(axis=-1, keepdims=True))
+        own = self.variances(frequencies)[..., : self.num_sensitive] + (self.miss / self.delta + p) ** 2
+        return own - base - 2 * slope * p
+
+    def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+        v = self.num_sensitive
+        p, clear = frequencies[:v], frequencies[v:]
+        base, slope = self._pair_terms(p.sum())
+        of_sensitive, of_clear = weights[..., :v], weights[..., v:]
+        total, mean = of_sensitive.sum(axis=-1), of_sensitive @ p
+        offset = of_sensitive @ (self.miss / self.delta + p)
+        sensitive = of_sensitive**2 @ self.private_variances(frequencies) + base * total**2 + 2 * slope * total * mean
+        revealed = of_clear @ clear
+        mixed = 2 * revealed * (total * (float(self.pair_rate) - self.miss) / self.delta - mean)
+        return sensitive - offset**2 + mixed + of_clear**2 @ clear / self.kappa - revealed**2
+
+    @property
+    def floor_rate(self) -> float | None:
+        """phi if nobody, miss if everybody holds another sensitive symbol; between these otherwise."""
+        return None if self.clear_rate else min(float(self.noise_rate), self.miss)
+
+    # ------------------------------------------------------------------ likelihood
+
+    def outcomes_of_reports(self, payloads: np.ndarray, cohorts: np.ndarray) -> Outcomes | None:
+        """Equal short reports together, clear ones by cohort and symbol; long ones are hardly ever equal.
+
+        The noise in a clear report says nothing and is left out.
+        """
+        if self.num_hashes > 1:
+            return None
+        counts: np.ndarray = np.ones(len(payloads))
+        cohorts = cohorts.astype(np.int64)
+        if self.payload_size <= _SHORT:
+            padded = np.zeros((len(payloads), 8 + _SHORT), dtype=np.uint8)
+            padded[:, :8] = cohorts[:, np.newaxis].view(np.uint8)
+            padded[:, 8 : 8 + self.payload_size] = payloads
+            kinds, counts = np.unique(padded.view("<i8,<i8"), return_counts=True)
+            cohorts = kinds["f0"]
+            payloads = np.ascontiguousarray(kinds["f1"])[:, np.newaxis].view(np.uint8)[:, : self.payload_size]
+        clear_symbols, protected = self._sort_out(payloads)
+        revealed = clear_symbols >= 0
+        places, which = np.unique((cohorts * self.num_symbols + clear_symbols)[revealed], return_inverse=True)
+        clear_cohorts, symbols = np.divmod(places, self.num_symbols)
+        clear = sparse.csr_array(
+            (np.ones(len(places)), (np.arange(len(places)), symbols)), shape=(len(places), self.num_symbols)
+        )
+        return Outcomes(
+            counts=np.concatenate([counts[~revealed], np.bincount(which, counts[revealed], len(places))]),
+            cohorts=np.concatenate([cohorts[~revealed], clear_cohorts]),
+            base=np.concatenate([np.ones(protected.shape[0]), np.zeros(len(places))]),
+            rows=sparse.vstack([protected, clear], format="csr") if len(places) else protected,
+        )
+
+    def _sort_out(self, payloads: np.ndarray) -> tuple[np.ndarray, sparse.csr_array]:
+        """The symbol of each clear report, -1 for protected ones; and ``gain`` where the latter support a symbol."""
+        v, num_symbols = self.num_sensitive, self.num_symbols
+        symbols = np.full(len(payloads), -1, dtype=np.int64)
+        indices, lengths = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
+        step = max(1, _DENSE_CELLS // num_symbols)
+        for start in range(0, len(payloads), step):
+            supported = self.supports(payloads[start : start + step])
+            if v < num_symbols:
+                clear = supported[:, v:].any(axis=1)
+                symbols[start : start + step][clear] = v + supported[clear, v:].argmax(axis=1)
+                supported = supported[~clear]
+            places = np.flatnonzero(supported)
+            indices.append((places % num_symbols).astype(np.int32))
+            lengths.append(np.count_nonzero(supported, axis=1))
+        index, ends = np.concatenate(indices), np.cumsum(np.concatenate(lengths))
+        start_of = np.append(0, ends).astype(np.int32 if len(index) < 1 << 31 else np.int64)
+        shape = (len(ends), num_symbols)
+        return symbols, sparse.csr_array((np.full(len(index), self.gain), index, start_of), shape=shape)
