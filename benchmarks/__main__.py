@@ -9,10 +9,16 @@ import sys
 import apache_beam
 import numpy
 
-from benchmarks import estimation, library, memory, pipeline
+from benchmarks import estimation, library, likelihood, memory, pipeline
 
 # memory comes first: the peak of a child process begins at that of its parent
-ALL = {"memory": memory, "library": library, "pipeline": pipeline, "estimation": estimation}
+ALL = {
+    "memory": memory,
+    "library": library,
+    "pipeline": pipeline,
+    "estimation": estimation,
+    "likelihood": likelihood,
+}
 
 
 def main(names: list[str]) -> int:

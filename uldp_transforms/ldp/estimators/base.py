@@ -10,9 +10,11 @@ import numpy as np
 
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators.linear import LinearEstimate, estimate_linear
+from uldp_transforms.ldp.estimators.question import Question, ask
 
 if TYPE_CHECKING:
     from uldp_transforms.ldp.collection import Collection
+    from uldp_transforms.ldp.reports import ReportBatch
 
 CONFIDENCE = 0.95
 """Confidence of all intervals."""
@@ -31,6 +33,12 @@ class Estimate:
         num_reports: n.
         unexplained_mass: share of people whose value is none of ``values``; 0 if the list is complete.
         unexplained_standard_error: its standard error before post-processing.
+        redistributed_mass: share of people who sent a tag and were shared out by background knowledge. Wrong
+            knowledge moves the estimate by at most twice that (in the sum of absolute differences), however many
+            reports there are, and no interval knows of it.
+        fit_p_value: of hashed alphabets, the probability that residuals are as large as they are if nobody holds an
+            unlisted value and all clients are honest; near 0 means one of the two. None elsewhere.
+        likelihood_gap: of an iterative estimator, a bound on how far the log-likelihood is below its maximum.
         estimator: id of the estimator.
     """
 
@@ -43,22 +51,29 @@ class Estimate:
     num_reports: int
     unexplained_mass: float
     unexplained_standard_error: float
+    redistributed_mass: float
+    fit_p_value: float | None = None
+    likelihood_gap: float | None = None
     estimator: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Estimator(abc.ABC):
-    """Turns counts into an ``Estimate``: the linear, unbiased one, then a named post-processing."""
+    """Turns counts into an ``Estimate``: the linear, unbiased one, and beside it the shares that are shown."""
 
     id: ClassVar[str]
 
     def supports(self, collection: Collection) -> bool:
-        """Whether this estimator can be used for the collection."""
+        """Whether this estimator can be used with counts of the collection."""
         return True
 
     @abc.abstractmethod
-    def post_process(self, raw: np.ndarray) -> np.ndarray:
-        """Map raw frequencies (K,), complete in the sense that they stand for everybody, to the shown ones (K,)."""
+    def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
+        """What is shown for the unknowns, (U,), or (U + 1,) with the unlisted values last if the question is open.
+
+        Returns:
+            shares, likelihood gap (None unless iterative).
+        """
 
     def estimate(
         self, collection: Collection, counts: CohortCounts, candidates: tuple[str, ...] | None = None
@@ -68,33 +83,57 @@ class Estimator(abc.ABC):
         Args:
             collection: what the reports were made for.
             counts: of its reports.
-            candidates: the values to estimate. None: all values of a closed alphabet.
+            candidates: the values to estimate. None: all values of a closed alphabet, the public ones of an open one.
 
         Raises:
             SpecError: if an open alphabet gets no candidates, or a closed one a stranger.
             EstimationError: if these counts cannot give an estimate; its ``status`` says why.
         """
-        linear = estimate_linear(collection, counts, candidates, CONFIDENCE)
-        frequencies, unexplained = self._shown(linear)
-        picked = linear.picked
+        question = ask(collection, counts, candidates)
+        linear = estimate_linear(question, CONFIDENCE)
+        return self._assemble(question, linear, *self.shares(question, linear))
+
+    def estimate_reports(
+        self, collection: Collection, batch: ReportBatch, candidates: tuple[str, ...] | None = None
+    ) -> Estimate:
+        """The same from the reports themselves, for estimators that need more than their counts."""
+        return self.estimate(collection, collection.count(batch), candidates)
+
+    def _assemble(
+        self, question: Question, linear: LinearEstimate, shares: np.ndarray, likelihood_gap: float | None
+    ) -> Estimate:
+        alphabet, picked = question.collection.alphabet, question.picked
+        unknowns = len(question.own)
+        shown = alphabet.redistribute(shares[:unknowns])
         return Estimate(
-            values=linear.values,
-            frequencies=frequencies[picked],
-            raw_frequencies=linear.raw[picked],
+            values=question.values,
+            frequencies=shown[picked],
+            raw_frequencies=linear.frequencies[picked],
             standard_errors=linear.standard_errors[picked],
             ci_low=np.clip(linear.low[picked], 0, 1),
             ci_high=np.clip(linear.high[picked], 0, 1),
-            num_reports=counts.total,
-            unexplained_mass=unexplained,
+            num_reports=question.counts.total,
+            unexplained_mass=float(shown[question.left_out].sum() + shares[unknowns:].sum()),
             unexplained_standard_error=linear.rest_standard_error,
+            redistributed_mass=alphabet.redistributed_mass(linear.raw),
+            fit_p_value=linear.fit_p_value,
+            likelihood_gap=likelihood_gap,
             estimator=self.id,
         )
 
-    def _shown(self, linear: LinearEstimate) -> tuple[np.ndarray, float]:
-        if linear.open:  # the unlisted values take part as one more symbol
-            everybody = self.post_process(np.append(linear.raw, 1 - linear.raw.sum()))
-            return everybody[:-1], float(everybody[-1])
-        frequencies = self.post_process(linear.raw)
-        left_out = np.ones(len(frequencies), dtype=bool)
-        left_out[linear.picked] = False
-        return frequencies, float(frequencies[left_out].sum())
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PostProcessed(Estimator):
+    """The linear estimate and a named map of it. In an open alphabet the unlisted values are one more entry."""
+
+    @abc.abstractmethod
+    def post_process(self, raw: np.ndarray) -> np.ndarray:
+        """Map raw frequencies (S,), complete in the sense that they stand for everybody, to the shown ones (S,)."""
+
+    def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
+        return self.post_process(everybody(question, linear.raw)), None
+
+
+def everybody(question: Question, raw: np.ndarray) -> np.ndarray:
+    """Raw frequencies (U,), and those of the unlisted values of an open question behind them."""
+    return np.append(raw, 1 - raw.sum()) if question.open else raw

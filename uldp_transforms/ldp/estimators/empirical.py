@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.estimators.base import Estimator
+from uldp_transforms.ldp.estimators.base import PostProcessed
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Empirical(Estimator):
+class Empirical(PostProcessed):
     """No post-processing: frequencies may be negative and need not sum to 1; averages over windows stay unbiased.
 
     Source: Kairouz, Bonawitz and Ramage 2016, sections 4.1 and 4.2 (empirical estimate).

@@ -1,218 +1,175 @@
-"""From counts to unbiased candidate frequencies: inversion where symbols are values, least squares otherwise.
-
-Letters: C cohorts, K symbols, S candidates, n_c reports of cohort c. A symbol table (C, S) says which symbol h_c(s)
-each candidate has; H_c is its 0/1 matrix (K x S). The mechanism gives unbiased symbol frequencies u_c with
-E[u_c] = H_c p.
-"""
+"""From counts to unbiased frequencies: inversion where symbols are values, least squares where they are hashed."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import linalg, sparse, special
+from scipy import special
 
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.errors import (
-    IllConditionedError,
-    InsufficientCohortsError,
-    NoReportsError,
-    SpecError,
-)
+from uldp_transforms.ldp.estimators.buckets import Buckets
+from uldp_transforms.ldp.estimators.least_squares import Observation, least_squares
+from uldp_transforms.ldp.estimators.question import Question
 from uldp_transforms.ldp.estimators.simplex import clip_and_normalize
-
-if TYPE_CHECKING:
-    from uldp_transforms.ldp.collection import Collection
-
-MAX_CANDIDATES = 8192
-"""Candidates of one estimate over a hashed alphabet: exact standard errors need dense S x S matrices."""
-
-_MAX_CONDITION = 1e8
+from uldp_transforms.ldp.mechanisms import SetReportMechanism
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LinearEstimate:
-    """Unbiased frequencies before any post-processing.
+    """Unbiased frequencies of the U unknowns before any post-processing.
 
     Attributes:
-        values: the values asked for.
-        picked: (len(values),) positions of these in the arrays.
-        raw, standard_errors, low, high: (S,) of everything that was estimated together.
-        open: True if people may hold values that are not among the S.
-        rest_standard_error: of the share of all other values; 0 if none is left out of a complete list.
+        raw: (U,), of the unknowns themselves.
+        null_errors: (U,), standard error of ``raw`` if nobody held the value; 0 where only holders are ever counted.
+        frequencies: (U,), of values: ``raw``, with the people behind tags shared out.
+        standard_errors, low, high: (U,), of ``frequencies``; the interval is not cut to [0, 1].
+        rest_standard_error: of the share of all values that were not asked for; 0 if there are none.
+        fit_p_value: of hashed symbols, the probability of residuals as large as these; None if there are no residuals.
     """
 
-    values: tuple[str, ...]
-    picked: np.ndarray
     raw: np.ndarray
+    null_errors: np.ndarray
+    frequencies: np.ndarray
     standard_errors: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    open: bool
     rest_standard_error: float
+    fit_p_value: float | None = None
 
 
-def estimate_linear(
-    collection: Collection, counts: CohortCounts, candidates: tuple[str, ...] | None, confidence: float
-) -> LinearEstimate:
-    """Unbiased estimates with standard errors and intervals; see ``Estimator.estimate`` for arguments and errors."""
-    if counts.total == 0:
-        raise NoReportsError(f"collection {collection.id!r}: an estimate needs at least 1 report, got 0")
-    known = collection.alphabet.known_values
-    solved = candidates if known is None else known
-    asked = candidates if candidates is not None else known
-    if solved is None or asked is None:
-        raise SpecError(
-            f"collection {collection.id!r} has an open alphabet and needs a list of candidate values, got none"
-        )
-    if known is None and len(solved) > MAX_CANDIDATES:
-        raise SpecError(f"candidates of an open alphabet must be at most {MAX_CANDIDATES}, got {len(solved)}")
-    picked = np.arange(len(solved)) if asked is solved else _positions(collection.id, solved, asked)
-    left_out = np.ones(len(solved), dtype=bool)
-    left_out[picked] = False
-    table = symbol_table(collection.alphabet, solved, collection.num_cohorts)
-    if len(table) == 1:
-        symbols = table[0]
-        raw, standard_errors, low, high = (
-            column[symbols] for column in _invert(collection, counts.pooled(), confidence)
-        )
-        rest_error = _rest_error(collection, counts.pooled(), symbols[left_out])
-    else:
-        raw, covariance = _least_squares(collection, counts, table, complete=known is not None)
-        standard_errors = np.sqrt(np.maximum(np.diag(covariance), 0))
-        half = special.ndtri((1 + confidence) / 2) * standard_errors
-        low, high = raw - half, raw + half
-        rest = covariance if known is None else covariance[np.ix_(left_out, left_out)]
-        rest_error = float(np.sqrt(max(rest.sum(), 0)))
-    return LinearEstimate(asked, picked, raw, standard_errors, low, high, known is None, rest_error)
+def estimate_linear(question: Question, confidence: float) -> LinearEstimate:
+    """Unbiased estimates with standard errors and intervals; see ``Estimator.estimate`` for errors."""
+    pooled = _invert(question, confidence)
+    return pooled if question.own.all() else _solve(question, pooled, confidence)
 
 
-def _positions(collection_id: str, values: tuple[str, ...], asked: tuple[str, ...]) -> np.ndarray:
-    position = {value: i for i, value in enumerate(values)}
-    strangers = sum(value not in position for value in asked)
-    if strangers:
-        raise SpecError(
-            f"collection {collection_id!r} has a closed alphabet of {len(values)} values, got {strangers} "
-            f"candidate(s) that are not among them"
-        )
-    return np.array([position[value] for value in asked], dtype=np.int64)
-
-
-@functools.lru_cache(maxsize=32)
-def symbol_table(alphabet, candidates: tuple[str, ...], num_cohorts: int) -> np.ndarray:
-    """``alphabet.symbol_table``, kept between windows."""
-    return alphabet.symbol_table(candidates, num_cohorts)
-
-
-def _invert(collection: Collection, pooled: CohortCounts, confidence: float) -> tuple[np.ndarray, ...]:
-    """The mechanism's own inverse of each symbol, its exact standard error, and its interval; each (K,)."""
-    mechanism = collection.mechanism
-    raw = mechanism.invert(pooled)[0]
+def _invert(question: Question, confidence: float) -> LinearEstimate:
+    """The mechanism's own inverse of each symbol, its exact standard error, and its interval; U = K."""
+    mechanism, alphabet = question.collection.mechanism, question.collection.alphabet
+    counts = question.counts.pooled()
+    raw = mechanism.invert(counts)[0]
     plausible = clip_and_normalize(raw)
-    standard_errors = np.sqrt(np.maximum(mechanism.variances(plausible), 0) / pooled.total)
-    return raw, standard_errors, *mechanism.intervals(pooled, plausible, confidence)
+    null_errors = np.sqrt(np.maximum(mechanism.null_variances(plausible), 0) / counts.total)
+    errors = np.sqrt(np.maximum(mechanism.variances(plausible), 0) / counts.total)
+    low, high = mechanism.intervals(counts, plausible, confidence)
+    left_out = question.left_out.astype(np.float64) if question.own.all() else np.zeros(len(raw))
+    derivative = alphabet.redistribution(plausible)
+    frequencies = raw
+    if derivative is not None:
+        frequencies = alphabet.redistribute(raw)
+        shared = derivative - np.diag(np.diag(derivative))
+        half = special.ndtri((1 + confidence) / 2) * _errors_of(question, shared, plausible)
+        scale = np.diag(derivative)  # of the own symbol; the two parts' half widths add up in squares
+        low = frequencies - np.hypot(scale * (raw - low), half)
+        high = frequencies + np.hypot(scale * (high - raw), half)
+        errors = _errors_of(question, derivative, plausible)
+        left_out = left_out @ derivative
+    rest = float(_errors_of(question, left_out, plausible)) if left_out.any() else 0.0
+    return LinearEstimate(raw, null_errors, frequencies, errors, low, high, rest)
 
 
-def _rest_error(collection: Collection, pooled: CohortCounts, symbols: np.ndarray) -> float:
-    """Standard error of the summed frequencies of some symbols."""
-    mechanism = collection.mechanism
-    members = np.zeros(mechanism.num_symbols, dtype=bool)
-    members[symbols] = True
-    plausible = clip_and_normalize(mechanism.invert(pooled)[0])
-    return float(np.sqrt(max(mechanism.variance_of_sum(plausible, members), 0) / pooled.total)) if len(symbols) else 0.0
+def _errors_of(question: Question, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+    """Standard errors of weighted sums of symbol frequencies, one a row of ``weights``."""
+    variances = question.collection.mechanism.variance_of(weights, frequencies)
+    return np.sqrt(np.maximum(variances, 0) / question.counts.total)
 
 
-def _least_squares(
-    collection: Collection, counts: CohortCounts, table: np.ndarray, complete: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Centred least squares: minimise sum_c n_c |(u_c - mean u_c) - (H_c p - mean H_c p)|^2.
+def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> LinearEstimate:
+    """Hashed symbols: sensitive and clear buckets by least squares, values with a symbol of their own by inversion.
 
-    Centring removes what unlisted values add to every bucket alike, so they add noise and no bias. If the list is
-    complete, sum(p) = 1 is imposed.
-
-    Standard errors: the known covariance of u_c through the linear map ("sandwich"), plus what the residuals show
-    beyond it, which is the hash noise of unlisted values.
-
-    Source: Kairouz, Bonawitz and Ramage 2016, section 5; centring, weights and errors are derived in
-    docs/estimation.md.
-
-    Returns:
-        raw (S,), covariance (S, S).
+    The three parts are uncorrelated but for the sampling of people, p_x p_z / n between two values.
     """
-    k, num_candidates = collection.alphabet.num_symbols, table.shape[1]
-    reporting = counts.num_reports > 0
-    n, cells, table = counts.num_reports[reporting], counts.cells[reporting], table[reporting]
-    degrees = len(n) * (k - 1) + complete - num_candidates
-    if degrees < 0:
-        raise InsufficientCohortsError(
-            f"collection {collection.id!r}: {num_candidates} candidates need at least "
-            f"{-(-(num_candidates - complete) // (k - 1))} reporting cohorts, got {len(n)}"
-        )
-    weights = n[:, np.newaxis].astype(np.float64)
-    design = _design(table, k)
-    u = collection.mechanism.invert(CohortCounts(n, cells))
-    u -= u.mean(axis=1, keepdims=True)
-    solve, offset = _solver(_centred_gram(design, np.broadcast_to(weights, u.shape)), complete, collection.id)
-    raw = solve @ (design.T @ (weights * u).ravel()) + offset
+    size = len(question.own)
+    raw, variances, low, high = (np.zeros(size) for _ in range(4))
+    v = question.collection.mechanism.num_sensitive
+    sensitive = ~question.own & (_first_symbols(question) < v)
+    of_sum, fit = 0.0, None
+    asked = ~question.left_out
+    if sensitive.any():
+        summed = asked[sensitive] if question.open else ~asked[sensitive]
+        solution = least_squares(_sensitive(question, sensitive), summed)
+        raw[sensitive], variances[sensitive] = solution.frequencies, solution.variances
+        of_sum = solution.variance_of_sum
+        if solution.degrees:
+            fit = float(special.chdtrc(solution.degrees, solution.misfit))
+    clear = ~question.own & ~sensitive
+    if clear.any():
+        solution = least_squares(_clear(question, clear), asked[clear])
+        raw[clear], variances[clear] = solution.frequencies, solution.variances
+        of_sum += solution.variance_of_sum
+    half = special.ndtri((1 + confidence) / 2) * np.sqrt(np.maximum(variances, 0))
+    low, high = raw - half, raw + half
+    errors = np.sqrt(np.maximum(variances, 0))
+    null_errors = np.where(sensitive, errors, 0.0)
+    own = np.flatnonzero(question.own)
+    if len(own):
+        symbols = question.table[0, own]
+        raw[own], errors[own] = pooled.raw[symbols], pooled.standard_errors[symbols]
+        low[own], high[own] = pooled.low[symbols], pooled.high[symbols]
+        members = np.zeros(question.collection.mechanism.num_symbols)
+        members[symbols[asked[own]]] = 1
+        of_sum += float(_errors_of(question, members, clip_and_normalize(pooled.raw)) ** 2)
+    listed = raw[asked & sensitive].sum() * raw[asked & ~sensitive].sum()
+    rest = float(np.sqrt(max(of_sum - 2 * listed / question.counts.total, 0)))
+    return LinearEstimate(raw, null_errors, raw, errors, low, high, rest, fit)
 
-    fitted = (design @ raw).reshape(u.shape)
-    fitted -= fitted.mean(axis=1, keepdims=True)
-    shares = clip_and_normalize(fitted + 1 / k)  # of the buckets; unlisted values lie evenly in all of them
-    variances = collection.mechanism.private_variances(shares)
-    noise = _centred_gram(design, weights * variances)
-    spread = np.sqrt(weights) * (np.take_along_axis(shares, table, axis=1) - 1 / k)
-    noise -= spread.T @ spread
-    covariance = solve @ noise @ solve
-    if degrees > 0:
-        observed = (weights * (u - fitted) ** 2).sum() / degrees
-        expected = (variances.sum(axis=1) * (1 - 1 / k) - (shares**2).sum(axis=1) + 1 / k).mean() / (k - 1)
-        covariance += max(observed - expected, 0.0) * solve
-    return raw, covariance
+
+def _first_symbols(question: Question) -> np.ndarray:
+    table = question.table[0]
+    return table if table.ndim == 1 else table[:, 0]
 
 
-def _design(table: np.ndarray, k: int) -> sparse.csr_array:
-    """H of all cohorts below each other, (C k x S): one 1 per cohort and candidate."""
-    num_cohorts, num_candidates = table.shape
-    rows = (table + k * np.arange(num_cohorts)[:, np.newaxis]).ravel()
-    columns = np.tile(np.arange(num_candidates), num_cohorts)
-    return sparse.csr_array(
-        (np.ones(rows.size), (rows, columns)), shape=(num_cohorts * k, num_candidates), dtype=np.float64
+def _reporting(question: Question) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of the cohorts that sent reports: numbers (C,), symbol frequencies (C, K), table."""
+    reporting = question.counts.num_reports > 0
+    counts = CohortCounts(question.counts.num_reports[reporting], question.counts.cells[reporting])
+    return counts.num_reports, question.collection.mechanism.invert(counts), question.table[reporting]
+
+
+def _sensitive(question: Question, chosen: np.ndarray) -> Observation:
+    """The buckets of sensitive values, centred: unlisted values are hashed evenly into all of them."""
+    mechanism = question.collection.mechanism
+    assert isinstance(mechanism, SetReportMechanism), "others need values with symbols of their own"
+    v, num_clear = mechanism.num_sensitive, mechanism.num_symbols - mechanism.num_sensitive
+    num_reports, inverted, table = _reporting(question)
+    pooled = mechanism.invert(question.counts.pooled())[0]
+    mass = float(np.clip(1 - pooled[v:].sum(), 0, 1)) * mechanism.num_hashes
+
+    def noise(shares: np.ndarray) -> np.ndarray:
+        others = np.full((len(shares), num_clear), (1 - mass) / max(num_clear, 1))
+        return mechanism.private_variances(np.concatenate([shares, others], axis=1))
+
+    return Observation(
+        owner=question.collection.id,
+        buckets=Buckets(table[:, chosen], v),
+        num_reports=num_reports,
+        inverted=inverted[:, :v],
+        noise=noise,
+        mass=mass,
+        centred=True,
+        complete=not question.open,
     )
 
 
-def _centred_gram(design: sparse.csr_array, weights: np.ndarray) -> np.ndarray:
-    """sum_c H_c^T J W_c J H_c with J = I - 1/k and diagonal W_c; weights (C, k), result (S, S)."""
-    k = weights.shape[1]
-    flat = np.ascontiguousarray(weights).ravel()
-    weighted = sparse.csr_array(design.T.multiply(flat))
-    gram = (weighted @ design).toarray()
-    crossed = (design.T @ flat) / k  # J has the same row for every candidate: H_c^T 1 = 1
-    gram -= crossed[:, np.newaxis] + crossed[np.newaxis, :]
-    gram += flat.sum() / k**2
-    return gram
+def _clear(question: Question, chosen: np.ndarray) -> Observation:
+    """The buckets of clear values: all of these are listed, and an empty bucket rules its values out.
 
-
-def _solver(gram: np.ndarray, complete: bool, collection_id: str) -> tuple[np.ndarray, np.ndarray]:
-    """Matrix P and vector q such that p = P g + q minimises p^T G p / 2 - g^T p, with sum(p) = 1 if complete.
-
-    Raises:
-        IllConditionedError: if G is singular (on the plane sum(p) = 1, if complete) or nearly so.
+    The variance is taken as if two more people with each value had been seen, without which the intervals of rare
+    values would be far too short.
     """
-    size = len(gram)
-    system = gram + np.trace(gram) / size**2 if complete else gram  # does not change minima with sum(p) = 1
-    factor, info = linalg.lapack.dpotrf(system, lower=True)
-    inverse, info = linalg.lapack.dpotri(factor, lower=True) if info == 0 else (system, info)
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
-    condition = np.linalg.norm(system, 1) * np.linalg.norm(inverse, 1) if info == 0 else np.inf
-    if not condition < _MAX_CONDITION:
-        raise IllConditionedError(
-            f"collection {collection_id!r}: {size} candidates must be distinguishable with a condition number below "
-            f"{_MAX_CONDITION:g}, got {condition:.3g}"
-        )
-    if not complete:
-        return inverse, np.zeros(size)
-    direction = inverse.sum(axis=1)
-    offset = direction / direction.sum()
-    return inverse - np.outer(offset, direction), offset
+    mechanism = question.collection.mechanism
+    v, reveal_rate = mechanism.num_sensitive, mechanism.reveal_rate
+    num_reports, inverted, table = _reporting(question)
+    buckets = Buckets(table[:, chosen] - v, mechanism.num_symbols - v)
+    unseen = buckets.forward(np.full(int(chosen.sum()), 2 / (reveal_rate * num_reports.sum())))
+    return Observation(
+        owner=question.collection.id,
+        buckets=buckets,
+        num_reports=num_reports,
+        inverted=inverted[:, v:],
+        noise=lambda shares: (shares + unseen) / reveal_rate,
+        mass=1.0,
+        centred=False,
+        complete=False,
+    )

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.estimators.base import Estimator
+from uldp_transforms.ldp.estimators.base import PostProcessed
 from uldp_transforms.ldp.estimators.simplex import clip_and_normalize
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Normalized(Estimator):
+class Normalized(PostProcessed):
     """Negative frequencies become 0, the rest is divided by its sum; uniform if nothing is positive.
 
     Source: Kairouz, Bonawitz and Ramage 2016, section 4.3 (normalized decoder).

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.estimators.base import Estimator
+from uldp_transforms.ldp.estimators.base import PostProcessed
 from uldp_transforms.ldp.estimators.simplex import project_onto_simplex
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Projected(Estimator):
+class Projected(PostProcessed):
     """Euclidean projection onto the simplex: subtract one constant, clip at zero, such that the sum is 1.
 
     Source: Kairouz, Bonawitz and Ramage 2016, section 4.3 (projected decoder); algorithm: Wang and

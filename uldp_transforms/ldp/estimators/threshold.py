@@ -1,0 +1,56 @@
+"""What is significant is kept, the rest is spread evenly."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+from scipy import special
+
+from uldp_transforms.ldp.estimators.base import Estimator, everybody
+from uldp_transforms.ldp.estimators.linear import LinearEstimate
+from uldp_transforms.ldp.estimators.question import Question
+
+SIGNIFICANCE = 0.05
+"""Probability that any value that nobody holds is kept (Bonferroni)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Threshold(Estimator):
+    """A frequency is kept if it is above what noise alone reaches; the others share the remaining mass equally.
+
+    The limit of a value is z_{1 - 0.05 / V} standard errors under the hypothesis that nobody holds it, V being the
+    number of values with noise. Values without any (non-sensitive ones with clear reports) are kept if seen. If what
+    is kept exceeds 1, or nothing is left to fill, it is divided by its sum. The unlisted values of an open alphabet
+    are one value more, and are never significant.
+
+    Source: Erlingsson, Pihur and Korolova 2014; Wang et al. 2017; Murakami and Kawamoto 2019, section 6.
+    """
+
+    id: ClassVar[str] = "threshold"
+
+    def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
+        errors = np.append(linear.null_errors, np.inf) if question.open else linear.null_errors
+        return keep_significant(everybody(question, linear.raw), errors), None
+
+
+def keep_significant(raw: np.ndarray, null_errors: np.ndarray) -> np.ndarray:
+    """Significant entries, and equal shares of what they leave over for the others.
+
+    Args:
+        raw: (S,) unbiased frequencies.
+        null_errors: (S,) standard errors if the entry were 0; infinity for an entry that is not to be kept.
+
+    Returns:
+        (S,), a distribution.
+    """
+    noisy = max(int(np.count_nonzero((null_errors > 0) & np.isfinite(null_errors))), 1)
+    limit = special.ndtri(1 - SIGNIFICANCE / noisy) * null_errors
+    kept = (raw > 0) & (raw >= limit)
+    shares = np.where(kept, raw, 0.0)
+    missing = 1 - shares.sum()
+    if missing < 0 or kept.all():
+        return shares / shares.sum()
+    shares[~kept] = missing / np.count_nonzero(~kept)
+    return shares
