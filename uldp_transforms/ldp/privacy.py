@@ -1,0 +1,191 @@
+"""An exact audit: what the reports of a collection really give away, in rational numbers.
+
+Nothing is sampled and nothing is rounded. Small instances are enumerated, every report under every symbol; of large
+ones every kind of report is looked at, the rest of whose probability cancels. The bound is a rational number below
+e**epsilon, so a collection that passes is private to the last digit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import decimal
+from fractions import Fraction
+
+import numpy as np
+
+from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.mechanisms import Mechanism
+from uldp_transforms.ldp.sampling import exp_bounds
+
+MAX_CELLS = 1 << 17
+"""Reports times symbols up to which every single one is looked at."""
+
+LDP, ULDP, STATES = "every value", "every sensitive value", "every declared state"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WorstPair:
+    """The report that says the most, and the two inputs that it tells apart.
+
+    Attributes:
+        report: the payload in hexadecimal digits, or what kind of report it is.
+        likelier, less_likely: the inputs, in words.
+        probabilities: of the report under each, exactly, or up to a common factor if it stands for a kind.
+    """
+
+    report: str
+    likelier: str
+    less_likely: str
+    probabilities: tuple[Fraction, Fraction]
+
+    @property
+    def ratio(self) -> Fraction:
+        return self.probabilities[0] / self.probabilities[1]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Audit:
+    """What was proved about a collection.
+
+    Attributes:
+        epsilon: the promise.
+        protects: what of, in words.
+        method: what was looked at, in words.
+        worst: the worst pair.
+        faults: everything that contradicts the promise, one sentence each; empty if it holds.
+        notes: what the promise does not say, where this collection makes it worth saying.
+    """
+
+    epsilon: float
+    protects: str
+    method: str
+    worst: WorstPair
+    faults: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def effective_epsilon(self) -> decimal.Decimal:
+        """ln of the worst ratio, to 30 digits."""
+        context, ratio = decimal.Context(prec=60), self.worst.ratio
+        quotient = context.divide(decimal.Decimal(ratio.numerator), decimal.Decimal(ratio.denominator))
+        return context.quantize(context.ln(quotient), decimal.Decimal(10) ** -30)
+
+
+def audit(collection: Collection) -> Audit:
+    """Prove or refute the epsilon of a collection.
+
+    Returns:
+        what was found; ``faults`` is empty exactly if the promise holds.
+
+    Source: Murakami and Kawamoto 2019, Definition 2 (ULDP); Kairouz, Bonawitz and Ramage 2016, section 2 (LDP).
+    """
+    mechanism = collection.mechanism
+    if mechanism.num_hashes == 1 and mechanism.num_outputs * mechanism.num_symbols <= MAX_CELLS:
+        worst, faults = _enumerate(mechanism)
+        method = (
+            f"all {mechanism.num_outputs} reports under each of {mechanism.num_symbols} symbols, enumerated in exact "
+            f"fractions of 2**64"
+        )
+    else:
+        worst, faults = _by_kind(mechanism), []
+        method = (
+            f"every kind of the {_in_words(mechanism.num_outputs)} reports, in exact fractions of 2**64 (what "
+            f"reports of one kind differ in cancels)"
+        )
+    bound = exp_bounds(mechanism.epsilon)[0]
+    if worst.ratio > bound:
+        faults.append(f"the ratio {float(worst.ratio):.17g} is above e**epsilon = {float(bound):.17g}")
+    if worst.ratio != mechanism.exact_ratio:
+        faults.append("the worst ratio is not the one that the mechanism claims")
+    faults.extend(_misplaced(collection))
+    states = mechanism.protected_inputs is not None
+    everything = mechanism.num_sensitive == mechanism.num_symbols
+    return Audit(
+        epsilon=mechanism.epsilon,
+        protects=STATES if states else LDP if everything else ULDP,
+        method=method,
+        worst=worst,
+        faults=tuple(faults),
+        notes=tuple(mechanism.caveats),
+    )
+
+
+def _enumerate(mechanism: Mechanism) -> tuple[WorstPair, list[str]]:
+    """The worst pair of all, and what is wrong with the channel otherwise."""
+    payloads, rows = mechanism.channel()
+    faults = []
+    if any(sum(column) != 1 for column in zip(*rows)):
+        faults.append("the probabilities of the reports of a symbol do not sum to 1")
+    groups = mechanism.protected_inputs
+    if groups is not None:
+        return _worst_of(payloads, rows, groups, "state", faults), faults
+    v = mechanism.num_sensitive
+    protected = [i for i, row in enumerate(rows) if any(row[:v])]
+    for payload, row in zip(payloads, rows):
+        senders = sum(probability > 0 for probability in row)
+        if any(row[:v]) and senders < len(row):
+            faults.append(f"report {payload.hex()} can come from a sensitive symbol and rules another symbol out")
+        if not any(row[:v]) and senders != 1:
+            faults.append(f"the clear report {payload.hex()} comes from {senders} symbols instead of one")
+    chosen = [i for i in protected if all(rows[i])]
+    return _worst_of([payloads[i] for i in chosen], [rows[i] for i in chosen], None, "symbol", faults), faults
+
+
+def _worst_of(
+    payloads: list[bytes],
+    rows: list[list[Fraction]],
+    groups: list[list[list[Fraction]]] | None,
+    noun: str,
+    faults: list[str],
+) -> WorstPair:
+    """The pair of inputs of one group (None: of symbols), and the report, with the largest ratio of probabilities.
+
+    A report that rules an input out altogether is added to the faults.
+    """
+    best: WorstPair | None = None
+    for payload, row in zip(payloads, rows):
+        for group in groups if groups is not None else (None,):
+            shares = (
+                row
+                if group is None
+                else [sum((p * q for p, q in zip(weights, row) if p), Fraction(0)) for weights in group]
+            )
+            high, low = (shares.index(extreme(shares)) for extreme in (max, min))
+            if not shares[low]:
+                if shares[high]:
+                    faults.append(f"report {payload.hex()} rules {noun} {low} out")
+                continue
+            pair = WorstPair(
+                report=payload.hex(),
+                likelier=f"{noun} {high}",
+                less_likely=f"{noun} {low}",
+                probabilities=(Fraction(shares[high]), Fraction(shares[low])),
+            )
+            if best is None or pair.ratio > best.ratio:
+                best = pair
+    assert best is not None, "a mechanism has protected reports"
+    return best
+
+
+def _by_kind(mechanism: Mechanism) -> WorstPair:
+    ratio = mechanism.exact_ratio
+    return WorstPair(
+        report=mechanism.worst_report,
+        likelier="an input that the report supports",
+        less_likely="an input that it does not support",
+        probabilities=(ratio, Fraction(1)),
+    )
+
+
+def _misplaced(collection: Collection) -> list[str]:
+    """Public values must have clear symbols, and no others, in every cohort."""
+    values = collection.alphabet.clear_values
+    if not values or collection.mechanism.protects_all:
+        return []
+    table = collection.alphabet.symbol_table(values, collection.num_cohorts)
+    wrong = int(np.count_nonzero((table < collection.alphabet.num_sensitive).any(axis=0)))
+    return [f"{wrong} public values share symbols with sensitive ones"] if wrong else []
+
+
+def _in_words(number: int) -> str:
+    return f"{number}" if number < 10**9 else f"about 10**{len(str(number)) - 1}"

@@ -1,0 +1,178 @@
+"""Expected errors of the unbiased, unclipped estimate: sums of absolute and of squared differences over symbols.
+
+Everything follows from ``Mechanism.variances``, so a new mechanism needs nothing here. Three models of where the
+values come from, and what the estimate is compared with:
+
+    population            n people are drawn independently from p; compared with p
+    sample                exactly these n people; compared with their own histogram f
+    without_replacement   n people out of N, all different; compared with the histogram of the N
+
+The first is that of theorems, the second that of a simulation over known inputs, the third that of a survey. They
+differ by the sampling term p (1 - p) / n, by nothing, and by p (1 - p) / n (N - n) / (N - 1).
+
+Source: Kairouz, Bonawitz and Ramage 2016 and Murakami and Kawamoto 2019 (losses); docs/utility.md (derivations).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.specs import describe, require_int
+from uldp_transforms.ldp.utility.checks import (
+    MAX_REPORTS,
+    require_distribution,
+    require_one_symbol,
+    require_reports,
+)
+
+POPULATION, SAMPLE, WITHOUT_REPLACEMENT = "population", "sample", "without_replacement"
+NORMAL, EXACT = "normal", "exact"
+
+
+def expected_l2(
+    mechanism: Mechanism,
+    frequencies: np.ndarray,
+    num_reports: int,
+    *,
+    model: str = POPULATION,
+    population_size: int | None = None,
+) -> np.ndarray:
+    """Expected sum of squared errors over all symbols. Exact for every number of reports.
+
+    Args:
+        mechanism: whose values have one symbol each.
+        frequencies: (..., K) summing to 1; the p or f of the model.
+        num_reports: n.
+        model: "population", "sample" or "without_replacement".
+        population_size: N; for "without_replacement", and only there.
+
+    Returns:
+        (...).
+
+    Raises:
+        SpecError: for arguments out of range.
+    """
+    variances = _model_variances(mechanism, frequencies, num_reports, model, population_size)
+    return variances.sum(axis=-1) / num_reports
+
+
+def expected_l1(
+    mechanism: Mechanism,
+    frequencies: np.ndarray,
+    num_reports: int,
+    *,
+    model: str = POPULATION,
+    population_size: int | None = None,
+    method: str = NORMAL,
+) -> np.ndarray:
+    """Expected sum of absolute errors over all symbols.
+
+    "normal" takes every estimate for normal, so that its mean absolute error is sqrt(2 / pi) standard errors; exact
+    in the limit of many reports only. "exact" is right for every number of reports. It exists for the population
+    model, where the estimate of each symbol is a function of one binomial count: always if all symbols are
+    sensitive, for urr, for uss with subset_size 1, and for urap with the marginal inversion. Elsewhere (tsp; urap and
+    uss that use what clear reports say of sensitive symbols) it is refused.
+
+    Args: see ``expected_l2``; method: "normal" or "exact".
+
+    Returns:
+        (...).
+
+    Raises:
+        SpecError: for arguments out of range, and for "exact" where it does not exist.
+
+    Source: de Moivre's mean absolute deviation ("exact"); the "normal" form is that of the papers.
+    """
+    if method not in (NORMAL, EXACT):
+        raise SpecError(f'expected_l1.method must be "{NORMAL}" or "{EXACT}", got {describe(method)}')
+    variances = _model_variances(mechanism, frequencies, num_reports, model, population_size)
+    if method == NORMAL:
+        return np.sqrt(2 / (np.pi * num_reports)) * np.sqrt(np.maximum(variances, 0)).sum(axis=-1)
+    if model != POPULATION or not isinstance(mechanism, SetReportMechanism) or not has_binomial_estimates(mechanism):
+        raise SpecError(
+            f'expected_l1.method can be "{EXACT}" only in the model "{POPULATION}" and where each estimate follows '
+            f'from one count, got the model "{model}" and {type(mechanism).__name__}'
+        )
+    counted = np.clip(mechanism.response(np.asarray(frequencies, dtype=np.float64)), 0, 1)
+    sensitive = np.arange(mechanism.num_symbols) < mechanism.num_sensitive
+    slopes = np.where(sensitive, mechanism.delta, mechanism.kappa)
+    return (mean_absolute_deviation(num_reports, counted) / slopes).sum(axis=-1) / num_reports
+
+
+def expected_total_variation(
+    mechanism: Mechanism,
+    frequencies: np.ndarray,
+    num_reports: int,
+    *,
+    model: str = POPULATION,
+    population_size: int | None = None,
+    method: str = NORMAL,
+) -> np.ndarray:
+    """Half of ``expected_l1``: for two distributions, the largest difference that they give to any set of values."""
+    return (
+        expected_l1(mechanism, frequencies, num_reports, model=model, population_size=population_size, method=method)
+        / 2
+    )
+
+
+def l2_without_privacy(frequencies: np.ndarray, num_reports: int) -> np.ndarray:
+    """``expected_l2`` in the population model if people told their values: (1 - sum of p**2) / n."""
+    require_reports("l2_without_privacy.num_reports", num_reports)
+    p = require_distribution("l2_without_privacy.frequencies", frequencies)
+    return (p * (1 - p)).sum(axis=-1) / num_reports
+
+
+def l1_without_privacy(frequencies: np.ndarray, num_reports: int) -> np.ndarray:
+    """``expected_l1`` in the population model if people told their values; exact for every number of reports."""
+    require_reports("l1_without_privacy.num_reports", num_reports)
+    p = require_distribution("l1_without_privacy.frequencies", frequencies)
+    return mean_absolute_deviation(num_reports, p).sum(axis=-1) / num_reports
+
+
+def has_binomial_estimates(mechanism: SetReportMechanism) -> bool:
+    """True if the estimate of each symbol is an affine function of that symbol's count alone."""
+    return mechanism.num_sensitive == mechanism.num_symbols or mechanism.pair_rate == mechanism.clear_rate
+
+
+def mean_absolute_deviation(trials: np.ndarray | int, probability: np.ndarray | float) -> np.ndarray:
+    """E |X - n m| for binomial X: 2 n m (1 - m) Pr(Y = r) with Y of n - 1 trials and r = floor(n m).
+
+    The probability of one outcome keeps its digits for any n, which differences of logarithms of factorials do not.
+
+    Args:
+        trials: n, integers from 1; broadcast against ``probability``.
+        probability: m in [0, 1].
+
+    Returns:
+        The broadcast shape.
+
+    Source: de Moivre 1730.
+    """
+    n, m = np.broadcast_arrays(np.asarray(trials, dtype=np.float64), np.asarray(probability, dtype=np.float64))
+    return 2 * n * m * (1 - m) * stats.binom.pmf(np.minimum(np.floor(n * m), n - 1), n - 1, m)
+
+
+def _model_variances(
+    mechanism: Mechanism, frequencies: np.ndarray, num_reports: int, model: str, population_size: int | None
+) -> np.ndarray:
+    """(..., K): n times the variance of each symbol's estimate under a model."""
+    require_one_symbol("expected loss: mechanism", mechanism)
+    p = require_distribution("expected loss: frequencies", frequencies, mechanism.num_symbols)
+    require_reports("expected loss: num_reports", num_reports)
+    if model not in (POPULATION, SAMPLE, WITHOUT_REPLACEMENT):
+        raise SpecError(
+            f'expected loss: model must be "{POPULATION}", "{SAMPLE}" or "{WITHOUT_REPLACEMENT}", got {describe(model)}'
+        )
+    variances, drawn = mechanism.variances(p), p * (1 - p)
+    if model == WITHOUT_REPLACEMENT:
+        require_int("expected loss: population_size", population_size, max(2, num_reports), MAX_REPORTS)
+        assert population_size is not None
+        return variances - drawn * ((num_reports - 1) / (population_size - 1))
+    if population_size is not None:
+        raise SpecError(
+            f'expected loss: population_size must be absent in the model "{model}", got {describe(population_size)}'
+        )
+    return variances - drawn if model == SAMPLE else variances
