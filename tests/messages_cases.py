@@ -104,9 +104,21 @@ RAPPOR = collection("rappor", numbered(10), "rappor")  # 10 bits in 2 bytes
 URAP = collection("urap", numbered(10, 3), "urap")  # 3 bits in 1 byte, then 0 (protected) to 7 (clear)
 SS = collection("ss", numbered(10), "ss", subset_size=3)  # as RAPPOR, 3 of the bits set
 USS = collection("uss", numbered(10, 3), "uss", subset_size=2)  # as URAP, 2 of the bits set in a protected report
+MARGINAL = collection("marginal", numbered(10, 3), "urap", inversion="marginal")  # as URAP, clear reports with any bits
+AGRR = collection("agrr", numbered(3), "agrr", priors=[[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]])  # as KRR
+AOUE = collection("aoue", numbered(3), "aoue", priors=[[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]])  # 3 bits
+TSP = collection("tsp", numbered(300), "tsp", missing_rates=[0.4, 0.05])  # 2 bytes, a symbol below 300
+UP = collection("up", numbered(3), "up")  # as KRR
+LISTED = collection("listed", {"id": "hashed", "num_buckets": 3, "non_sensitive": ["a", "b"]}, "urr")  # below 5
+CLEAR = collection(
+    "clear", {"id": "hashed", "num_buckets": 3, "non_sensitive": ["a", "b"], "num_clear_buckets": 7}, "urap"
+)  # as URAP
+TWICE = collection("twice", {"id": "hashed", "num_buckets": 10, "num_hashes": 2}, "rappor")  # as RAPPOR
+TAGGED = collection("tagged", {"id": "tagged", "values": ["0", "1", "2"], "tags": ["t"]}, "urr")  # below 4
 STRANGER = collection("stranger", numbered(3), "krr")  # of another job
 
 KNOWN = (KRR, URR, RAPPOR, URAP, SS, USS)
+NEW = (MARGINAL, AGRR, AOUE, TSP, UP, LISTED, CLEAR, TWICE, TAGGED)
 GOOD = {
     "krr": b"\x02",
     "urr": b"\x2b\x01",
@@ -114,6 +126,15 @@ GOOD = {
     "urap": b"\x07\x00",
     "ss": b"\x81\x02",
     "uss": b"\x05\x00",
+    "marginal": b"\x05\x07",
+    "agrr": b"\x02",
+    "aoue": b"\x07",
+    "tsp": b"\x2b\x01",
+    "up": b"\x02",
+    "listed": b"\x04",
+    "clear": b"\x07\x00",
+    "twice": b"\xff\x03",
+    "tagged": b"\x03",
     "stranger": b"\x02",
 }
 

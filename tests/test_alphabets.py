@@ -1,4 +1,7 @@
-"""Values become symbols: closed, permuted and hashed alphabets, and the hash family against its specification."""
+"""Values become symbols: what all alphabets share, and the hash family against its specification.
+
+More about public lists in ``test_hashed_uldp``, about tags in ``test_tagged``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from hypothesis import strategies as st
 from tolerance import chi_square_limits
 
 from uldp_transforms.ldp import SpecError
-from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Permuted
+from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Permuted, Tagged
 from uldp_transforms.ldp.hashing import canonical, hash_words
 from uldp_transforms.ldp.sampling import WORD, uniform_integers
 
@@ -161,18 +164,20 @@ def test_ties_of_a_permutation_are_broken_by_the_order_of_the_list(monkeypatch):
 @given(data=st.data())
 def test_encode_looks_symbols_up_in_the_table(alphabet, num_cohorts, data):
     people = data.draw(st.lists(st.tuples(st.sampled_from(VALUES), st.integers(0, num_cohorts - 1)), max_size=30))
-    table = np.broadcast_to(alphabet.symbol_table(VALUES, num_cohorts), (num_cohorts, len(VALUES)))
+    table = alphabet.symbol_table(VALUES, num_cohorts)
+    table = np.broadcast_to(table, (num_cohorts, *table.shape[1:]))
     cohorts = np.array([cohort for _, cohort in people], dtype=np.uint16)
     symbols = alphabet.encode([value for value, _ in people], cohorts, num_cohorts)
     assert symbols.dtype == np.int64
-    assert symbols.tolist() == [table[cohort, VALUES.index(value)] for value, cohort in people]
+    assert symbols.tolist() == [table[cohort, VALUES.index(value)].tolist() for value, cohort in people]
 
 
 @alphabets
 def test_symbols_lie_in_the_alphabet(alphabet, num_cohorts):
     table = alphabet.symbol_table(VALUES, num_cohorts)
     assert table.dtype == np.int64
-    assert table.shape in {(1, len(VALUES)), (num_cohorts, len(VALUES))}
+    several = (alphabet.num_hashes,) if alphabet.num_hashes > 1 else ()
+    assert table.shape in {(1, len(VALUES)), (num_cohorts, len(VALUES), *several)}
     assert set(np.unique(table)) <= set(range(alphabet.num_symbols))
 
 
@@ -207,19 +212,47 @@ def test_values_are_text(alphabet, num_cohorts, value):
 
 @alphabets
 def test_no_values_have_no_symbols(alphabet, num_cohorts):
-    assert alphabet.encode([], np.zeros(0, dtype=np.int64), num_cohorts).shape == (0,)
+    several = (alphabet.num_hashes,) if alphabet.num_hashes > 1 else ()
+    assert alphabet.encode([], np.zeros(0, dtype=np.int64), num_cohorts).shape == (0, *several)
+
+
+@alphabets
+def test_values_with_a_symbol_of_their_own_share_it_with_nobody(alphabet, num_cohorts):
+    own = alphabet.has_own_symbol(VALUES)
+    assert (own.dtype, own.shape) == (bool, (len(VALUES),))
+    table = alphabet.symbol_table((*VALUES, *(alphabet.clear_values)), num_cohorts)
+    for i in np.flatnonzero(own):
+        assert len(np.unique(table[:, i])) == 1
+        assert set(np.flatnonzero((table == table[0, i]).any(axis=0))) <= {
+            j for j, value in enumerate((*VALUES, *alphabet.clear_values)) if value == VALUES[i]
+        }
+
+
+@alphabets
+def test_redistribution_is_the_identity_without_tags(alphabet, num_cohorts):
+    shares = np.linspace(-0.2, 0.5, alphabet.num_symbols)
+    if alphabet.id != "tagged":
+        np.testing.assert_array_equal(alphabet.redistribute(shares), shares)
+        assert alphabet.redistribution(shares) is None
+        assert alphabet.redistributed_mass(shares) == 0
 
 
 @pytest.mark.parametrize(
     "alphabet",
-    [Closed(values=("caf" + DECOMPOSED, "x")), Permuted(values=("caf" + DECOMPOSED, "x"), num_buckets=2)],
+    [
+        Closed(values=("caf" + DECOMPOSED, "x")),
+        Permuted(values=("caf" + DECOMPOSED, "x"), num_buckets=2),
+        Tagged(values=("caf" + DECOMPOSED, "x"), tags=("t",)),
+    ],
     ids=lambda alphabet: alphabet.id,
 )
 def test_listed_values_are_kept_in_canonical_form(alphabet):
     assert alphabet.known_values == alphabet.values == ("café", "x")
 
 
-@pytest.mark.parametrize("alphabet", [Closed(values=VALUES), Permuted(values=VALUES, num_buckets=2)])
+@pytest.mark.parametrize(
+    "alphabet", [Closed(values=VALUES), Permuted(values=VALUES, num_buckets=2), Tagged(values=VALUES, tags=("t",))]
+)
 def test_closed_alphabets_refuse_strangers_without_repeating_them(alphabet):
     with pytest.raises(SpecError) as caught:
         alphabet.encode(["ant", "TOP-SECRET", "TOP-SECRET-2"], np.zeros(3, dtype=np.int64), 5)

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import (
+    ALL_COLLECTIONS,
     ALPHABET_CASES,
     COLLECTIONS,
     DECOMPOSED,
     ESTIMATOR_CASES,
     MECHANISM_CASES,
     VALUES,
-    collections,
-    estimators,
+    all_collections,
+    answers,
     golden,
 )
 from tolerance import generator
@@ -43,7 +44,7 @@ SECRET = "TOP-SECRET-TOKEN"
 def test_every_registered_class_has_cases_of_its_own(registry, cases):
     assert set(registry) == set(cases)
     for name, instances in cases.items():
-        assert {type(item[0] if isinstance(item, tuple) else item) for item in instances} == {registry[name]}
+        assert {type(item[1] if isinstance(item, tuple) else item) for item in instances} == {registry[name]}
         assert registry[name].id == name
 
 
@@ -74,9 +75,9 @@ def changed(path: str, value: Any, spec: dict = SPEC) -> dict:
     return result
 
 
-@collections
+@all_collections
 def test_json_form_makes_an_equal_collection(name, tmp_path):
-    collection = COLLECTIONS[name]
+    collection = ALL_COLLECTIONS[name]
     path = tmp_path / "collection.json"
     path.write_text(json.dumps(collection.to_json()), encoding="utf-8")
     for source in (path, str(path), collection.to_json()):
@@ -177,8 +178,10 @@ def reversed_keys(value: Any) -> Any:
         reversed_keys(SPEC),
         changed("alphabet.values", ("ant", "bee", "cat")),
         json.loads(json.dumps(SPEC)),
+        changed("mechanism.inversion", "aware"),
+        changed("mechanism.inversion", None),
     ],
-    ids=["1 for 1.0", "keys in another order", "tuple for list", "through JSON"],
+    ids=["1 for 1.0", "keys in another order", "tuple for list", "through JSON", "default named", "default null"],
 )
 def test_equal_meaning_has_an_equal_fingerprint(same):
     assert Collection.from_json(same).fingerprint == Collection.from_json(SPEC).fingerprint
@@ -190,6 +193,10 @@ def test_unicode_spelling_does_not_change_the_fingerprint():
 
 
 OPEN = changed("alphabet", {"id": "hashed", "num_buckets": 4, "seed": 0, "num_hashes": 1})
+TWICE = changed("mechanism", {"id": "rappor", "epsilon": 1.0}, OPEN)
+STATES = changed("alphabet", {"id": "closed", "values": ["ant", "bee", "cat"]})
+PRIORS = changed("mechanism", {"id": "agrr", "epsilon": 1.0, "priors": [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]}, STATES)
+RATES = changed("mechanism", {"id": "tsp", "epsilon": 1.0, "missing_rates": [0.5, 0.25]}, STATES)
 FOLDED = changed("alphabet", {"id": "permuted", "values": ["ant", "bee", "cat"], "num_buckets": 2, "seed": 0})
 
 
@@ -210,6 +217,15 @@ FOLDED = changed("alphabet", {"id": "permuted", "values": ["ant", "bee", "cat"],
         (SPEC, "mechanism", {"id": "urr", "epsilon": 1.0}),
         (SPEC, "mechanism.epsilon", 1.0000000000000002),
         (SPEC, "mechanism.theta", 0.5000000000000001),
+        (SPEC, "mechanism.theta", "optimal"),
+        (SPEC, "mechanism.inversion", "marginal"),
+        (TWICE, "alphabet.num_hashes", 2),
+        (PRIORS, "mechanism.id", "aoue"),
+        (PRIORS, "mechanism.priors", [[0.25, 0.25, 0.5], [0.5, 0.25, 0.25]]),
+        (PRIORS, "mechanism.priors", [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5], [0.25, 0.5, 0.25]]),
+        (RATES, "mechanism.missing_rates", [0.5, 0.125]),
+        (RATES, "mechanism", {"id": "up", "epsilon": 1.0}),
+        (STATES, "mechanism", {"id": "krr", "epsilon": 1.0}),
         (OPEN, "alphabet.num_buckets", 5),
         (OPEN, "alphabet.seed", 1),
         (FOLDED, "alphabet.values", ["ant", "bee", "dog"]),
@@ -242,7 +258,7 @@ def test_the_fingerprint_is_the_digest_of_canonical_json():
 
 
 def propose_fingerprints() -> list[dict]:
-    return [{"collection": name, "fingerprint": item.fingerprint.hex()} for name, item in COLLECTIONS.items()]
+    return [{"collection": name, "fingerprint": item.fingerprint.hex()} for name, item in ALL_COLLECTIONS.items()]
 
 
 def test_golden_fingerprints():
@@ -250,12 +266,12 @@ def test_golden_fingerprints():
 
 
 def test_fingerprints_of_all_cases_differ():
-    assert len({collection.fingerprint for collection in COLLECTIONS.values()}) == len(COLLECTIONS)
+    assert len({collection.fingerprint for collection in ALL_COLLECTIONS.values()}) == len(ALL_COLLECTIONS)
 
 
-@collections
+@all_collections
 def test_pickling_keeps_meaning(name):
-    collection = COLLECTIONS[name]
+    collection = ALL_COLLECTIONS[name]
     again = pickle.loads(pickle.dumps(collection))
     assert again == collection
     assert hash(again) == hash(collection)
@@ -265,16 +281,33 @@ def test_pickling_keeps_meaning(name):
 # ---------------------------------------------------------------------- from values to an estimate
 
 
-@collections
-@estimators
+@answers
 def test_values_become_reports_counts_and_an_estimate(name, estimator):
-    collection = COLLECTIONS[name]
+    collection = ALL_COLLECTIONS[name]
     batch = collection.perturb(["ant", "bee", "ant"] * 1000, generator("happy", name))
     counts = collection.count(batch)
     assert (len(batch), counts.total, counts.shape) == (3000, 3000, (collection.num_cohorts, collection.num_cells))
     assert collection.mechanism.is_valid(batch.payloads).all()
     estimate = collection.estimate(counts, estimator.id, candidates=VALUES)
     assert (estimate.values, estimate.num_reports, estimate.estimator) == (VALUES, 3000, estimator.id)
+
+
+@all_collections
+def test_counts_of_two_parts_add_up(name):
+    collection = ALL_COLLECTIONS[name]
+    rng = generator("parts", name)
+    batch = collection.perturb(rng.choice(VALUES, 300).tolist(), rng)
+    first = rng.random(300) < 0.3
+    assert collection.count(batch[first]) + collection.count(batch[~first]) == collection.count(batch)
+
+
+@all_collections
+def test_reports_give_the_estimate_of_their_counts(name):
+    collection = ALL_COLLECTIONS[name]
+    batch = collection.perturb(["ant", "bee", "ant"] * 300, generator("same", name))
+    of_reports = collection.estimate_reports(batch, "projected", candidates=VALUES)
+    of_counts = collection.estimate(collection.count(batch), "projected", candidates=VALUES)
+    np.testing.assert_array_equal(of_reports.frequencies, of_counts.frequencies)
 
 
 def test_the_example_of_the_package():
@@ -334,9 +367,9 @@ def test_event_times_are_one_integer_for_each_value(times):
         Collection.from_json(SPEC).perturb(["ant", "bee"], event_times=times)
 
 
-@collections
+@all_collections
 def test_nobody_makes_an_empty_batch_and_empty_counts(name):
-    collection = COLLECTIONS[name]
+    collection = ALL_COLLECTIONS[name]
     batch = collection.perturb([])
     assert len(batch) == 0
     assert batch.payloads.shape == (0, collection.mechanism.payload_size)
@@ -389,7 +422,13 @@ def test_candidates_are_different_texts(candidates):
         collection.estimate(counts, candidates=candidates)
 
 
-@pytest.mark.parametrize("name", ["closed-krr", "closed-sensitive-urap", "permuted-rappor", "hashed-krr"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("closed-krr", "closed-sensitive-urap", "closed-tsp", "permuted-rappor", "hashed-krr"),
+        *("hashed-listed-urr", "hashed-clear-uss", "hashed-twice-rappor", "tagged-urr"),
+    ],
+)
 @pytest.mark.parametrize(
     "act",
     [
@@ -404,7 +443,7 @@ def test_candidates_are_different_texts(candidates):
 def test_errors_never_repeat_the_value_of_a_person(name: str, act: Callable[[Collection], Any]):
     """Neither in the sentence nor in what a logger prints of the exception and its causes."""
     try:
-        act(COLLECTIONS[name])
+        act(ALL_COLLECTIONS[name])
     except (ValueError, TypeError) as error:
         chain = [error]
         while chain[-1] is not None:

@@ -13,21 +13,33 @@ import pytest
 from cases import COLLECTIONS, DECOMPOSED, VALUES
 
 from uldp_transforms import ldp
-from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError, UldpError
-from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Permuted
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError, UldpError, utility
+from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Permuted, PersonalTags, Tagged
 from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError, NoReportsError
-from uldp_transforms.ldp.estimators import Empirical
-from uldp_transforms.ldp.mechanisms import MECHANISMS, KaryRR, Rappor, UtilityOptimizedRappor, UtilityOptimizedRR
+from uldp_transforms.ldp.estimators import ESTIMATORS, ExpectationMaximization
+from uldp_transforms.ldp.mechanisms import (
+    MECHANISMS,
+    AttributeGRR,
+    AttributeOUE,
+    KaryRR,
+    Rappor,
+    TwoStage,
+    UtilityOptimizedRappor,
+    UtilityOptimizedRR,
+)
 from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection
 from uldp_transforms.ldp.specs import parse_json
 
 SOURCES = sorted(Path(ldp.__file__).parent.rglob("*.py"))
 
-CLOSED, OPEN = COLLECTIONS["closed-krr"], COLLECTIONS["hashed-krr"]
+CLOSED, OPEN, BITS = (COLLECTIONS[name] for name in ("closed-krr", "hashed-krr", "closed-rappor"))
 BATCH = CLOSED.perturb(["ant", "bee"])
 COUNTS = CLOSED.count(BATCH)
 OPEN_COUNTS = OPEN.count(OPEN.perturb(["ant", "bee"]))
 SPEC = CLOSED.to_json()
+TWICE = Collection.from_json(
+    BITS.to_json() | {"alphabet": {"id": "hashed", "num_buckets": 8, "num_hashes": 2}, "num_cohorts": 9}
+)
 
 
 def spec(**fields: Any) -> Callable[[], Any]:
@@ -40,6 +52,26 @@ def krr(**fields: Any) -> Callable[[], Any]:
 
 def closed(*values: Any, **fields: Any) -> Callable[[], Any]:
     return lambda: Closed(values=values, **fields)
+
+
+def hashed(**fields: Any) -> Callable[[], Any]:
+    return lambda: Hashed(num_buckets=4, **fields)
+
+
+def tagged(**fields: Any) -> Callable[[], Any]:
+    return lambda: Tagged(**{"values": ("a", "b"), "tags": ("t",)} | fields)
+
+
+def agrr(num_symbols: int, *priors: Any) -> Callable[[], Any]:
+    return lambda: AttributeGRR(num_symbols=num_symbols, num_sensitive=num_symbols, epsilon=1, priors=priors)
+
+
+def tsp(num_symbols: int, rates: Any) -> Callable[[], Any]:
+    return lambda: TwoStage(num_symbols=num_symbols, num_sensitive=num_symbols, epsilon=1, missing_rates=rates)
+
+
+def calling(function: Callable[..., Any], *args: Any, **fields: Any) -> Callable[[], Any]:
+    return lambda: function(*args, **fields)
 
 
 def batch(**columns: Any) -> ReportBatch:
@@ -57,12 +89,6 @@ def file_of(content: bytes) -> Callable[[Path], Any]:
     return read
 
 
-def estimate_with_an_estimator_for_nobody() -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Empirical, "supports", lambda self, collection: False)
-        CLOSED.estimate(COUNTS, "empirical")
-
-
 def estimate_two_values_that_share_all_buckets() -> None:
     table = OPEN.alphabet.symbol_table(MANY, OPEN.num_cohorts)[:2]
     first = next(i for i in range(1, len(MANY)) if (table[:, i] == table[:, 0]).all())
@@ -74,6 +100,15 @@ def estimate_two_values_that_share_all_buckets() -> None:
 MANY = tuple(f"value {i}" for i in range(200))
 INT, FLOAT = np.zeros(2, dtype=np.int64), np.zeros(2)
 ID, TIME = "collection 'animals'", "(milliseconds since 1970 UTC)"
+
+URR = UtilityOptimizedRR(num_symbols=3, num_sensitive=2, epsilon=1)
+URAP = UtilityOptimizedRappor(num_symbols=3, num_sensitive=2, epsilon=1)
+TSP = TwoStage(num_symbols=3, num_sensitive=3, epsilon=1, missing_rates=(0.4, 0.1))
+BLOOM = Rappor(num_symbols=3, num_sensitive=3, num_hashes=2, epsilon=1)
+TAGS = Tagged(values=("a", "b"), tags=("t",))
+THREE = np.array([0.5, 0.3, 0.2])
+BEHIND = np.array([[0.0], [0.5], [0.5]])
+NO_EPSILON, NO_REPORTS = "must be a number in (0, 16], got 17", f"must be an integer in [1, {1 << 62}], got 0"
 
 # (class of the error, call, whole sentence; or its beginning, up to a space, where the rest is not ours to choose)
 SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
@@ -127,6 +162,43 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         lambda: Collection(id="a", version=1, alphabet=OPEN.alphabet, mechanism=CLOSED.mechanism, num_cohorts=2),
         "Collection.mechanism must be for the alphabet's 4 symbols, 4 of them sensitive, got 6 and 6",
     ),
+    (
+        SpecError,
+        lambda: Collection(
+            id="a",
+            version=1,
+            alphabet=Hashed(num_buckets=6, num_hashes=2),
+            mechanism=COLLECTIONS["closed-rappor"].mechanism,
+            num_cohorts=2,
+        ),
+        "Collection.mechanism must be for the alphabet's 2 hash functions, got 1",
+    ),
+    (
+        SpecError,
+        spec(alphabet={"id": "hashed", "num_buckets": 4, "num_hashes": 2}, num_cohorts=2),
+        "KaryRR.num_hashes must be an integer in [1, 1], got 2",
+    ),
+    (
+        SpecError,
+        spec(
+            alphabet={"id": "closed", "values": ["a", "b"], "sensitive": ["a"]},
+            mechanism={"id": "agrr", "epsilon": 1, "priors": [[1, 0], [0, 1]]},
+        ),
+        "Collection.alphabet must give every value a symbol of its own, in the order of the values, and call none "
+        "non-sensitive for AttributeGRR, "
+        "got Closed with 2 known values, 2 symbols and 1 sensitive ones",
+    ),
+    (
+        SpecError,
+        spec(
+            alphabet={"id": "hashed", "num_buckets": 3},
+            mechanism={"id": "tsp", "epsilon": 1, "missing_rates": [0.5, 0.1]},
+            num_cohorts=2,
+        ),
+        "Collection.alphabet must give every value a symbol of its own, in the order of the values, and call none "
+        "non-sensitive for TwoStage, "
+        "got Hashed with 0 known values, 3 symbols and 3 sensitive ones",
+    ),
     # files
     (SpecError, file_of(b"\xff"), "FILE must be a UTF-8 text file, got other bytes"),
     (SpecError, file_of(b"{\n'"), "FILE must be JSON, got a fault at line 2: "),
@@ -135,7 +207,11 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (SpecError, file_of(b"[" * 100_000), "FILE must be JSON of sensible size, got too many digits or levels"),
     (SpecError, lambda: parse_json("[-Infinity]", "it"), "it must hold finite numbers, got -Infinity"),
     # registries
-    (SpecError, spec(alphabet={"id": "none"}), "alphabet.id must be one of closed, hashed, permuted, got 'none'"),
+    (
+        SpecError,
+        spec(alphabet={"id": "none"}),
+        "alphabet.id must be one of closed, hashed, permuted, tagged, got 'none'",
+    ),
     (
         SpecError,
         spec(mechanism={"epsilon": 1}),
@@ -144,7 +220,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: CLOSED.estimate(COUNTS, "best"),
-        "estimator.id must be one of empirical, normalized, projected, got 'best'",
+        f"estimator.id must be one of {', '.join(sorted(ESTIMATORS))}, got 'best'",
     ),
     (
         SpecError,
@@ -155,7 +231,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         spec(mechanism={"id": "urap", "epsilon": 1, "num_symbols": 6}),
-        "UtilityOptimizedRappor takes the keys epsilon, theta, got 'num_symbols'",
+        "UtilityOptimizedRappor takes the keys epsilon, theta, inversion, got 'num_symbols'",
     ),
     # alphabets
     (SpecError, lambda: Closed(values="abc"), "Closed.values must be a list of texts, got 'abc'"),
@@ -191,8 +267,93 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
-        lambda: Hashed(num_buckets=2, num_hashes=2),
+        lambda: Hashed(num_buckets=2, num_hashes=9),
+        "Hashed.num_hashes must be an integer in [1, 8], got 9",
+    ),
+    (
+        SpecError,
+        hashed(non_sensitive=("a",), num_hashes=2),
         "Hashed.num_hashes must be an integer in [1, 1], got 2",
+    ),
+    (SpecError, hashed(non_sensitive="ab"), "Hashed.non_sensitive must be a list of texts, got 'ab'"),
+    (SpecError, hashed(non_sensitive=()), "Hashed.non_sensitive must have at least 1 entries, got 0"),
+    (
+        SpecError,
+        hashed(non_sensitive=("é", DECOMPOSED)),
+        "Hashed.non_sensitive must not repeat an entry (in Unicode NFC), got 'é' twice",
+    ),
+    (
+        SpecError,
+        hashed(num_clear_buckets=3),
+        "Hashed.num_clear_buckets must be absent without Hashed.non_sensitive, got 3",
+    ),
+    (
+        SpecError,
+        hashed(non_sensitive=("a",), num_clear_buckets=1),
+        "Hashed.num_clear_buckets must be an integer in [2, 65536], got 1",
+    ),
+    (SpecError, tagged(values=("a",)), "Tagged.values must have at least 2 entries, got 1"),
+    (SpecError, tagged(tags=()), "Tagged.tags must have at least 1 entries, got 0"),
+    (SpecError, tagged(tags="t"), "Tagged.tags must be a list of texts, got 't'"),
+    (
+        SpecError,
+        tagged(tags=("é", DECOMPOSED)),
+        "Tagged.tags must not repeat an entry (in Unicode NFC), got 'é' twice",
+    ),
+    (SpecError, tagged(sensitive=None), "Tagged.sensitive must be a list of texts, got None"),
+    (
+        SpecError,
+        tagged(values=[str(i) for i in range(4095)], tags=("t", "u")),
+        "Tagged.values and Tagged.tags must be at most 4096 together, got 4097",
+    ),
+    (SpecError, tagged(tags=("b",)), "Tagged.tags must differ from all values, got 'b' in both"),
+    (SpecError, tagged(sensitive=("c",)), "Tagged.sensitive must be a part of Tagged.values, got 'c'"),
+    (
+        SpecError,
+        tagged(sensitive=("a", "b")),
+        "Tagged.sensitive must leave a value that a tag can hide, got all values",
+    ),
+    (SpecError, tagged(background=[1]), "Tagged.background must be an object of tags, got [1]"),
+    (SpecError, tagged(background={"u": {"a": 1}}), "Tagged.background must have tags as keys, each once, got 'u'"),
+    *(
+        (
+            SpecError,
+            tagged(background={"t": shares}),
+            "Tagged.background must give every tag shares in [0, 1] that sum to 1, got others for 't'",
+        )
+        for shares in (None, {}, {"a": 0.5}, {"a": 1.5, "b": -0.5}, {"a": "1"}, {"a": True}, {"a": float("nan")})
+    ),
+    (
+        SpecError,
+        tagged(sensitive=("a",), background={"t": {"a": 1}}),
+        "Tagged.background must speak of values that are not sensitive to everybody, got 'a'",
+    ),
+    (
+        SpecError,
+        lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"w": ["a"]}),
+        "PersonalTags must use the tags t, u, got another text",
+    ),
+    (
+        SpecError,
+        lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"t": "a"}),
+        "PersonalTags must have a list of values behind 't', got one text",
+    ),
+    (
+        SpecError,
+        lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"t": ["secret"]}),
+        "PersonalTags must hide values of the alphabet, got another text behind 't'",
+    ),
+    (
+        SpecError,
+        lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"t": ["a"], "u": ["a"]}),
+        "PersonalTags must have every value behind one tag, got one behind 'u' and another",
+    ),
+    (
+        SpecError,
+        lambda: Collection.from_json(
+            SPEC | {"alphabet": {"id": "tagged", "values": ["a", "b"], "tags": ["t"]}}
+        ).perturb(["a", "yak"]),
+        "Tagged.values and tags lists 3 values, got 1 value(s) that are not among them",
     ),
     (
         SpecError,
@@ -232,12 +393,49 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: Rappor(num_symbols=3, num_sensitive=3, epsilon=1, theta=1),
-        "Rappor.theta must be a number in (0, 1), got 1",
+        'Rappor.theta must be a number in (0, 1), "optimal" or null, got 1',
     ),
     (
         SpecError,
         lambda: UtilityOptimizedRappor(num_symbols=3, num_sensitive=3, epsilon=1, theta="1/2"),
-        "UtilityOptimizedRappor.theta must be a number in (0, 1), got '1/2'",
+        "UtilityOptimizedRappor.theta must be a number in (0, 1), \"optimal\" or null, got '1/2'",
+    ),
+    (
+        SpecError,
+        lambda: UtilityOptimizedRappor(num_symbols=3, num_sensitive=3, epsilon=1, inversion="naive"),
+        'UtilityOptimizedRappor.inversion must be "aware" or "marginal", got \'naive\'',
+    ),
+    (
+        SpecError,
+        lambda: AttributeOUE(num_symbols=2, num_sensitive=2, epsilon=1, theta=0.5, priors=((1, 0), (0, 1))),
+        "AttributeOUE.theta must be absent (it is 1/2), got 0.5",
+    ),
+    (SpecError, agrr(1025, (), ()), "AttributeGRR.priors must be for at most 1024 values, got 1025"),
+    (
+        SpecError,
+        agrr(2, (0.5, 0.5)),
+        "AttributeGRR.priors must be a list of at least 2 rows, one a state, got ((0.5, 0.5),)",
+    ),
+    *(
+        (
+            SpecError,
+            agrr(2, (1, 0), row),
+            f"AttributeGRR.priors must have rows of 2 shares in [0, 1] that sum to 1, got {row!r}",
+        )
+        for row in ((1, 0, 0), (0.5, 0.25), (1.5, -0.5), ("1", 0), (True, False), (1, float("nan")), "10", 1)
+    ),
+    (
+        SpecError,
+        tsp(2, (0.5, 0.1)),
+        "TwoStage.num_symbols must be 3 to 1024, two answers and the missing one or more, got 2",
+    ),
+    *(
+        (
+            SpecError,
+            tsp(3, rates),
+            f"TwoStage.missing_rates must be a list of at least 2 numbers in (0, 1), got {rates!r}",
+        )
+        for rates in ((0.5,), (0.5, 0), (0.5, 1), (0.5, "0.1"), (0.5, True), (0.5, float("nan")), "ab", None)
     ),
     (
         SpecError,
@@ -322,7 +520,17 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         lambda: CLOSED.estimate(OPEN_COUNTS),
         f"{ID} has counts of shape (1, 6), got (16, 4)",
     ),
-    (SpecError, estimate_with_an_estimator_for_nobody, f"estimator 'empirical' does not support {ID}"),
+    (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, "ml", ["ant"]), f"estimator 'ml' does not support {ID}"),
+    (
+        SpecError,
+        lambda: ExpectationMaximization().estimate(BITS, BITS.count(BITS.perturb(["ant"]))),
+        f"{ID}: the likelihood of rappor needs the reports themselves (estimate_reports), got counts",
+    ),
+    (
+        SpecError,
+        lambda: TWICE.estimate_reports(TWICE.perturb(["ant"] * 99), "em", ["ant"]),
+        f"{ID}: em takes one hash function per cohort, got 2",
+    ),
     (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates=[]), "candidates must have at least 1 entries, got 0"),
     (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates=[7]), "candidates must be a list of texts, got (7,)"),
     (
@@ -343,7 +551,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: OPEN.estimate(OPEN_COUNTS, candidates=[str(i) for i in range(8193)]),
-        "candidates of an open alphabet must be at most 8192, got 8193",
+        "candidates of an open alphabet, with its non-sensitive values, must be at most 8192, got 8193",
     ),
     (
         SpecError,
@@ -364,6 +572,274 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         IllConditionedError,
         estimate_two_values_that_share_all_buckets,
         f"{ID}: 2 candidates must be distinguishable with a condition number below 1e+08, got ",
+    ),
+    # utility
+    (
+        SpecError,
+        calling(utility.expected_l1, URR, THREE, 9, method="best"),
+        'expected_l1.method must be "normal" or "exact", got \'best\'',
+    ),
+    *(
+        (
+            SpecError,
+            calling(utility.expected_l1, mechanism, THREE, 9, model=model, method="exact"),
+            'expected_l1.method can be "exact" only in the model "population" and where each estimate follows from one '
+            f'count, got the model "{model}" and {type(mechanism).__name__}',
+        )
+        for mechanism, model in ((URR, "sample"), (URAP, "population"), (TSP, "population"))
+    ),
+    (
+        SpecError,
+        calling(utility.expected_l2, BLOOM, THREE, 9),
+        "expected loss: mechanism must give every value one symbol, got 2 hash functions",
+    ),
+    (
+        SpecError,
+        calling(utility.expected_l2, URR, THREE[:2], 9),
+        "expected loss: frequencies must have 3 entries in its last axis, got the shape (2,)",
+    ),
+    *(
+        (
+            SpecError,
+            calling(utility.expected_l2, URR, frequencies, 9),
+            "expected loss: frequencies must be shares of at least 0 that sum to 1, got others",
+        )
+        for frequencies in ([0.5, 0.5, 0.1], [1.5, -0.5, 0], [1, float("nan"), 0])
+    ),
+    (SpecError, calling(utility.expected_l2, URR, THREE, 0), f"expected loss: num_reports {NO_REPORTS}"),
+    (
+        SpecError,
+        calling(utility.expected_l2, URR, THREE, 9, model="all"),
+        'expected loss: model must be "population", "sample" or "without_replacement", got \'all\'',
+    ),
+    *(
+        (
+            SpecError,
+            calling(utility.expected_l2, URR, THREE, 9, model="without_replacement", population_size=size),
+            f"expected loss: population_size must be an integer in [9, {1 << 62}], got {size}",
+        )
+        for size in (8, None)
+    ),
+    (
+        SpecError,
+        calling(utility.expected_l2, URR, THREE, 9, population_size=10),
+        'expected loss: population_size must be absent in the model "population", got 10',
+    ),
+    *(
+        (SpecError, calling(function, *args, 0), f"{function.__name__}.num_reports {NO_REPORTS}")
+        for function, *args in (
+            (utility.l1_without_privacy, THREE),
+            (utility.l2_without_privacy, THREE),
+            (utility.worst_case_l1, URR),
+            (utility.worst_case_l2, URR),
+            (utility.l2_minimax_without_privacy, 2),
+        )
+    ),
+    *(
+        (
+            SpecError,
+            calling(function, np.float64(1), 9),
+            f"{function.__name__}.frequencies must have one or more entries in its last axis, got the shape ()",
+        )
+        for function in (utility.l1_without_privacy, utility.l2_without_privacy)
+    ),
+    (
+        SpecError,
+        calling(utility.worst_case_l1, BLOOM, 9),
+        "TwoBlocks.of: mechanism must give every value one symbol, got 2 hash functions",
+    ),
+    (
+        SpecError,
+        calling(utility.worst_case_distribution, URR, "l3"),
+        'worst_case_distribution.loss must be "l1" or "l2", got \'l3\'',
+    ),
+    *(
+        (SpecError, calling(function, *args, 17), f"{function.__name__}.epsilon {NO_EPSILON}")
+        for function, *args in (
+            (utility.optimal_theta, 3),
+            (utility.uldp_minimax, 3, 2),
+            (utility.ldp_minimax, 3),
+            (utility.best_num_buckets,),
+        )
+    ),
+    *(
+        (SpecError, calling(function, 0, *rest), f"{function.__name__}.{name} must be an integer in {allowed}, got 0")
+        for function, rest, name, allowed in (
+            (utility.optimal_theta, (1,), "num_sensitive", "[1, 1048576]"),
+            (utility.uldp_minimax, (1, 1), "num_values", "[2, 1048576]"),
+            (utility.ldp_minimax, (1,), "num_values", "[2, 1048576]"),
+            (utility.l2_minimax_without_privacy, (1,), "num_values", "[2, 1048576]"),
+            (utility.cohorts_needed, (2,), "num_candidates", "[1, 1048576]"),
+            (utility.distinguishable_share, (1, 1), "num_buckets", "[2, 65536]"),
+        )
+    ),
+    (
+        SpecError,
+        calling(utility.uldp_minimax, 3, 4, 1),
+        "uldp_minimax.num_sensitive must be an integer in [1, 3], got 4",
+    ),
+    (
+        SpecError,
+        calling(utility.optimal_theta, 3, 1, 1.5),
+        "optimal_theta.sensitive_share must be a number in [0, 1], got 1.5",
+    ),
+    (
+        SpecError,
+        calling(utility.optimal_theta, 3, 1, inversion="best"),
+        'optimal_theta.inversion must be "aware" or "marginal", got \'best\'',
+    ),
+    (SpecError, calling(utility.Guarantee, epsilon=0), "Guarantee.epsilon must be a number above 0, got 0"),
+    (
+        SpecError,
+        calling(utility.Guarantee, epsilon=1, kind="pure"),
+        'Guarantee.kind must be "ldp", "uldp" or "osldp", got \'pure\'',
+    ),
+    *(
+        (
+            SpecError,
+            calling(utility.Guarantee, epsilon=1, kind=kind, non_sensitive=frozenset(values)),
+            f'Guarantee.non_sensitive must be empty for "ldp" and only there, got {len(values)} value(s) for {kind!r}',
+        )
+        for kind, values in (("ldp", "ab"), ("uldp", ""), ("osldp", ""))
+    ),
+    *(
+        (
+            SpecError,
+            calling(getattr(utility.Guarantee(epsilon=1), name), 0),
+            f"Guarantee.{name}: number must be an integer in [1, {1 << 31}], got 0",
+        )
+        for name in ("for_reports", "per_report")
+    ),
+    (
+        SpecError,
+        calling(
+            utility.Guarantee(epsilon=1).joined_with,
+            utility.Guarantee(epsilon=1, kind="osldp", non_sensitive=frozenset("a")),
+        ),
+        "Guarantee.joined_with must be two-sided on both sides (\"ldp\" or \"uldp\"), got 'ldp' and 'osldp'",
+    ),
+    (
+        SpecError,
+        calling(utility.best_num_buckets, 1, -1),
+        "best_num_buckets.sensitive_share must be a number in [0, 1], got -1",
+    ),
+    (
+        SpecError,
+        calling(utility.best_num_buckets, 1, 1, 0),
+        "best_num_buckets.num_candidates must be an integer in [1, 1048576], got 0",
+    ),
+    (
+        SpecError,
+        calling(utility.cohorts_needed, 5, 1),
+        "cohorts_needed.num_buckets must be an integer in [2, 65536], got 1",
+    ),
+    *(
+        (
+            SpecError,
+            calling(utility.hashed_variance, mechanism, *args, **fields),
+            f"hashed_variance.{sentence}",
+        )
+        for mechanism, args, fields, sentence in (
+            (BLOOM, (9, 9, 9), {}, "mechanism must give every value one symbol, got 2 hash functions"),
+            (URR, (0, 9, 9), {}, f"num_reports {NO_REPORTS}"),
+            (URR, (9, 1, 9), {}, "num_cohorts must be an integer in [2, 65536], got 1"),
+            (URR, (9, 9, 9), {}, "num_candidates must be an integer in [1, 8], got 9"),
+            (URR, (9, 9, 3), {"sensitive_share": 2}, "sensitive_share must be a number in [0, 1], got 2"),
+            (URR, (9, 9, 3), {"unlisted_squares": "0"}, "unlisted_squares must be a number in [0, 1], got '0'"),
+            (
+                TSP,
+                (9, 9, 3),
+                {"sensitive_share": 0.5},
+                "sensitive_share must be 1 where every symbol is sensitive, got 0.5",
+            ),
+        )
+    ),
+    (
+        SpecError,
+        calling(utility.distinguishable_share, 2, 0, 1),
+        "distinguishable_share.num_cohorts must be an integer in [1, 65536], got 0",
+    ),
+    (
+        SpecError,
+        calling(utility.distinguishable_share, 2, 1, 0),
+        "distinguishable_share.num_candidates must be an integer in [1, 1048576], got 0",
+    ),
+    (
+        SpecError,
+        calling(utility.cohorts_to_distinguish, 2, 9, 1),
+        "cohorts_to_distinguish.target must be a number in (0, 1), got 1",
+    ),
+    (
+        SpecError,
+        calling(utility.tagged_l1_bound, TAGS, THREE, THREE[:1], BEHIND),
+        "tagged_l1_bound.true must have 3 entries in its last axis, got the shape (1,)",
+    ),
+    (
+        SpecError,
+        calling(utility.tagged_l1_bound, TAGS, THREE[:1], THREE, BEHIND),
+        "tagged_l1_bound.estimated must have the shape (3,), got (1,)",
+    ),
+    *(
+        (
+            SpecError,
+            calling(utility.tagged_l1_bound, TAGS, THREE, THREE, behind),
+            "tagged_l1_bound.behind must have a column of non-sensitive values for each of 1 tag(s), "
+            f"got the shape {behind.shape} or weight on sensitive ones",
+        )
+        for behind in (BEHIND[[1, 0, 2]], np.repeat(BEHIND, 2, axis=1))
+    ),
+    (
+        SpecError,
+        calling(utility.tagged_l2, TAGS, URR, THREE * 2, 9, BEHIND),
+        "tagged_l2.frequencies must be shares of at least 0 that sum to 1, got others",
+    ),
+    (SpecError, calling(utility.tagged_l2, TAGS, URR, THREE, 0, BEHIND), f"tagged_l2.num_reports {NO_REPORTS}"),
+    *(
+        (SpecError, calling(utility.ClosedQuestion, **fields), f"ClosedQuestion.{sentence}")
+        for fields, sentence in (
+            ({"num_values": 1, "num_sensitive": 1}, "num_values must be an integer in [2, 1048576], got 1"),
+            ({"num_values": 3, "num_sensitive": 4}, "num_sensitive must be an integer in [1, 3], got 4"),
+            (
+                {"num_values": 3, "num_sensitive": 2, "sensitive_share": 2},
+                "sensitive_share must be a number in [0, 1], got 2",
+            ),
+            (
+                {"num_values": 3, "num_sensitive": 3, "sensitive_share": 1},
+                "sensitive_share must be absent where all values are sensitive, got 1",
+            ),
+        )
+    ),
+    *(
+        (SpecError, calling(utility.OpenQuestion, **fields), f"OpenQuestion.{sentence}")
+        for fields, sentence in (
+            ({"num_candidates": 0}, "num_candidates must be an integer in [1, 8192], got 0"),
+            (
+                {"num_candidates": 8000, "num_non_sensitive": 193},
+                "num_non_sensitive must be an integer in [0, 192], got 193",
+            ),
+            (
+                {"num_candidates": 3, "num_non_sensitive": 2, "sensitive_share": 2},
+                "sensitive_share must be a number in [0, 1], got 2",
+            ),
+            (
+                {"num_candidates": 3, "sensitive_share": 1},
+                "sensitive_share must be absent where all texts are sensitive, got 1",
+            ),
+        )
+    ),
+    *(
+        (SpecError, calling(utility.plan, utility.OpenQuestion(num_candidates=3), *args, **fields), f"plan.{sentence}")
+        for args, fields, sentence in (
+            ((17, 9), {}, f"epsilon {NO_EPSILON}"),
+            ((1, 0), {}, f"num_reports {NO_REPORTS}"),
+            ((1, 9), {"target_l1": 0}, "target_l1 must be a number above 0, got 0"),
+            ((1, 9), {"target_l2": float("inf")}, "target_l2 must be a number above 0, got inf"),
+            (
+                (1, 9),
+                {"target_l1": 1, "target_l2": 2},
+                "target_l2 must be absent where plan.target_l1 is given, got 2",
+            ),
+        )
     ),
 ]
 

@@ -18,6 +18,7 @@ FORBIDDEN = ("apache_beam", "fastavro", "google")
 
 LAYERS = [  # a module imports from layers below its own, and from its own package
     {"__init__"},
+    {"privacy", "sentinels", "utility"},
     {"collection"},
     {"estimators"},
     {"alphabets", "mechanisms"},

@@ -44,6 +44,13 @@ def test_the_pipeline_example_estimates_a_window():
         assert_that(summary, equal_to([(200, "ok", 86_400_000)]))
 
 
+def test_the_tags_example_makes_a_report():
+    names: dict = {}
+    exec(blocks("python")[2], names)
+    assert names["collection"].count(names["report"]).total == 1
+    assert names["mine"].hide(["south", "market", "clinic"]) == ["home", "market", "clinic"]
+
+
 @pytest.mark.parametrize("text", blocks("json"))
 def test_collections_of_the_readme_are_valid(text):
     Collection.from_json(json.loads(text))

@@ -21,8 +21,9 @@ from tolerance import RATE, binomial_limits, chi_square_limits, generator, norma
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.mechanisms import (
     KaryRR,
+    Mechanism,
     Rappor,
-    SetReportMechanism,
+    TwoStage,
     UtilityOptimizedRappor,
     UtilityOptimizedRR,
 )
@@ -127,6 +128,22 @@ def test_randomized_response_cuts_the_words_into_exact_slices(symbol, epsilon):
     assert payloads[:, 0].tolist() == [symbol, symbol, 0, 0, 1, 1, 2, 2]
 
 
+@pytest.mark.parametrize(
+    "mechanism", instances(TwoStage, [(5, 5)], epsilon=[2.0**-10, 1.0], missing_rates=[(0.4, 0.05)])
+)
+def test_two_stages_cut_the_words_into_exact_slices(mechanism):
+    """Four answers and "missing", 4: others by their distance from the own answer, then "missing", then itself."""
+    missing, other = mechanism.exact_weights["noise_weight"], mechanism.exact_weights["answer_noise_weight"]
+    ends = [other, 2 * other, 3 * other, 3 * other + missing, WORD]
+    edges = [edge for start, end in zip([0, *ends], ends) for edge in (start, end - 1)]
+    payloads = mechanism.perturb(np.full(len(edges), 2), ScriptedSource(edges))
+    assert payloads[:, 0].tolist() == [3, 3, 0, 0, 1, 1, 4, 4, 2, 2]
+    ends = [missing, 2 * missing, 3 * missing, 4 * missing, WORD]
+    edges = [edge for start, end in zip([0, *ends], ends) for edge in (start, end - 1)]
+    payloads = mechanism.perturb(np.full(len(edges), 4), ScriptedSource(edges))
+    assert payloads[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
 @pytest.mark.parametrize("mechanism", instances(UtilityOptimizedRappor, [(5, 3)], epsilon=[2.0**-10, 1.0]), ids=label)
 def test_unary_coin_is_exact(mechanism):
     """The word below the threshold is informative, the word at it is noise."""
@@ -134,6 +151,24 @@ def test_unary_coin_is_exact(mechanism):
     no_noise = [np.zeros(4)] * BIT_PLANES
     payloads = mechanism.perturb(np.array([1, 1, 4, 4]), ScriptedSource(coins, *no_noise))
     assert payloads.tolist() == [[0b010, 0], [0, 0], [0, 2], [0, 0]]
+
+
+def test_marginal_reports_keep_their_noise_and_show_no_bit_of_a_clear_symbol():
+    mechanism = UtilityOptimizedRappor(num_symbols=5, num_sensitive=3, epsilon=1, inversion="marginal")
+    coins = [0, WORD - 1]
+    noise = [np.full(2, 0b101)] * BIT_PLANES  # bits 0 and 2 of all digits: below any rate
+    payloads = mechanism.perturb(np.array([4, 4]), ScriptedSource(coins, *noise))
+    assert payloads[:, 1].tolist() == [2, 0]
+    assert payloads[0, 0] == payloads[1, 0] == 0b101
+
+
+def test_each_own_bit_has_a_coin_and_a_shared_one_has_the_first():
+    mechanism = Rappor(num_symbols=6, num_sensitive=6, num_hashes=3, epsilon=1)
+    yes, no = mechanism.keep_weight - 1, mechanism.keep_weight
+    symbols = np.array([[0, 2, 5], [0, 2, 5], [0, 2, 5], [1, 1, 3], [1, 1, 3], [4, 2, 4], [3, 3, 3]])
+    coins = [[yes, yes, yes], [no, yes, no], [no, no, yes], [no, yes, no], [yes, no, no], [no, no, yes], [no, yes, yes]]
+    payloads = mechanism.perturb(symbols, ScriptedSource(coins, *[np.zeros(7)] * BIT_PLANES))
+    assert payloads[:, 0].tolist() == [0b100101, 0b000100, 0b100000, 0, 0b000010, 0, 0]
 
 
 @pytest.mark.parametrize("num_symbols", [2, 256, 257, 65_536, 65_537, 1 << 20])
@@ -192,6 +227,14 @@ def test_every_input_draws_the_same_number_of_words(mechanism):
     assert len({source.drawn for source in sources}) == 1
 
 
+def test_bits_that_coincide_draw_as_many_words_as_others():
+    mechanism = Rappor(num_symbols=6, num_sensitive=6, num_hashes=2, epsilon=1)
+    sources = [CountingSource(generator("coincide", i)) for i in range(3)]
+    for source, symbols in zip(sources, ([0, 1], [3, 3], [5, 0])):
+        mechanism.perturb(np.tile(symbols, (50, 1)), source)
+    assert len({source.drawn for source in sources}) == 1
+
+
 def test_a_collection_draws_the_same_number_of_words_for_every_value():
     spec = {"id": "closed", "values": ["a", "b", "c"], "sensitive": ["a"]}
     collection = Collection.from_json(
@@ -212,7 +255,7 @@ WIDE = [
 ]
 
 
-def sample(mechanism: SetReportMechanism, symbol: int, source=SeededSource) -> np.ndarray:
+def sample(mechanism: Mechanism, symbol: int, source=SeededSource) -> np.ndarray:
     """(N, W) payloads of one symbol."""
     return mechanism.perturb(np.full(N, symbol), source(generator("sample", label(mechanism), symbol)))
 
@@ -241,7 +284,19 @@ def test_sampled_payloads_follow_the_exact_channel(mechanism):
         assert within(counts, binomial_limits(N, q)).all(), symbol
 
 
-def pairs_within_limits(mechanism: SetReportMechanism, symbol: int, source=SeededSource) -> np.ndarray:
+@pytest.mark.parametrize("own", [(0, 3), (2, 2), (4, 1)])
+def test_sampled_reports_of_two_own_bits_follow_their_coins(own):
+    """All 32 reports, so also the joint law of the own bits."""
+    mechanism = Rappor(num_symbols=5, num_sensitive=5, num_hashes=2, epsilon=1)
+    payloads = mechanism.perturb(np.tile(own, (N, 1)), SeededSource(generator("two bits", *own)))
+    psi, kappa = float(mechanism.noise_rate), mechanism.kappa
+    rates = [kappa + (1 - kappa) * psi if bit in own else psi for bit in range(5)]
+    reports = np.arange(32)[:, np.newaxis] >> np.arange(5) & 1
+    q = np.prod(np.where(reports == 1, rates, 1 - np.array(rates)), axis=1)
+    assert within(np.bincount(payloads[:, 0], minlength=32), binomial_limits(N, q)).all()
+
+
+def pairs_within_limits(mechanism: Mechanism, symbol: int, source=SeededSource) -> np.ndarray:
     """Which pairs of bits are set together as often as independent bits are, for reports of one symbol."""
     v = mechanism.num_sensitive
     bits = mechanism.supports(sample(mechanism, symbol, source))[:, :v].astype(np.float32)

@@ -15,9 +15,9 @@ from typing import Any
 import fastavro
 import jsonschema
 import pytest
-from cases import COLLECTIONS
+from cases import ALL_COLLECTIONS
 from fastavro.validation import validate
-from messages_cases import BATCH, KNOWN, KRR, NOON, REPORT, SCHEMAS
+from messages_cases import BATCH, KNOWN, KRR, NEW, NOON, REPORT, SCHEMAS
 
 import schemas
 from pipelines.sinks import to_avro_file, to_json_lines
@@ -28,13 +28,17 @@ from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ledger import rejected_row
 from uldp_transforms.rows import (
+    COUNTS_SCHEMA,
     ESTIMATE_SCHEMA,
+    HEALTH_SCHEMA,
     LEDGER_SCHEMA,
     REJECTED_SCHEMA,
     LedgerRow,
     RejectedReport,
     Row,
+    WindowCounts,
     WindowedEstimate,
+    WindowHealth,
     name_of,
 )
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
@@ -42,7 +46,7 @@ from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 # ---------------------------------------------------------------------- rows
 
 ESTIMATE = KRR.estimate(KRR.count(KRR.perturb(["0", "1", "2"] * 100)), "projected")
-UNKNOWN = {"unexplained_mass": None, "unexplained_standard_error": None}
+UNKNOWN = dict.fromkeys(("unexplained_mass", "unexplained_standard_error", "redistributed_mass", "fit_p_value"))
 MOMENTS = [None, NOON, 0, -1, NOON + 7, MIN_EVENT_TIME, MIN_EVENT_TIME + 1, MAX_EVENT_TIME - 1, 9_000_000_000_123]
 
 
@@ -56,10 +60,39 @@ def estimate_row(start: int | None, **fields: Any) -> WindowedEstimate:
         "estimator": "projected",
         "unexplained_mass": ESTIMATE.unexplained_mass,
         "unexplained_standard_error": ESTIMATE.unexplained_standard_error,
+        "redistributed_mass": ESTIMATE.redistributed_mass,
+        "fit_p_value": 0.25,
         "status": "ok",
+        "software": "uldp_transforms 1.2.3",
         "estimates": WindowedEstimate.values_of(ESTIMATE),
     }
     return WindowedEstimate(**name_of(KRR) | good | fields)
+
+
+def counts_row(start: int | None, **fields: Any) -> WindowCounts:
+    good = {
+        "window_start": start,
+        "window_end": None if start is None else start + 1,
+        "pane_index": 3,
+        "pane_timing": "LATE",
+        "num_reports": [7, 0, 1 << 40],
+        "cells": [1, 2, 3, 0, 0, 0, 1 << 40, 0, 0],
+    }
+    return WindowCounts(**name_of(KRR) | good | fields)
+
+
+def health_row(start: int | None, **fields: Any) -> WindowHealth:
+    finding = {"name": "floor", "statistic": -9.5, "p_value": 1e-20, "fired": True, "sentence": "Too few."}
+    good = {
+        "window_start": start,
+        "window_end": None if start is None else start + 1,
+        "pane_index": 0,
+        "pane_timing": "ON_TIME",
+        "num_reports": 300,
+        "status": "alarm",
+        "findings": [finding, finding | {"fired": False}],
+    }
+    return WindowHealth(**name_of(KRR) | good | fields)
 
 
 def ledger_row(start: int | None, **fields: Any) -> LedgerRow:
@@ -78,6 +111,9 @@ ROWS: list[tuple[Row, Any]] = [
     *((estimate_row(moment), ESTIMATE_SCHEMA) for moment in MOMENTS),
     *((estimate_row(0, pane_timing=timing, pane_index=1 << 40), ESTIMATE_SCHEMA) for timing in ("EARLY", "LATE")),
     (estimate_row(0, num_reports=None, **UNKNOWN, estimates=[], status="suppressed"), ESTIMATE_SCHEMA),
+    *((counts_row(moment), COUNTS_SCHEMA) for moment in MOMENTS),
+    *((health_row(moment), HEALTH_SCHEMA) for moment in MOMENTS),
+    (health_row(0, num_reports=None, status="suppressed", findings=[]), HEALTH_SCHEMA),
     *((ledger_row(moment), LEDGER_SCHEMA) for moment in MOMENTS),
     (ledger_row(0, rejected={}, received=1 << 40, accepted=1 << 40), LEDGER_SCHEMA),
     (ledger_row(None, **name_of(None)), LEDGER_SCHEMA),
@@ -91,7 +127,12 @@ ROWS: list[tuple[Row, Any]] = [
 rows = pytest.mark.parametrize(("row", "schema"), ROWS)
 row_schemas = pytest.mark.parametrize(
     ("cls", "schema"),
-    [(WindowedEstimate, ESTIMATE_SCHEMA), (RejectedReport, REJECTED_SCHEMA), (LedgerRow, LEDGER_SCHEMA)],
+    [
+        (WindowedEstimate, ESTIMATE_SCHEMA),
+        (WindowCounts, COUNTS_SCHEMA),
+        (RejectedReport, REJECTED_SCHEMA),
+        (LedgerRow, LEDGER_SCHEMA),
+    ],
 )
 
 
@@ -198,7 +239,7 @@ def test_the_schemas_are_loaded_as_they_are_published():
 COLLECTION_SCHEMA = json.loads((SCHEMAS / "collection.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(COLLECTION_SCHEMA)
 DEMO = [json.loads(path.read_text(encoding="utf-8")) for path in Path(SCHEMAS.parent, "pipelines/data").glob("*.json")]
-GOOD = [item.to_json() for item in (*COLLECTIONS.values(), *KNOWN)] + DEMO
+GOOD = [item.to_json() for item in (*ALL_COLLECTIONS.values(), *KNOWN, *NEW)] + DEMO
 
 CLOSED = {
     "id": "animals",
@@ -213,7 +254,42 @@ HASHED = CLOSED | {
     "mechanism": {"id": "krr", "epsilon": 1},
 }
 SUBSETS = CLOSED | {"mechanism": {"id": "ss", "epsilon": 1, "subset_size": 2}}
-SPECS = {"closed": CLOSED, "permuted": PERMUTED, "hashed": HASHED, "subsets": SUBSETS}
+LISTED = CLOSED | {
+    "alphabet": {"id": "hashed", "num_buckets": 4, "seed": 7, "non_sensitive": ["ant", "bee"], "num_clear_buckets": 3},
+    "mechanism": {"id": "urap", "epsilon": 1, "theta": "optimal", "inversion": "marginal"},
+}
+TWICE = HASHED | {
+    "alphabet": {"id": "hashed", "num_buckets": 4, "num_hashes": 2},
+    "mechanism": {"id": "rappor", "epsilon": 1, "theta": "optimal"},
+}
+TAGGED = CLOSED | {
+    "alphabet": {
+        "id": "tagged",
+        "values": ["ant", "bee", "cat"],
+        "tags": ["home", "work"],
+        "sensitive": ["bee"],
+        "background": {"home": {"ant": 0.5, "cat": 0.5}},
+    },
+    "mechanism": {"id": "uss", "epsilon": 1, "subset_size": 1},
+}
+STATES = CLOSED | {"alphabet": {"id": "closed", "values": ["ant", "bee", "cat"]}}
+PRIORS = STATES | {"mechanism": {"id": "agrr", "epsilon": 1, "priors": [[0.5, 0.25, 0.25], [0, 0, 1]]}}
+BITS = STATES | {"mechanism": PRIORS["mechanism"] | {"id": "aoue", "theta": None}}
+RATES = STATES | {"mechanism": {"id": "tsp", "epsilon": 1, "missing_rates": [0.4, 0.05]}}
+MISSING = STATES | {"mechanism": {"id": "up", "epsilon": 1}}
+SPECS = {
+    "closed": CLOSED,
+    "permuted": PERMUTED,
+    "hashed": HASHED,
+    "subsets": SUBSETS,
+    "listed": LISTED,
+    "twice": TWICE,
+    "tagged": TAGGED,
+    "priors": PRIORS,
+    "bits": BITS,
+    "rates": RATES,
+    "missing": MISSING,
+}
 ABSENT = object()
 
 
@@ -266,6 +342,21 @@ HARMLESS = [
     ("hashed", "alphabet.num_hashes", ABSENT),
     ("hashed", "num_cohorts", 1 << 16),
     *(("subsets", "mechanism.subset_size", value) for value in (1, None, ABSENT)),
+    *(("closed", "mechanism.theta", value) for value in ("optimal", None, ABSENT, 0.25)),
+    *(("closed", "mechanism.inversion", value) for value in ("aware", "marginal", None)),
+    *(("listed", "alphabet.num_clear_buckets", value) for value in (2, 1 << 16, None, ABSENT)),
+    ("listed", "alphabet.non_sensitive", ["cat", "", "é"]),
+    ("listed", "alphabet.num_hashes", 1),
+    *(("twice", "alphabet.num_hashes", value) for value in (1, 3, 8, ABSENT)),
+    ("twice", "alphabet.non_sensitive", None),
+    *(("tagged", "alphabet.background", value) for value in (None, ABSENT, {}, {"work": {"cat": 1}})),
+    *(("tagged", "alphabet.sensitive", value) for value in ([], ABSENT)),
+    ("tagged", "alphabet.tags", ["home"]),
+    *(("priors", "mechanism.priors", value) for value in ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0.5, 0.5, 0]] * 2)),
+    ("bits", "mechanism.theta", ABSENT),
+    *(("rates", "mechanism.missing_rates", value) for value in ([0.1, 0.1], [1e-9, 0.5, 0.999])),
+    ("rates", "alphabet.sensitive", None),
+    ("missing", "mechanism.epsilon", 16),
 ]
 
 
@@ -300,9 +391,29 @@ STRUCTURAL = [
     *(("permuted", "alphabet.num_buckets", value) for value in (1, 0, -1, (1 << 16) + 1, 2.5, "2", True, None)),
     *(("hashed", "alphabet.num_buckets", value) for value in (1, 0, -1, (1 << 16) + 1, 2.5, "2", True, None)),
     *(("permuted", "alphabet.seed", value) for value in (-1, 1 << 64, 0.5, "0", True, None)),
-    *(("hashed", "alphabet.num_hashes", value) for value in (0, 2, "1", True, None)),
+    *(("hashed", "alphabet.num_hashes", value) for value in (0, 9, "1", True, None)),
+    *(("twice", "alphabet.num_hashes", value) for value in (0, 9, "2", 2.5, True, None)),
+    *(("listed", "alphabet.non_sensitive", value) for value in ([], ["ant", "ant"], [3], "ant", {}, 3)),
+    *(("listed", "alphabet.num_clear_buckets", value) for value in (0, 1, -1, (1 << 16) + 1, 2.5, "2", True, [])),
+    *(("tagged", path, ABSENT) for path in ("alphabet.values", "alphabet.tags")),
+    *(("tagged", "alphabet.tags", value) for value in ([], ["home", "home"], [3], "home", {}, None)),
+    *(("tagged", "alphabet.sensitive", value) for value in (["bee", "bee"], [3], "bee", {}, None)),
+    *(("tagged", "alphabet.background", value) for value in ([], "home", 3, {"home": {}}, {"home": None})),
+    *(("tagged", "alphabet.background.home", value) for value in ({"ant": -1}, {"ant": 1.5}, {"ant": "1"}, ["ant"])),
+    *(("tagged", "alphabet.background.home", value) for value in ({"ant": True}, {"ant": None}, {"ant": 1e400})),
+    *(("tagged", path, 1) for path in ("alphabet.num_buckets", "alphabet.seed", "alphabet.more")),
+    *((name, "mechanism.priors", ABSENT) for name in ("priors", "bits")),
+    *(("priors", "mechanism.priors", value) for value in ([], [[1, 0, 0]], "ant", {}, None, [1, 0, 0], [[], []])),
+    *(("priors", "mechanism.priors", [[1, 0, 0], [1, 0, value]]) for value in (-1, 2, "0", True, None, 1e400)),
+    *(("priors", "mechanism.theta", value) for value in (None, 0.5)),  # agrr has none
+    *(("bits", "mechanism.theta", value) for value in (0.5, "optimal", True)),
+    *(("rates", "mechanism.missing_rates", value) for value in ([], [0.5], "ant", {}, None, 0.5, ABSENT)),
+    *(("rates", "mechanism.missing_rates", [0.5, value]) for value in (0, 1, -1, 2, "0.5", True, None, 1e400)),
+    *(("missing", path, 0.5) for path in ("mechanism.theta", "mechanism.missing_rates")),
+    *(("closed", "mechanism.inversion", value) for value in ("Aware", "naive", "", 3, True, [])),
+    *(("twice", "mechanism.inversion", value) for value in ("aware", "marginal", None)),  # rappor has none
     *(("closed", "mechanism.epsilon", value) for value in (0, -1, 16.001, 1e400, "1", True, None, [])),
-    *(("closed", "mechanism.theta", value) for value in (0, 1, -0.5, 2, "0.5", True, [])),
+    *(("closed", "mechanism.theta", value) for value in (0, 1, -0.5, 2, "0.5", "best", True, [])),
     *(("subsets", "mechanism.subset_size", value) for value in (0, -1, 1.5, "1", True, [])),
     ("subsets", "mechanism.theta", 0.5),
     *(("closed", path, value) for path in ("alphabet", "mechanism") for value in (None, "closed", 3, [], {})),
@@ -334,6 +445,28 @@ MEANING = [  # the part of the specification that JSON Schema has no words for
     ("permuted", {"alphabet.num_buckets": 4}, "Permuted.num_buckets must be an integer in [2, 3]"),
     ("permuted", {"num_cohorts": 1}, "to tell 3 values apart with 2 buckets"),
     ("hashed", {"alphabet.num_buckets": 65, "num_cohorts": 1 << 16}, "must be at most 4194304 counters"),
+    ("hashed", {"alphabet.num_hashes": 2}, "KaryRR.num_hashes must be an integer in [1, 1]"),
+    ("listed", {"alphabet.num_hashes": 2}, "Hashed.num_hashes must be an integer in [1, 1]"),
+    ("listed", {"alphabet.non_sensitive": None}, "num_clear_buckets must be absent without Hashed.non_sensitive"),
+    ("listed", {"alphabet.non_sensitive": ["e\u0301", "\u00e9"]}, "Hashed.non_sensitive must not repeat an entry"),
+    ("tagged", {"alphabet.tags": ["ant"]}, "Tagged.tags must differ from all values"),
+    ("tagged", {"alphabet.sensitive": ["dog"]}, "Tagged.sensitive must be a part of Tagged.values"),
+    ("tagged", {"alphabet.sensitive": ["ant", "bee", "cat"]}, "must leave a value that a tag can hide"),
+    ("tagged", {"alphabet.background": {"car": {"ant": 1}}}, "Tagged.background must have tags as keys"),
+    (
+        "tagged",
+        {"alphabet.background": {"home": {"ant": 0.5}}},
+        "shares in [0, 1] that sum to 1, got others for 'home'",
+    ),
+    ("tagged", {"alphabet.background": {"home": {"bee": 1}}}, "must speak of values that are not sensitive"),
+    ("priors", {"mechanism.priors": [[0.5, 0.5], [0.5, 0.5]]}, "AttributeGRR.priors must have rows of "),
+    ("bits", {"mechanism.priors": [[0.5, 0.25, 0.5], [1, 0, 0]]}, "AttributeOUE.priors must have rows of "),
+    (
+        "priors",
+        {"alphabet.sensitive": ["bee"]},
+        "must give every value a symbol of its own, in the order of the values, and call none non-sensitive",
+    ),
+    ("rates", {"alphabet.values": ["ant", "bee"]}, "TwoStage.num_symbols must be 3 to 1024"),
 ]
 
 

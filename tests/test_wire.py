@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import json
 import re
+from collections import Counter
 from typing import Any
 
 import fastavro
@@ -16,10 +18,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from messages_cases import (
     BATCH,
+    GOOD,
+    ID,
     KRR,
+    MARGINAL,
+    NEW,
     NOON,
     REPORT,
     SCHEMAS,
+    TAGGED,
+    TSP,
     URAP,
     collection,
     crc_64_avro,
@@ -47,7 +55,7 @@ from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 OPEN = collection("open", {"id": "hashed", "num_buckets": 300}, "krr", num_cohorts=1000)
 WIDE = collection("wide", {"id": "hashed", "num_buckets": 1000}, "rappor", num_cohorts=2)
-GOLDEN = {item.id: item for item in (KRR, URAP, OPEN, WIDE)}
+GOLDEN = {item.id: item for item in (KRR, URAP, OPEN, WIDE, MARGINAL, TSP, TAGGED)}
 TIMES = [NOON, 0, -1, MIN_EVENT_TIME, MAX_EVENT_TIME - 1]
 FORMS = ("single", "single_object", "packed", "packed_single_object")
 
@@ -175,6 +183,54 @@ def test_a_missing_golden_file_is_proposed_and_fails(tmp_path, monkeypatch):
     with pytest.raises(pytest.fail.Exception, match="review and commit it"):
         golden("messages.json", propose_messages)
     assert json.loads((tmp_path / "messages.json").read_text()) == propose_messages()
+
+
+# ---------------------------------------------------------------------- payloads of the later mechanisms
+
+
+@pytest.mark.parametrize("of", NEW, ids=lambda of: of.id)
+def test_good_payloads_are_accepted_as_they_came(of):
+    batches, rejections = decoder(NEW).decode([single(of), packed(of)])
+    assert not rejections
+    expected = [(1, NOON, ID, GOOD[of.id]), *((i, NOON + i, ID, GOOD[of.id]) for i in (1, 2))]
+    assert rows_of(batches) == {(of.fingerprint[:8], row): 1 for row in expected}
+
+
+IMPOSSIBLE = {  # every payload of the right length that is refused, and why; the first check that fails says why
+    "marginal": lambda bits, number: "padding_bits" if bits > 7 else "value_domain" if number > 7 else None,
+    "clear": lambda bits, number: (
+        "padding_bits"
+        if bits > 7
+        else "value_domain"
+        if number > 7
+        else "impossible_report"
+        if bits and number
+        else None
+    ),
+    "twice": lambda low, high: "padding_bits" if high > 3 else None,
+    "tsp": lambda low, high: "value_domain" if low + 256 * high > 299 else None,
+    "agrr": lambda symbol: "value_domain" if symbol > 2 else None,
+    "up": lambda symbol: "value_domain" if symbol > 2 else None,
+    "aoue": lambda bits: "padding_bits" if bits > 7 else None,
+    "listed": lambda symbol: "value_domain" if symbol > 4 else None,
+    "tagged": lambda symbol: "value_domain" if symbol > 3 else None,
+}
+
+
+@pytest.mark.parametrize("of", NEW, ids=lambda of: of.id)
+def test_every_payload_is_accepted_or_refused_with_its_reason(of):
+    width = of.mechanism.payload_size
+    payloads = [bytes(payload) for payload in itertools.product(range(256), repeat=width)]
+    reasons = Counter(IMPOSSIBLE[of.id](*payload) for payload in payloads)
+    accepted = reasons.pop(None)
+    found, accepts = Counter(), 0
+    for start in range(0, len(payloads), 20_000):
+        message = packed(of, [(0, NOON, b"", payload) for payload in payloads[start : start + 20_000]])
+        batches, rejections = decoder(NEW).decode([message])
+        accepts += sum(map(len, batches))
+        for rejection in rejections:
+            found[rejection.reason.name.lower()] += rejection.num_reports
+    assert (found, accepts) == (reasons, accepted)
 
 
 # ---------------------------------------------------------------------- the page about it

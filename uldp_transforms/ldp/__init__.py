@@ -7,6 +7,7 @@ Example:
     estimate = collection.estimate(counts, "projected")     # analyst
 """
 
+from uldp_transforms.ldp.alphabets import PersonalTags as PersonalTags
 from uldp_transforms.ldp.collection import Collection as Collection
 from uldp_transforms.ldp.counts import CohortCounts as CohortCounts
 from uldp_transforms.ldp.errors import EstimationError as EstimationError
@@ -15,4 +16,13 @@ from uldp_transforms.ldp.errors import UldpError as UldpError
 from uldp_transforms.ldp.estimators import Estimate as Estimate
 from uldp_transforms.ldp.reports import ReportBatch as ReportBatch
 
-__all__ = ["CohortCounts", "Collection", "Estimate", "EstimationError", "ReportBatch", "SpecError", "UldpError"]
+__all__ = [
+    "CohortCounts",
+    "Collection",
+    "Estimate",
+    "EstimationError",
+    "PersonalTags",
+    "ReportBatch",
+    "SpecError",
+    "UldpError",
+]

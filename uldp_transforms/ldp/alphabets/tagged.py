@@ -144,28 +144,32 @@ class Tagged(Alphabet):
     def redistribute(self, frequencies: np.ndarray) -> np.ndarray:
         """p(x) = r(x) + sum over tags of r(tag) pi_tag(x), and 0 for the tags.
 
-        Without knowledge pi_tag is r over the non-sensitive values, divided by its sum (uniform if that is 0).
+        Without knowledge pi_tag is r over the non-sensitive values, negative entries as 0, divided by its sum (uniform
+        if that is 0).
         """
-        tags, clear = frequencies[self._tags], frequencies[self.num_sensitive :]
-        unknown = tags[self._unknown].sum()
+        tags = frequencies[self._tags]
         result = frequencies + self._background @ tags
         result[self._tags] = 0
-        total = clear.sum()
-        result[self.num_sensitive :] += unknown * (clear / total if total > 0 else np.full(len(clear), 1 / len(clear)))
+        result[self.num_sensitive :] += tags[self._unknown].sum() * self._like_the_others(frequencies)[0]
         return result
 
     def redistribution(self, frequencies: np.ndarray) -> np.ndarray:
-        tags, clear = frequencies[self._tags], frequencies[self.num_sensitive :]
+        like, total = self._like_the_others(frequencies)
         matrix = np.eye(self.num_symbols)
         matrix[:, self._tags] = self._background
-        total, unknown = clear.sum(), tags[self._unknown].sum()
-        like = clear / total if total > 0 else np.full(len(clear), 1 / len(clear))
-        columns = self._tags.start + np.flatnonzero(self._unknown)
-        matrix[np.ix_(np.arange(self.num_sensitive, self.num_symbols), columns)] = like[:, np.newaxis]
+        clear = slice(self.num_sensitive, self.num_symbols)
+        matrix[clear, self._tags.start + np.flatnonzero(self._unknown)] = like[:, np.newaxis]
         if total > 0:
-            own = np.eye(len(clear)) - like[:, np.newaxis]
-            matrix[self.num_sensitive :, self.num_sensitive :] += unknown / total * own
+            unknown = frequencies[self._tags][self._unknown].sum()
+            positive = frequencies[clear] > 0
+            matrix[clear, clear] += unknown / total * (np.eye(len(like)) - like[:, np.newaxis]) * positive
         return matrix
+
+    def _like_the_others(self, frequencies: np.ndarray) -> tuple[np.ndarray, float]:
+        """The distribution of the non-sensitive values, and what it was divided by."""
+        clear = np.maximum(frequencies[self.num_sensitive :], 0)
+        total = float(clear.sum())
+        return (clear / total if total > 0 else np.full(len(clear), 1 / len(clear))), total
 
     def redistributed_mass(self, frequencies: np.ndarray) -> float:
         return float(np.abs(frequencies[self._tags]).sum())

@@ -77,7 +77,7 @@ def _most_likely(question: Question, linear: LinearEstimate, outcomes: Outcomes)
 
 def _rows(question: Question, outcomes: Outcomes) -> sparse.csr_array:
     """Outcomes as functions of the unknowns (and of the unlisted values): (Y, U) or (Y, U + 1)."""
-    if question.own.all():
+    if question.of_symbols:
         return outcomes.rows
     num_symbols = outcomes.rows.shape[1]
     placed = sparse.csr_array(

@@ -64,15 +64,15 @@ class Solution:
         frequencies: (S,).
         variances: (S,), of the frequencies.
         variance_of_sum: of the unknowns whose sum was of interest.
-        misfit, degrees: sum of squared residuals in units of the known noise, and its degrees of freedom: chi-square
-            if there are no unlisted values and clients are honest. 0 and 0 if the system is not centred.
+        misfit, degrees: sum of squared residuals in units of the known noise, and its degrees of freedom: nearly
+            chi-square if there are no unlisted values and clients are honest. 0 and 0 if the system is not centred.
     """
 
     frequencies: np.ndarray
     variances: np.ndarray
     variance_of_sum: float
     misfit: float
-    degrees: int
+    degrees: float
 
 
 def least_squares(given: Observation, summed: np.ndarray) -> Solution:
@@ -106,7 +106,7 @@ def least_squares(given: Observation, summed: np.ndarray) -> Solution:
     spread = np.sqrt(given.num_reports)[:, np.newaxis] * buckets.gather(given.centre(shares))
     noise -= spread.T @ spread
     squares = float((given.num_reports[:, np.newaxis] * (u - given.centre(fitted)) ** 2).sum())
-    known = _known_noise(given, shares, variances)
+    known, effective = _residual_law(given, shares, variances)
     centred = given.centred and degrees > 0
     excess = max(squares / degrees - known, 0.0) if centred else 0.0
     own = np.einsum("ii->i", inverse)
@@ -115,19 +115,20 @@ def least_squares(given: Observation, summed: np.ndarray) -> Solution:
         frequencies=frequencies,
         variance_of_sum=float(direction @ noise @ direction + excess * direction[summed].sum()),
         variances=_sandwich_diagonal(inverse, noise, gram) + excess * own,
-        misfit=squares / known if centred else 0.0,
-        degrees=degrees if centred else 0,
+        misfit=effective * squares / known if centred else 0.0,
+        degrees=effective * degrees if centred else 0.0,
     )
 
 
 def _degrees_of_freedom(given: Observation) -> int:
     num_cohorts, num_unknowns = len(given.num_reports), given.buckets.table.shape[1]
-    per_cohort = given.buckets.num_buckets - given.centred
-    degrees = num_cohorts * per_cohort + given.complete - num_unknowns
+    per_cohort = given.buckets.num_buckets - 1  # what a cohort's buckets sum to is the same for every unknown
+    shared = given.complete or not given.centred
+    degrees = num_cohorts * per_cohort + shared - num_unknowns
     if degrees < 0:
         raise InsufficientCohortsError(
             f"collection {given.owner!r}: {num_unknowns} candidates need at least "
-            f"{-(-(num_unknowns - given.complete) // per_cohort)} reporting cohorts, got {num_cohorts}"
+            f"{-(-(num_unknowns - shared) // per_cohort)} reporting cohorts, got {num_cohorts}"
         )
     return degrees
 
@@ -147,11 +148,20 @@ def _sandwich_diagonal(inverse: np.ndarray, noise: np.ndarray, gram: np.ndarray)
     return multiple * own + rest
 
 
-def _known_noise(given: Observation, shares: np.ndarray, variances: np.ndarray) -> float:
-    """n_c times the mean variance of a centred bucket frequency, over what centring leaves."""
+def _residual_law(given: Observation, shares: np.ndarray, variances: np.ndarray) -> tuple[float, float]:
+    """n_c times the mean variance of a direction that centring leaves, and the factor by which degrees shrink.
+
+    With S_c = J (diag D_c - P_c P_c^T) J the squared residuals of a cohort have the mean tr S_c and the variance
+    2 tr S_c^2. A chi-square law of fewer degrees of freedom has the same ratio (Satterthwaite).
+    """
     k = given.buckets.num_buckets
-    known = variances.sum(axis=1) * (1 - 1 / k) - (given.centre(shares) ** 2).sum(axis=1)
-    return float(known.mean() / (k - 1))
+    deviations = given.centre(shares)
+    lengths = (deviations**2).sum(axis=1)
+    total = variances.sum(axis=1)
+    mean = total * (1 - 1 / k) - lengths
+    square = (variances**2).sum(axis=1) * (1 - 2 / k) + (total / k) ** 2
+    square += lengths**2 - 2 * (variances * deviations**2).sum(axis=1)
+    return float(mean.mean() / (k - 1)), float(mean.sum() ** 2 / square.sum() / (len(mean) * (k - 1)))
 
 
 def _mirror(lower: np.ndarray) -> None:
@@ -172,7 +182,7 @@ def _solver(gram: np.ndarray, complete: bool, owner: str) -> tuple[np.ndarray, n
     size = len(gram)
     system = gram + np.trace(gram) / size**2 if complete else gram  # does not change minima with sum(p) = 1
     factor, info = linalg.lapack.dpotrf(system, lower=True)
-    reciprocal = linalg.lapack.dpocon(factor, np.linalg.norm(system, 1), uplo="L")[0] if info == 0 else 0.0
+    reciprocal = linalg.lapack.dpocon(factor, linalg.lapack.dlange("1", system), uplo="L")[0] if info == 0 else 0.0
     condition = 1 / reciprocal if reciprocal > 0 else np.inf
     if not condition < _MAX_CONDITION:
         raise IllConditionedError(

@@ -43,8 +43,8 @@ class Likelihood:
         return np.maximum(self.base + self.rows @ point, _SMALLEST)
 
     def value(self, fitted: np.ndarray) -> float:
-        """L."""
-        return float(self.counts @ np.log(fitted))
+        """L; minus infinity where an outcome that was seen is impossible."""
+        return float(self.counts @ np.log(fitted)) if fitted.min() > _SMALLEST else -np.inf
 
     def gradient_and_curvature(self, fitted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The gradient d (U,) of L, for which p d = n, and a bound (U,) on the diagonal of minus its second derivative.

@@ -41,7 +41,7 @@ class LinearEstimate:
 def estimate_linear(question: Question, confidence: float) -> LinearEstimate:
     """Unbiased estimates with standard errors and intervals; see ``Estimator.estimate`` for errors."""
     pooled = _invert(question, confidence)
-    return pooled if question.own.all() else _solve(question, pooled, confidence)
+    return pooled if question.of_symbols else _solve(question, pooled, confidence)
 
 
 def _invert(question: Question, confidence: float) -> LinearEstimate:
@@ -53,7 +53,7 @@ def _invert(question: Question, confidence: float) -> LinearEstimate:
     null_errors = np.sqrt(np.maximum(mechanism.null_variances(plausible), 0) / counts.total)
     errors = np.sqrt(np.maximum(mechanism.variances(plausible), 0) / counts.total)
     low, high = mechanism.intervals(counts, plausible, confidence)
-    left_out = question.left_out.astype(np.float64) if question.own.all() else np.zeros(len(raw))
+    left_out = question.left_out.astype(np.float64) if question.of_symbols else np.zeros(len(raw))
     derivative = alphabet.redistribution(plausible)
     frequencies = raw
     if derivative is not None:

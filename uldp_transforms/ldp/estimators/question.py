@@ -45,6 +45,11 @@ class Question:
     open: bool
 
     @property
+    def of_symbols(self) -> bool:
+        """True if the unknowns are the K symbols, in their order."""
+        return not self.open and bool(self.own.all())
+
+    @property
     def left_out(self) -> np.ndarray:
         """(U,) bool: unknowns that nobody asked for."""
         mask = np.ones(len(self.own), dtype=bool)

@@ -240,10 +240,7 @@ class Mechanism(abc.ABC):
         """
 
     def intervals(self, counts: CohortCounts, frequencies: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
-        """Confidence intervals of the pooled symbol frequencies.
-
-        Sensitive symbols: normal, with the exact variance. Non-sensitive ones: Clopper-Pearson on the clear count,
-        which is binomial; the normal interval would have width zero where nothing was seen.
+        """Confidence intervals of the pooled symbol frequencies: normal, with the exact variance.
 
         Args:
             counts: of one (pooled) cohort with at least one report.
@@ -253,16 +250,9 @@ class Mechanism(abc.ABC):
         Returns:
             low (K,), high (K,), not cut to [0, 1].
         """
-        v, n = self.num_sensitive, counts.total
-        tail = (1 - confidence) / 2
         raw = self.invert(counts)[0]
-        half = special.ndtri(1 - tail) * np.sqrt(np.maximum(self.variances(frequencies), 0) / n)
-        low, high = raw - half, raw + half
-        clear = counts.cells[0, v:]
-        with np.errstate(invalid="ignore"):
-            low[v:] = np.where(clear > 0, special.betaincinv(clear, n - clear + 1, tail), 0.0) / self.reveal_rate
-            high[v:] = np.where(clear < n, special.betaincinv(clear + 1, n - clear, 1 - tail), 1.0) / self.reveal_rate
-        return low, high
+        half = special.ndtri((1 + confidence) / 2) * np.sqrt(np.maximum(self.variances(frequencies), 0) / counts.total)
+        return raw - half, raw + half
 
     @property
     @abc.abstractmethod

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-from scipy import sparse
+from scipy import sparse, special
 
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.mechanisms.base import Mechanism
@@ -259,6 +259,27 @@ class SetReportMechanism(Mechanism):
         mixed = 2 * revealed * (total * (float(self.pair_rate) - self.miss) / self.delta - mean)
         return sensitive - offset**2 + mixed + of_clear**2 @ clear / self.kappa - revealed**2
 
+    def intervals(self, counts: CohortCounts, frequencies: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
+        """Confidence intervals that hold for rare symbols too; see ``Mechanism.intervals``.
+
+        Where the estimate of a symbol is a function of its own count alone, that count is binomial, and the interval is
+        Clopper and Pearson's: non-sensitive symbols always; sensitive ones unless clear reports correct them. Else it
+        is the score interval: the p with (raw - p)^2 <= z^2 V(p) / n, V being quadratic in the own p.
+        """
+        v, n = self.num_sensitive, counts.total
+        cells = counts.cells[0]
+        low, high = _clopper_pearson(cells, n, confidence)
+        low[v:], high[v:] = low[v:] / self.kappa, high[v:] / self.kappa
+        if not self._revealed[1] or v == self.num_symbols:
+            low[:v], high[:v] = (low[:v] - self.miss) / self.delta, (high[:v] - self.miss) / self.delta
+            return low, high
+        spread = special.ndtri((1 + confidence) / 2) ** 2 / n
+        raw, null = self.invert(counts)[0, :v], self.null_variances(frequencies)[:v]
+        centre = raw + spread * (1 - 2 * self.miss) / self.delta / 2
+        half = np.sqrt(np.maximum(centre**2 - (1 + spread) * (raw**2 - spread * null), 0))
+        low[:v], high[:v] = (centre - half) / (1 + spread), (centre + half) / (1 + spread)
+        return low, high
+
     @property
     def floor_rate(self) -> float | None:
         """phi if nobody, miss if everybody holds another sensitive symbol; between these otherwise."""
@@ -315,3 +336,12 @@ class SetReportMechanism(Mechanism):
         start_of = np.append(0, ends).astype(np.int32 if len(index) < 1 << 31 else np.int64)
         shape = (len(ends), num_symbols)
         return symbols, sparse.csr_array((np.full(len(index), self.gain), index, start_of), shape=shape)
+
+
+def _clopper_pearson(successes: np.ndarray, trials: int, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Exact intervals of binomial probabilities."""
+    tail = (1 - confidence) / 2
+    with np.errstate(invalid="ignore"):
+        low = np.where(successes > 0, special.betaincinv(successes, trials - successes + 1, tail), 0.0)
+        high = np.where(successes < trials, special.betaincinv(successes + 1, trials - successes, 1 - tail), 1.0)
+    return low, high

@@ -1,0 +1,233 @@
+"""Sentinels: do the counts of a window look like those of clients that follow the protocol?
+
+Each one compares the counts with all populations of honest people at once. Its p-value comes from binomial and
+hypergeometric tails, not from a limit law, so it holds for every population, every number of reports and cohorts:
+honest clients make p <= a with probability at most a. docs/sentinels.md derives them.
+
+None changes an estimate. An attacker who follows the protocol with false values is invisible to all of them; they see
+broken clients, biased random generators, wrong epsilons and crude attacks.
+
+Letters: n reports, C cohorts, K symbols of which v sensitive.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import special, stats
+
+from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+
+FALSE_ALARMS = 1e-3
+"""Largest probability that any sentinel fires in a window of honest reports; shared equally by all sentinels."""
+
+_OUTSIDE = 1e-5  # probability that the people with sensitive values are more or fewer than the limits say
+_LEFT_OUT = 1e-18  # probability that a sum over a binomial law leaves out at each end
+_SMALLEST = 1e-300
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What one sentinel says of one window.
+
+    Attributes:
+        name: of the sentinel.
+        statistic: z-score or chi-square.
+        p_value: honest clients make it at most a with probability at most a, whatever their values are.
+        fired: p_value is below the sentinel's share of the false alarms.
+        sentence: what it means, for a person.
+    """
+
+    name: str
+    statistic: float
+    p_value: float
+    fired: bool
+    sentence: str
+
+
+@dataclasses.dataclass(frozen=True)
+class _Judgement:
+    statistic: float
+    p_value: float
+
+
+Sentinel = Callable[[Collection, CohortCounts], _Judgement | None]
+
+
+def examine(collection: Collection, counts: CohortCounts) -> list[Finding]:
+    """The findings of all sentinels that can judge this collection; none for a window without reports."""
+    findings = []
+    for name, (judge, meaning) in SENTINELS.items():
+        judgement = judge(collection, counts) if counts.total else None
+        if judgement is None:
+            continue
+        fired = bool(judgement.p_value < FALSE_ALARMS / len(SENTINELS))
+        findings.append(
+            Finding(
+                name=name,
+                statistic=float(judgement.statistic),
+                p_value=float(judgement.p_value),
+                fired=fired,
+                sentence=meaning if fired else "Nothing unusual.",
+            )
+        )
+    return findings
+
+
+def floor(collection: Collection, counts: CohortCounts) -> _Judgement | None:
+    """Sensitive symbols cannot be rarer than noise makes them: the j rarest together, for every j.
+
+    j symbols that nobody holds are supported binomially often, j symbols that somebody holds more often. There are
+    v over j sets of j symbols, and v sizes: the p-value is the smallest one times both (union bound). Members of a set
+    of fixed size are dependent, so there it is one symbol alone.
+    """
+    mechanism = collection.mechanism
+    rate = mechanism.floor_rate
+    if rate is None or not isinstance(mechanism, SetReportMechanism):
+        return None
+    v = mechanism.num_sensitive
+    rarest = np.sort(counts.cells[:, :v].sum(axis=0))
+    protected = counts.total - _in_clear(mechanism, counts)
+    sizes = np.arange(1, v + 1)
+    trials, rates = np.full(v, counts.total), sizes * rate
+    if _bits_are_independent(mechanism):
+        trials, rates = protected * sizes, np.full(v, rate)
+    elif mechanism.noise_rate * v != 1:
+        sizes, trials, rates = sizes[:1], np.array([protected]), rates[:1]
+    supports = np.cumsum(rarest)[: len(sizes)]
+    with np.errstate(divide="ignore"):
+        tails = np.log(stats.binom.cdf(supports, trials, rates))
+    sets = special.gammaln(v + 1) - special.gammaln(sizes + 1) - special.gammaln(v - sizes + 1) + np.log(len(sizes))
+    best = int(np.argmin(tails + sets))
+    expected, spread = trials[best] * rates[best], np.sqrt(trials[best] * rates[best] * (1 - rates[best]))
+    return _judgement(supports[best] - expected, spread, np.exp((tails + sets)[best]))
+
+
+def ceiling(collection: Collection, counts: CohortCounts) -> _Judgement | None:
+    """Not more reports can be in clear than the coin lets through, even if nobody held a sensitive value."""
+    mechanism = collection.mechanism
+    rate = mechanism.reveal_rate
+    if mechanism.num_sensitive == mechanism.num_symbols:
+        return None
+    clear, n = _in_clear(mechanism, counts), counts.total
+    return _judgement(clear - n * rate, np.sqrt(n * rate * (1 - rate)), stats.binom.sf(clear - 1, n, rate))
+
+
+def weight(collection: Collection, counts: CohortCounts) -> _Judgement | None:
+    """Bits set in all reports together are as many as people and noise explain; for independent bits.
+
+    h own bits of each person with a sensitive value (1 to h, if hash functions collide) are set with one probability,
+    all others with another. How many people that are is known, or within confidence limits from the clear reports.
+    Mechanisms that report one symbol or a set of fixed size have nothing to weigh.
+    """
+    mechanism = collection.mechanism
+    if not isinstance(mechanism, SetReportMechanism) or not _bits_are_independent(mechanism):
+        return None
+    v = mechanism.num_sensitive
+    clear = _in_clear(mechanism, counts)
+    bits = (counts.total - (0 if mechanism.clear_rate else clear)) * v
+    ones = int(counts.cells[:, :v].sum())
+    fewest, most = _people_with_sensitive_values(mechanism, counts.total, clear)
+    noise, own = mechanism.miss, mechanism.miss + mechanism.delta
+    outside = _OUTSIDE if v < mechanism.num_symbols else 0.0
+    judgements = []
+    for holders, upper in ((fewest, False), (most * min(mechanism.num_hashes, v), True)):
+        tail = _tail_of_two_binomials(ones, (holders, own), (bits - holders, noise), upper=upper)
+        expected = holders * own + (bits - holders) * noise
+        spread = np.sqrt(holders * own * (1 - own) + (bits - holders) * noise * (1 - noise))
+        judgements.append(_judgement(ones - expected, spread, 2 * tail + outside))
+    return min(judgements, key=lambda judgement: judgement.p_value)
+
+
+def cohorts(collection: Collection, counts: CohortCounts) -> _Judgement | None:
+    """Clients draw their cohort evenly.
+
+    Cohort after cohort, its share of the reports that are left is binomial; Fisher's sum of the ln p, 2 (C - 1) degrees
+    of freedom.
+    """
+    num_cohorts = collection.num_cohorts
+    if num_cohorts < 2:
+        return None
+    left = counts.num_reports[::-1].cumsum()[::-1][:-1]
+    p_values = _two_sided(stats.binom, counts.num_reports[:-1], left, 1 / np.arange(num_cohorts, 1, -1))
+    statistic = -2 * np.log(p_values).sum()
+    return _Judgement(statistic, stats.chi2.sf(statistic, 2 * len(p_values)))
+
+
+def homogeneity(collection: Collection, counts: CohortCounts) -> _Judgement | None:
+    """Where symbols mean the same in all cohorts, a cohort has its share of each: the most unusual cell of all.
+
+    Given how often a symbol was counted, its count in one cohort is hypergeometric; times the number of cells (union
+    bound).
+    """
+    alphabet = collection.alphabet
+    listed = alphabet.known_values or alphabet.clear_values
+    if collection.num_cohorts < 2 or not listed or not alphabet.has_own_symbol(listed).all():
+        return None
+    table = counts.cells[:, 0 if alphabet.known_values else alphabet.num_sensitive :]
+    sizes, totals, n = counts.num_reports, table.sum(axis=0), counts.total
+    expected = np.outer(sizes, totals / n)
+    cohort, symbol = np.unravel_index(np.argmax(special.kl_div(table, expected)), table.shape)
+    count, size, total = table[cohort, symbol], sizes[cohort], totals[symbol]
+    spread = np.sqrt(expected[cohort, symbol] * (1 - size / n) * (1 - total / n) * n / max(n - 1, 1))
+    p_value = table.size * float(_two_sided(stats.hypergeom, count, n, total, size))
+    return _judgement(count - expected[cohort, symbol], spread, p_value)
+
+
+SENTINELS: dict[str, tuple[Sentinel, str]] = {
+    "floor": (floor, "Some sensitive symbols were reported less often than noise alone would report them."),
+    "ceiling": (ceiling, "More reports came in clear than the protocol lets through."),
+    "weight": (weight, "Reports have more or fewer bits set than people and noise explain."),
+    "cohorts": (cohorts, "Reports are not spread evenly over the cohorts."),
+    "homogeneity": (homogeneity, "Cohorts report differently although their people hold the same values."),
+}
+"""Name -> sentinel, and what it means when it fires."""
+
+
+def _judgement(difference: float, spread: float, p_value: float) -> _Judgement:
+    """A z-score, 0 where nothing can vary, and a p-value of at most 1."""
+    return _Judgement(difference / spread if spread > 0 else 0.0, min(float(p_value), 1.0))
+
+
+def _in_clear(mechanism: Mechanism, counts: CohortCounts) -> int:
+    return int(counts.cells[:, mechanism.num_sensitive :].sum())
+
+
+def _bits_are_independent(mechanism: SetReportMechanism) -> bool:
+    """Noise supports each symbol by a coin of its own."""
+    phi = mechanism.noise_rate
+    return mechanism.pair_rate == phi and mechanism.triple_rate == phi**2
+
+
+def _people_with_sensitive_values(mechanism: Mechanism, total: int, clear: int) -> tuple[int, int]:
+    """Confidence limits of their number: everybody else is in clear with the reveal rate. Each fails with _OUTSIDE / 2.
+
+    The reports up to the r-th clear one of the others are negative binomial.
+    """
+    if mechanism.num_sensitive == mechanism.num_symbols:
+        return total, total
+    rate = mechanism.reveal_rate
+    fewest_others = clear + stats.nbinom.ppf(_OUTSIDE / 2, clear, rate) if clear else 0
+    most_others = clear + 1 + stats.nbinom.isf(_OUTSIDE / 2, clear + 1, rate)
+    return total - int(min(most_others, total)), total - int(min(fewest_others, total))
+
+
+def _tail_of_two_binomials(ones: int, first: tuple[int, float], second: tuple[int, float], *, upper: bool) -> float:
+    """Pr(X + Y >= ones) if ``upper``, else Pr(X + Y <= ones); X and Y binomial, as (trials, rate)."""
+    (trials, rate), other = first, stats.binom(*second)
+    lowest = stats.binom.ppf(_LEFT_OUT, trials, rate)
+    highest = trials - stats.binom.ppf(_LEFT_OUT, trials, 1 - rate)  # isf works with 1 - _LEFT_OUT, which is 1
+    x = np.arange(lowest, highest + 1)
+    tail = other.sf(ones - 1 - x) if upper else other.cdf(ones - x)
+    return float(stats.binom.pmf(x, trials, rate) @ tail) + 2 * _LEFT_OUT
+
+
+def _two_sided(law: Any, count: np.ndarray, *parameters: Any) -> np.ndarray:
+    """Twice the smaller tail of discrete laws, at most 1 and never 0."""
+    tails = np.minimum(law.cdf(count, *parameters), law.sf(count - 1, *parameters))
+    return np.clip(2 * tails, _SMALLEST, 1.0)
