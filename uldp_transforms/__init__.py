@@ -12,17 +12,32 @@ from typing import Any
 __version__ = "0.1.0"
 
 __all__ = [
+    "CheckHealth",
     "CountReports",
+    "CountsRows",
     "DecodeReports",
     "EstimateDistribution",
     "ReadReportFiles",
+    "ReleaseOnce",
     "SummarizeLedger",
     "TimeGate",
     "WindowedEstimate",
     "Windows",
 ]
 
-_HOME = dict(zip(__all__, ("count", "decode", "estimate", "files", "ledger", "windows", "rows", "windows")))
+_HOME = {
+    "CheckHealth": "health",
+    "CountReports": "count",
+    "CountsRows": "estimate",
+    "DecodeReports": "decode",
+    "EstimateDistribution": "estimate",
+    "ReadReportFiles": "files",
+    "ReleaseOnce": "release",
+    "SummarizeLedger": "ledger",
+    "TimeGate": "windows",
+    "WindowedEstimate": "rows",
+    "Windows": "windows",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -22,6 +22,8 @@ _SPARSE = 0x10
 class CohortCountsCoder(coders.Coder):
     """Counts in the narrowest integers that hold them, and only the non-zero ones where that is shorter.
 
+    Negative numbers, of reports that are taken back, go in 8 bytes, two's complement.
+
     Bytes: version, layout (width of a number, plus 16 if sparse), C, M (both uint32), then the numbers of reports
     and the cells as one list of C + C M numbers; if sparse, positions (uint32) of the non-zero ones, then these. All
     little-endian. No bytes at all stand for "no counts yet".
@@ -31,7 +33,7 @@ class CohortCountsCoder(coders.Coder):
         if value is None:
             return b""
         numbers = np.concatenate([value.num_reports, value.cells.ravel()])
-        largest = int(numbers.max())
+        largest = int(numbers.max()) if numbers.min() >= 0 else (1 << 63) - 1  # reports that are taken back
         width = next(w for w in _WIDTHS if largest < 1 << (8 * w - (w == 8)))
         positions = np.flatnonzero(numbers)
         sparse = len(positions) * (4 + width) < len(numbers) * width

@@ -13,29 +13,23 @@ from apache_beam.utils.timestamp import Duration, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.coders import CohortCountsCoder
+from uldp_transforms.deduplicate import CountNewReports
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.ledger import LedgerEntry
 from uldp_transforms.registry import CollectionRegistry
-from uldp_transforms.windows import Windows
+from uldp_transforms.windows import Windows, number_periods
 
 _MAX_CELLS = 1 << 22
 """Counters that one worker holds before it hands them on."""
-
-
-class Accepted(NamedTuple):
-    """Reports that were counted: the other side of ``Rejection`` in the ledger."""
-
-    fingerprint: bytes
-    period_start: int | None
-    num_reports: int
 
 
 class CountedReports(NamedTuple):
     """Outputs of ``CountReports``."""
 
     counts: beam.PCollection[tuple[bytes, CohortCounts]]
-    accepted: beam.PCollection[Accepted]
+    ledger: beam.PCollection[LedgerEntry]
 
 
 class CountReports(beam.PTransform):
@@ -44,7 +38,7 @@ class CountReports(beam.PTransform):
     Input: ``ReportBatch`` in the global window, for instance from ``DecodeReports``.
 
     Output: ``counts``, pairs of a collection's fingerprint and the counts of *all* its reports in the window so far
-    (a later pane replaces an earlier one); ``accepted``, numbers for the ledger.
+    (a later pane replaces an earlier one); ``ledger``, what was accepted and what was there already.
 
     A worker adds up the reports of a bundle per base period with array operations; Beam's windows are applied to
     these few sums. For sliding windows the sums of base periods are added per window.
@@ -53,22 +47,33 @@ class CountReports(beam.PTransform):
         collections: those that the job counts.
         windows: None puts all reports into one global window (bounded input only).
         unbounded: False for files, where nothing is late: each window then has one pane, and Beam has less to do.
+        deduplicate: count each report id once per base period; costs a shuffle and state per report.
     """
 
-    def __init__(self, collections: Iterable[Collection], windows: Windows | None = None, unbounded: bool = True):
+    def __init__(
+        self,
+        collections: Iterable[Collection],
+        windows: Windows | None = None,
+        unbounded: bool = True,
+        deduplicate: bool = False,
+    ):
         super().__init__()
         self._unbounded = unbounded
+        self._deduplicate = deduplicate
         self._registry = CollectionRegistry(collections)
         self._windows = windows
 
     def expand(self, reports: beam.PCollection[ReportBatch]) -> CountedReports:
         windows = self._windows
         base = None if windows is None else windows.base
-        sums = reports | "CountBundle" >> beam.ParDo(_CountBundleFn(self._registry, base)).with_outputs(
-            "accepted", main="counts"
-        )
+        if self._deduplicate:
+            sums = reports | "CountNewReports" >> CountNewReports(self._registry, windows, self._unbounded)
+        else:
+            sums = reports | "CountBundle" >> beam.ParDo(_CountBundleFn(self._registry, base)).with_outputs(
+                "ledger", main="counts"
+            )
         counts = sums.counts
-        sums.accepted.element_type = Accepted
+        sums.ledger.element_type = LedgerEntry
         counts.element_type = _KEYED_COUNTS
         if windows is not None and windows.size != windows.base:
             counts = (
@@ -83,7 +88,7 @@ class CountReports(beam.PTransform):
             counts = counts | "Windows" >> self._into(FixedWindows(_seconds(windows.size)), accumulating=True)
         totals = counts | "SumWindows" >> beam.CombinePerKey(SumCountsFn())
         totals.element_type = _KEYED_COUNTS
-        return CountedReports(totals, sums.accepted)
+        return CountedReports(totals, sums.ledger)
 
     def _into(self, window_fn: Any, accumulating: bool) -> beam.WindowInto:
         windows = self._windows
@@ -99,7 +104,7 @@ class CountReports(beam.PTransform):
         )
 
     def display_data(self) -> dict[str, Any]:
-        return {"windows": str(self._windows)}
+        return {"windows": str(self._windows), "deduplicate": self._deduplicate}
 
 
 _KEYED_COUNTS = beam.typehints.Tuple[bytes, CohortCounts]
@@ -172,8 +177,8 @@ class _CountBundleFn(beam.DoFn):
             timestamp = Timestamp(micros=(start or 0) * 1000)
             window = (GlobalWindow(),)
             yield WindowedValue((fingerprint, counts), timestamp, window)
-            accepted = Accepted(fingerprint, start, counts.total)
-            yield beam.pvalue.TaggedOutput("accepted", WindowedValue(accepted, self._arrival, window))
+            accepted = LedgerEntry("accepted", fingerprint, start, counts.total)
+            yield beam.pvalue.TaggedOutput("ledger", WindowedValue(accepted, self._arrival, window))
 
 
 def count_periods(collection: Collection, batch: ReportBatch, base: int | None) -> Iterator[tuple[int, CohortCounts]]:
@@ -192,7 +197,7 @@ def count_periods(collection: Collection, batch: ReportBatch, base: int | None) 
     if first == last:
         yield first, collection.count_groups(batch.payloads, cohorts, 1)[0]
         return
-    periods, index = _number(times // base, first, last)
+    periods, index = number_periods(times, base)
     at_once = max(1, _MAX_CELLS // (collection.num_cohorts * collection.num_cells))
     for start in range(0, len(periods), at_once):
         stop = min(start + at_once, len(periods))
@@ -203,14 +208,3 @@ def count_periods(collection: Collection, batch: ReportBatch, base: int | None) 
             rows, payloads, groups = rows[here], payloads[here], cohorts[here]
         rows = rows * collection.num_cohorts + groups
         yield from zip(periods[start:stop], collection.count_groups(payloads, rows, stop - start))
-
-
-def _number(periods: np.ndarray, first: int, last: int) -> tuple[list[int], np.ndarray]:
-    """The different periods in order, and the position of each report's period among them."""
-    if last - first < 4 * len(periods) + 1024:  # no sorting where a table of all periods is small
-        seen = np.bincount(periods - first)
-        present = np.flatnonzero(seen)
-        position = np.cumsum(seen > 0) - 1
-        return (present + first).tolist(), position[periods - first]
-    unique, index = np.unique(periods, return_inverse=True)
-    return unique.tolist(), index

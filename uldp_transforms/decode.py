@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -16,8 +16,9 @@ from uldp_transforms.decoding import MessageDecoder, Rejection
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.ledger import RECEIVED, LedgerEntry
 from uldp_transforms.registry import CollectionRegistry
-from uldp_transforms.windows import TimeGate
+from uldp_transforms.windows import TimeGate, Windows, number_periods
 
 _FLUSH_BYTES = 1 << 21
 """Messages are decoded together when they reach this size, or at the end of the bundle."""
@@ -30,6 +31,7 @@ class DecodedReports(NamedTuple):
 
     reports: beam.PCollection[ReportBatch]
     rejected: beam.PCollection[Rejection]
+    received: beam.PCollection[LedgerEntry]
 
 
 class DecodeReports(beam.PTransform):
@@ -40,17 +42,28 @@ class DecodeReports(beam.PTransform):
     ``timestamp_attribute``.
 
     Output: ``reports``, one batch per collection for as many messages as came together, with the event times as a
-    column; ``rejected``, a ``Rejection`` for everything else. Nothing else happens to a report.
+    column; ``rejected``, a ``Rejection`` for everything else. Nothing else happens to a report. ``received``, how many
+    reports came in, for the ledger.
 
     Args:
         collections: those that the job counts.
         gate: judges event times by arrival times; None for files, which have no arrival times.
+        windows: of the job, whose base periods the ledger is kept by; None without windows.
+        require_ids: refuse batches without report ids, which cannot be de-duplicated.
     """
 
-    def __init__(self, collections: Iterable[Collection], gate: TimeGate | None = None):
+    def __init__(
+        self,
+        collections: Iterable[Collection],
+        gate: TimeGate | None = None,
+        windows: Windows | None = None,
+        require_ids: bool = False,
+    ):
         super().__init__()
         self._registry = CollectionRegistry(collections)
         self._gate = gate
+        self._base = None if windows is None else windows.base
+        self._require_ids = require_ids
 
     def expand(self, messages: beam.PCollection[bytes]) -> DecodedReports:
         windowing = messages.windowing.windowfn
@@ -59,11 +72,13 @@ class DecodeReports(beam.PTransform):
                 f"DecodeReports needs messages in the global window (reports carry their own time), "
                 f"got {type(windowing).__name__}"
             )
-        decode_fn = _DecodeFn(self._registry) if self._gate is None else _TimedDecodeFn(self._registry, self._gate)
-        outputs = messages | "Decode" >> beam.ParDo(decode_fn).with_outputs("rejected", main="reports")
+        decoder = MessageDecoder(self._registry, self._gate, self._require_ids)
+        decode_fn = (_DecodeFn if self._gate is None else _TimedDecodeFn)(decoder, self._base)
+        outputs = messages | "Decode" >> beam.ParDo(decode_fn).with_outputs("rejected", "received", main="reports")
         outputs.reports.element_type = ReportBatch
         outputs.rejected.element_type = Rejection
-        return DecodedReports(outputs.reports, outputs.rejected)
+        outputs.received.element_type = LedgerEntry
+        return DecodedReports(outputs.reports, outputs.rejected, outputs.received)
 
     def display_data(self) -> dict[str, Any]:
         return {"collections": ", ".join(f"{c.id} v{c.version}" for c in self._registry)}
@@ -76,8 +91,9 @@ class _DecodeFn(beam.DoFn):
     made for every message.
     """
 
-    def __init__(self, registry: CollectionRegistry, gate: TimeGate | None = None):
-        self._decoder = MessageDecoder(registry, gate)
+    def __init__(self, decoder: MessageDecoder, base: int | None):
+        self._decoder = decoder
+        self._base = base
 
     def start_bundle(self) -> None:
         self._messages: list[bytes] = []
@@ -100,13 +116,33 @@ class _DecodeFn(beam.DoFn):
         if not messages:
             return []
         batches, rejections = self._decoder.decode(messages, received)
-        return [*batches, *(beam.pvalue.TaggedOutput("rejected", rejection) for rejection in rejections)]
+        return [
+            *batches,
+            *(beam.pvalue.TaggedOutput("rejected", rejection) for rejection in rejections),
+            *(
+                beam.pvalue.TaggedOutput("received", entry)
+                for entry in received_entries(batches, rejections, self._base)
+            ),
+        ]
 
     @staticmethod
     def _in_global_window(output: Any, timestamp: Timestamp) -> Any:
         if isinstance(output, beam.pvalue.TaggedOutput):
             return beam.pvalue.TaggedOutput(output.tag, WindowedValue(output.value, timestamp, (GlobalWindow(),)))
         return WindowedValue(output, timestamp, (GlobalWindow(),))
+
+
+def received_entries(
+    batches: list[ReportBatch], rejections: list[Rejection], base: int | None
+) -> Iterator[LedgerEntry]:
+    """What came in, per collection and base period, as far as these were established."""
+    for batch in batches:
+        periods, index = number_periods(batch.event_times, base)
+        for period, number in zip(periods, np.bincount(index).tolist()):
+            yield LedgerEntry(RECEIVED, batch.fingerprint, None if base is None else period * base, number)
+    for found in rejections:
+        fingerprint = found.collection.fingerprint if found.collection else b""
+        yield LedgerEntry(RECEIVED, fingerprint, found.period_start, found.num_reports)
 
 
 class _TimedDecodeFn(_DecodeFn):

@@ -65,11 +65,13 @@ class MessageDecoder:
     Args:
         registry: the collections of the job.
         gate: judges event times against arrival times; None: messages have no arrival time (files).
+        require_ids: refuse batches without report ids.
     """
 
-    def __init__(self, registry: CollectionRegistry, gate: TimeGate | None = None):
+    def __init__(self, registry: CollectionRegistry, gate: TimeGate | None = None, require_ids: bool = False):
         self._registry = registry
         self._gate = gate
+        self._require_ids = require_ids
 
     def decode(
         self, messages: Sequence[bytes], received: np.ndarray | None = None
@@ -241,6 +243,8 @@ class MessageDecoder:
     def _violations(self, part: _Columns, received: np.ndarray | None) -> Iterator[tuple[Reason, np.ndarray]]:
         yield Reason.COHORT_RANGE, (part.cohorts < 0) | (part.cohorts >= part.collection.num_cohorts)
         yield from part.collection.mechanism.violations(part.payloads)
+        if self._require_ids and len(part.report_ids) < len(part.cohorts):
+            yield Reason.NO_REPORT_ID, np.ones(len(part.cohorts), dtype=bool)
         times = part.event_times
         if times.min() < MIN_EVENT_TIME or times.max() >= MAX_EVENT_TIME:
             yield Reason.TIME_RANGE, (times < MIN_EVENT_TIME) | (times >= MAX_EVENT_TIME)

@@ -9,14 +9,17 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
+from uldp_transforms import __version__
 from uldp_transforms.ldp.collection import Collection, canonical_candidates
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError, SpecError
-from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
-from uldp_transforms.ldp.estimators.linear import MAX_CANDIDATES
+from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate, Estimator
+from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES
 from uldp_transforms.ldp.specs import require_int
 from uldp_transforms.registry import CollectionRegistry
-from uldp_transforms.rows import WindowedEstimate, name_of
+from uldp_transforms.rows import WindowCounts, WindowedEstimate, name_of
+
+SOFTWARE = f"uldp_transforms {__version__}"
 
 MIN_REPORTS = 100
 """Default minimum of reports behind a published estimate."""
@@ -57,11 +60,11 @@ class EstimateDistribution(beam.PTransform):
         if not self._estimator.supports(collection):
             raise SpecError(f"estimator {self._estimator.id!r} does not support collection {collection.id!r}")
         if collection.alphabet.known_values is None:
-            number = 0 if self._candidates is None else len(self._candidates)
+            number = len({*(self._candidates or ()), *collection.alphabet.clear_values})
             if not 1 <= number <= MAX_CANDIDATES:
                 raise SpecError(
                     f"collection {collection.id!r} has an open alphabet and needs 1 to {MAX_CANDIDATES} candidate "
-                    f"values (--candidates), got {number}"
+                    f"values (--candidates) or public ones, got {number}"
                 )
 
     def expand(self, counts: beam.PCollection[tuple[bytes, CohortCounts]]) -> beam.PCollection[WindowedEstimate]:
@@ -88,28 +91,95 @@ class _EstimateFn(beam.DoFn):
     ) -> Iterator[WindowedEstimate]:
         fingerprint, counts = element
         collection = self._registry[fingerprint]
-        status, estimate = self._estimate(collection, counts)
-        windowed = window != GlobalWindow()
-        timing = PaneInfoTiming.ON_TIME if pane.timing == PaneInfoTiming.UNKNOWN else pane.timing
-        yield WindowedEstimate(
-            **name_of(collection),
-            window_start=window.start.micros // 1000 if windowed else None,
-            window_end=window.end.micros // 1000 if windowed else None,
-            pane_index=max(pane.index, 0),
-            pane_timing=PaneInfoTiming.to_string(timing),
-            num_reports=None if status == "suppressed" else counts.total,
-            estimator=self._estimator.id,
-            unexplained_mass=estimate.unexplained_mass if estimate else None,
-            unexplained_standard_error=estimate.unexplained_standard_error if estimate else None,
-            status=status,
-            estimates=WindowedEstimate.values_of(estimate) if estimate else [],
+        yield estimate_window(
+            collection, counts, place_of(window, pane), self._estimator, self._candidates, self._min_reports
         )
 
-    def _estimate(self, collection: Collection, counts: CohortCounts) -> tuple[str, Estimate | None]:
-        if counts.total < self._min_reports:
-            return "suppressed", None
-        candidates = self._candidates if collection.alphabet.known_values is None else None
+
+def estimate_window(
+    collection: Collection,
+    counts: CohortCounts,
+    place: dict[str, Any],
+    estimator: Estimator,
+    candidates: tuple[str, ...] | None,
+    min_reports: int,
+) -> WindowedEstimate:
+    """The row of one window and pane; without numbers if there are too few reports or no estimate can be made.
+
+    Args:
+        collection: what the reports were made for.
+        counts: of all reports of the window so far.
+        place: the fields that say which window and pane it is, see ``place_of``.
+        estimator: that makes the estimate.
+        candidates: canonical values to estimate in an open alphabet.
+        min_reports: with fewer reports the status is ``suppressed``.
+    """
+    estimate: Estimate | None = None
+    status = "suppressed"
+    if counts.total >= min_reports:
         try:
-            return "ok", self._estimator.estimate(collection, counts, candidates)
+            asked = candidates if collection.alphabet.known_values is None else None
+            status, estimate = "ok", estimator.estimate(collection, counts, asked)
         except EstimationError as error:
-            return error.status, None
+            status = error.status
+    return WindowedEstimate(
+        **name_of(collection),
+        **place,
+        num_reports=None if status == "suppressed" else counts.total,
+        estimator=estimator.id,
+        unexplained_mass=estimate.unexplained_mass if estimate else None,
+        unexplained_standard_error=estimate.unexplained_standard_error if estimate else None,
+        redistributed_mass=estimate.redistributed_mass if estimate else None,
+        fit_p_value=estimate.fit_p_value if estimate else None,
+        status=status,
+        software=SOFTWARE,
+        estimates=WindowedEstimate.values_of(estimate) if estimate else [],
+    )
+
+
+def place_of(window: Any, pane: Any) -> dict[str, Any]:
+    """The fields of a row that say which window and pane it is."""
+    windowed = window != GlobalWindow()
+    timing = PaneInfoTiming.ON_TIME if pane.timing == PaneInfoTiming.UNKNOWN else pane.timing
+    return {
+        "window_start": window.start.micros // 1000 if windowed else None,
+        "window_end": window.end.micros // 1000 if windowed else None,
+        "pane_index": max(pane.index, 0),
+        "pane_timing": PaneInfoTiming.to_string(timing),
+    }
+
+
+class CountsRows(beam.PTransform):
+    """Counts as rows, to be kept and estimated again later; see ``pipelines.reestimate``.
+
+    Input: as for ``EstimateDistribution``. Output: ``WindowCounts``.
+
+    Args:
+        collections: those that the job counts.
+    """
+
+    def __init__(self, collections: Iterable[Collection]):
+        super().__init__()
+        self._registry = CollectionRegistry(collections)
+
+    def expand(self, counts: beam.PCollection[tuple[bytes, CohortCounts]]) -> beam.PCollection[WindowCounts]:
+        return counts | "Rows" >> beam.ParDo(_CountsRowsFn(self._registry)).with_output_types(WindowCounts)
+
+
+class _CountsRowsFn(beam.DoFn):
+    def __init__(self, registry: CollectionRegistry):
+        self._registry = registry
+
+    def process(
+        self,
+        element: tuple[bytes, CohortCounts],
+        window=beam.DoFn.WindowParam,
+        pane=beam.DoFn.PaneInfoParam,
+    ) -> Iterator[WindowCounts]:
+        fingerprint, counts = element
+        yield WindowCounts(
+            **name_of(self._registry[fingerprint]),
+            **place_of(window, pane),
+            num_reports=counts.num_reports.tolist(),
+            cells=counts.cells.ravel().tolist(),
+        )

@@ -11,6 +11,7 @@ from apache_beam.io.filesystem import CompressionTypes
 
 from uldp_transforms.containers import read_messages
 from uldp_transforms.decoding import Rejection
+from uldp_transforms.ledger import RECEIVED, LedgerEntry
 
 
 class ReadFiles(NamedTuple):
@@ -18,12 +19,14 @@ class ReadFiles(NamedTuple):
 
     messages: beam.PCollection[bytes]
     rejected: beam.PCollection[Rejection]
+    received: beam.PCollection[LedgerEntry]
 
 
 class ReadReportFiles(beam.PTransform):
     """Reads the reports of Avro container files, single or packed, as messages for ``DecodeReports``.
 
-    A file or block that cannot be read becomes a ``Rejection``; the rest of the input goes on.
+    A file or block that cannot be read becomes a ``Rejection``, and is received as one report; the rest of the input
+    goes on.
 
     Args:
         pattern: of file names, for instance ``gs://bucket/reports-*.avro``. Matching no file is an error.
@@ -38,11 +41,12 @@ class ReadReportFiles(beam.PTransform):
             begin
             | "Match" >> fileio.MatchFiles(self._pattern, empty_match_treatment=fileio.EmptyMatchTreatment.DISALLOW)
             | "Spread" >> beam.Reshuffle()
-            | "Read" >> beam.ParDo(_ReadFn()).with_outputs("rejected", main="messages")
+            | "Read" >> beam.ParDo(_ReadFn()).with_outputs("rejected", "received", main="messages")
         )
         outputs.messages.element_type = bytes
         outputs.rejected.element_type = Rejection
-        return ReadFiles(outputs.messages, outputs.rejected)
+        outputs.received.element_type = LedgerEntry
+        return ReadFiles(outputs.messages, outputs.rejected, outputs.received)
 
     def display_data(self) -> dict[str, Any]:
         return {"pattern": self._pattern}
@@ -55,4 +59,8 @@ class _ReadFn(beam.DoFn):
         ) as file:
             name = metadata.path.replace("\\", "/").rpartition("/")[2]
             for item in read_messages(file, name):
-                yield beam.pvalue.TaggedOutput("rejected", item) if isinstance(item, Rejection) else item
+                if isinstance(item, Rejection):
+                    yield beam.pvalue.TaggedOutput("rejected", item)
+                    yield beam.pvalue.TaggedOutput("received", LedgerEntry(RECEIVED, b"", None, item.num_reports))
+                else:
+                    yield item

@@ -2,8 +2,14 @@
 
     received = accepted + duplicates + sum of rejected by reason
 
-Rows are sums of what was counted and what was refused, per collection and base period; they add up. A stream emits
-them by arrival, so one period can have several rows, none of which is ever corrected.
+The four are counted in different places: what is received where messages are decoded, as the sum of what leaves the
+decoder; what is accepted, or there already, where reports are counted; what is rejected where it is refused. So the
+equation can fail, and means something when it holds: nothing was lost or repeated behind the decoder, which itself
+gives each report one verdict.
+
+Rows are sums per collection and base period; they add up. A stream emits them by arrival, so one period can have
+several rows, none of which is ever corrected. Where messages come behind the watermark a row can hold one side of the
+equation only, and the next row the other: in a stream the equation holds for the sum of the rows of a period.
 """
 
 from __future__ import annotations
@@ -11,7 +17,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam import coders
@@ -19,19 +25,28 @@ from apache_beam.transforms import trigger
 from apache_beam.transforms.window import FixedWindows
 from apache_beam.utils.timestamp import Duration
 
-from uldp_transforms.count import Accepted
 from uldp_transforms.decoding import Rejection
 from uldp_transforms.ldp.collection import Collection
-from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.registry import CollectionRegistry
 from uldp_transforms.rows import LedgerRow, RejectedReport, name_of
 from uldp_transforms.windows import Windows
 
+RECEIVED, ACCEPTED, DUPLICATES = "received", "accepted", "duplicates"
+
+
+class LedgerEntry(NamedTuple):
+    """A number of reports of one collection and base period that went into one bin."""
+
+    bin: str
+    fingerprint: bytes
+    period_start: int | None
+    num_reports: int
+
 
 class SummarizeLedger(beam.PTransform):
-    """Adds up what was counted and what was refused.
+    """Adds up what came in and what became of it.
 
-    Input: the pair ``(accepted, rejected)`` of ``CountReports`` and ``DecodeReports``.
+    Input: a tuple of PCollections, of ``LedgerEntry`` and of ``Rejection``, from all stages that have some.
 
     Output: ``LedgerRow``.
 
@@ -47,12 +62,14 @@ class SummarizeLedger(beam.PTransform):
         self._windows = windows
         self._unbounded = unbounded
 
-    def expand(self, inputs: tuple[beam.PCollection[Accepted], beam.PCollection[Rejection]]):
-        accepted, rejected = inputs
+    def expand(self, inputs: tuple[beam.PCollection[LedgerEntry | Rejection], ...]):
         entries = (
-            accepted | "Accepted" >> beam.Map(_accepted_entry).with_output_types(_ENTRY),
-            rejected | "Rejected" >> beam.Map(_rejected_entry).with_output_types(_ENTRY),
-        ) | "Entries" >> beam.Flatten()
+            tuple(
+                part | f"Entries{number}" >> beam.Map(_entry).with_output_types(_ENTRY)
+                for number, part in enumerate(inputs)
+            )
+            | "Entries" >> beam.Flatten()
+        )
         if self._unbounded and self._windows is not None:
             entries = entries | "Arrival" >> beam.WindowInto(
                 FixedWindows(Duration(micros=self._windows.base * 1000)),
@@ -69,16 +86,19 @@ class SummarizeLedger(beam.PTransform):
 
 
 class SumByReasonFn(beam.CombineFn):
-    """Adds numbers of reports by reason."""
+    """Adds numbers of reports by bin, which may be taken back (negative) on the way."""
 
     def create_accumulator(self) -> dict[str, int]:
         return {}
 
     def add_input(self, accumulator: dict[str, int], element: dict[str, int]) -> dict[str, int]:
-        return dict(Counter(accumulator) + Counter(element))
+        return self.merge_accumulators((accumulator, element))
 
     def merge_accumulators(self, accumulators: Iterable[dict[str, int]]) -> dict[str, int]:
-        return dict(sum(map(Counter, accumulators), Counter()))
+        total: Counter[str] = Counter()
+        for accumulator in accumulators:
+            total.update(accumulator)
+        return dict(total)
 
     def extract_output(self, accumulator: dict[str, int]) -> dict[str, int]:
         return accumulator
@@ -107,27 +127,24 @@ def _key(fingerprint: str, period_start: int | None) -> str:
     return f"{fingerprint}/{'' if period_start is None else period_start}"
 
 
-def _accepted_entry(accepted: Accepted) -> tuple[str, dict[str, int]]:
-    return _key(accepted.fingerprint.hex(), accepted.period_start), {Reason.ACCEPTED.code: accepted.num_reports}
-
-
-def _rejected_entry(rejection: Rejection) -> tuple[str, dict[str, int]]:
-    fingerprint = rejection.collection.fingerprint.hex() if rejection.collection else ""
-    return _key(fingerprint, rejection.period_start), {rejection.reason.code: rejection.num_reports}
+def _entry(found: LedgerEntry | Rejection) -> tuple[str, dict[str, int]]:
+    if isinstance(found, Rejection):
+        fingerprint = found.collection.fingerprint if found.collection else b""
+        return _key(fingerprint.hex(), found.period_start), {found.reason.code: found.num_reports}
+    return _key(found.fingerprint.hex(), found.period_start), {found.bin: found.num_reports}
 
 
 def _ledger_row(sums: tuple[str, dict[str, int]], registry: CollectionRegistry, base: int | None) -> LedgerRow:
-    key, by_reason = sums
+    key, by_bin = sums
     fingerprint, _, start = key.partition("/")
-    rejected = {reason: n for reason, n in sorted(by_reason.items()) if reason != Reason.ACCEPTED.code}
-    accepted = by_reason.get(Reason.ACCEPTED.code, 0)
+    rejected = {name: n for name, n in sorted(by_bin.items()) if name not in (RECEIVED, ACCEPTED, DUPLICATES)}
     return LedgerRow(
         **name_of(registry[bytes.fromhex(fingerprint)] if fingerprint else None),
         window_start=int(start) if start else None,
         window_end=int(start) + (base or 0) if start else None,
-        received=accepted + sum(rejected.values()),
-        accepted=accepted,
-        duplicates=0,
+        received=by_bin.get(RECEIVED, 0),
+        accepted=by_bin.get(ACCEPTED, 0),
+        duplicates=by_bin.get(DUPLICATES, 0),
         rejected=rejected,
     )
 

@@ -15,6 +15,8 @@ from uldp_transforms.windows import rfc3339
 ESTIMATE_SCHEMA = schemas.load("windowed_estimate.avsc")
 REJECTED_SCHEMA = schemas.load("rejected_report.avsc")
 LEDGER_SCHEMA = schemas.load("ledger.avsc")
+COUNTS_SCHEMA = schemas.load("counts.avsc")
+HEALTH_SCHEMA = schemas.load("health.avsc")
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _TIMES = ("window_start", "window_end", "received_at")
@@ -59,7 +61,10 @@ class WindowedEstimate(Row):
     estimator: str
     unexplained_mass: float | None
     unexplained_standard_error: float | None
+    redistributed_mass: float | None
+    fit_p_value: float | None
     status: str
+    software: str
     estimates: list[dict[str, Any]]
 
     @staticmethod
@@ -75,6 +80,37 @@ class WindowedEstimate(Row):
         )
         names = ("value", "frequency", "standard_error", "ci_low", "ci_high", "raw_frequency")
         return [dict(zip(names, entry)) for entry in zip(*columns)]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WindowCounts(Row):
+    """The counts of one collection in one window; the fields are those of the Avro schema."""
+
+    collection_id: str
+    collection_version: int
+    fingerprint: str
+    window_start: int | None
+    window_end: int | None
+    pane_index: int
+    pane_timing: str
+    num_reports: list[int]
+    cells: list[int]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WindowHealth(Row):
+    """What the sentinels say of one window; the fields are those of the Avro schema."""
+
+    collection_id: str
+    collection_version: int
+    fingerprint: str
+    window_start: int | None
+    window_end: int | None
+    pane_index: int
+    pane_timing: str
+    num_reports: int | None
+    status: str
+    findings: list[dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

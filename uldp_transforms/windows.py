@@ -114,3 +114,26 @@ class TimeGate:
     def too_old(self, event_times: np.ndarray, received: np.ndarray) -> np.ndarray:
         """(n,) bool for (n,) event times and arrival times in milliseconds."""
         return received >= (event_times // self.base + 1) * self.base + self.allowed_lateness
+
+
+def number_periods(event_times: np.ndarray, base: int | None) -> tuple[list[int], np.ndarray]:
+    """The base periods in which reports fall, in order, and the position of each report's period among them.
+
+    Args:
+        event_times: (n,) int64 milliseconds, n >= 1.
+        base: length of a base period; None: everything is in period 0.
+
+    Returns:
+        numbers of P periods, which start at number * base; (n,) int64 positions.
+    """
+    if base is None:
+        return [0], np.zeros(len(event_times), dtype=np.int64)
+    periods = event_times // base
+    first, last = int(periods.min()), int(periods.max())
+    if last - first < 4 * len(periods) + 1024:  # no sorting where a table of all periods is small
+        seen = np.bincount(periods - first)
+        present = np.flatnonzero(seen)
+        position = np.cumsum(seen > 0) - 1
+        return (present + first).tolist(), position[periods - first]
+    unique, index = np.unique(periods, return_inverse=True)
+    return unique.tolist(), index

@@ -83,8 +83,8 @@ def floor(collection: Collection, counts: CohortCounts) -> _Judgement | None:
     """Sensitive symbols cannot be rarer than noise makes them: the j rarest together, for every j.
 
     j symbols that nobody holds are supported binomially often, j symbols that somebody holds more often. There are
-    v over j sets of j symbols, and v sizes: the p-value is the smallest one times both (union bound). Members of a set
-    of fixed size are dependent, so there it is one symbol alone.
+    v over j sets of j symbols, and v sizes: the p-value is that of the most unusual size times both (union bound).
+    Members of a report of several symbols, but not independent bits, are dependent: there it is one symbol alone.
     """
     mechanism = collection.mechanism
     rate = mechanism.floor_rate
@@ -100,12 +100,15 @@ def floor(collection: Collection, counts: CohortCounts) -> _Judgement | None:
     elif mechanism.noise_rate * v != 1:
         sizes, trials, rates = sizes[:1], np.array([protected]), rates[:1]
     supports = np.cumsum(rarest)[: len(sizes)]
-    with np.errstate(divide="ignore"):
-        tails = np.log(stats.binom.cdf(supports, trials, rates))
     sets = special.gammaln(v + 1) - special.gammaln(sizes + 1) - special.gammaln(v - sizes + 1) + np.log(len(sizes))
-    best = int(np.argmin(tails + sets))
-    expected, spread = trials[best] * rates[best], np.sqrt(trials[best] * rates[best] * (1 - rates[best]))
-    return _judgement(supports[best] - expected, spread, np.exp((tails + sets)[best]))
+    shares = supports / np.maximum(trials, 1)
+    distances = special.rel_entr(shares, rates) + special.rel_entr(1 - shares, 1 - rates)
+    bounds = np.where(shares < rates, -trials * distances, 0.0)  # of ln of the tails (Chernoff)
+    best = int(np.argmin(bounds + sets))
+    count, n, rate = supports[best], trials[best], rates[best]
+    tail = stats.binom.cdf(count, n, rate)
+    log_tail = np.log(tail) if tail > 0 else bounds[best]
+    return _judgement(count - n * rate, np.sqrt(n * rate * (1 - rate)), np.exp(min(log_tail + sets[best], 0.0)))
 
 
 def ceiling(collection: Collection, counts: CohortCounts) -> _Judgement | None:
@@ -138,10 +141,10 @@ def weight(collection: Collection, counts: CohortCounts) -> _Judgement | None:
     judgements = []
     for holders, upper in ((fewest, False), (most * min(mechanism.num_hashes, v), True)):
         tail = _tail_of_two_binomials(ones, (holders, own), (bits - holders, noise), upper=upper)
-        expected = holders * own + (bits - holders) * noise
+        excess = ones - holders * own - (bits - holders) * noise
         spread = np.sqrt(holders * own * (1 - own) + (bits - holders) * noise * (1 - noise))
-        judgements.append(_judgement(ones - expected, spread, 2 * tail + outside))
-    return min(judgements, key=lambda judgement: judgement.p_value)
+        judgements.append(_judgement(max(excess, 0) if upper else min(excess, 0), spread, 2 * tail + outside))
+    return min(judgements, key=lambda judgement: judgement.p_value)  # z is 0 if the limits explain the bits
 
 
 def cohorts(collection: Collection, counts: CohortCounts) -> _Judgement | None:

@@ -1,0 +1,136 @@
+"""Estimates stored counts again: with other candidates, another estimator, or better background knowledge.
+
+Reads the counts that ``pipelines.estimate --write_counts`` wrote, takes the latest pane of each window, and writes rows
+of the same form (estimates.jsonl and estimates.avro).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import fastavro
+import numpy as np
+
+from pipelines import cli
+from pipelines.sinks import ENCODERS
+from uldp_transforms.estimate import MIN_REPORTS, EstimateDistribution, estimate_window
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.collection import canonical_candidates
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows import COUNTS_SCHEMA, ESTIMATE_SCHEMA, WindowedEstimate
+
+_PLACE = ("window_start", "window_end", "pane_index", "pane_timing")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Reestimation:
+    """What to estimate again."""
+
+    collections: dict[str, Collection]
+    files: list[str]
+    output: str
+    estimator: str
+    candidates: tuple[str, ...] | None
+    min_reports: int
+
+
+def configure(argv: Sequence[str]) -> Reestimation:
+    """The command line of ``pipelines.reestimate``; raises SpecError or OSError."""
+    parser = cli.Parser(prog="python -m pipelines.reestimate", description=__doc__)
+    add = parser.add_argument
+    add("--collection", required=True, action="append", help="JSON file of a collection; may be given several times")
+    add("--counts", required=True, help="directory with counts*.avro, or a pattern of such files")
+    add("--output", required=True, help="directory for the results")
+    add("--estimator", default="projected", help=f"one of {', '.join(sorted(ESTIMATORS))}")
+    add("--candidates", help="text file, one value a line: what to estimate in open alphabets")
+    add("--min_reports", type=cli.positive(), default=MIN_REPORTS, help="fewer reports are suppressed")
+    args = parser.parse_args(argv)
+    collections = cli.read_collections(args.collection)
+    candidates = None if args.candidates is None else cli.read_lines(args.candidates)
+    EstimateDistribution(collections, args.estimator, candidates, args.min_reports)  # refuses what cannot be estimated
+    pattern = os.path.join(args.counts, "counts*.avro") if os.path.isdir(args.counts) else args.counts
+    files = sorted(glob.glob(pattern))
+    if not files:
+        raise SpecError(f"--counts must match at least one file, got {pattern!r}")
+    if os.path.isfile(args.output):
+        raise SpecError(f"--output must be a directory, got the file {args.output!r}")
+    os.makedirs(args.output, exist_ok=True)
+    return Reestimation(
+        collections={collection.fingerprint.hex(): collection for collection in collections},
+        files=files,
+        output=args.output,
+        estimator=args.estimator,
+        candidates=None if candidates is None else canonical_candidates(candidates),
+        min_reports=args.min_reports,
+    )
+
+
+def job(task: Reestimation) -> int:
+    """Estimate and write; says how many windows were of other collections."""
+    latest: dict[tuple[Any, ...], dict[str, Any]] = {}
+    strangers = 0
+    for row in _read(task.files):
+        if row["fingerprint"] not in task.collections:
+            strangers += 1
+            continue
+        key = (row["collection_id"], row["collection_version"], row["window_start"] or 0, row["window_end"] or 0)
+        if key not in latest or row["pane_index"] > latest[key]["pane_index"]:
+            latest[key] = row
+    rows = [_estimate(task, latest[key]) for key in sorted(latest)]
+    for form in ("jsonl", "avro"):
+        with open(os.path.join(task.output, f"estimates.{form}"), "wb") as file:
+            file.write(ENCODERS[form](rows, ESTIMATE_SCHEMA))
+    others = f", {strangers} row(s) of other collections left out" if strangers else ""
+    print(f"reestimate: {len(rows)} windows from {len(task.files)} file(s){others}", file=sys.stderr)
+    return cli.DONE
+
+
+def _read(files: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The rows of files of counts; times as milliseconds."""
+    for name in files:
+        with open(name, "rb") as file:
+            try:
+                rows = [_in_milliseconds(row) for row in fastavro.reader(file, COUNTS_SCHEMA)]
+            except Exception:  # of any kind: fastavro trusts its files
+                raise SpecError(
+                    f"{name} must be a file that pipelines.estimate --write_counts wrote, got another"
+                ) from None
+        yield from rows
+
+
+def _in_milliseconds(row: Any) -> dict[str, Any]:
+    times = {name: row[name] and round(row[name].timestamp() * 1000) for name in ("window_start", "window_end")}
+    return row | times
+
+
+def _estimate(task: Reestimation, row: dict[str, Any]) -> WindowedEstimate:
+    collection = task.collections[row["fingerprint"]]
+    num_reports, cells = (np.array(row[name], dtype=np.int64) for name in ("num_reports", "cells"))
+    shape = (collection.num_cohorts, collection.num_cells)
+    if (len(num_reports), cells.size) != (shape[0], shape[0] * shape[1]):
+        raise SpecError(
+            f"counts of collection {collection.id!r} must have {shape[0]} cohorts and {shape[0] * shape[1]} cells, "
+            f"got {len(num_reports)} and {cells.size}"
+        )
+    return estimate_window(
+        collection,
+        CohortCounts(num_reports, cells.reshape(shape)),
+        {name: row[name] for name in _PLACE},
+        ESTIMATORS[task.estimator](),
+        task.candidates,
+        task.min_reports,
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("reestimate", configure, job, argv, faults_of_job=(SpecError, OSError))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
