@@ -45,7 +45,7 @@ def describe(collection: Collection, found: Audit) -> str:
         f"promise     the odds of {found.protects} move by at most e**{found.epsilon:g} with one report",
         f"looked at   {found.method}",
         f"weights     {', '.join(f'{name} {weight}' for name, weight in mechanism.exact_weights.items())}",
-        f"worst pair  report {found.worst.report}: {found.worst.likelier} against {found.worst.less_likely}",
+        f"worst pair  report: {found.worst.report}; {found.worst.likelier} against {found.worst.less_likely}",
         f"            {_fraction(one)} to {_fraction(other)}, ratio {float(found.worst.ratio):.12g}",
         f"epsilon     {found.effective_epsilon} <= {found.epsilon:g}"
         if not found.faults

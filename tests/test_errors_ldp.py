@@ -16,7 +16,7 @@ from uldp_transforms import ldp
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError, UldpError, utility
 from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Permuted, PersonalTags, Tagged
 from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError, NoReportsError
-from uldp_transforms.ldp.estimators import ESTIMATORS, ExpectationMaximization
+from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import (
     MECHANISMS,
     AttributeGRR,
@@ -520,16 +520,36 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         lambda: CLOSED.estimate(OPEN_COUNTS),
         f"{ID} has counts of shape (1, 6), got (16, 4)",
     ),
-    (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, "ml", ["ant"]), f"estimator 'ml' does not support {ID}"),
     (
         SpecError,
-        lambda: ExpectationMaximization().estimate(BITS, BITS.count(BITS.perturb(["ant"]))),
-        f"{ID}: the likelihood of rappor needs the reports themselves (estimate_reports), got counts",
+        lambda: OPEN.estimate(OPEN_COUNTS, "ml", ["ant"]),
+        f"estimator 'ml' does not support {ID}: values need symbols of their own; em takes others",
+    ),
+    (
+        SpecError,
+        lambda: OPEN.estimate_reports(OPEN.perturb(["ant"]), "ml", ["ant"]),
+        f"estimator 'ml' does not support {ID}: values need symbols of their own; em takes others",
+    ),
+    (
+        SpecError,
+        lambda: BITS.estimate(BITS.count(BITS.perturb(["ant"])), "ml"),
+        f"estimator 'ml' does not support {ID}: there is no closed form for rappor; em takes others",
+    ),
+    (
+        SpecError,
+        lambda: BITS.estimate(BITS.count(BITS.perturb(["ant"])), "em"),
+        f"estimator 'em' does not support {ID}: counts do not hold the likelihood of rappor; "
+        "estimate_reports takes the reports",
     ),
     (
         SpecError,
         lambda: TWICE.estimate_reports(TWICE.perturb(["ant"] * 99), "em", ["ant"]),
-        f"{ID}: em takes one hash function per cohort, got 2",
+        f"estimator 'em' does not support {ID}: the likelihood of several hash functions per cohort is not implemented",
+    ),
+    (
+        SpecError,
+        lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t",)), {"t": ["a"]}).hide("ab"),
+        "PersonalTags.hide must get a list of texts, got one text",
     ),
     (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates=[]), "candidates must have at least 1 entries, got 0"),
     (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates=[7]), "candidates must be a list of texts, got (7,)"),

@@ -200,17 +200,15 @@ def test_mechanisms_of_bits_have_no_likelihood_of_counts():
         if (alphabet, mechanism) in COUNTED:
             continue
         counts = item.count(reports(item, 500))
-        with pytest.raises(SpecError, match="estimator 'em' does not support collection 'c'"):
+        with pytest.raises(SpecError, match="counts do not hold the likelihood of"):
             item.estimate(counts, "em", VALUES)
-        with pytest.raises(SpecError, match=r"needs the reports themselves \(estimate_reports\), got counts"):
-            ExpectationMaximization().estimate(item, counts, VALUES)
 
 
 def test_several_hash_functions_are_refused():
     alphabet = {"id": "hashed", "num_buckets": 8, "num_hashes": 2}
     spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": 9}
     item = Collection.from_json(spec | {"mechanism": {"id": "rappor", "epsilon": 2.0}})
-    with pytest.raises(SpecError, match="em takes one hash function per cohort, got 2"):
+    with pytest.raises(SpecError, match="several hash functions per cohort"):
         item.estimate_reports(reports(item, 300), "em", VALUES)
     assert item.estimate_reports(reports(item, 300), "projected", VALUES).estimator == "projected"
 
@@ -477,7 +475,7 @@ def refused(item: Collection, which: tuple[str, ...]) -> set[str]:
         try:
             item.estimate(item.count(reports(item, 2000)), name, VALUES)
         except SpecError as error:
-            assert str(error) == f"estimator {name!r} does not support collection 'c'"
+            assert str(error).startswith(f"estimator {name!r} does not support collection 'c': ")
             result.add(name)
     return result
 

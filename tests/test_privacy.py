@@ -182,6 +182,21 @@ def test_a_report_that_rules_a_state_out_is_a_fault():
     assert {"report 00 rules state 1 out", "report 01 rules state 0 out"} <= set(found.faults)
 
 
+def test_a_large_instance_is_not_taken_at_its_word():
+    """Where there are too many reports for all of them, kinds of reports follow from the client's own integers."""
+
+    class Boasts(Rappor):
+        exact_ratio = Fraction(2)
+
+    values = [f"v{i}" for i in range(30)]
+    found = audit(with_mechanism(closed({"id": "rappor", "epsilon": 1.0}, values), Boasts))
+    assert found.method.startswith("every kind of the more than 10**9 reports")
+    assert found.faults == ("the worst ratio is not the one that the mechanism claims",)
+    found = audit(with_mechanism(closed({"id": "rappor", "epsilon": 1.0}, values), ForgetsToClear))
+    assert any("is above e**epsilon" in fault for fault in found.faults)
+    assert audit(closed({"id": "rappor", "epsilon": 1.0}, [f"v{i}" for i in range(16_000)])).faults == ()
+
+
 def test_public_values_among_the_sensitive_symbols_are_a_fault():
     class Misplaces(Hashed):
         def symbol_table(self, values, num_cohorts):
@@ -204,7 +219,7 @@ def test_the_program_prints_proof_and_verdict(tmp_path, capsys):
     assert text.count("verdict     the promise holds, exactly") == 2
     for words in (
         "looked at   all 5 reports under each of 5 symbols",
-        "worst pair  report ",
+        "worst pair  report: ",
         "note        Non-sensitive",
     ):
         assert words in text

@@ -57,8 +57,7 @@ class EstimateDistribution(beam.PTransform):
             self._check(collection)
 
     def _check(self, collection: Collection) -> None:
-        if not self._estimator.supports(collection):
-            raise SpecError(f"estimator {self._estimator.id!r} does not support collection {collection.id!r}")
+        collection.check_estimator(self._estimator)
         if collection.alphabet.known_values is None:
             number = len({*(self._candidates or ()), *collection.alphabet.clear_values})
             if not 1 <= number <= MAX_CANDIDATES:

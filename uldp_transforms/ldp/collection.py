@@ -18,7 +18,7 @@ import numpy as np
 from uldp_transforms.ldp.alphabets import ALPHABETS, Alphabet
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
+from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate, Estimator
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
@@ -259,8 +259,7 @@ class Collection:
                 f"collection {self.id!r} has counts of shape {(self.num_cohorts, self.num_cells)}, got {counts.shape}"
             )
         chosen = ESTIMATORS[estimator]()
-        if not chosen.supports(self):
-            raise SpecError(f"estimator {estimator!r} does not support collection {self.id!r}")
+        self.check_estimator(chosen)
         return chosen.estimate(self, counts, None if candidates is None else canonical_candidates(candidates))
 
     def estimate_reports(
@@ -272,7 +271,14 @@ class Collection:
             SpecError, EstimationError: as ``count`` and ``estimate``.
         """
         chosen = ESTIMATORS[estimator]()
+        self.check_estimator(chosen, reports=True)
         return chosen.estimate_reports(self, batch, None if candidates is None else canonical_candidates(candidates))
+
+    def check_estimator(self, estimator: Estimator, *, reports: bool = False) -> None:
+        """Refuse an estimator that cannot be used with this collection's counts (or reports); raises SpecError."""
+        why = estimator.refusal(self, reports=reports)
+        if why is not None:
+            raise SpecError(f"estimator {estimator.id!r} does not support collection {self.id!r}: {why}")
 
 
 def canonical_candidates(candidates: Sequence[str]) -> tuple[str, ...]:

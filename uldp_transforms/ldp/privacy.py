@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import decimal
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -118,7 +119,8 @@ def _enumerate(mechanism: Mechanism) -> tuple[WorstPair, list[str]]:
         faults.append("the probabilities of the reports of a symbol do not sum to 1")
     groups = mechanism.protected_inputs
     if groups is not None:
-        return _worst_of(payloads, rows, groups, "state", faults), faults
+        nouns = ("state",) if len(groups) == 1 else ("answer", "state")  # as ``protected_inputs`` lists them
+        return _worst_of(payloads, rows, groups, nouns, faults), faults
     v = mechanism.num_sensitive
     protected = [i for i, row in enumerate(rows) if any(row[:v])]
     for payload, row in zip(payloads, rows):
@@ -128,14 +130,14 @@ def _enumerate(mechanism: Mechanism) -> tuple[WorstPair, list[str]]:
         if not any(row[:v]) and senders != 1:
             faults.append(f"the clear report {payload.hex()} comes from {senders} symbols instead of one")
     chosen = [i for i in protected if all(rows[i])]
-    return _worst_of([payloads[i] for i in chosen], [rows[i] for i in chosen], None, "symbol", faults), faults
+    return _worst_of([payloads[i] for i in chosen], [rows[i] for i in chosen], None, ("symbol",), faults), faults
 
 
 def _worst_of(
     payloads: list[bytes],
     rows: list[list[Fraction]],
     groups: list[list[list[Fraction]]] | None,
-    noun: str,
+    nouns: tuple[str, ...],
     faults: list[str],
 ) -> WorstPair:
     """The pair of inputs of one group (None: of symbols), and the report, with the largest ratio of probabilities.
@@ -144,7 +146,7 @@ def _worst_of(
     """
     best: WorstPair | None = None
     for payload, row in zip(payloads, rows):
-        for group in groups if groups is not None else (None,):
+        for noun, group in zip(nouns, groups if groups is not None else (None,)):
             shares = (
                 row
                 if group is None
@@ -168,13 +170,15 @@ def _worst_of(
 
 
 def _by_kind(mechanism: Mechanism) -> WorstPair:
-    ratio = mechanism.exact_ratio
-    return WorstPair(
-        report=mechanism.worst_report,
-        likelier="an input that the report supports",
-        less_likely="an input that it does not support",
-        probabilities=(ratio, Fraction(1)),
-    )
+    """The worst of the kinds of reports, which follow from the client's integers."""
+    pairs = []
+    for kind in mechanism.kinds():
+        (one, other), (p, q) = kind.inputs, kind.probabilities
+        ordered = (one, other, (p, q)) if p >= q else (other, one, (q, p))
+        pairs.append(
+            WorstPair(report=kind.report, likelier=ordered[0], less_likely=ordered[1], probabilities=ordered[2])
+        )
+    return max(pairs, key=lambda pair: pair.ratio)
 
 
 def _misplaced(collection: Collection) -> list[str]:
@@ -188,4 +192,4 @@ def _misplaced(collection: Collection) -> list[str]:
 
 
 def _in_words(number: int) -> str:
-    return f"{number}" if number < 10**9 else f"about 10**{len(str(number)) - 1}"
+    return f"{number}" if number < 10**9 else f"more than 10**{int((number.bit_length() - 1) * math.log10(2))}"

@@ -41,7 +41,8 @@ class Closed(Alphabet):
             require_texts("Closed.sensitive", self.sensitive, at_least=1)
             sensitive = tuple(map(canonical, self.sensitive))
             require_texts("Closed.sensitive", sensitive, at_least=1)
-            strangers = [value for value in sensitive if value not in set(self.values)]
+            known = set(self.values)
+            strangers = [value for value in sensitive if value not in known]
             if strangers:
                 raise SpecError(f"Closed.sensitive must be a part of Closed.values, got {strangers[0]!r}")
             object.__setattr__(self, "sensitive", sensitive)

@@ -210,7 +210,13 @@ class PersonalTags:
         self._everybody = set(alphabet.sensitive)
 
     def hide(self, values: Sequence[str]) -> list[str]:
-        """Run by the client: each value, or the tag that stands for it. Values sensitive to everybody stay."""
+        """Run by the client: each value, or the tag that stands for it. Values sensitive to everybody stay.
+
+        Raises:
+            SpecError: if ``values`` is one text instead of a list.
+        """
+        if isinstance(values, str):
+            raise SpecError("PersonalTags.hide must get a list of texts, got one text")
         texts = map(canonical, values)
         return [text if text in self._everybody else self._tag_of.get(text, text) for text in texts]
 

@@ -63,9 +63,13 @@ class Estimator(abc.ABC):
 
     id: ClassVar[str]
 
+    def refusal(self, collection: Collection, *, reports: bool = False) -> str | None:
+        """Why this estimator cannot be used with counts (or with the reports themselves); None if it can."""
+        return None
+
     def supports(self, collection: Collection) -> bool:
         """Whether this estimator can be used with counts of the collection."""
-        return True
+        return self.refusal(collection) is None
 
     @abc.abstractmethod
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:

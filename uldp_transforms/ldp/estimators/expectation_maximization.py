@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.base import CONFIDENCE, Estimate, Estimator, everybody
 from uldp_transforms.ldp.estimators.buckets import Buckets
 from uldp_transforms.ldp.estimators.likelihood import Likelihood, maximize
@@ -42,17 +41,17 @@ class ExpectationMaximization(Estimator):
 
     id: ClassVar[str] = "em"
 
-    def supports(self, collection: Collection) -> bool:
+    def refusal(self, collection: Collection, *, reports: bool = False) -> str | None:
+        if collection.mechanism.num_hashes > 1:
+            return "the likelihood of several hash functions per cohort is not implemented"
         nothing = CohortCounts.empty(collection.num_cohorts, collection.num_cells)
-        return collection.mechanism.outcomes_of_counts(nothing) is not None
+        if not reports and collection.mechanism.outcomes_of_counts(nothing) is None:
+            return f"counts do not hold the likelihood of {collection.mechanism.id}; estimate_reports takes the reports"
+        return None
 
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
         outcomes = question.collection.mechanism.outcomes_of_counts(question.counts)
-        if outcomes is None:
-            raise SpecError(
-                f"collection {question.collection.id!r}: the likelihood of {question.collection.mechanism.id} needs "
-                f"the reports themselves (estimate_reports), got counts"
-            )
+        assert outcomes is not None, "see refusal"
         return _most_likely(question, linear, outcomes)
 
     def estimate_reports(
@@ -60,11 +59,7 @@ class ExpectationMaximization(Estimator):
     ) -> Estimate:
         question = ask(collection, collection.count(batch), candidates)
         outcomes = collection.mechanism.outcomes_of_reports(batch.payloads, batch.cohorts)
-        if outcomes is None:
-            raise SpecError(
-                f"collection {collection.id!r}: em takes one hash function per cohort, "
-                f"got {collection.mechanism.num_hashes}"
-            )
+        assert outcomes is not None, "see refusal"
         linear = estimate_linear(question, CONFIDENCE)
         return self._assemble(question, linear, *_most_likely(question, linear, outcomes))
 

@@ -26,10 +26,13 @@ class MaximumLikelihood(Estimator):
 
     id: ClassVar[str] = "ml"
 
-    def supports(self, collection: Collection) -> bool:
+    def refusal(self, collection: Collection, *, reports: bool = False) -> str | None:
         known = collection.alphabet.known_values
-        own = known is not None and collection.alphabet.has_own_symbol(known).all()
-        return bool(own) and collection.mechanism.has_closed_form
+        if known is None or not collection.alphabet.has_own_symbol(known).all():
+            return "values need symbols of their own; em takes others"
+        if not collection.mechanism.has_closed_form:
+            return f"there is no closed form for {collection.mechanism.id}; em takes others"
+        return None
 
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
         return question.collection.mechanism.most_likely(question.counts.pooled().cells[0]), None

@@ -9,7 +9,7 @@ import abc
 import dataclasses
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -25,6 +25,14 @@ MAX_EPSILON = 16.0
 """Largest epsilon; far below the 44 at which 64-bit weights saturate."""
 
 MAX_SYMBOLS = 1 << 20
+
+
+class Kind(NamedTuple):
+    """A kind of report and two kinds of input, with the probabilities of the report up to a factor that they share."""
+
+    report: str
+    inputs: tuple[str, str]
+    probabilities: tuple[Fraction, Fraction]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -98,10 +106,12 @@ class Mechanism(abc.ABC):
         These are a sensitive symbol and any other one, or two states of a mechanism that declares priors.
         """
 
-    @property
-    def worst_report(self) -> str:
-        """What kind of report has that ratio, in words."""
-        return "any protected report"
+    @abc.abstractmethod
+    def kinds(self) -> Iterator[Kind]:
+        """Every structurally different pair of inputs and protected report, from the client's integers alone.
+
+        It must not use ``exact_ratio``, which an audit compares it with.
+        """
 
     @property
     def caveats(self) -> list[str]:
@@ -239,20 +249,18 @@ class Mechanism(abc.ABC):
             (...).
         """
 
+    @abc.abstractmethod
     def intervals(self, counts: CohortCounts, frequencies: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
-        """Confidence intervals of the pooled symbol frequencies: normal, with the exact variance.
+        """Confidence intervals of the pooled symbol frequencies, which hold for rare symbols too.
 
         Args:
             counts: of one (pooled) cohort with at least one report.
-            frequencies: (K,) point at which the variance is taken.
+            frequencies: (K,) point at which the noise of the other symbols is taken.
             confidence: for instance 0.95.
 
         Returns:
             low (K,), high (K,), not cut to [0, 1].
         """
-        raw = self.invert(counts)[0]
-        half = special.ndtri((1 + confidence) / 2) * np.sqrt(np.maximum(self.variances(frequencies), 0) / counts.total)
-        return raw - half, raw + half
 
     @property
     @abc.abstractmethod
@@ -285,3 +293,16 @@ class Mechanism(abc.ABC):
 def _plain(value: Any) -> Any:
     """Tuples as lists, as JSON has them."""
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def score_intervals(
+    raw: np.ndarray, null: np.ndarray, slope: np.ndarray | float, num_reports: int, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """All p with (raw - p)^2 <= z^2 V(p) / n, where V(p) = null + slope p - p^2 is n times the variance of raw.
+
+    The normal interval takes V at raw and is far too short where a symbol is rare and noise is small.
+    """
+    spread = special.ndtri((1 + confidence) / 2) ** 2 / num_reports
+    centre = raw + spread * slope / 2
+    half = np.sqrt(np.maximum(centre**2 - (1 + spread) * (raw**2 - spread * null), 0))
+    return (centre - half) / (1 + spread), (centre + half) / (1 + spread)

@@ -15,11 +15,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import ClassVar
 
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms.base import Kind
 from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR
 from uldp_transforms.ldp.mechanisms.unary import Rappor
 from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, exp_bounds, floor_weight
@@ -77,9 +80,13 @@ class AttributeGRR(KaryRR):
     def caveats(self) -> list[str]:
         return [_CAVEAT.format(super().effective_epsilon)]
 
-    @property
-    def worst_report(self) -> str:
-        return "a report of the value that favours one state the most"
+    def kinds(self) -> Iterator[Kind]:
+        """Each reported value under each state."""
+        states, noise = _exact(self.priors), Fraction(self.noise_weight)
+        for value in range(self.num_symbols):
+            shares = [noise + self.keep_weight * state[value] for state in states]
+            high, low = (shares.index(extreme(shares)) for extreme in (max, min))
+            yield Kind(f"value {value}", (f"state {high}", f"state {low}"), (shares[high], shares[low]))
 
     @property
     def exact_ratio(self) -> Fraction:
@@ -141,9 +148,15 @@ class AttributeOUE(Rappor):
     def caveats(self) -> list[str]:
         return [_CAVEAT.format(super().effective_epsilon)]
 
-    @property
-    def worst_report(self) -> str:
-        return "a report whose bits are 1 for the values that favour one state"
+    def kinds(self) -> Iterator[Kind]:
+        """For each pair of states the set of bits that favours the one the most; what it shares with others cancels."""
+        states, keep, psi = _exact(self.priors), Fraction(self.keep_weight, WORD), self.noise_rate
+        one, zero = (keep + (1 - keep) * psi) / psi, 1 - keep  # an own bit that is 1, 0, against noise that is
+        for high, low in itertools.permutations(range(len(states)), 2):
+            for chosen in _favouring(states[high], states[low]):
+                shares = [zero + (one - zero) * sum(state[x] for x in chosen) for state in (states[high], states[low])]
+                pair = (shares[0], shares[1])
+                yield Kind(f"{len(chosen)} bits are 1", (f"state {high}", f"state {low}"), pair)
 
     @property
     def exact_ratio(self) -> Fraction:
@@ -183,11 +196,17 @@ def _excesses(priors: Priors, epsilon: float) -> list[list[Fraction]]:
     return [[max(a - e * b, Fraction(0)) for a, b in zip(one, other)] for one in rows for other in rows]
 
 
+def _favouring(one: list[Fraction], other: list[Fraction]) -> Iterator[list[int]]:
+    """Sets of values with the largest P / P', of every size: one of them has the largest ratio of all sets."""
+    order = sorted((x for x, share in enumerate(one) if share), key=lambda x: other[x] / one[x])
+    for size in range(1, len(order) + 1):
+        yield order[:size]
+
+
 def _worst_set(one: list[Fraction], other: list[Fraction], gain: Fraction) -> Fraction:
-    """max over sets A of values of (1 + gain P(A)) / (1 + gain P'(A)): some of the values with the largest P / P'."""
-    pairs = sorted((pair for pair in zip(one, other) if pair[0]), key=lambda pair: pair[1] / pair[0])
-    worst, high, low = Fraction(1), Fraction(0), Fraction(0)
-    for a, b in pairs:
-        high, low = high + a, low + b
-        worst = max(worst, (1 + gain * high) / (1 + gain * low))
-    return worst
+    """max over sets A of values of (1 + gain P(A)) / (1 + gain P'(A))."""
+    ratios = (
+        (1 + gain * sum(one[x] for x in chosen)) / (1 + gain * sum(other[x] for x in chosen))
+        for chosen in _favouring(one, other)
+    )
+    return max(ratios, default=Fraction(1))

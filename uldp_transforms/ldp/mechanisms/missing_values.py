@@ -20,7 +20,7 @@ from scipy import sparse
 
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.base import Mechanism
+from uldp_transforms.ldp.mechanisms.base import Kind, Mechanism, score_intervals
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR
@@ -136,6 +136,18 @@ class TwoStage(Mechanism):
             f"{self.epsilon_if_state_is_value:.6g}."
         ]
 
+    def kinds(self) -> Iterator[Kind]:
+        """An answer under itself and under another one; and, under two rates, "missing" and any answer."""
+        d, (q2, q_star) = self.num_symbols - 1, self._weights
+        own = WORD - q2 - (d - 1) * q_star
+        yield Kind("an answer", ("that answer", "another answer"), (Fraction(own), Fraction(q_star)))
+        rates = list(map(Fraction, self.missing_rates))
+        missing = [rate * (WORD - d * q2) + (1 - rate) * q2 for rate in rates]
+        present = [WORD - weight for weight in missing]
+        for what, weights in (('"missing"', missing), ("an answer", present)):
+            high, low = (weights.index(extreme(weights)) for extreme in (max, min))
+            yield Kind(what, (f"state {high}", f"state {low}"), (weights[high], weights[low]))
+
     @property
     def num_outputs(self) -> int:
         return self.num_symbols
@@ -199,7 +211,7 @@ class TwoStage(Mechanism):
         missing = symbols == d
         slices = np.where(missing, np.uint64(q2), np.uint64(q_star))
         others = np.where(missing, d, d - 1)
-        step = words // np.maximum(slices, 1)
+        step = (words // np.maximum(slices, np.uint64(1))).astype(np.int64)  # which slice; far below 2**63 where used
         noise = np.where(missing, step, (symbols + 1 + step) % d)
         to_other = words < slices * others.astype(np.uint64)
         to_missing = ~missing & ~to_other & below(words, (d - 1) * q_star + q2)
@@ -229,6 +241,11 @@ class TwoStage(Mechanism):
         """Reports of people who hold the symbol are taken out; the rest stays as it is."""
         without = self.response(frequencies)[np.newaxis] - frequencies[:, np.newaxis] * self._matrix.T
         return (without * self._inverse**2).sum(axis=1)
+
+    def intervals(self, counts: CohortCounts, frequencies: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
+        """The score interval; see ``Mechanism.intervals``. Own reports add (inverse^2)^T channel to the variance."""
+        own = ((self._inverse**2) * self._matrix.T).sum(axis=1)
+        return score_intervals(self.invert(counts)[0], self.null_variances(frequencies), own, counts.total, confidence)
 
     def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
         per_report = weights @ self._inverse

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.mechanisms.base import Kind
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
 from uldp_transforms.ldp.reasons import Reason
@@ -72,6 +73,13 @@ class UtilityOptimizedRR(SetReportMechanism):
     @property
     def num_outputs(self) -> int:
         return self.num_symbols
+
+    def kinds(self) -> Iterator[Kind]:
+        """One word decides: the words that keep, and the slice of words of each noise symbol."""
+        own, noise = Fraction(self.keep_weight + self.noise_weight), Fraction(self.noise_weight)
+        yield Kind("a sensitive symbol", ("that symbol", "another sensitive symbol"), (own, noise))
+        if self.num_sensitive < self.num_symbols:
+            yield Kind("a sensitive symbol", ("that symbol", "a non-sensitive symbol"), (own, noise))
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
         """One word a report: the first ``keep_weight`` words keep the symbol, equal slices of the rest are noise."""

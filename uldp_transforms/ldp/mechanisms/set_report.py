@@ -30,7 +30,7 @@ import numpy as np
 from scipy import sparse, special
 
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.mechanisms.base import Mechanism
+from uldp_transforms.ldp.mechanisms.base import Mechanism, score_intervals
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.sampling import WORD, exp_bounds, floor_weight
 
@@ -273,11 +273,8 @@ class SetReportMechanism(Mechanism):
         if not self._revealed[1] or v == self.num_symbols:
             low[:v], high[:v] = (low[:v] - self.miss) / self.delta, (high[:v] - self.miss) / self.delta
             return low, high
-        spread = special.ndtri((1 + confidence) / 2) ** 2 / n
-        raw, null = self.invert(counts)[0, :v], self.null_variances(frequencies)[:v]
-        centre = raw + spread * (1 - 2 * self.miss) / self.delta / 2
-        half = np.sqrt(np.maximum(centre**2 - (1 + spread) * (raw**2 - spread * null), 0))
-        low[:v], high[:v] = (centre - half) / (1 + spread), (centre + half) / (1 + spread)
+        null, slope = self.null_variances(frequencies)[:v], (1 - 2 * self.miss) / self.delta
+        low[:v], high[:v] = score_intervals(self.invert(counts)[0, :v], null, slope, n, confidence)
         return low, high
 
     @property

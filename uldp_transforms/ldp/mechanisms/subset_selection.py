@@ -15,9 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from uldp_transforms.ldp.mechanisms.base import Kind
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.ldp.sampling import WordSource, below
+from uldp_transforms.ldp.sampling import WORD, WordSource, below
 from uldp_transforms.ldp.specs import require_int
 
 _CHUNK_WORDS = 1 << 17
@@ -58,6 +59,13 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
     @property
     def num_protected_outputs(self) -> int:
         return math.comb(self.num_sensitive, self.size)
+
+    def kinds(self) -> Iterator[Kind]:
+        """A set with the own symbol comes as noise, or as one of the sets that hold it; any other only as noise."""
+        v, d, keep = self.num_sensitive, self.size, Fraction(self.keep_weight, WORD)
+        noise = (1 - keep) * Fraction(1, math.comb(v, d))
+        own = noise + keep * Fraction(1, math.comb(v - 1, d - 1))
+        yield Kind("a set", ("a symbol in it", "a symbol that is not in it"), (own, noise))
 
     @property
     def noise_rate(self) -> Fraction:

@@ -17,8 +17,9 @@ from typing import ClassVar
 import numpy as np
 
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms.base import Kind
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
-from uldp_transforms.ldp.sampling import BIT_PLANES, WordSource, below, bernoulli_planes, exp_bounds, floor_weight
+from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, WordSource, below, bernoulli_planes, exp_bounds, floor_weight
 from uldp_transforms.ldp.specs import describe, is_number
 
 AWARE, MARGINAL = "aware", "marginal"
@@ -93,6 +94,26 @@ class _Unary(BitReportMechanism):
     @property
     def triple_rate(self) -> Fraction:
         return self.noise_rate**2
+
+    def kinds(self) -> Iterator[Kind]:
+        """Two values with h own bits each, o of them in common: every number of ones among the other own bits.
+
+        An own bit is 1 by its coin or by noise, another one by noise; all other bits are alike under both values. A
+        non-sensitive value sends noise if its coin says so, and is compared with one bit of a sensitive one.
+        """
+        keep, psi, h = Fraction(self.keep_weight, WORD), self.noise_rate, self.num_hashes
+        own = (1 - (keep + (1 - keep) * psi), keep + (1 - keep) * psi)  # probability that an own bit is 0, 1
+        noise = (1 - psi, psi)
+        for apart in range(1, h + 1):
+            for ones, others in itertools.product(range(apart + 1), repeat=2):
+                first = own[1] ** ones * own[0] ** (apart - ones) * noise[1] ** others * noise[0] ** (apart - others)
+                second = noise[1] ** ones * noise[0] ** (apart - ones) * own[1] ** others * own[0] ** (apart - others)
+                bits = f"{ones} of {apart} bits of one value and {others} of {apart} of the other set"
+                yield Kind(bits, ("the one", "the other"), (first, second))
+        if self.num_sensitive < self.num_symbols:
+            for bit in (0, 1):
+                pair = (own[bit], (1 - keep) * noise[bit])
+                yield Kind(f"the bit of a sensitive value is {bit}", ("that value", "a non-sensitive value"), pair)
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
         informative = below(source.words(len(symbols)), self.keep_weight)
@@ -184,12 +205,6 @@ class Rappor(_Unary):
     def exact_ratio(self) -> Fraction:
         """Between two values that share no bit, where all bits of the one are set and none of the other."""
         return super().exact_ratio ** self.num_hashes
-
-    @property
-    def worst_report(self) -> str:
-        if self.num_hashes == 1:
-            return super().worst_report
-        return f"a report in which the {self.num_hashes} own bits of one value are 1 and those of another one are 0"
 
     @property
     def effective_epsilon(self) -> float:

@@ -1,0 +1,122 @@
+"""What large jobs meet: a thousand million reports, one hot window, thousands of collections, bytes between workers."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from benchmarks.measure import DAY, collection, cpu_seconds, line, reports
+from uldp_transforms import wire
+from uldp_transforms.coders import CohortCountsCoder
+from uldp_transforms.count import SumCountsFn, count_periods
+from uldp_transforms.decoding import MessageDecoder
+from uldp_transforms.deduplicate import SHARDS, merge, to_rows
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.registry import CollectionRegistry
+
+HOUR = DAY // 24
+
+
+def volume() -> None:
+    """A thousand million packed reports from messages to counts, by one thread, the same million again and again."""
+    spec = collection("krr", 16, 64)
+    batch = reports(spec, 1_000_000)
+    messages = [wire.encode_batch(batch[i : i + 10_000]) for i in range(0, len(batch), 10_000)]
+    decoder = MessageDecoder(CollectionRegistry([spec]))
+    totals: dict[int, CohortCounts] = {}
+    begin = time.process_time()
+    for _ in range(1000):
+        for decoded in decoder.decode(messages)[0]:
+            for period, counts in count_periods(spec, decoded, HOUR):
+                totals[period] = totals[period] + counts if period in totals else counts
+    seconds = time.process_time() - begin
+    total = sum(counts.total for counts in totals.values())
+    line(f"  decode and count {total:,} reports in {len(totals)} hours: {seconds:.1f} s", total, seconds)
+
+
+def hot_window() -> None:
+    """What one bundle of 1,000,000 reports hands on: a sum for each window and cohort that it met, however hot."""
+    spec = collection("krr", 16, 64)
+    for name, days in (("one hour", 0), ("24 hours", 1), ("30 days of hours", 30)):
+        batch = reports(spec, 1_000_000, days)
+        counts = list(count_periods(spec, batch, HOUR))
+        size = sum(len(CohortCountsCoder().encode(each)) for _, each in counts)
+        seconds = cpu_seconds(lambda b=batch: list(count_periods(spec, b, HOUR)))
+        line(f"  counting {name}: {len(counts)} sums, {size:,} bytes", len(batch), seconds)
+
+
+def encoded_sums() -> None:
+    """Bytes of one sum, which is what is shuffled for each bundle and window, and what state holds for each window."""
+    for mechanism, symbols, cohorts in (("krr", 16, 64), ("krr", 1024, 64), ("rappor", 128, 64), ("rappor", 1024, 64)):
+        spec = collection(mechanism, symbols, cohorts)
+        sizes = []
+        for number in (1, 1000, 100_000):
+            [(_, counts)] = count_periods(spec, reports(spec, number), None)
+            sizes.append(f"{number:,} reports {len(CohortCountsCoder().encode(counts)):,}")
+        print(f"  {mechanism} K={symbols} C={cohorts}: {', '.join(sizes)}", flush=True)
+
+
+def merging() -> None:
+    """The sums of a hot window, one from each bundle of 1,000 reports, decoded and added by the one worker it has."""
+    for mechanism, symbols in (("krr", 16), ("krr", 1024), ("rappor", 1024)):
+        spec = collection(mechanism, symbols, 64)
+        [(_, counts)] = count_periods(spec, reports(spec, 1000), None)
+        coder, merger = CohortCountsCoder(), SumCountsFn()
+        encoded = [coder.encode(counts)] * 500
+        seconds = cpu_seconds(lambda c=coder, m=merger, e=encoded: m.merge_accumulators(map(c.decode, e)))
+        line(
+            f"  {mechanism} K={symbols} C=64: {len(encoded) / seconds:,.0f} sums a second", 1000 * len(encoded), seconds
+        )
+
+
+def many_collections() -> None:
+    """Jobs of many collections; each message is of another one than the one before."""
+    for number in (1, 1000, 10_000):
+        specs = [
+            Collection.from_json(collection("krr", 16, 64).to_json() | {"id": f"collection-{i}"}) for i in range(number)
+        ]
+        begin = time.process_time()
+        registry = CollectionRegistry(specs)
+        print(f"  {number:,} collections: {time.process_time() - begin:.2f} s to build each registry", flush=True)
+        batches = [reports(spec, 100) for spec in specs[:1000]]
+        packed = [wire.encode_batch(batch) for batch in batches] * (2000 // len(batches))
+        single = [wire.encode_reports(batch[:1])[0] for batch in batches] * (2000 // len(batches))
+        for name, messages, size in (("packed 100", packed, 100), ("single", single, 1)):
+            seconds = cpu_seconds(lambda r=registry, m=messages: _decode_and_count(r, m))
+            line(f"    {name}, {len(batches):,} collections in turn", len(messages) * size, seconds)
+
+
+def _decode_and_count(registry: CollectionRegistry, messages: list[bytes]) -> None:
+    for batch in MessageDecoder(registry).decode(messages)[0]:
+        for _ in count_periods(registry[batch.fingerprint], batch, HOUR):
+            pass
+
+
+def deduplication() -> None:
+    """One part of a base period: 1,000 reports more, by how many are known already; the whole part is written again."""
+    spec = collection("krr", 16, 64)
+    new = to_rows(reports(spec, 1000))
+    rng = np.random.default_rng(3)
+    for known in (0, 10_000, 100_000, 1_000_000):
+        old = rng.integers(0, 256, (known, new.shape[1]), dtype=np.uint8)
+        old = merge(old[:0], old)[0]
+        seconds = cpu_seconds(lambda o=old: merge(o, new))
+        state = (known + len(new)) * new.shape[1]
+        line(f"  {known:,} known in one of {SHARDS} parts: state {state / 1e6:.1f} MB", len(new), seconds)
+
+
+def main() -> None:
+    print("a thousand million reports (library, one thread)")
+    volume()
+    print("a hot window (library, one bundle of 1,000,000 reports)")
+    hot_window()
+    print("bytes of one sum of counts")
+    encoded_sums()
+    print("merging a hot window (library)")
+    merging()
+    print("many collections (library)")
+    many_collections()
+    print("deduplication (library)")
+    deduplication()
