@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import io
 import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
+from apache_beam.io.filesystems import FileSystems
+
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.specs import parse_json
 from uldp_transforms.windows import parse_duration
 
 T = TypeVar("T")
@@ -63,12 +67,27 @@ def _wrong(name: str, error: Exception) -> int:
     return WRONG_CONFIGURATION
 
 
+def matching(option: str, patterns: Sequence[str]) -> list[str]:
+    """The files that the patterns of an option name, each pattern's in order; a plain local name stands for itself."""
+    paths: list[str] = []
+    for pattern in patterns:
+        if "://" not in pattern and not set("*?") & set(pattern):
+            paths.append(pattern)
+            continue
+        found = sorted(entry.path for entry in FileSystems.match([pattern])[0].metadata_list)
+        if not found:
+            raise SpecError(f"{option} must match at least one file, got {pattern!r}")
+        paths += found
+    return paths
+
+
 def read_collections(paths: Sequence[str]) -> list[Collection]:
-    """Collections from JSON files; an error names the file."""
+    """Collections from JSON files, local ones or gs://BUCKET/NAME; an error names the file."""
     collections = []
     for path in paths:
         try:
-            collections.append(Collection.from_json(path))
+            source = parse_json(_read_text(path), path) if "://" in path else path
+            collections.append(Collection.from_json(source))
         except SpecError as error:
             raise SpecError(f"{path}: {error}" if not str(error).startswith(path) else str(error)) from None
     return collections
@@ -76,9 +95,13 @@ def read_collections(paths: Sequence[str]) -> list[Collection]:
 
 def read_lines(path: str) -> list[str]:
     """The lines of a UTF-8 text file without their ends; empty lines are left out."""
+    return [line for line in _read_text(path).split("\n") if line]
+
+
+def _read_text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8-sig", newline=None) as file:
-            return [line.rstrip("\n") for line in file if line.rstrip("\n")]
+        with FileSystems.open(path) if "://" in path else open(path, "rb") as file:
+            return io.TextIOWrapper(file, encoding="utf-8-sig").read()
     except UnicodeDecodeError:
         raise SpecError(f"{path} must be a UTF-8 text file, got other bytes") from None
 
@@ -105,6 +128,23 @@ def resource(kind: str) -> Callable[[str], str]:
         return text
 
     return parse
+
+
+def dataset(text: str) -> str:
+    """An argparse type: the full name of a BigQuery dataset."""
+    if not re.fullmatch(r"[a-z][a-z0-9.:-]*[a-z0-9]:[A-Za-z0-9_]+", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"must be PROJECT:DATASET, got {text!r}")
+    return text
+
+
+def _truth(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"must be true or false, got {text!r}")
+    return text == "true"
+
+
+SWITCH: dict[str, Any] = {"nargs": "?", "const": True, "default": False, "type": _truth, "metavar": "true|false"}
+"""Of an option that is on when it is named; templates of Dataflow must give a value."""
 
 
 def positive(kind: type = int) -> Callable[[str], Any]:

@@ -1,7 +1,7 @@
 """The main job: perturbed reports in, windowed distribution estimates out.
 
-Reads Avro files or a Pub/Sub subscription, and writes estimates (JSON lines and Avro), refused reports (Avro) and the
-ledger (JSON lines) into a directory, and optionally the estimates to a Pub/Sub topic.
+Reads Avro files or a Pub/Sub subscription, and writes estimates (JSON lines and Avro), refused reports (Avro), the
+ledger and what sentinels say (JSON lines) into a directory, and if asked to BigQuery and Pub/Sub.
 """
 
 from __future__ import annotations
@@ -13,24 +13,31 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, StandardOptions
 
 from pipelines import cli
-from pipelines.runners import check_options, choose_local_engine
-from pipelines.sinks import PublishEstimates, WriteRowFiles
+from pipelines.bigquery import INSERTS, LOADS, STORAGE_WRITE_API, UNDELIVERED_SCHEMA, WriteTable
+from pipelines.runners import check_exactly_once, check_options, choose_local_engine, is_only_launched
+from pipelines.sinks import PublishRows, WriteRowFiles
 from uldp_transforms.count import CountReports
 from uldp_transforms.decode import DecodeReports
-from uldp_transforms.estimate import MIN_REPORTS, EstimateDistribution
+from uldp_transforms.estimate import MIN_REPORTS, CountsRows, EstimateDistribution
 from uldp_transforms.files import ReadReportFiles
+from uldp_transforms.health import CheckHealth
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ledger import SummarizeLedger, rejected_row
-from uldp_transforms.rows import ESTIMATE_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA
+from uldp_transforms.release import ReleaseOnce
+from uldp_transforms.rows import COUNTS_SCHEMA, ESTIMATE_SCHEMA, HEALTH_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA
 from uldp_transforms.windows import TimeGate, Windows
+
+CORRECTED, FINAL = "corrected", "final"
+UNBALANCED = 3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,6 +53,12 @@ class Job:
     estimator: str
     candidates: list[str] | None
     min_reports: int
+    deduplicate: bool = False
+    release: str = CORRECTED
+    write_counts: bool = False
+    bigquery: str | None = None
+    bigquery_method: str = LOADS
+    rejected_topic: str | None = None
     options: PipelineOptions
 
     @property
@@ -60,15 +73,20 @@ class Job:
         return TimeGate(base=self.windows.base, allowed_lateness=self.windows.allowed_lateness)
 
 
-def read_arguments(argv: Sequence[str]) -> Job:
-    """The command line of ``pipelines.estimate``; raises SpecError or OSError."""
+def command_line() -> cli.Parser:
+    """The options of this program; those of Beam come on top."""
     parser = cli.Parser(
         prog="python -m pipelines.estimate",
         description=__doc__,
         epilog="All options of Apache Beam can be given too, for instance --runner DataflowRunner.",
     )
     add = parser.add_argument
-    add("--collection", required=True, action="append", help="JSON file of a collection; may be given several times")
+    add(
+        "--collection",
+        required=True,
+        action="append",
+        help="JSON file of a collection, or a pattern for several; may be given several times",
+    )
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--input", help="Avro files of reports, a pattern such as 'reports-*.avro'")
     source.add_argument(
@@ -79,6 +97,17 @@ def read_arguments(argv: Sequence[str]) -> Job:
         "--output_topic",
         type=cli.resource("topics"),
         help="Pub/Sub topic for the estimates, projects/P/topics/T (needs --subscription)",
+    )
+    add(
+        "--rejected_topic",
+        type=cli.resource("topics"),
+        help="Pub/Sub topic for what was refused, projects/P/topics/T (needs --subscription)",
+    )
+    add("--bigquery", type=cli.dataset, help="dataset PROJECT:DATASET for tables estimates, ledger, rejected, health")
+    add(
+        "--bigquery_method",
+        choices=(STORAGE_WRITE_API,),
+        help="none: load jobs for files, streaming inserts for a stream; storage_write_api needs Java",
     )
     add("--window", type=cli.duration("--window"), help="length of a window, such as 15m, 1h, 1d; none: all reports")
     add("--slide", type=cli.duration("--slide"), help="time between the starts of two windows; none: --window")
@@ -93,23 +122,68 @@ def read_arguments(argv: Sequence[str]) -> Job:
     add("--estimator", default="projected", help=f"one of {', '.join(sorted(ESTIMATORS))}")
     add("--candidates", help="text file, one value a line: what to estimate in open alphabets")
     add("--min_reports", type=cli.positive(), default=MIN_REPORTS, help="fewer reports are suppressed")
-    args, beam_args = parser.parse_known_args(argv)
+    add("--deduplicate", **cli.SWITCH, help="count each report id once per base period; costs a shuffle and state")
+    add(
+        "--release",
+        choices=(CORRECTED, FINAL),
+        default=CORRECTED,
+        help="streams: rows when the watermark passes the end of a window and whenever late reports change it, or one "
+        "row a window, after the allowed lateness",
+    )
+    add("--write_counts", **cli.SWITCH, help="also write the counts of each window, for pipelines.reestimate")
+    return parser
+
+
+def _check(args: Any, options: PipelineOptions, stream: bool) -> None:
+    """Refuse what does not go together; raises SpecError."""
+    topics = {"--output_topic": args.output_topic, "--rejected_topic": args.rejected_topic}
+    only_of_streams = topics | {"--early_every": args.early_every}
+    temporary = options.view_as(GoogleCloudOptions).temp_location
+    loads = args.bigquery is not None and args.bigquery_method is None and not stream
+    rules = [
+        (options.view_as(StandardOptions).streaming and not stream, "--streaming needs --subscription, got --input"),
+        (
+            stream and args.window is None,
+            "--subscription needs --window: an endless stream without windows has no estimate, got none",
+        ),
+        *(
+            (value is not None and not stream, f"{name} needs --subscription, got --input")
+            for name, value in only_of_streams.items()
+        ),
+        (
+            args.release == FINAL and not stream,
+            "--release final needs --subscription: files have one row a window anyway, got --input",
+        ),
+        (
+            args.release == FINAL and args.early_every is not None,
+            "--early_every cannot go with --release final, got both",
+        ),
+        (args.window is None and args.slide is not None, "--slide needs --window, got none"),
+        (args.bigquery is None and args.bigquery_method is not None, "--bigquery_method needs --bigquery, got none"),
+        (
+            loads and not str(temporary).startswith("gs://"),
+            f"--bigquery with --input needs --temp_location gs://BUCKET/FOLDER, got {temporary}",
+        ),
+        (
+            not stream and os.path.isdir(args.input or ""),
+            f"--input must be a pattern of file names, got the directory {args.input!r}",
+        ),
+    ]
+    for wrong, sentence in rules:
+        if wrong:
+            raise SpecError(sentence)
+    check_exactly_once(options)
+
+
+def read_arguments(argv: Sequence[str]) -> Job:
+    """The command line of ``pipelines.estimate``; raises SpecError or OSError."""
+    args, beam_args = command_line().parse_known_args(argv)
     check_options(beam_args)
     options = PipelineOptions(beam_args)
-    streaming = args.subscription is not None
-    if options.view_as(StandardOptions).streaming and not streaming:
-        raise SpecError("--streaming needs --subscription, got --input")
-    if streaming and args.window is None:
-        raise SpecError("--subscription needs --window: an endless stream without windows has no estimate, got none")
-    if args.output_topic is not None and not streaming:
-        raise SpecError("--output_topic needs --subscription, got --input")
-    if args.early_every is not None and not streaming:
-        raise SpecError("--early_every needs --subscription, got --input")
-    if args.window is None and args.slide is not None:
-        raise SpecError("--slide needs --window, got none")
-    if args.input is not None and os.path.isdir(args.input):
-        raise SpecError(f"--input must be a pattern of file names, got the directory {args.input!r}")
-    slack = choose_local_engine(options, streaming)
+    FileSystems.set_options(options)
+    stream = args.subscription is not None
+    _check(args, options, stream)
+    slack = choose_local_engine(options, stream)
     windows = None
     if args.window is not None:
         windows = Windows(
@@ -124,7 +198,7 @@ def read_arguments(argv: Sequence[str]) -> Job:
     if args.input is not None and not FileSystems.match([args.input])[0].metadata_list:
         raise SpecError(f"--input must match at least one file, got {args.input!r}")
     return Job(
-        collections=cli.read_collections(args.collection),
+        collections=cli.read_collections(cli.matching("--collection", args.collection)),
         input=args.input,
         subscription=args.subscription,
         output=args.output,
@@ -133,6 +207,12 @@ def read_arguments(argv: Sequence[str]) -> Job:
         estimator=args.estimator,
         candidates=None if args.candidates is None else cli.read_lines(args.candidates),
         min_reports=args.min_reports,
+        deduplicate=args.deduplicate,
+        release=args.release,
+        write_counts=args.write_counts,
+        bigquery=args.bigquery,
+        bigquery_method=args.bigquery_method or (INSERTS if stream else LOADS),
+        rejected_topic=args.rejected_topic,
         options=options,
     )
 
@@ -155,57 +235,102 @@ def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
 def build(pipeline: beam.Pipeline, job: Job) -> None:
     """The job on one screen."""
     base = None if job.windows is None else job.windows.base
-    refused = []
+    refused, received = [], []
     if job.input is not None:
-        messages, unreadable = pipeline | "ReadReportFiles" >> ReadReportFiles(job.input)
-        refused.append(unreadable)
+        files = pipeline | "ReadReportFiles" >> ReadReportFiles(job.input)
+        messages = files.messages
+        refused.append(files.rejected)
+        received.append(files.received)
     else:
         messages = pipeline | "ReadPubSub" >> beam.io.ReadFromPubSub(subscription=job.subscription)
 
-    decoded = messages | "DecodeReports" >> DecodeReports(job.collections, job.gate)
-    counted = decoded.reports | "CountReports" >> CountReports(job.collections, job.windows, unbounded=job.unbounded)
-    estimates = counted.counts | "EstimateDistribution" >> EstimateDistribution(
+    decoded = messages | "DecodeReports" >> DecodeReports(job.collections, job.gate, job.windows, job.deduplicate)
+    counted = decoded.reports | "CountReports" >> CountReports(
+        job.collections, job.windows, unbounded=job.unbounded, deduplicate=job.deduplicate
+    )
+    counts = counted.counts
+    if job.release == FINAL and job.windows is not None:
+        counts = counts | "ReleaseOnce" >> ReleaseOnce(job.windows)
+    estimates = counts | "EstimateDistribution" >> EstimateDistribution(
         job.collections, job.estimator, job.candidates, job.min_reports
     )
     rejections = [decoded.rejected, *refused] | "Refused" >> beam.Flatten()
-    ledger = (counted.accepted, rejections) | "Ledger" >> SummarizeLedger(job.collections, job.windows, job.unbounded)
+    ledger = (decoded.received, *received, counted.ledger, rejections) | "Ledger" >> SummarizeLedger(
+        job.collections, job.windows, job.unbounded
+    )
 
     rejected = rejections | "RejectedRows" >> beam.Map(rejected_row, base)
-    for label, rows, name, form, schema in (
+    outputs = [
         ("WriteEstimatesJson", estimates, "estimates", "jsonl", ESTIMATE_SCHEMA),
         ("WriteEstimatesAvro", estimates, "estimates", "avro", ESTIMATE_SCHEMA),
         ("WriteRejected", rejected, "rejected", "avro", REJECTED_SCHEMA),
         ("WriteLedger", ledger, "ledger", "jsonl", LEDGER_SCHEMA),
-    ):
+    ]
+    health = counts | "CheckHealth" >> CheckHealth(job.collections, job.min_reports)
+    outputs.append(("WriteHealth", health, "health", "jsonl", HEALTH_SCHEMA))
+    if job.write_counts:
+        kept = counts | "CountsRows" >> CountsRows(job.collections)
+        outputs.append(("WriteCounts", kept, "counts", "avro", COUNTS_SCHEMA))
+    for label, rows, name, form, schema in outputs:
         keyed = rows is not rejected
         _ = rows | label >> WriteRowFiles(job.output, name, form, schema, unbounded=job.unbounded, keyed=keyed)
     if job.output_topic is not None:
-        _ = estimates | "PublishEstimates" >> PublishEstimates(job.output_topic)
+        _ = estimates | "PublishEstimates" >> PublishRows(job.output_topic, ESTIMATE_SCHEMA)
+    if job.rejected_topic is not None:
+        _ = rejected | "PublishRejected" >> PublishRows(job.rejected_topic, REJECTED_SCHEMA)
+    if job.bigquery is not None:
+        tables = {name: (rows, schema) for _, rows, name, _, schema in outputs if name != "counts"}
+        undelivered = [
+            rows | f"Table_{name}" >> WriteTable(job.bigquery, name, schema, job.bigquery_method)
+            for name, (rows, schema) in tables.items()
+        ] | "Undelivered" >> beam.Flatten()
+        _ = undelivered | "WriteUndelivered" >> WriteRowFiles(
+            job.output, "undelivered", "jsonl", UNDELIVERED_SCHEMA, unbounded=job.unbounded, keyed=False
+        )
 
 
 def run(configured: tuple[Job, beam.Pipeline]) -> int:
     """Run the pipeline; a stream runs until it is told to stop (SIGTERM or Ctrl-C)."""
     job, pipeline = configured
     result = pipeline.run()
+    if is_only_launched(job.options):
+        return cli.DONE
     if job.unbounded:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         result.wait_until_finish()
     except KeyboardInterrupt:
         result.cancel()
-    if not job.unbounded:
-        print(f"estimate: {summary(job.output)}", file=sys.stderr)
-    return cli.DONE
-
-
-def summary(output: str) -> str:
-    """What became of the reports of a bounded job, from its ledger."""
-    with FileSystems.open(FileSystems.join(output, "ledger.jsonl")) as file:
+    if job.unbounded:
+        return cli.DONE
+    with FileSystems.open(FileSystems.join(job.output, "ledger.jsonl")) as file:
         rows = [json.loads(line) for line in file.read().splitlines()]
+    print(f"estimate: {summary(rows)}", file=sys.stderr)
+    wrong = unbalanced(rows)
+    for row in wrong:
+        print(
+            f"estimate: the ledger does not balance for collection {row['collection_id']!r}, window "
+            f"{row['window_start']} to {row['window_end']}: do not use this output",
+            file=sys.stderr,
+        )
+    return UNBALANCED if wrong else cli.DONE
+
+
+def unbalanced(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of a ledger in which received is not accepted + duplicates + rejected."""
+    return [
+        row for row in rows if row["received"] != row["accepted"] + row["duplicates"] + sum(row["rejected"].values())
+    ]
+
+
+def summary(rows: list[dict[str, Any]]) -> str:
+    """What became of the reports of a bounded job, from the rows of its ledger."""
     rejected = sum((collections.Counter(row["rejected"]) for row in rows), collections.Counter())
     reasons = ", ".join(f"{reason} {number}" for reason, number in sorted(rejected.items()))
-    received, accepted = (sum(row[name] for row in rows) for name in ("received", "accepted"))
-    return f"{received} received = {accepted} accepted + {rejected.total()} rejected{reasons and f' ({reasons})'}"
+    received, accepted, duplicates = (sum(row[name] for row in rows) for name in ("received", "accepted", "duplicates"))
+    parts = [f"{accepted} accepted", *([f"{duplicates} duplicates"] if duplicates else [])]
+    parts.append(f"{rejected.total()} rejected{reasons and f' ({reasons})'}")
+    return f"{received} received = {' + '.join(parts)}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import (
+    DebugOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+    StandardOptions,
+    TestOptions,
+)
 
 from pipelines.cli import Parser
 from uldp_transforms.ldp.errors import SpecError
@@ -28,6 +34,26 @@ def choose_local_engine(options: PipelineOptions, streaming: bool) -> int | None
         return None
     standard.runner = "BundleBasedDirectRunner" if streaming else "FnApiRunner"
     return _TEN_YEARS if streaming else None
+
+
+def is_only_launched(options: PipelineOptions) -> bool:
+    """Whether the job runs elsewhere, or not yet, when the runner has been called: there is nothing to wait for."""
+    cloud = options.view_as(GoogleCloudOptions)
+    dry = options.view_as(TestOptions).dry_run
+    return bool(cloud.template_location or dry or options.view_as(StandardOptions).no_wait_until_finish)
+
+
+def check_exactly_once(options: PipelineOptions) -> None:
+    """Refuse Dataflow's at-least-once mode: it may repeat sums of reports between steps, which nothing could undo.
+
+    Raises:
+        SpecError: naming the mode.
+    """
+    mode = "streaming_mode_at_least_once"
+    service = options.view_as(GoogleCloudOptions).dataflow_service_options or []
+    experiments = options.view_as(DebugOptions).experiments or []
+    if mode in (*service, *experiments):
+        raise SpecError(f"Dataflow's streaming mode must be exactly-once, or reports count twice, got {mode}")
 
 
 def check_options(beam_args: Sequence[str]) -> None:

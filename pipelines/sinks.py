@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -13,15 +13,16 @@ import fastavro
 from apache_beam.io.avroio import WriteToAvro
 from apache_beam.io.filesystems import FileSystems
 
-from uldp_transforms.rows import Row, WindowedEstimate
+from uldp_transforms.rows import Row
+from uldp_transforms.wire import single_object_header
 
 
-def to_json_lines(rows: list[Row], schema: Any) -> bytes:
+def to_json_lines(rows: Sequence[Row], schema: Any) -> bytes:
     """One JSON object a line."""
     return "".join(f"{row.to_json()}\n" for row in rows).encode("utf-8")
 
 
-def to_avro_file(rows: list[Row], schema: Any) -> bytes:
+def to_avro_file(rows: Sequence[Row], schema: Any) -> bytes:
     """An Avro object container file; equal rows make equal bytes."""
     records = [row.to_avro() for row in rows]
     sync = hashlib.sha256(to_json_lines(rows, schema)).digest()[:16]
@@ -30,7 +31,7 @@ def to_avro_file(rows: list[Row], schema: Any) -> bytes:
     return out.getvalue()
 
 
-ENCODERS: dict[str, Callable[[list[Row], Any], bytes]] = {"jsonl": to_json_lines, "avro": to_avro_file}
+ENCODERS: dict[str, Callable[[Sequence[Row], Any], bytes]] = {"jsonl": to_json_lines, "avro": to_avro_file}
 
 
 class WriteRowFiles(beam.PTransform):
@@ -99,31 +100,39 @@ def _write(path: str, content: bytes) -> None:
     FileSystems.rename([unfinished], [path])
 
 
-class PublishEstimates(beam.PTransform):
-    """Publishes each estimate as its JSON line, with attributes that say which window and pane it is.
+class PublishRows(beam.PTransform):
+    """Publishes each row as its JSON line, with attributes that say what it is.
+
+    Attributes: ``schema``, the full name of the Avro schema; ``schema_fingerprint``, which changes with its fields and
+    not with its comments: the 8 bytes of Avro's single-object encoding, in hexadecimal digits; and of the fields in
+    ``ATTRIBUTES`` and the times those that the row has.
 
     Args:
         topic: projects/P/topics/T.
+        schema: Avro schema of the rows.
     """
 
-    def __init__(self, topic: str):
+    def __init__(self, topic: str, schema: Any):
         super().__init__()
         self._topic = topic
+        self._schema = {
+            "schema": f"{schema['namespace']}.{schema['name']}",
+            "schema_fingerprint": single_object_header(schema)[2:].hex(),
+        }
 
-    def expand(self, rows: beam.PCollection[WindowedEstimate]) -> beam.PCollection[Any]:
+    def expand(self, rows: beam.PCollection[Row]) -> beam.PCollection[Any]:
         return (
             rows
-            | "Messages" >> beam.Map(_message)
+            | "Messages" >> beam.Map(_message, self._schema)
             | "Publish" >> beam.io.WriteToPubSub(self._topic, with_attributes=True)
         )
 
 
-def _message(row: WindowedEstimate) -> beam.io.PubsubMessage:
-    attributes = {
-        "collection_id": row.collection_id,
-        "fingerprint": row.fingerprint,
-        "pane_index": str(row.pane_index),
-        "pane_timing": row.pane_timing,
-        "status": row.status,
-    }
-    return beam.io.PubsubMessage(row.to_json().encode("utf-8"), attributes | row.times())
+ATTRIBUTES = ("collection_id", "fingerprint", "pane_index", "pane_timing", "status", "reason")
+"""Fields that messages repeat as attributes, by which a subscription can filter."""
+
+
+def _message(row: Row, schema: dict[str, str]) -> beam.io.PubsubMessage:
+    fields = vars(row)
+    named = {name: str(fields[name]) for name in ATTRIBUTES if fields.get(name) is not None}
+    return beam.io.PubsubMessage(row.to_json().encode("utf-8"), schema | named | row.times())

@@ -40,7 +40,8 @@ from messages_cases import (
 from pipelines import cli, estimate, simulate
 from pipelines.runners import check_options
 from uldp_transforms.ldp import Collection
-from uldp_transforms.rows import ESTIMATE_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows import COUNTS_SCHEMA, ESTIMATE_SCHEMA, HEALTH_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, rfc3339
 
 ROOT = Path(__file__).parent.parent
@@ -103,6 +104,7 @@ ESTIMATE = "--collection krr.json --input good.avro --output out"
 STREAM = "--collection krr.json --subscription projects/p/subscriptions/s --output out"
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
 CENTURY = 36_525 * 86_400_000
+NEEDS = "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates) or public ones, got"
 
 # program, arguments (a later one overrides an earlier one), and what it says: the whole sentence, or its beginning
 # up to a space where the rest is not ours to choose
@@ -210,6 +212,17 @@ ERRORS = [
     ),
     ("estimate", f"{ESTIMATE} --slide 1h", "--slide needs --window, got none"),
     ("estimate", f"{ESTIMATE} --window 1h --early_every 1h", "--early_every needs --subscription, got --input"),
+    (
+        "estimate",
+        f"{ESTIMATE} --release final",
+        "--release final needs --subscription: files have one row a window anyway, got --input",
+    ),
+    (
+        "estimate",
+        f"{STREAM} --window 1h --release final --early_every 1m",
+        "--early_every cannot go with --release final, got both",
+    ),
+    ("estimate", f"{ESTIMATE} --release never", "argument --release: invalid choice: 'never' "),
     ("estimate", f"{ESTIMATE} --min_reports 0", "--min_reports must be a whole number above 0, got '0'"),
     ("estimate", f"{ESTIMATE} --streaming", "--streaming needs --subscription, got --input"),
     ("estimate", STREAM, "--subscription needs --window: an endless stream without windows has no estimate, got none"),
@@ -236,7 +249,7 @@ ERRORS = [
     (
         "estimate",
         f"{ESTIMATE} --estimator best",
-        "estimator.id must be one of empirical, normalized, projected, got 'best'",
+        f"estimator.id must be one of {', '.join(sorted(ESTIMATORS))}, got 'best'",
     ),
     ("estimate", f"{ESTIMATE} --runner best", "Unexpected pipeline runner: best. "),
     ("estimate", f"{ESTIMATE} --runner best.Runner", ""),
@@ -265,12 +278,12 @@ ERRORS = [
     (
         "estimate",
         f"{ESTIMATE} --collection open.json",
-        "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates), got 0",
+        f"{NEEDS} 0",
     ),
     (
         "estimate",
         f"{ESTIMATE} --collection open.json --candidates many.txt",
-        "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates), got 8193",
+        f"{NEEDS} 8193",
     ),
     (
         "estimate",
@@ -479,7 +492,8 @@ def test_packed_messages_stay_below_the_cap_of_messages(folder, capfd):
 HOUR = 3_600_000
 START = NOON // HOUR * HOUR
 ITEMS = {"krr": KRR, "rappor": RAPPOR}
-OUTPUTS = {"estimates.avro": ESTIMATE_SCHEMA, "rejected.avro": REJECTED_SCHEMA}
+AVRO = {"estimates.avro": ESTIMATE_SCHEMA, "rejected.avro": REJECTED_SCHEMA, "counts.avro": COUNTS_SCHEMA}
+JSON = {"estimates.jsonl": ESTIMATE_SCHEMA, "ledger.jsonl": LEDGER_SCHEMA, "health.jsonl": HEALTH_SCHEMA}
 
 
 class Columns(NamedTuple):
@@ -526,7 +540,9 @@ class Setting(NamedTuple):
 SETTINGS = {
     "all": Setting(""),
     "fixed": Setting("--window 1h --min_reports 200", HOUR, HOUR, HOUR, 200),
-    "sliding": Setting("--window 90m --slide 1h --min_reports 1", HOUR * 3 // 2, HOUR, HOUR // 2, 1),
+    "sliding": Setting(
+        "--window 90m --slide 1h --min_reports 1 --deduplicate --write_counts", HOUR * 3 // 2, HOUR, HOUR // 2, 1
+    ),
 }
 
 
@@ -618,13 +634,17 @@ def test_the_ledger_balances(job):
 
 
 def test_all_files_follow_their_schemas(job):
-    assert {path.name for path in job.output.iterdir()} == {*OUTPUTS, "estimates.jsonl", "ledger.jsonl"}
-    for name, schema in OUTPUTS.items():
-        with (job.output / name).open("rb") as file:
-            written = fastavro.reader(file).writer_schema
-        assert fastavro.schema.to_parsing_canonical_form(written) == fastavro.schema.to_parsing_canonical_form(schema)
-    names = [field["name"] for field in LEDGER_SCHEMA["fields"]]
-    assert all(list(row) == names for row in read_lines(job.output / "ledger.jsonl"))
+    kept = "--write_counts" in job.setting.options
+    assert {path.name for path in job.output.iterdir()} == {*AVRO, *JSON} - (set() if kept else {"counts.avro"})
+    for name, schema in AVRO.items():
+        if (job.output / name).exists():
+            with (job.output / name).open("rb") as file:
+                written = fastavro.reader(file).writer_schema
+            canonical = fastavro.schema.to_parsing_canonical_form
+            assert canonical(written) == canonical(schema)
+    for name, schema in JSON.items():
+        fields = [field["name"] for field in schema["fields"]]
+        assert all(list(row) == fields for row in read_lines(job.output / name))
 
 
 def test_avro_and_json_hold_the_same_estimates(job):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import dataclasses
 import gzip
 import os
 import shlex
@@ -14,25 +15,39 @@ from types import TracebackType
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
 import pytest
 from messages_cases import KRR, collection, container, single, write_files
 
 import pipelines
 import uldp_transforms
-from pipelines import cli, demo, estimate, runners, simulate
-from uldp_transforms import CountReports, DecodeReports, EstimateDistribution, SummarizeLedger
+from pipelines import cli, demo, estimate, plan, reestimate, runners, simulate, sinks
+from uldp_transforms import (
+    CheckHealth,
+    CountReports,
+    CountsRows,
+    DecodeReports,
+    EstimateDistribution,
+    SummarizeLedger,
+)
 from uldp_transforms.coders import CohortCountsCoder, ReportBatchCoder
-from uldp_transforms.ldp import SpecError
-from uldp_transforms.ldp.estimators import Projected
+from uldp_transforms.deduplicate import _split
+from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.registry import CollectionRegistry
+from uldp_transforms.rows import COUNTS_SCHEMA, WindowCounts, name_of
 from uldp_transforms.windows import Windows, parse_duration
 
 FOLDERS = [Path(package.__file__ or "").parent for package in (uldp_transforms, pipelines)]
 SOURCES = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
 
 OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
+COUNTS = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME"}
 FILES = {
     "krr.json": KRR,
+    "few.avro": sinks.to_avro_file(
+        [WindowCounts(**name_of(KRR), **COUNTS, num_reports=[1, 2], cells=[3])], COUNTS_SCHEMA
+    ),
     "more.json": KRR.to_json() | {"more": 1},
     "latin.txt": b"\xe4",
     "good.avro": container([(1, single())]),
@@ -77,15 +92,22 @@ def streaming(options: str) -> Callable[[], Any]:
     return run(estimate.configure, f"{source} --output out {options}")
 
 
+def estimating_again(options: str) -> Callable[[], Any]:
+    def call() -> None:
+        arguments = f"--collection krr.json --counts few.avro --output out {options}"
+        reestimate.job(reestimate.configure(shlex.split(arguments)))
+
+    return call
+
+
 def windowed_messages() -> None:
     messages = beam.Pipeline(runner="FnApiRunner") | beam.Create([b""])
     _ = messages | beam.WindowInto(beam.window.FixedWindows(60)) | DecodeReports([KRR])
 
 
 def estimator_for_nobody() -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Projected, "supports", lambda self, collection: False)
-        EstimateDistribution([KRR])
+    spec = KRR.to_json() | {"mechanism": {"id": "rappor", "epsilon": 1.0}}
+    EstimateDistribution([Collection.from_json(spec)], "em")
 
 
 def demo_without_matplotlib() -> None:
@@ -94,10 +116,12 @@ def demo_without_matplotlib() -> None:
         demo.configure(["--output", "demo"])
 
 
+NO_JAR = '{"sdks:java:io:google-cloud-platform:expansion-service:build": "/none.jar"}'
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
 GZIP = "must be a whole gzip file, got another or a broken one"
 NAMES = ", ".join(uldp_transforms.__all__)
-NEEDS = "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates), got"
+NEEDS = "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates) or public ones, got"
+NOT_COUNTS = "must be a file that pipelines.estimate --write_counts wrote, got another"
 
 # class of the error, call, and the sentence: whole, or its beginning up to a space where the rest is not ours to choose
 SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
@@ -111,7 +135,12 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         windowed_messages,
         "DecodeReports needs messages in the global window (reports carry their own time), got FixedWindows",
     ),
-    (SpecError, estimator_for_nobody, "estimator 'projected' does not support collection 'krr'"),
+    (
+        SpecError,
+        estimator_for_nobody,
+        "estimator 'em' does not support collection 'krr': counts do not hold the likelihood of rappor; estimate_reports takes "
+        "the reports",
+    ),
     (SpecError, lambda: EstimateDistribution([KRR, OPEN]), f"{NEEDS} 0"),
     (SpecError, lambda: EstimateDistribution([OPEN], candidates=[str(i) for i in range(8_193)]), f"{NEEDS} 8193"),
     (
@@ -122,7 +151,17 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         lambda: EstimateDistribution([KRR], "best"),
-        "estimator.id must be one of empirical, normalized, projected, got 'best'",
+        f"estimator.id must be one of {', '.join(sorted(ESTIMATORS))}, got 'best'",
+    ),
+    (
+        SpecError,
+        lambda: CheckHealth([KRR], min_reports=0),
+        f"CheckHealth.min_reports must be an integer in [1, {1 << 62}], got 0",
+    ),
+    (
+        SpecError,
+        lambda: list(_split(dataclasses.replace(KRR.perturb(["0"]), report_ids=np.zeros((0, 16), np.uint8)), None)),
+        "CountReports.deduplicate needs reports with ids (DecodeReports.require_ids), got some without",
     ),
     *(
         (SpecError, make, "a job needs at least one collection, got none")
@@ -131,6 +170,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
             lambda: DecodeReports([]),
             lambda: CountReports([]),
             lambda: EstimateDistribution([]),
+            lambda: CountsRows([]),
+            lambda: CheckHealth([]),
             lambda: SummarizeLedger([], None),
         )
     ),
@@ -160,6 +201,13 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         argparse.ArgumentTypeError,
         lambda: cli.resource("topics")("t"),
         "must be projects/PROJECT/topics/NAME, got 't'",
+    ),
+    (argparse.ArgumentTypeError, lambda: cli.dataset("d"), "must be PROJECT:DATASET, got 'd'"),
+    (argparse.ArgumentTypeError, lambda: cli.SWITCH["type"]("yes"), "must be true or false, got 'yes'"),
+    (
+        SpecError,
+        lambda: cli.matching("--counts", ["no*.json"]),
+        "--counts must match at least one file, got 'no*.json'",
     ),
     (argparse.ArgumentTypeError, lambda: cli.positive()("0"), "must be a whole number above 0, got '0'"),
     (argparse.ArgumentTypeError, lambda: cli.positive(float)("inf"), "must be a number above 0, got 'inf'"),
@@ -243,7 +291,47 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "--subscription needs --window: an endless stream without windows has no estimate, got none",
     ),
     (SpecError, estimating("--output_topic projects/p/topics/t"), "--output_topic needs --subscription, got --input"),
+    (
+        SpecError,
+        estimating("--rejected_topic projects/p/topics/t"),
+        "--rejected_topic needs --subscription, got --input",
+    ),
     (SpecError, estimating("--early_every 1h"), "--early_every needs --subscription, got --input"),
+    (
+        SpecError,
+        estimating("--release final"),
+        "--release final needs --subscription: files have one row a window anyway, got --input",
+    ),
+    (
+        SpecError,
+        streaming("--window 1h --release final --early_every 1m"),
+        "--early_every cannot go with --release final, got both",
+    ),
+    (SpecError, estimating("--deduplicate=yes"), "--deduplicate must be true or false, got 'yes'"),
+    (SpecError, estimating("--bigquery d"), "--bigquery must be PROJECT:DATASET, got 'd'"),
+    (
+        SpecError,
+        estimating("--bigquery_method storage_write_api"),
+        "--bigquery_method needs --bigquery, got none",
+    ),
+    (
+        SpecError,
+        estimating("--bigquery p-1:d"),
+        "--bigquery with --input needs --temp_location gs://BUCKET/FOLDER, got None",
+    ),
+    (
+        SpecError,
+        estimating(f"--bigquery p-1:d --bigquery_method storage_write_api --beam_services '{NO_JAR}'"),
+        "--bigquery_method storage_write_api needs Java and Beam's expansion service for Google Cloud, got ",
+    ),
+    *(
+        (
+            SpecError,
+            streaming(f"--window 1h {option}=streaming_mode_at_least_once"),
+            "Dataflow's streaming mode must be exactly-once, or reports count twice, got streaming_mode_at_least_once",
+        )
+        for option in ("--dataflow_service_options", "--experiments")
+    ),
     (SpecError, estimating("--input ."), "--input must be a pattern of file names, got the directory '.'"),
     (SpecError, estimating("--slide 1h"), "--slide needs --window, got none"),
     (
@@ -252,12 +340,35 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "--output_topic must be projects/PROJECT/topics/NAME, got 't'",
     ),
     (SpecError, estimating("--input none.avro"), "--input must match at least one file, got 'HERE/none.avro'"),
+    # reestimate
+    (SpecError, estimating_again("--counts none"), "--counts must match at least one file, got 'none'"),
+    (SpecError, estimating_again("--output file"), "--output must be a directory, got the file 'file'"),
+    (SpecError, estimating_again("--counts krr.json"), f"krr.json {NOT_COUNTS}"),
+    (
+        SpecError,
+        estimating_again(""),
+        "counts of collection 'krr' must have 3 cohorts and 9 cells, got 2 and 1",
+    ),
     # demo
     (SpecError, lambda: demo.configure(["--seed", "-1"]), "--seed must be a whole number from 0 to 2**63 - 1, got -1"),
     (
         SpecError,
         demo_without_matplotlib,
         "the picture needs matplotlib, the extra 'plot': pip install '.[plot]'",
+    ),
+    # plan
+    *(
+        (SpecError, run(plan.configure, f"--epsilon 1 --reports 9 {options}"), sentence)
+        for options, sentence in (
+            ("--open --num_values 4", "--num_values can be given only without --open, got 4"),
+            ("--num_values 4 --num_candidates 3", "--num_candidates can be given only with --open, got 3"),
+            ("--open", "--num_candidates must be given with --open, got none"),
+            ("", "--num_values must be given without --open, got none"),
+            (
+                "--num_values 4 --num_sensitive 4 --sensitive_share 0.5",
+                "--sensitive_share needs values that are not sensitive, got 0.5 without any",
+            ),
+        )
     ),
 ]
 

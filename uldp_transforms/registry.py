@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
@@ -28,9 +29,9 @@ class CollectionRegistry:
                 )
             self._by_prefix[prefix] = collection
             self._by_fingerprint[collection.fingerprint] = collection
-        names = [(c.id, c.version) for c in self]
-        for name in names:
-            if names.count(name) > 1:
+        names = Counter((c.id, c.version) for c in self)
+        for name, number in names.items():
+            if number > 1:
                 raise SpecError(
                     f"collections of one job must differ in id or version, got {name[0]!r} version {name[1]} twice"
                 )
