@@ -1,8 +1,9 @@
 PYTHON ?= python3
 VENV ?= .venv
+MINUTES ?= 10
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow bench lint clean
+.PHONY: demo test slow fuzz soak mutants bench lint clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
@@ -12,6 +13,15 @@ test: $(VENV)/.test-installed  ## the whole test suite
 
 slow: $(VENV)/.test-installed  ## the tests that take minutes or compare running times
 	$(BIN)/python -m pytest -m slow
+
+fuzz: $(VENV)/.test-installed  ## a million spoiled messages against a slow reference; some minutes
+	$(BIN)/python tests/fuzz.py
+
+soak: $(VENV)/.test-installed  ## the streaming job under load: ten minutes, or make soak MINUTES=600
+	$(BIN)/python tests/soak.py --minutes $(MINUTES)
+
+mutants: $(VENV)/.test-installed  ## how many of 160 planted faults the tests find; an hour
+	nice -n 10 $(BIN)/python tests/mutants.py --sample 160
 
 bench: $(VENV)/.test-installed  ## reports per second, as ratios to numpy's limit
 	$(BIN)/python -m benchmarks

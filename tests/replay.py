@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,7 +18,7 @@ from apache_beam.utils.timestamp import Duration, Timestamp
 
 from pipelines import estimate
 from uldp_transforms.ldp import Collection
-from uldp_transforms.rows import Row
+from uldp_transforms.rows import LedgerRow, Row
 from uldp_transforms.windows import Windows
 
 _collected: dict[str, list[Any]] = {}
@@ -85,7 +86,7 @@ def stream(events: Sequence[Event]) -> TestStream:
     return TestStream(coder=beam.coders.BytesCoder(), events=events, output_tags=[None]).with_output_types(bytes)
 
 
-def streaming_job(collections: list[Collection], windows: Windows, **fields: Any) -> estimate.Job:
+def streaming_job(collections: list[Collection], windows: Windows | None, **fields: Any) -> estimate.Job:
     """The configuration of the main job that reads a subscription."""
     job = estimate.Job(
         collections=collections,
@@ -102,7 +103,13 @@ def streaming_job(collections: list[Collection], windows: Windows, **fields: Any
     return dataclasses.replace(job, **fields)
 
 
-def run(job: estimate.Job, events: Sequence[Event]) -> None:
+def file_job(collections: list[Collection], windows: Windows | None, pattern: str, **fields: Any) -> estimate.Job:
+    """The same for files."""
+    files = {"input": pattern, "subscription": None, "options": PipelineOptions(["--runner=FnApiRunner"])}
+    return dataclasses.replace(streaming_job(collections, windows), **files | fields)
+
+
+def run(job: estimate.Job, events: Sequence[Event] = ()) -> None:
     """Build the job as it is, with a TestStream for the subscription, and run it to the end of the stream."""
     pipeline = beam.Pipeline(options=job.options)
     with mock.patch.object(beam.io, "ReadFromPubSub", lambda subscription: stream(events)):
@@ -110,7 +117,7 @@ def run(job: estimate.Job, events: Sequence[Event]) -> None:
     pipeline.run().wait_until_finish()
 
 
-def replay(job: estimate.Job, events: Sequence[Event]) -> dict[str, list[Row]]:
+def replay(job: estimate.Job, events: Sequence[Event] = ()) -> dict[str, list[Row]]:
     """Run the job with lists for the files; returns the rows by the files' name."""
     collected: dict[str, list[Any]] = {}
 
@@ -124,3 +131,22 @@ def replay(job: estimate.Job, events: Sequence[Event]) -> dict[str, list[Row]]:
     with mock.patch.object(estimate, "WriteRowFiles", to_list):
         run(job, events)
     return {name: [row for row, _, _ in rows] for name, rows in collected.items()}
+
+
+Place = tuple[str | None, int | None]
+"""Fingerprint of a collection and start of a base period."""
+
+
+def sum_ledger(rows: Sequence[LedgerRow]) -> dict[Place, Counter[str]]:
+    """What became of the reports, by place and bin; a stream makes several rows for one place, and they add up."""
+    sums: dict[Place, Counter[str]] = {}
+    for row in rows:
+        bins = Counter(received=row.received, accepted=row.accepted, duplicates=row.duplicates)
+        place = (row.fingerprint, row.window_start)
+        sums[place] = sums.get(place, Counter()) + bins + Counter(row.rejected)
+    return sums
+
+
+def unbalanced(rows: Sequence[LedgerRow]) -> list[Place]:
+    """Where received is not accepted + duplicates + rejected."""
+    return [place for place, bins in sum_ledger(rows).items() if 2 * bins["received"] != bins.total()]

@@ -15,6 +15,7 @@ from uldp_transforms.ldp import CohortCounts, ReportBatch
 
 COUNTS, REPORTS = CohortCountsCoder(), ReportBatchCoder()
 LARGEST = (1 << 63) - 1
+SMALLEST = -(1 << 63)
 
 
 def counts_of(num_reports: list[int], cells: list[list[int]]) -> CohortCounts:
@@ -23,12 +24,13 @@ def counts_of(num_reports: list[int], cells: list[list[int]]) -> CohortCounts:
 
 @st.composite
 def some_counts(draw: st.DrawFn) -> CohortCounts:
-    """Of any shape, width and density: a few numbers up to a bound, the others 0 or the bound."""
+    """Of any shape, width and density: a few numbers between 0 and a bound, the others 0 or the bound."""
     num_cohorts, num_cells = draw(st.integers(1, 6)), draw(st.integers(1, 60))
-    bound = draw(st.sampled_from([0, 1, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, LARGEST]))
+    bound = draw(st.sampled_from([0, 1, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, LARGEST, -1, -300, SMALLEST]))
     numbers = np.full(num_cohorts * (1 + num_cells), draw(st.sampled_from([0, bound])), dtype=np.int64)
     places = st.integers(0, len(numbers) - 1)
-    for place, number in draw(st.dictionaries(places, st.integers(0, bound), max_size=20)).items():
+    between = st.integers(min(0, bound), max(0, bound))
+    for place, number in draw(st.dictionaries(places, between, max_size=20)).items():
         numbers[place] = number
     return CohortCounts(numbers[:num_cohorts], numbers[num_cohorts:].reshape(num_cohorts, num_cells))
 
@@ -48,7 +50,8 @@ def test_counts_come_back(counts):
 @given(some_counts())
 def test_counts_take_no_more_than_their_numbers(counts):
     numbers = np.concatenate([counts.num_reports, counts.cells.ravel()])
-    width = next(size for size in (1, 2, 4, 8) if int(numbers.max()) < 1 << 8 * size)
+    largest = LARGEST if numbers.min() < 0 else int(numbers.max())  # reports that are taken back go in 8 bytes
+    width = next(size for size in (1, 2, 4, 8) if largest < 1 << 8 * size)
     dense, sparse = len(numbers) * width, np.count_nonzero(numbers) * (4 + width)
     assert len(COUNTS.encode(counts)) == 10 + min(dense, sparse)
 
@@ -72,6 +75,12 @@ GOLDEN_COUNTS = {
     "dense, 8 bytes": ("0108 01000000 01000000 ffffffffffffff7f 0000000001000000", [LARGEST], [[1 << 32]]),
     "sparse, 1 byte": ("0111 01000000 0a000000 00000000 08000000 01 ff", [1], [[0] * 7 + [255, 0, 0]]),
     "sparse, 8 bytes": ("0118 01000000 03000000 02000000 ffffffffffffff7f", [0], [[0, LARGEST, 0]]),
+    "dense, taken back": (
+        "0108 01000000 02000000 0000000000000000 ffffffffffffffff 0100000000000000",
+        [0],
+        [[-1, 1]],
+    ),
+    "sparse, taken back": ("0118 01000000 03000000 02000000 0000000000000080", [0], [[0, SMALLEST, 0]]),
     "zeros": ("0111 01000000 02000000", [0], [[0, 0]]),
 }
 

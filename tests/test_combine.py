@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -14,16 +13,17 @@ from hypothesis import strategies as st
 from uldp_transforms.count import SumCountsFn
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.ledger import SumByReasonFn
+from uldp_transforms.ledger import ACCEPTED, DUPLICATES, RECEIVED, SumByReasonFn
 
 SHAPE = (2, 3)
+BINS = [RECEIVED, ACCEPTED, DUPLICATES, *(reason.code for reason in Reason if reason is not Reason.ACCEPTED)]
 
 
 def random_counts(seed: int) -> CohortCounts:
-    """Counts with many zeros, small numbers and now and then one that fills 8 bytes."""
+    """Counts with many zeros, small numbers, now and then one that fills 8 bytes, and reports that are taken back."""
     rng = np.random.default_rng(seed)
     largest = (1, 3, 300, 1 << 40)[seed % 4]
-    numbers = rng.integers(0, largest, (SHAPE[0], 1 + SHAPE[1]), endpoint=True) * rng.integers(0, 2, (SHAPE[0], 1))
+    numbers = rng.integers(0, largest, (SHAPE[0], 1 + SHAPE[1]), endpoint=True) * rng.integers(-1, 2, (SHAPE[0], 1))
     return CohortCounts(numbers[:, 0], numbers[:, 1:])
 
 
@@ -32,14 +32,14 @@ def sum_of_counts(inputs: list[CohortCounts]) -> CohortCounts | None:
 
 
 def sum_by_reason(inputs: list[dict[str, int]]) -> dict[str, int]:
-    return dict(sum(map(Counter, inputs), Counter()))
+    return {name: sum(other.get(name, 0) for other in inputs) for element in inputs for name in element}
 
 
 COMBINE_FNS = [
     pytest.param(SumCountsFn(), st.integers(0, 999).map(random_counts), sum_of_counts, id="counts"),
     pytest.param(
         SumByReasonFn(),
-        st.dictionaries(st.sampled_from([reason.code for reason in Reason]), st.integers(1, 1 << 40), max_size=3),
+        st.dictionaries(st.sampled_from(BINS), st.integers(-(1 << 40), 1 << 40), max_size=3),
         sum_by_reason,
         id="reasons",
     ),

@@ -200,7 +200,8 @@ def test_the_last_good_values_are_accepted(field):
 
 
 def test_every_reason_of_messages_is_in_the_tables():
-    reasons = {reason for _, _, reason, _ in SINGLES} | {"too_large", "too_early", "too_old"}  # the three: below
+    below = {"too_large", "too_early", "too_old", "no_report_id"}
+    reasons = {reason for _, _, reason, _ in SINGLES} | below
     assert reasons == {reason.code for reason in Reason if 10 <= reason < 40}
 
 
@@ -375,6 +376,38 @@ def test_different_faults_of_one_batch_are_counted_apart():
         (Reason.VALUE_DOMAIN, 1),
         (Reason.TIME_RANGE, 1),
     ]
+
+
+NAMELESS = [
+    pytest.param(single(), 0, "", id="a single report always has an id"),
+    pytest.param(packed(), 0, "", id="ids"),
+    pytest.param(packed(report_ids=data(b"")), 2, "no_report_id", id="no ids"),
+    pytest.param(
+        packed(report_ids=data(b""), cohorts=data(b"\x09\0\0\0")),
+        1,
+        "cohort_range no_report_id",
+        id="cohort before ids",
+    ),
+    pytest.param(
+        packed(rows=[(0, 1 << 62, b"", b"\3"), (0, 1 << 62, b"", b"\0")]),
+        1,
+        "value_domain no_report_id",
+        id="payload before ids, ids before time",
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "nameless", "reasons"), NAMELESS)
+@pytest.mark.parametrize("head", [False, True], ids=["plain", "marked"])
+def test_a_job_that_counts_ids_refuses_reports_without(message, nameless, reasons, head):
+    start = {b"\x02": REPORT_HEADER, b"\x04": BATCH_HEADER}[message[:1]] * head
+    batches, rejections = decoder(require_ids=True).decode([start + message])
+    found = {rejection.reason.code: rejection for rejection in rejections}
+    assert sorted(found) == sorted(reasons.split())
+    if nameless:
+        assert found["no_report_id"] == Rejection(Reason.NO_REPORT_ID, nameless, len(start + message), KRR)
+    assert all(len(batch.report_ids) == len(batch) for batch in batches)
+    assert "no_report_id" not in {rejection.reason.code for rejection in decoder().decode([message])[1]}
 
 
 # ---------------------------------------------------------------------- many messages

@@ -21,7 +21,7 @@ from messages_cases import KRR, collection, container, single, write_files
 
 import pipelines
 import uldp_transforms
-from pipelines import cli, demo, estimate, plan, reestimate, runners, simulate, sinks
+from pipelines import bigquery, cli, demo, estimate, plan, reestimate, runners, simulate, sinks
 from uldp_transforms import (
     CheckHealth,
     CountReports,
@@ -100,6 +100,15 @@ def estimating_again(options: str) -> Callable[[], Any]:
     return call
 
 
+def without_java() -> None:
+    def fail(*args: Any) -> None:
+        raise FileNotFoundError("java")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bigquery.WriteToBigQuery, "expand", fail)  # a machine with a network would download what it needs
+        estimating("--bigquery p-1:d --bigquery_method storage_write_api")()
+
+
 def windowed_messages() -> None:
     messages = beam.Pipeline(runner="FnApiRunner") | beam.Create([b""])
     _ = messages | beam.WindowInto(beam.window.FixedWindows(60)) | DecodeReports([KRR])
@@ -116,7 +125,6 @@ def demo_without_matplotlib() -> None:
         demo.configure(["--output", "demo"])
 
 
-NO_JAR = '{"sdks:java:io:google-cloud-platform:expansion-service:build": "/none.jar"}'
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
 GZIP = "must be a whole gzip file, got another or a broken one"
 NAMES = ", ".join(uldp_transforms.__all__)
@@ -138,8 +146,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         estimator_for_nobody,
-        "estimator 'em' does not support collection 'krr': counts do not hold the likelihood of rappor; estimate_reports takes "
-        "the reports",
+        "estimator 'em' does not support collection 'krr': counts do not hold the likelihood of rappor; "
+        "estimate_reports takes the reports",
     ),
     (SpecError, lambda: EstimateDistribution([KRR, OPEN]), f"{NEEDS} 0"),
     (SpecError, lambda: EstimateDistribution([OPEN], candidates=[str(i) for i in range(8_193)]), f"{NEEDS} 8193"),
@@ -321,8 +329,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
-        estimating(f"--bigquery p-1:d --bigquery_method storage_write_api --beam_services '{NO_JAR}'"),
-        "--bigquery_method storage_write_api needs Java and Beam's expansion service for Google Cloud, got ",
+        without_java,
+        "--bigquery_method storage_write_api needs Java and Beam's expansion service for Google Cloud, got java",
     ),
     *(
         (

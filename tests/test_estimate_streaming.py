@@ -25,9 +25,10 @@ import pytest
 import replay
 from google.api_core import exceptions
 from google.cloud import pubsub_v1
+from messages_cases import header
 from pubsub_server import PubsubServer
 
-from pipelines import simulate
+from pipelines import reestimate, simulate
 from uldp_transforms import wire
 from uldp_transforms.ldp import Collection
 from uldp_transforms.rows import ESTIMATE_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA
@@ -177,9 +178,24 @@ def sum_ledger(rows: list[dict[str, Any]]) -> Counter[str]:
     """Numbers of reports by what became of them."""
     total: Counter[str] = Counter()
     for row in rows:
-        assert row["received"] == row["accepted"] + row["duplicates"] + sum(row["rejected"].values())
-        total += Counter(row["rejected"]) + Counter(accepted=row["accepted"])
+        total += Counter(row["rejected"]) + Counter(accepted=row["accepted"], duplicates=row["duplicates"])
     return total
+
+
+def sum_rejected(records: list[dict[str, Any]]) -> Counter[str]:
+    """Numbers of refused reports by reason."""
+    total: Counter[str] = Counter()
+    for record in records:
+        total[record["reason"]] += record["num_reports"]
+    return total
+
+
+def balances(rows: list[dict[str, Any]]) -> bool:
+    """Whether the sums over all rows are equal for each collection and period; single rows may hold one side only."""
+    difference: Counter[tuple[Any, Any]] = Counter()
+    for row in rows:
+        difference[row["fingerprint"], row["window_start"]] += row["received"] - sum_ledger([row]).total()
+    return not any(difference.values())
 
 
 def wait_until(
@@ -194,12 +210,13 @@ def wait_until(
 
 
 def check_messages(messages: list[Any], rows: list[dict[str, Any]]) -> None:
-    """The topic says the same as the files, and the attributes which window and pane it is about."""
+    """The topic says the same as the files, and the attributes which schema, window and pane it is about."""
+    schema = {"schema": "uldp.WindowedEstimate", "schema_fingerprint": header(ESTIMATE_SCHEMA)[2:].hex()}
     assert sorted(json.dumps(json.loads(message.data)) for message in messages) == sorted(map(json.dumps, rows))
     for message in messages:
         row = json.loads(message.data)
         same = ("collection_id", "fingerprint", "window_start", "window_end", "pane_index", "pane_timing", "status")
-        assert dict(message.attributes) == {name: str(row[name]) for name in same}
+        assert dict(message.attributes) == schema | {name: str(row[name]) for name in same}
 
 
 def check_avro(records: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
@@ -210,6 +227,15 @@ def check_avro(records: list[dict[str, Any]], rows: list[dict[str, Any]]) -> Non
     assert sorted(in_avro, key=repr) == sorted(in_json, key=repr)
 
 
+def check_counts(collections: list[str], output: Path, rows: list[dict[str, Any]]) -> None:
+    """The counts of the job give the last rows again, to the digit."""
+    again = output.parent / "again"
+    assert reestimate.main([*collections, "--min_reports=1", f"--counts={output}", f"--output={again}"]) == 0
+    made_again = [json.loads(line) for line in (again / "estimates.jsonl").read_text("utf-8").splitlines()]
+    assert last_panes(made_again) == last_panes(rows)
+    assert all(row in rows for row in made_again)
+
+
 def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: Path) -> None:
     output, log = tmp_path / "output", tmp_path / "log"
     candidates = tmp_path / "candidates.txt"
@@ -218,6 +244,7 @@ def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: P
     options = [f"--collection={animals}", f"--collection={places}", f"--candidates={candidates}"]
     options += [f"--subscription={FROM_REPORTS}", f"--output_topic={ESTIMATES}", f"--output={output}"]
     options += ["--streaming", "--window=2s", "--allowed_lateness=1h", "--min_reports=1"]
+    options += ["--deduplicate", "--write_counts"]
 
     now = time.time_ns() // 1_000_000
     rng = np.random.default_rng(3)
@@ -234,8 +261,10 @@ def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: P
     )
     in_windows = Counter(("animals", ms // WINDOW * WINDOW) for ms in single + direct)
     in_windows += Counter(("places", ms // WINDOW * WINDOW) for ms in packed)
-    verdicts = Counter(accepted=368, too_old=5, too_early=4, malformed=25, unknown_collection=3)
+    verdicts = Counter(accepted=368, duplicates=16, too_old=5, too_early=4, malformed=25, unknown_collection=3)
     assert in_windows.total() == verdicts["accepted"]
+
+    sent_again = ANIMALS.perturb(["ant"] * 8, rng, direct)
 
     with started(options, log) as process:
         from_csv = [f"--topic={REPORTS}", "--seed=1"]
@@ -243,14 +272,16 @@ def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: P
         assert simulate.main([*from_csv, *values, "--rate=100"]) == 0
         values = [f"--values={write_values(tmp_path / 'places.csv', packed)}", f"--collection={places}"]
         assert simulate.main([*from_csv, *values, "--form=packed", "--pack=50"]) == 0
-        topics.publish(wire.encode_reports(ANIMALS.perturb(["ant"] * 8, rng, direct), single_object=True))
+        for _ in range(3):
+            topics.publish(wire.encode_reports(sent_again, single_object=True))
         topics.publish([wire.encode_batch(ANIMALS.perturb(["ant"] * 9, rng, old + early))])
         topics.publish(wire.encode_reports(STRANGERS.perturb(["ant"] * 3, rng, strange)))
         topics.publish([b"\x02garbage"] * 25)
 
         def all_is_written() -> bool:
-            counted = sum_ledger(read_lines(output, "ledger"))
-            return counted.total() >= verdicts.total() and last_panes(read_lines(output, "estimates")) == in_windows
+            rows = read_lines(output, "ledger")
+            written = balances(rows) and sum_ledger(rows).total() >= verdicts.total()
+            return written and last_panes(read_lines(output, "estimates")) == in_windows
 
         def heartbeat() -> None:
             """Emulators hold an empty pull for half a minute, and the local engine waits for it."""
@@ -274,12 +305,11 @@ def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: P
 
     # what is not in the estimates stands in the ledger and among the refused
     ledger = sum_ledger(read_lines(output, "ledger"))
-    rejected: Counter[str] = Counter()
-    for record in read_avro(output, "rejected", REJECTED_SCHEMA):
-        rejected[record["reason"]] += record["num_reports"]
+    rejected = sum_rejected(read_avro(output, "rejected", REJECTED_SCHEMA))
     del ledger["unknown_schema"], rejected["unknown_schema"]  # heartbeats
     assert ledger == verdicts
-    assert rejected == verdicts - Counter(accepted=verdicts["accepted"])
+    assert rejected == verdicts - Counter(accepted=verdicts["accepted"], duplicates=verdicts["duplicates"])
+    check_counts(options[:3], output, rows)
 
 
 def test_equal_rows_of_different_bundles_are_all_written(tmp_path: Path) -> None:

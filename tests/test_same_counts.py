@@ -2,7 +2,8 @@
 
     final pane of a window == collection.count(all reports of that window)
 
-whatever the order of the reports, their packing into messages and bundles, and the engine.
+whatever the order of the reports, their packing into messages and bundles, and the engine; also where reports come
+more than once and each id is counted once.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from apache_beam.testing.test_stream import Event
 from apache_beam.transforms.window import GlobalWindow
 
 from uldp_transforms import wire
-from uldp_transforms.count import Accepted, CountReports
+from uldp_transforms.count import CountedReports, CountReports
 from uldp_transforms.decode import DecodeReports
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.windows import TimeGate, Windows
@@ -90,11 +91,11 @@ def as_messages(batches: Sequence[ReportBatch], packing: str, rng: np.random.Gen
 
 
 def count(
-    messages: beam.PCollection[bytes], windows: Windows | None, gate: TimeGate | None = None
-) -> tuple[beam.PCollection[Any], beam.PCollection[Accepted]]:
+    messages: beam.PCollection[bytes], windows: Windows | None, gate: TimeGate | None, deduplicate: bool
+) -> CountedReports:
     """The part of the main job that counts."""
-    decoded = messages | DecodeReports(COLLECTIONS, gate)
-    return decoded.reports | CountReports(COLLECTIONS, windows)
+    decoded = messages | DecodeReports(COLLECTIONS, gate, windows, require_ids=deduplicate)
+    return decoded.reports | CountReports(COLLECTIONS, windows, unbounded=gate is not None, deduplicate=deduplicate)
 
 
 def final_panes(panes: list[Any]) -> dict[Key, CohortCounts]:
@@ -107,39 +108,61 @@ def final_panes(panes: list[Any]) -> dict[Key, CohortCounts]:
     return {key: counts for key, (_, counts) in final.items()}
 
 
-def check(panes: list[Any], accepted: list[Any], batches: Sequence[ReportBatch], windows: Windows | None) -> None:
-    """Panes and numbers of accepted reports are those of numpy."""
-    assert final_panes(panes) == counts_of_numpy(batches, windows)
+def sent_twice(batches: Sequence[ReportBatch], rng: np.random.Generator) -> list[ReportBatch]:
+    """The same batches, some reports of which stand there twice or more often."""
+    return [batch[rng.integers(0, len(batch), 2 * len(batch))] for batch in batches]
+
+
+def different(batches: Sequence[ReportBatch]) -> list[ReportBatch]:
+    """The reports of batches without copies; ids are random, so equal ids are copies."""
+    return [batch[np.sort(np.unique(batch.report_ids, axis=0, return_index=True)[1])] for batch in batches]
+
+
+def check(panes: list[Any], ledger: list[Any], sent: Sequence[ReportBatch], windows: Windows | None) -> None:
+    """Panes, and numbers of accepted reports and of copies, are those of numpy."""
+    once = different(sent)
+    assert final_panes(panes) == counts_of_numpy(once, windows)
     base_periods = None if windows is None else Windows(size=windows.base)
-    totals = {key: counts.total for key, counts in counts_of_numpy(batches, base_periods).items()}
-    sums: Counter[Key] = Counter()
-    for entry, _, _ in accepted:
-        sums[entry.fingerprint, entry.period_start] += entry.num_reports
-    assert sums == totals
+    totals, unique = (counts_of_numpy(batches, base_periods) for batches in (sent, once))
+    sums: dict[str, Counter[Key]] = {"accepted": Counter(), "duplicates": Counter()}
+    for entry, _, _ in ledger:
+        sums[entry.bin][entry.fingerprint, entry.period_start] += entry.num_reports
+    assert +sums["accepted"] == {key: counts.total for key, counts in unique.items()}
+    assert +sums["duplicates"] == +Counter({key: totals[key].total - unique[key].total for key in unique})
 
 
 ENGINES = {
-    "one worker": [],
-    "two threads": ["--direct_running_mode=multi_threading", "--direct_num_workers=2"],
-    "five threads": ["--direct_running_mode=multi_threading", "--direct_num_workers=5"],
+    "one worker": ["--runner=FnApiRunner"],
+    "two threads": ["--runner=FnApiRunner", "--direct_running_mode=multi_threading", "--direct_num_workers=2"],
+    "five threads": ["--runner=FnApiRunner", "--direct_running_mode=multi_threading", "--direct_num_workers=5"],
+    "bundles": ["--runner=BundleBasedDirectRunner"],
 }
 
 
 @pytest.mark.parametrize("windows", WINDOWS.values(), ids=WINDOWS)
 @pytest.mark.parametrize(
-    ("packing", "engine"), [("single", "two threads"), ("packed", "one worker"), ("mixed", "five threads")]
+    ("packing", "engine", "deduplicate"),
+    [
+        ("single", "two threads", False),
+        ("packed", "one worker", False),
+        ("mixed", "five threads", False),
+        ("mixed", "bundles", False),
+        ("mixed", "one worker", True),
+        ("single", "two threads", True),
+        ("mixed", "bundles", True),
+    ],
 )
-def test_batch_equals_numpy(windows: Windows | None, packing: str, engine: str) -> None:
-    rng = np.random.default_rng([len(packing), 1 if windows is None else windows.step])
+def test_batch_equals_numpy(windows: Windows | None, packing: str, engine: str, deduplicate: bool) -> None:
+    rng = np.random.default_rng([len(packing), len(engine), 1 if windows is None else windows.step])
     batches = random_reports(rng, 0)
-    messages = as_messages(batches, packing, rng)
-    options = PipelineOptions(["--runner=FnApiRunner", *ENGINES[engine]])
-    with replay.collector() as (collect_counts, panes), replay.collector() as (collect_accepted, accepted):
-        with beam.Pipeline(options=options) as pipeline:
-            counted = count(pipeline | beam.Create(messages) | beam.Reshuffle(), windows)
+    sent = sent_twice(batches, rng) if deduplicate else batches
+    messages = as_messages(sent, packing, rng)
+    with replay.collector() as (collect_counts, panes), replay.collector() as (collect_ledger, ledger):
+        with beam.Pipeline(options=PipelineOptions(ENGINES[engine])) as pipeline:
+            counted = count(pipeline | beam.Create(messages) | beam.Reshuffle(), windows, None, deduplicate)
             _ = counted.counts | "Counts" >> collect_counts
-            _ = counted.accepted | "Accepted" >> collect_accepted
-        check(panes, accepted, batches, windows)
+            _ = counted.ledger | "Ledger" >> collect_ledger
+        check(panes, ledger, sent, windows)
 
 
 def random_events(messages: list[bytes], rng: np.random.Generator, middle: int) -> Iterator[Event]:
@@ -158,23 +181,29 @@ def random_events(messages: list[bytes], rng: np.random.Generator, middle: int) 
 
 @pytest.mark.parametrize("windows", [pytest.param(WINDOWS[name], id=name) for name in WINDOWS if WINDOWS[name]])
 @pytest.mark.parametrize(
-    ("packing", "early_every", "middle"),
+    ("packing", "early_every", "middle", "deduplicate"),
     [
-        pytest.param("packed", None, 0, id="packed, around 1970"),
-        pytest.param("mixed", None, 0, id="mixed, around 1970"),
+        pytest.param("packed", None, 0, False, id="packed, around 1970"),
+        pytest.param("mixed", None, 0, False, id="mixed, around 1970"),
+        pytest.param("mixed", None, 0, True, id="mixed, around 1970, each id once"),
         # later than 1970: when an early pane is due, the local engine takes its clock for the watermark
-        pytest.param("mixed", MINUTE, 12_000 * DAY, id="mixed, early panes, around 2002"),
+        pytest.param("mixed", MINUTE, 12_000 * DAY, False, id="mixed, early panes, around 2002"),
+        pytest.param("mixed", MINUTE, 12_000 * DAY, True, id="mixed, early panes, around 2002, each id once"),
     ],
 )
-def test_stream_equals_numpy(windows: Windows, packing: str, early_every: int | None, middle: int) -> None:
+def test_stream_equals_numpy(
+    windows: Windows, packing: str, early_every: int | None, middle: int, deduplicate: bool
+) -> None:
     rng = np.random.default_rng([len(packing), middle, windows.step])
     batches = random_reports(rng, middle)
-    messages = as_messages(batches, packing, rng)
+    sent = sent_twice(batches, rng) if deduplicate else batches
+    messages = as_messages(sent, packing, rng)
     windows = dataclasses.replace(windows, early_every=early_every)
     gate = TimeGate(base=windows.base, allowed_lateness=windows.allowed_lateness)
-    with replay.collector() as (collect_counts, panes), replay.collector() as (collect_accepted, accepted):
+    with replay.collector() as (collect_counts, panes), replay.collector() as (collect_ledger, ledger):
         with beam.Pipeline(options=replay.stream_options()) as pipeline:
-            counted = count(pipeline | replay.stream(list(random_events(messages, rng, middle))), windows, gate)
+            source = replay.stream(list(random_events(messages, rng, middle)))
+            counted = count(pipeline | source, windows, gate, deduplicate)
             _ = counted.counts | "Counts" >> collect_counts
-            _ = counted.accepted | "Accepted" >> collect_accepted
-        check(panes, accepted, batches, windows)
+            _ = counted.ledger | "Ledger" >> collect_ledger
+        check(panes, ledger, sent, windows)

@@ -130,6 +130,7 @@ row_schemas = pytest.mark.parametrize(
     [
         (WindowedEstimate, ESTIMATE_SCHEMA),
         (WindowCounts, COUNTS_SCHEMA),
+        (WindowHealth, HEALTH_SCHEMA),
         (RejectedReport, REJECTED_SCHEMA),
         (LedgerRow, LEDGER_SCHEMA),
     ],

@@ -184,7 +184,10 @@ def test_files_never_show_their_content(nothing_is_shown):
                 assert isinstance(item, bytes) or not shown(repr(item))
 
 
-@pytest.mark.parametrize("options", ["", "--window 1h --min_reports 1"])
+OPTIONS = ["", "--window 1h --min_reports 1", "--min_reports 1 --deduplicate --write_counts"]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
 def test_the_main_job_never_shows_what_it_refuses(options, nothing_is_shown):
     write_files(nothing_is_shown, FILES)
     argv = f"--collection krr.json --input in/* --output out {options}"
@@ -193,9 +196,11 @@ def test_the_main_job_never_shows_what_it_refuses(options, nothing_is_shown):
         assert len({row["reason"] for row in fastavro.reader(file)}) >= 8
 
 
-def test_a_report_id_leaves_no_trace(nothing_is_shown):
-    """It could link a person's reports: also those that are accepted."""
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_report_id_leaves_no_trace(options, nothing_is_shown):
+    """It could link a person's reports: also those that are accepted, and copies of them."""
     report_id = SECRET.ljust(16, b"!")
-    good = [single(report_id=report_id), single(report_id=ID)]
-    write_files(nothing_is_shown, {"good.avro": container([(2, b"".join(good))])})
-    assert estimate.main(shlex.split("--collection krr.json --input in/* --output out --min_reports 1")) == 0
+    good = [single(report_id=report_id), single(report_id=report_id), single(report_id=ID)]
+    write_files(nothing_is_shown, {"good.avro": container([(3, b"".join(good))])})
+    argv = shlex.split(f"--collection krr.json --input in/* --output out {options}")
+    assert estimate.main(argv) == 0

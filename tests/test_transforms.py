@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability import common_urns
+from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.runners.pipeline_context import PipelineContext
 from apache_beam.testing.util import assert_that, equal_to, is_empty
 from apache_beam.transforms import trigger
@@ -22,18 +23,22 @@ from apache_beam.typehints import Tuple
 import uldp_transforms
 from pipelines import estimate
 from uldp_transforms import (
+    CheckHealth,
     CountReports,
+    CountsRows,
     DecodeReports,
     EstimateDistribution,
+    ReadReportFiles,
+    ReleaseOnce,
     SummarizeLedger,
     WindowedEstimate,
     Windows,
     wire,
 )
-from uldp_transforms.count import Accepted
 from uldp_transforms.decoding import Rejection
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
-from uldp_transforms.rows import LedgerRow, Row
+from uldp_transforms.ledger import LedgerEntry
+from uldp_transforms.rows import LedgerRow, Row, WindowCounts, WindowHealth
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
 PLACES = Collection.from_json(cases.COLLECTIONS["hashed-krr"].to_json() | {"id": "places", "version": 7})
@@ -62,7 +67,7 @@ def test_public_names_are_classes_of_that_name(name: str) -> None:
 
 def test_there_are_no_other_names() -> None:
     assert uldp_transforms.__all__ == sorted(uldp_transforms.__all__)
-    with pytest.raises(AttributeError, match=r"module 'uldp_transforms' has the names CountReports, .*, got 'Decode'"):
+    with pytest.raises(AttributeError, match=r"module 'uldp_transforms' has the names CheckHealth, .*, got 'Decode'"):
         _ = uldp_transforms.Decode
 
 
@@ -74,54 +79,80 @@ def test_every_step_can_stand_twice_in_a_pipeline_under_its_own_label() -> None:
     messages = pipeline | beam.Create([b""])
     for label in ("first", "second"):
         decoded = messages | f"{label} decode" >> DecodeReports([ANIMALS])
-        counted = decoded.reports | f"{label} count" >> CountReports([ANIMALS], SLIDING)
-        _ = counted.counts | f"{label} estimate" >> EstimateDistribution([ANIMALS])
-        _ = (counted.accepted, decoded.rejected) | f"{label} ledger" >> SummarizeLedger([ANIMALS], SLIDING)
+        counted = decoded.reports | f"{label} count" >> CountReports([ANIMALS], SLIDING, deduplicate=True)
+        once = counted.counts | f"{label} release" >> ReleaseOnce(SLIDING)
+        _ = once | f"{label} estimate" >> EstimateDistribution([ANIMALS])
+        _ = once | f"{label} health" >> CheckHealth([ANIMALS])
+        _ = once | f"{label} counts" >> CountsRows([ANIMALS])
+        _ = (decoded.received, counted.ledger, decoded.rejected) | f"{label} ledger" >> SummarizeLedger(
+            [ANIMALS], SLIDING
+        )
     with pytest.raises(RuntimeError, match='label "first decode" already exists'):
         _ = messages | "first decode" >> DecodeReports([ANIMALS])
 
 
-def test_outputs_have_types() -> None:
-    decoded = bounded() | beam.Create([b""]) | DecodeReports([ANIMALS])
-    counted = decoded.reports | CountReports([ANIMALS], SLIDING)
-    types = {
-        ReportBatch: decoded.reports,
-        Rejection: decoded.rejected,
-        Accepted: counted.accepted,
-        Tuple[bytes, CohortCounts]: counted.counts,
-        WindowedEstimate: counted.counts | EstimateDistribution([ANIMALS]),
-        LedgerRow: (counted.accepted, decoded.rejected) | SummarizeLedger([ANIMALS], SLIDING),
-    }
-    assert [output.element_type for output in types.values()] == list(types)
+@pytest.mark.parametrize("deduplicate", [False, True])
+def test_outputs_have_types(deduplicate: bool) -> None:
+    pipeline = bounded()
+    files = pipeline | ReadReportFiles("*.avro")
+    decoded = files.messages | DecodeReports([ANIMALS])
+    counted = decoded.reports | CountReports([ANIMALS], SLIDING, deduplicate=deduplicate)
+    inputs = (files.received, decoded.received, counted.ledger, decoded.rejected, files.rejected)
+    types = [
+        (files.messages, bytes),
+        (files.rejected, Rejection),
+        (files.received, LedgerEntry),
+        (decoded.reports, ReportBatch),
+        (decoded.rejected, Rejection),
+        (decoded.received, LedgerEntry),
+        (counted.ledger, LedgerEntry),
+        (counted.counts, Tuple[bytes, CohortCounts]),
+        (counted.counts | ReleaseOnce(SLIDING), Tuple[bytes, CohortCounts]),
+        (counted.counts | EstimateDistribution([ANIMALS]), WindowedEstimate),
+        (counted.counts | CheckHealth([ANIMALS]), WindowHealth),
+        (counted.counts | CountsRows([ANIMALS]), WindowCounts),
+        (inputs | SummarizeLedger([ANIMALS], SLIDING), LedgerRow),
+    ]
+    assert [output.element_type for output, _ in types] == [expected for _, expected in types]
 
 
 def test_what_is_grouped_is_never_pickled() -> None:
     """State of a running job outlives the versions of Python and numpy that wrote it."""
     pipeline = bounded()
     decoded = pipeline | beam.Create([b""]) | DecodeReports([ANIMALS])
-    counted = decoded.reports | CountReports([ANIMALS], SLIDING)
-    _ = (counted.accepted, decoded.rejected) | SummarizeLedger([ANIMALS], SLIDING)
+    counted = decoded.reports | CountReports([ANIMALS], SLIDING, deduplicate=True)
+    _ = counted.counts | ReleaseOnce(SLIDING)
+    _ = (decoded.received, counted.ledger, decoded.rejected) | SummarizeLedger([ANIMALS], SLIDING)
     proto = pipeline.to_runner_api()
     context = PipelineContext(proto.components)
-    grouped = {
+    keyed = {
         transform.unique_name: str(context.coders.get_by_id(proto.components.pcollections[inputs].coder_id))
         for transform in proto.components.transforms.values()
-        if transform.spec.urn == common_urns.primitives.GROUP_BY_KEY.urn
+        if transform.spec.urn == common_urns.primitives.GROUP_BY_KEY.urn or _has_state(transform)
         for inputs in transform.inputs.values()
     }
-    assert grouped == {
+    assert keyed == {
+        "CountReports/CountNewReports/CountNew/ParDo(_CountNewFn)": "TupleCoder[BytesCoder, BytesCoder]",
         "CountReports/SumBasePeriods/GroupByKey": "TupleCoder[BytesCoder, CohortCountsCoder]",
         "CountReports/SumWindows/GroupByKey": "TupleCoder[BytesCoder, CohortCountsCoder]",
+        "ReleaseOnce/Hold": "TupleCoder[BytesCoder, CohortCountsCoder]",
         "SummarizeLedger/Sum/GroupByKey": "TupleCoder[StrUtf8Coder, MapCoder[StrUtf8Coder, VarIntCoder]]",
     }
+
+
+def _has_state(transform: Any) -> bool:
+    pardo = common_urns.primitives.PAR_DO.urn
+    return transform.spec.urn == pardo and bool(
+        beam_runner_api_pb2.ParDoPayload.FromString(transform.spec.payload).state_specs
+    )
 
 
 @pytest.mark.parametrize(
     ("transform", "expected"),
     [
         (DecodeReports([ANIMALS, PLACES]), {"collections": "animals v1, places v7"}),
-        (CountReports([ANIMALS]), {"windows": "None"}),
-        (CountReports([ANIMALS], SLIDING), {"windows": str(SLIDING)}),
+        (CountReports([ANIMALS]), {"windows": "None", "deduplicate": False}),
+        (CountReports([ANIMALS], SLIDING, deduplicate=True), {"windows": str(SLIDING), "deduplicate": True}),
         (EstimateDistribution([ANIMALS], min_reports=5), {"estimator": "projected", "min_reports": 5}),
     ],
 )
@@ -154,13 +185,15 @@ def test_decode_takes_the_global_window_with_any_trigger() -> None:
         assert_that(decoded.rejected, is_empty(), label="nothing is rejected")
 
 
+@pytest.mark.parametrize("deduplicate", [False, True])
 @pytest.mark.parametrize("windows", [None, SLIDING], ids=["none", "sliding"])
-def test_no_messages_make_no_rows(windows: Windows | None) -> None:
+def test_no_messages_make_no_rows(windows: Windows | None, deduplicate: bool) -> None:
     with bounded() as pipeline:
         decoded = pipeline | beam.Create([], reshuffle=False).with_output_types(bytes) | DecodeReports([ANIMALS])
-        counted = decoded.reports | CountReports([ANIMALS], windows)
-        ledger = (counted.accepted, decoded.rejected) | SummarizeLedger([ANIMALS], windows)
+        counted = decoded.reports | CountReports([ANIMALS], windows, deduplicate=deduplicate)
+        ledger = (decoded.received, counted.ledger, decoded.rejected) | SummarizeLedger([ANIMALS], windows)
         assert_that(counted.counts | EstimateDistribution([ANIMALS]), is_empty(), label="no estimates")
+        assert_that(counted.counts | CheckHealth([ANIMALS]), is_empty(), label="no findings")
         assert_that(ledger, is_empty(), label="no ledger")
 
 
@@ -188,7 +221,10 @@ def test_every_count_makes_a_row(collection: Collection, counts: CohortCounts, m
         assert (row.fingerprint, row.estimator) == (collection.fingerprint.hex(), "normalized")
         assert (row.window_start, row.window_end, row.pane_index, row.pane_timing) == (None, None, 0, "ON_TIME")
         assert row.num_reports == (None if status == "suppressed" else counts.total)
-        assert (row.unexplained_mass is None) == (status != "ok")
+        for number in (row.unexplained_mass, row.unexplained_standard_error, row.redistributed_mass):
+            assert (number is None) == (status != "ok")
+        assert (row.fit_p_value is None) == (status != "ok" or collection is ANIMALS)  # of hashed alphabets only
+        assert row.software == f"uldp_transforms {uldp_transforms.__version__}"
         expected: list[dict[str, Any]] = []
         if status == "ok":
             candidates = cases.VALUES if collection is PLACES else None
@@ -213,17 +249,22 @@ RUNNERS = {
 }
 
 
-@pytest.mark.parametrize("options", RUNNERS.values(), ids=RUNNERS)
-def test_other_workers_give_the_same_rows(options: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "deduplicate"),
+    [(RUNNERS["two processes"], False), (RUNNERS["two processes"], True), (RUNNERS["portable"], True)],
+    ids=["two processes", "two processes, each id once", "portable, each id once"],
+)
+def test_other_workers_give_the_same_rows(options: list[str], deduplicate: bool, tmp_path: Path) -> None:
     """All that is sent to another process, or through the portable form of a pipeline, arrives there."""
     animals, places = reports(40), reports(400, PLACES)
     messages = [*wire.encode_reports(animals), wire.encode_batch(places), b"\x02garbage"]
+    messages += wire.encode_reports(places[:30]) * deduplicate
     collections = [ANIMALS, PLACES]
     with beam.Pipeline(options=PipelineOptions(options)) as pipeline:
-        decoded = pipeline | beam.Create(messages) | DecodeReports(collections)
-        counted = decoded.reports | CountReports(collections, SLIDING)
+        decoded = pipeline | beam.Create(messages) | DecodeReports(collections, windows=SLIDING)
+        counted = decoded.reports | CountReports(collections, SLIDING, deduplicate=deduplicate)
         estimates = counted.counts | EstimateDistribution(collections, candidates=cases.VALUES, min_reports=1)
-        ledger = (counted.accepted, decoded.rejected) | SummarizeLedger(collections, SLIDING)
+        ledger = (decoded.received, counted.ledger, decoded.rejected) | SummarizeLedger(collections, SLIDING)
         for name, rows in (("estimates", estimates), ("ledger", ledger)):
             lines = rows | f"{name} as JSON" >> beam.Map(Row.to_json)
             _ = lines | f"Write {name}" >> beam.io.WriteToText(str(tmp_path / name))
@@ -235,21 +276,26 @@ def test_other_workers_give_the_same_rows(options: list[str], tmp_path: Path) ->
     for row in read("estimates"):
         totals[row["collection_id"]] += row["num_reports"]
     assert totals == {"animals": 2 * 40, "places": 2 * 400}, "each report is in two windows"
-    assert sum(row["accepted"] for row in read("ledger")) == 440
-    assert [row["rejected"] for row in read("ledger") if row["rejected"]] == [{"malformed": 1}]
+    ledger_rows = read("ledger")
+    assert sum(row["accepted"] for row in ledger_rows) == 440
+    assert sum(row["duplicates"] for row in ledger_rows) == 30 * deduplicate
+    assert all(not estimate.unbalanced([row]) for row in ledger_rows)
+    assert [row["rejected"] for row in ledger_rows if row["rejected"]] == [{"malformed": 1}]
 
 
-def steps_on_dataflow(folder: Path, windows: list[str]) -> list[str]:
+TOPIC = "projects/demo-project/topics/rows"
+
+
+def steps_on_dataflow(folder: Path, options: list[str]) -> list[str]:
     """Names of all steps of the streaming job as Dataflow gets it; nothing is sent."""
     collection = folder / "animals.json"
     collection.write_text(json.dumps(ANIMALS.to_json()), encoding="utf-8")
-    project = "projects/demo-project"
-    output = [f"--output={folder / 'output'}", f"--output_topic={project}/topics/estimates"]
+    output = [f"--output={folder / 'output'}", f"--output_topic={TOPIC}"]
     # a bucket must have a possible name, and a region be given: Beam would ask the network otherwise
     storage = ["--temp_location=gs://demo-bucket/tmp", "--staging_location=gs://demo-bucket/stg"]
     dataflow = ["--runner=DataflowRunner", "--project=demo-project", "--region=us-central1", "--dry_run=True", *storage]
-    source = [f"--collection={collection}", f"--subscription={project}/subscriptions/reports"]
-    _, pipeline = estimate.configure([*source, *output, *windows, *dataflow])
+    source = [f"--collection={collection}", "--subscription=projects/demo-project/subscriptions/reports"]
+    _, pipeline = estimate.configure([*source, *output, *options, *dataflow])
     result = pipeline.run()
     assert (result.state, result.job.proto.type.name) == ("DONE", "JOB_TYPE_STREAMING")
     steps = result.job.proto_pipeline.components.transforms.values()
@@ -258,10 +304,14 @@ def steps_on_dataflow(folder: Path, windows: list[str]) -> list[str]:
 
 def test_steps_keep_their_names(tmp_path: Path) -> None:
     """A running Dataflow job can be updated only if the steps with state keep their names."""
-    fixed = steps_on_dataflow(tmp_path, ["--window=1h"])
-    sliding = steps_on_dataflow(tmp_path, ["--window=1h", "--slide=15m", "--early_every=1m"])
+    options = {
+        "fixed": ["--window=1h"],
+        "sliding": ["--window=1h", "--slide=15m", "--early_every=1m"],
+        "once": ["--window=1h", "--deduplicate", "--release=final", "--write_counts", f"--rejected_topic={TOPIC}"],
+    }
+    jobs = {name: steps_on_dataflow(tmp_path, chosen) for name, chosen in options.items()}
     steps = [
-        {"step": step, "windows": [name for name, job in (("fixed", fixed), ("sliding", sliding)) if step in job]}
-        for step in sorted({*fixed, *sliding})
+        {"step": step, "jobs": [name for name, names in jobs.items() if step in names]}
+        for step in sorted({step for names in jobs.values() for step in names})
     ]
     assert steps == cases.golden("transforms.json", lambda: steps)

@@ -15,7 +15,15 @@ from tolerance import generator
 
 from uldp_transforms.count import count_periods
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
-from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, TimeGate, Windows, parse_duration, rfc3339
+from uldp_transforms.windows import (
+    MAX_EVENT_TIME,
+    MIN_EVENT_TIME,
+    TimeGate,
+    Windows,
+    number_periods,
+    parse_duration,
+    rfc3339,
+)
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 CENTURY = 36_525 * DAY
@@ -172,6 +180,30 @@ def test_all_reports_of_a_period_are_too_old_at_the_same_moment():
     times = np.array([0, 1, HOUR - 1, HOUR, -1, -HOUR])
     assert gate.too_old(times, np.full(6, HOUR + MINUTE)).tolist() == [True, True, True, False, True, True]
     assert not gate.too_old(times[:4], np.full(4, HOUR + MINUTE - 1)).any()
+
+
+# ---------------------------------------------------------------------- base periods of reports
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(moments | st.integers(-5 * MINUTE, 5 * MINUTE), min_size=1, max_size=80),
+    st.sampled_from([None, 1, 7, MINUTE, DAY, CENTURY]),
+)
+def test_periods_are_numbered_in_order(times, base):
+    """Times close together and millennia apart: by a table and by sorting."""
+    periods, index = number_periods(np.array(times, np.int64), base)
+    expected = [0 if base is None else moment // base for moment in times]
+    assert periods == sorted(set(expected))
+    assert [periods[position] for position in index.tolist()] == expected
+    assert all(type(period) is int for period in periods)
+
+
+@pytest.mark.parametrize("spread", [1, 4 + 1024 - 1, 4 + 1024, 1 << 40])
+def test_periods_are_numbered_alike_by_a_table_and_by_sorting(spread):
+    periods, index = number_periods(np.array([0, -spread, 0], np.int64) + 5, 1)
+    assert periods == [5 - spread, 5]
+    assert index.tolist() == [1, 0, 1]
 
 
 # ---------------------------------------------------------------------- counting per base period

@@ -1,0 +1,120 @@
+"""Rows of health: what the sentinels say of each window, for every collection, and nothing of small windows."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import apache_beam as beam
+import cases
+import numpy as np
+import pytest
+import replay
+from fastavro.validation import validate
+from messages_cases import KRR, URAP
+from tolerance import generator
+
+from uldp_transforms import CheckHealth, wire
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.sentinels import examine
+from uldp_transforms.rows import HEALTH_SCHEMA, WindowHealth, name_of
+from uldp_transforms.windows import Windows
+
+MINUTE = 60_000
+PERIOD = 10 * MINUTE
+
+
+def health(
+    collections: list[Collection], pairs: list[tuple[bytes, CohortCounts]], min_reports: int = 1
+) -> list[WindowHealth]:
+    """The rows of counts, in no order."""
+    with replay.collector() as (collect, rows):
+        with beam.Pipeline(runner="FnApiRunner") as pipeline:
+            _ = pipeline | beam.Create(pairs) | CheckHealth(collections, min_reports) | collect
+        return [row for row, _, _ in rows]
+
+
+def of_cohorts(*num_reports: int) -> CohortCounts:
+    """Counts of KRR in which each symbol was reported equally often."""
+    numbers = np.array(num_reports, dtype=np.int64)
+    return CohortCounts(numbers, np.repeat(numbers[:, np.newaxis] // 3, 3, axis=1))
+
+
+# equal cohorts, and cohorts that no honest clients choose: both without chance
+EVEN, ONE_COHORT = of_cohorts(300, 300, 300), of_cohorts(900, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "min_reports", "status"),
+    [
+        pytest.param(EVEN, 900, "ok", id="ok"),
+        pytest.param(ONE_COHORT, 900, "alarm", id="alarm"),
+        pytest.param(EVEN, 901, "suppressed", id="suppressed"),
+        pytest.param(ONE_COHORT, 901, "suppressed", id="no alarm of a window that is suppressed"),
+        pytest.param(of_cohorts(3, 0, 0), 1, "ok", id="too few to judge"),
+        pytest.param(of_cohorts(0, 0, 0), 1, "suppressed", id="none"),
+    ],
+)
+def test_every_count_makes_a_row(counts: CohortCounts, min_reports: int, status: str) -> None:
+    """And one of too few reports has no numbers."""
+    (row,) = health([KRR], [(KRR.fingerprint, counts)], min_reports)
+    findings = [] if status == "suppressed" else [dataclasses.asdict(found) for found in examine(KRR, counts)]
+    place = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME"}
+    number = None if status == "suppressed" else counts.total
+    assert row == WindowHealth(**name_of(KRR), **place, num_reports=number, status=status, findings=findings)
+    assert validate(row.to_avro(), HEALTH_SCHEMA, strict=True)
+    assert json.loads(row.to_json())["findings"] == findings
+    assert any(found["fired"] for found in findings) == (status == "alarm")
+
+
+def test_an_alarm_says_which_sentinel_fired_and_what_it_means() -> None:
+    (row,) = health([KRR], [(KRR.fingerprint, ONE_COHORT)])
+    fired = {found["name"]: found for found in row.findings if found["fired"]}
+    assert "cohorts" in fired
+    assert fired["cohorts"]["p_value"] < 1e-9
+    assert {found["sentence"] for found in row.findings if not found["fired"]} <= {"Nothing unusual."}
+    assert all(found["sentence"].endswith(".") for found in row.findings)
+
+
+def test_every_collection_has_rows_that_can_be_written() -> None:
+    """Of one report, of honest ones, of one many times and of one cohort: no error, and p-values that are some."""
+    collections = [Collection.from_json(of.to_json() | {"id": name}) for name, of in cases.ALL_COLLECTIONS.items()]
+    pairs, expected = [], []
+    for of in collections:
+        rng = generator("health", of.id)
+        batch = of.perturb(rng.choice(cases.VALUES, 400).tolist(), rng)
+        alone = batch[np.flatnonzero(batch.cohorts == batch.cohorts[0])]
+        for part in (batch[:1], batch, batch[np.zeros(300, np.int64)], alone):
+            pairs.append((of.fingerprint, of.count(part)))
+            expected.append((of.id, len(part)))
+    rows = health(collections, pairs)
+    assert sorted((row.collection_id, row.num_reports) for row in rows) == sorted(expected)
+    for row in rows:
+        assert row.status in ("ok", "alarm")
+        assert validate(row.to_avro(), HEALTH_SCHEMA, strict=True)
+        assert all(0 <= found["p_value"] <= 1 for found in json.loads(row.to_json())["findings"])
+
+
+@pytest.mark.parametrize("slide", [None, PERIOD // 2], ids=["fixed", "sliding"])
+def test_each_pane_of_a_stream_has_both_rows(slide: int | None) -> None:
+    """An estimate and what the sentinels say of it belong together by collection, window and pane."""
+    windows = Windows(size=PERIOD, slide=slide, allowed_lateness=PERIOD, early_every=MINUTE)
+    rng = generator("panes")
+    late = (
+        1_000_000_000_000 // PERIOD * PERIOD
+    )  # far from 1970: the clock of this engine, which starts there, is not it
+    batches = [of.perturb(["1"] * 60, rng, late + np.arange(60)) for of in (KRR, URAP)]
+    parts = [[wire.encode_batch(batch[start : start + 20]) for batch in batches] for start in (0, 20, 40)]
+    events: list[Any] = [replay.arrive(late, parts[0]), replay.clock(2 * MINUTE), replay.clock(2 * MINUTE)]
+    events += [replay.arrive(late, parts[1]), replay.watermark(late + PERIOD)]
+    events += [replay.arrive(late + PERIOD, parts[2])]
+    rows = replay.replay(replay.streaming_job([KRR, URAP], windows, min_reports=30), events)
+    names = ("fingerprint", "window_start", "window_end", "pane_index", "pane_timing", "num_reports")
+    estimated, judged = (
+        sorted([getattr(row, name) for name in names] + [row.status == "suppressed"] for row in rows[kind])
+        for kind in ("estimates", "health")
+    )
+    assert estimated == judged
+    assert {row.pane_timing for row in rows["health"]} == {"EARLY", "ON_TIME", "LATE"}
+    assert {row.status for row in rows["health"] if row.pane_timing == "EARLY"} == {"suppressed"}
