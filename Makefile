@@ -3,7 +3,7 @@ VENV ?= .venv
 MINUTES ?= 10
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow fuzz soak mutants bench lint clean
+.PHONY: demo test slow fuzz soak mutants bench flink prism lint clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
@@ -25,6 +25,12 @@ mutants: $(VENV)/.test-installed  ## how many of 160 planted faults the tests fi
 
 bench: $(VENV)/.test-installed  ## reports per second, as ratios to numpy's limit
 	$(BIN)/python -m benchmarks
+
+flink: $(VENV)/.test-installed  ## the main job on Flink, with workers that get killed; fetches Flink (Java, Maven)
+	$(BIN)/python -m deploy.flink
+
+prism: $(VENV)/.test-installed  ## the main job on Prism; builds Prism (Go)
+	$(BIN)/python -m deploy.prism
 
 lint: $(VENV)/.lint-installed
 	$(BIN)/ruff check .

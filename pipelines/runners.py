@@ -16,6 +16,7 @@ from pipelines.cli import Parser
 from uldp_transforms.ldp.errors import SpecError
 
 _TEN_YEARS = 3650 * 86_400_000
+_WITHOUT_PUBSUB = ("flinkrunner", "fnapirunner", "portablerunner", "prismrunner", "sparkrunner")
 
 
 def choose_local_engine(options: PipelineOptions, streaming: bool) -> int | None:
@@ -27,9 +28,14 @@ def choose_local_engine(options: PipelineOptions, streaming: bool) -> int | None
     Returns:
         Milliseconds by which the local watermark, which is the wall clock, may run ahead of the messages; None: the
         runner's watermark follows the messages.
+
+    Raises:
+        SpecError: the runner has no source of Beam's Python SDK that reads Pub/Sub.
     """
     standard = options.view_as(StandardOptions)
     standard.streaming = streaming
+    if streaming and str(standard.runner).lower() in _WITHOUT_PUBSUB:
+        raise SpecError(f"--subscription needs --runner DirectRunner or DataflowRunner, got {standard.runner!r}")
     if standard.runner not in (None, "DirectRunner"):
         return None
     standard.runner = "BundleBasedDirectRunner" if streaming else "FnApiRunner"

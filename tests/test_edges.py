@@ -12,6 +12,7 @@ from messages_cases import container, data, single
 from uldp_transforms.containers import read_messages
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets import Tagged
+from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.reasons import Reason
 
 
@@ -28,16 +29,33 @@ def test_a_report_inside_the_payload_of_another_is_not_a_second_one() -> None:
     assert lost.reason is Reason.CORRUPT_BLOCK
 
 
-def test_the_error_of_what_nobody_asked_for_is_that_of_a_share_of_people() -> None:
-    """Almost without noise, and with so few people that the hash adds little: p (1 - p) / n.
+# ---------------------------------------------------------------------- hashed estimates almost without noise
 
-    Listed and hashed candidates take people from each other, so the variances of their sums do not just add up.
-    """
-    n = 1_000
-    hashed = {"id": "hashed", "num_buckets": 64, "seed": 7, "non_sensitive": ["dog", "cat"]}
-    spec = {"id": "x", "version": 1, "alphabet": hashed, "mechanism": {"id": "urr", "epsilon": 16.0}, "num_cohorts": 64}
-    collection = Collection.from_json(spec)
-    values = ["dog"] * (n * 4 // 10) + ["ant"] * (n * 3 // 10) + [f"own {i}" for i in range(n * 3 // 10)]
+PEOPLE = 1_000  # so few that collisions of hashes add little to p (1 - p) / n
+
+
+def estimate(listed: float, hashed: float) -> Estimate:
+    """Of a share of people with a public value, a share with "ant", and the others with values of their own."""
+    alphabet = {"id": "hashed", "num_buckets": 64, "seed": 7, "non_sensitive": ["dog", "cat"]}
+    spec = {"id": "x", "version": 1, "alphabet": alphabet, "mechanism": {"id": "urr", "epsilon": 16.0}}
+    collection = Collection.from_json(spec | {"num_cohorts": 64})
+    values = ["dog"] * round(PEOPLE * listed) + ["ant"] * round(PEOPLE * hashed)
+    values += [f"own {i}" for i in range(PEOPLE - len(values))]
     counts = collection.count(collection.perturb(values, np.random.default_rng(1)))
-    estimate = collection.estimate(counts, candidates=["ant", "dog", "cat"])
-    assert estimate.unexplained_standard_error == pytest.approx(math.sqrt(0.3 * 0.7 / n), rel=0.1)
+    return collection.estimate(counts, candidates=["ant", "dog", "cat"])
+
+
+def error_of_share(share: float) -> float:
+    return math.sqrt(share * (1 - share) / PEOPLE)
+
+
+def test_the_error_of_what_nobody_asked_for_is_that_of_a_share_of_people() -> None:
+    """Listed and hashed candidates take people from each other: the variances of their sums do not just add up."""
+    found = estimate(listed=0.4, hashed=0.3).unexplained_standard_error
+    assert found == pytest.approx(error_of_share(0.3), rel=0.05)
+
+
+def test_people_with_public_values_do_not_blur_hashed_ones() -> None:
+    """Nine of ten are certainly not in the sensitive buckets."""
+    found = estimate(listed=0.9, hashed=0.05).standard_errors[0]
+    assert found == pytest.approx(error_of_share(0.05), rel=0.05)

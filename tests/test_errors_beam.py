@@ -289,6 +289,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (SpecError, estimating("--output file"), "--output must be a directory, got the file 'file'"),
     (
         SpecError,
+        streaming("--window 1h --runner FlinkRunner"),
+        "--subscription needs --runner DirectRunner or DataflowRunner, got 'FlinkRunner'",
+    ),
+    (
+        SpecError,
         estimating("--runner more.Runner"),
         "--runner must be one that Beam can load, got No module named 'more'",
     ),

@@ -23,6 +23,9 @@ JOB_SERVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
 PATIENCE = 120.0
 """Seconds until a process that does not start is given up."""
 
+WORKED = 4.0
+"""Seconds of CPU time after which a worker has imported everything and counts."""
+
 _PACKAGES = ("lang", "lang.reflect", "io", "net", "text", "time", "util", "util.concurrent", "util.concurrent.atomic")
 OPENED = [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _PACKAGES]
 """Packages of Java 17 that Flink 1.19 serialises with reflection."""
@@ -88,6 +91,18 @@ class Cluster:
                     seconds[int(status.parent.name)] = ticks / os.sysconf("SC_CLK_TCK")
         return seconds
 
+    def kill_busy_worker(self) -> None:
+        """Wait for a Python worker that is counting, and kill it (SIGKILL)."""
+        before = self.workers()
+        while True:
+            time.sleep(0.5)
+            after = self.workers()
+            busy = [pid for pid, used in after.items() if used > WORKED and used - before.get(pid, used) > 0.1]
+            if busy:
+                os.kill(busy[0], signal.SIGKILL)
+                return
+            before = after
+
     def restarts(self) -> int:
         """How often Flink has started a job again."""
         return self._log.read_text("utf-8", "replace").count("switched from state RESTARTING to RUNNING")
@@ -117,9 +132,7 @@ def _process(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]
     own_python = os.path.dirname(sys.executable)  # the pool starts its workers as "python"
     environment = {**os.environ, "PATH": os.pathsep.join((own_python, os.environ["PATH"]))}
     with log.open("wb") as out:
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=out, stderr=out, start_new_session=True
-        )
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=out, start_new_session=True)
         try:
             yield process
         finally:
