@@ -68,7 +68,7 @@ def test_a_hundred_orders_and_splits_give_the_same_counts() -> None:
     messages = [m for m in Fuzzer(2026).messages(2_000) if len(m) < 50_000]
     arriving = [(message, NOON + rng.randrange(4 * HOUR)) for message in messages]
     expected = collect([arriving])
-    assert sum(found.total for found in expected[0].values()) > 300
+    assert sum(found.total for found in expected[0].values()) > 100  # enough to tell orders apart
     for _ in range(PERMUTATIONS):
         shuffled = rng.sample(arriving, len(arriving))
         cuts = sorted(rng.sample(range(len(shuffled)), rng.randrange(6)))
