@@ -166,8 +166,8 @@ class _CountBundleFn(beam.DoFn):
             else:
                 self._sums[key] = counts
                 self._cells += counts.cells.size
-        if self._cells > _MAX_CELLS:
-            yield from self.finish_bundle()
+            if self._cells > _MAX_CELLS:
+                yield from self.finish_bundle()
 
     def finish_bundle(self) -> Iterator[Any]:
         sums = self._sums
