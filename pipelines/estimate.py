@@ -249,10 +249,12 @@ def build(pipeline: beam.Pipeline, job: Job) -> None:
         job.collections, job.windows, unbounded=job.unbounded, deduplicate=job.deduplicate
     )
     counts = counted.counts
+    complete_after = 0 if job.unbounded else None
     if job.release == FINAL and job.windows is not None:
-        counts = counts | "ReleaseOnce" >> ReleaseOnce(job.windows)
+        release = ReleaseOnce(job.windows)
+        counts, complete_after = counts | "ReleaseOnce" >> release, release.delay
     estimates = counts | "EstimateDistribution" >> EstimateDistribution(
-        job.collections, job.estimator, job.candidates, job.min_reports
+        job.collections, job.estimator, job.candidates, job.min_reports, complete_after
     )
     rejections = [decoded.rejected, *refused] | "Refused" >> beam.Flatten()
     ledger = (decoded.received, *received, counted.ledger, rejections) | "Ledger" >> SummarizeLedger(
@@ -266,10 +268,10 @@ def build(pipeline: beam.Pipeline, job: Job) -> None:
         ("WriteRejected", rejected, "rejected", "avro", REJECTED_SCHEMA),
         ("WriteLedger", ledger, "ledger", "jsonl", LEDGER_SCHEMA),
     ]
-    health = counts | "CheckHealth" >> CheckHealth(job.collections, job.min_reports)
+    health = counts | "CheckHealth" >> CheckHealth(job.collections, job.min_reports, complete_after)
     outputs.append(("WriteHealth", health, "health", "jsonl", HEALTH_SCHEMA))
     if job.write_counts:
-        kept = counts | "CountsRows" >> CountsRows(job.collections)
+        kept = counts | "CountsRows" >> CountsRows(job.collections, complete_after)
         outputs.append(("WriteCounts", kept, "counts", "avro", COUNTS_SCHEMA))
     for label, rows, name, form, schema in outputs:
         keyed = rows is not rejected

@@ -1,15 +1,19 @@
 """Estimates stored counts again: with other candidates, another estimator, or better background knowledge.
 
-Reads the counts that ``pipelines.estimate --write_counts`` wrote, takes the latest pane of each window, and writes rows
-of the same form (estimates.jsonl and estimates.avro).
+Reads the counts that ``pipelines.estimate --write_counts`` wrote, takes the latest pane of each window, adds up what
+several jobs counted of it, and writes rows of the same form (estimates.jsonl and estimates.avro).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import glob
+import itertools
+import operator
 import os
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -33,7 +37,7 @@ class Reestimation:
     """What to estimate again."""
 
     collections: dict[str, Collection]
-    files: list[str]
+    files: list[list[str]]  # of each job
     output: str
     estimator: str
     candidates: tuple[str, ...] | None
@@ -45,7 +49,13 @@ def configure(argv: Sequence[str]) -> Reestimation:
     parser = cli.Parser(prog="python -m pipelines.reestimate", description=__doc__)
     add = parser.add_argument
     add("--collection", required=True, action="append", help="JSON file of a collection; may be given several times")
-    add("--counts", required=True, help="directory with counts*.avro, or a pattern of such files")
+    add(
+        "--counts",
+        required=True,
+        action="append",
+        help="directory with counts*.avro of a job, or a pattern of such files; may be given several times: the counts "
+        "of several jobs are added up",
+    )
     add("--output", required=True, help="directory for the results")
     add("--estimator", default="projected", help=f"one of {', '.join(sorted(ESTIMATORS))}")
     add("--candidates", help="text file, one value a line: what to estimate in open alphabets")
@@ -54,10 +64,12 @@ def configure(argv: Sequence[str]) -> Reestimation:
     collections = cli.read_collections(args.collection)
     candidates = None if args.candidates is None else cli.read_lines(args.candidates)
     EstimateDistribution(collections, args.estimator, candidates, args.min_reports)  # refuses what cannot be estimated
-    pattern = os.path.join(args.counts, "counts*.avro") if os.path.isdir(args.counts) else args.counts
-    files = sorted(glob.glob(pattern))
-    if not files:
-        raise SpecError(f"--counts must match at least one file, got {pattern!r}")
+    files = [_files_of(counts) for counts in args.counts]
+    for name, number in Counter(map(os.path.realpath, itertools.chain(*files))).items():
+        if number > 1:
+            raise SpecError(
+                f"--counts must name each file once, or its reports count twice, got {name!r} {number} times"
+            )
     if os.path.isfile(args.output):
         raise SpecError(f"--output must be a directory, got the file {args.output!r}")
     os.makedirs(args.output, exist_ok=True)
@@ -71,23 +83,36 @@ def configure(argv: Sequence[str]) -> Reestimation:
     )
 
 
+def _files_of(counts: str) -> list[str]:
+    pattern = os.path.join(counts, "counts*.avro") if os.path.isdir(counts) else counts
+    files = sorted(glob.glob(pattern))
+    if not files:
+        raise SpecError(f"--counts must match at least one file, got {pattern!r}")
+    return files
+
+
 def job(task: Reestimation) -> int:
     """Estimate and write; says how many windows were of other collections."""
-    latest: dict[tuple[Any, ...], dict[str, Any]] = {}
+    windows: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     strangers = 0
-    for row in _read(task.files):
-        if row["fingerprint"] not in task.collections:
-            strangers += 1
-            continue
-        key = (row["collection_id"], row["collection_version"], row["window_start"] or 0, row["window_end"] or 0)
-        if key not in latest or row["pane_index"] > latest[key]["pane_index"]:
-            latest[key] = row
-    rows = [_estimate(task, latest[key]) for key in sorted(latest)]
+    for files in task.files:
+        latest: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for row in _read(files):
+            if row["fingerprint"] not in task.collections:
+                strangers += 1
+                continue
+            key = (row["collection_id"], row["collection_version"], row["window_start"] or 0, row["window_end"] or 0)
+            if key not in latest or row["pane_index"] > latest[key]["pane_index"]:
+                latest[key] = row
+        for key, row in latest.items():
+            windows[key].append(row)
+    rows = [_estimate(task, windows[key]) for key in sorted(windows)]
     for form in ("jsonl", "avro"):
         with open(os.path.join(task.output, f"estimates.{form}"), "wb") as file:
             file.write(ENCODERS[form](rows, ESTIMATE_SCHEMA))
     others = f", {strangers} row(s) of other collections left out" if strangers else ""
-    print(f"reestimate: {len(rows)} windows from {len(task.files)} file(s){others}", file=sys.stderr)
+    number = sum(map(len, task.files))
+    print(f"reestimate: {len(rows)} windows from {number} file(s){others}", file=sys.stderr)
     return cli.DONE
 
 
@@ -109,8 +134,22 @@ def _in_milliseconds(row: Any) -> dict[str, Any]:
     return row | times
 
 
-def _estimate(task: Reestimation, row: dict[str, Any]) -> WindowedEstimate:
-    collection = task.collections[row["fingerprint"]]
+def _estimate(task: Reestimation, jobs: Sequence[dict[str, Any]]) -> WindowedEstimate:
+    """The row of a window from what each job counted of it; complete if one of them saw its end."""
+    collection = task.collections[jobs[0]["fingerprint"]]
+    last = max(jobs, key=lambda row: row["pane_index"])
+    return estimate_window(
+        collection,
+        functools.reduce(operator.add, (_counts(collection, row) for row in jobs)),
+        {name: last[name] for name in _PLACE},
+        ESTIMATORS[task.estimator](),
+        task.candidates,
+        task.min_reports,
+        partial=not any(row["complete"] for row in jobs),
+    )
+
+
+def _counts(collection: Collection, row: dict[str, Any]) -> CohortCounts:
     num_reports, cells = (np.array(row[name], dtype=np.int64) for name in ("num_reports", "cells"))
     shape = (collection.num_cohorts, collection.num_cells)
     if (len(num_reports), cells.size) != (shape[0], shape[0] * shape[1]):
@@ -118,14 +157,7 @@ def _estimate(task: Reestimation, row: dict[str, Any]) -> WindowedEstimate:
             f"counts of collection {collection.id!r} must have {shape[0]} cohorts and {shape[0] * shape[1]} cells, "
             f"got {len(num_reports)} and {cells.size}"
         )
-    return estimate_window(
-        collection,
-        CohortCounts(num_reports, cells.reshape(shape)),
-        {name: row[name] for name in _PLACE},
-        ESTIMATORS[task.estimator](),
-        task.candidates,
-        task.min_reports,
-    )
+    return CohortCounts(num_reports, cells.reshape(shape))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

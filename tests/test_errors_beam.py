@@ -46,7 +46,7 @@ COUNTS = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timin
 FILES = {
     "krr.json": KRR,
     "few.avro": sinks.to_avro_file(
-        [WindowCounts(**name_of(KRR), **COUNTS, num_reports=[1, 2], cells=[3])], COUNTS_SCHEMA
+        [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[1, 2], cells=[3])], COUNTS_SCHEMA
     ),
     "more.json": KRR.to_json() | {"more": 1},
     "latin.txt": b"\xe4",
@@ -354,6 +354,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (SpecError, estimating("--input none.avro"), "--input must match at least one file, got 'HERE/none.avro'"),
     # reestimate
+    (
+        SpecError,
+        estimating_again("--counts krr.json --counts krr.json"),
+        "--counts must name each file once, or its reports count twice, got 'HERE/krr.json' 2 times",
+    ),
     (SpecError, estimating_again("--counts none"), "--counts must match at least one file, got 'none'"),
     (SpecError, estimating_again("--output file"), "--output must be a directory, got the file 'file'"),
     (SpecError, estimating_again("--counts krr.json"), f"krr.json {NOT_COUNTS}"),

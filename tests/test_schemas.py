@@ -75,6 +75,7 @@ def counts_row(start: int | None, **fields: Any) -> WindowCounts:
         "window_end": None if start is None else start + 1,
         "pane_index": 3,
         "pane_timing": "LATE",
+        "complete": True,
         "num_reports": [7, 0, 1 << 40],
         "cells": [1, 2, 3, 0, 0, 0, 1 << 40, 0, 0],
     }

@@ -10,6 +10,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
 from uldp_transforms import __version__
+from uldp_transforms.drain import is_partial
 from uldp_transforms.ldp.collection import Collection, canonical_candidates
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError, SpecError
@@ -38,6 +39,8 @@ class EstimateDistribution(beam.PTransform):
         estimator: id, see ``uldp_transforms.ldp.estimators``.
         candidates: values to estimate in open alphabets; closed ones list all their values.
         min_reports: windows with fewer reports are ``suppressed``.
+        complete_after: milliseconds from the end of a window to the first row with all its reports; rows of a stream
+            that come earlier by the clock are ``partial``, because the job was drained. None: the input is bounded.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class EstimateDistribution(beam.PTransform):
         estimator: str = "projected",
         candidates: Sequence[str] | None = None,
         min_reports: int = MIN_REPORTS,
+        complete_after: int | None = None,
     ):
         super().__init__()
         require_int("EstimateDistribution.min_reports", min_reports, 1, 1 << 62)
@@ -53,6 +57,7 @@ class EstimateDistribution(beam.PTransform):
         self._estimator = ESTIMATORS[estimator]()
         self._candidates = None if candidates is None else canonical_candidates(candidates)
         self._min_reports = min_reports
+        self._complete_after = complete_after
         for collection in self._registry:
             self._check(collection)
 
@@ -68,7 +73,7 @@ class EstimateDistribution(beam.PTransform):
 
     def expand(self, counts: beam.PCollection[tuple[bytes, CohortCounts]]) -> beam.PCollection[WindowedEstimate]:
         return counts | "Estimate" >> beam.ParDo(
-            _EstimateFn(self._registry, self._estimator, self._candidates, self._min_reports)
+            _EstimateFn(self._registry, self._estimator, self._candidates, self._min_reports, self._complete_after)
         ).with_output_types(WindowedEstimate)
 
     def display_data(self) -> dict[str, Any]:
@@ -76,11 +81,12 @@ class EstimateDistribution(beam.PTransform):
 
 
 class _EstimateFn(beam.DoFn):
-    def __init__(self, registry, estimator, candidates, min_reports):
+    def __init__(self, registry, estimator, candidates, min_reports, complete_after):
         self._registry = registry
         self._estimator = estimator
         self._candidates = candidates
         self._min_reports = min_reports
+        self._complete_after = complete_after
 
     def process(
         self,
@@ -91,7 +97,13 @@ class _EstimateFn(beam.DoFn):
         fingerprint, counts = element
         collection = self._registry[fingerprint]
         yield estimate_window(
-            collection, counts, place_of(window, pane), self._estimator, self._candidates, self._min_reports
+            collection,
+            counts,
+            place_of(window, pane),
+            self._estimator,
+            self._candidates,
+            self._min_reports,
+            partial=is_partial(window, pane, self._complete_after),
         )
 
 
@@ -102,8 +114,9 @@ def estimate_window(
     estimator: Estimator,
     candidates: tuple[str, ...] | None,
     min_reports: int,
+    partial: bool = False,
 ) -> WindowedEstimate:
-    """The row of one window and pane; without numbers if there are too few reports or no estimate can be made.
+    """The row of one window and pane; without numbers if reports are too few or missing, or no estimate can be made.
 
     Args:
         collection: what the reports were made for.
@@ -112,19 +125,21 @@ def estimate_window(
         estimator: that makes the estimate.
         candidates: canonical values to estimate in an open alphabet.
         min_reports: with fewer reports the status is ``suppressed``.
+        partial: the window was closed before it was over: the status is ``partial``.
     """
     estimate: Estimate | None = None
-    status = "suppressed"
-    if counts.total >= min_reports:
+    held_back = withheld(counts, min_reports, partial)
+    status = held_back or "ok"
+    if not held_back:
         try:
             asked = candidates if collection.alphabet.known_values is None else None
-            status, estimate = "ok", estimator.estimate(collection, counts, asked)
+            estimate = estimator.estimate(collection, counts, asked)
         except EstimationError as error:
             status = error.status
     return WindowedEstimate(
         **name_of(collection),
         **place,
-        num_reports=None if status == "suppressed" else counts.total,
+        num_reports=None if held_back else counts.total,
         estimator=estimator.id,
         unexplained_mass=estimate.unexplained_mass if estimate else None,
         unexplained_standard_error=estimate.unexplained_standard_error if estimate else None,
@@ -134,6 +149,13 @@ def estimate_window(
         software=SOFTWARE,
         estimates=WindowedEstimate.values_of(estimate) if estimate else [],
     )
+
+
+def withheld(counts: CohortCounts, min_reports: int, partial: bool) -> str | None:
+    """The status of a row that must not have numbers; None if it may."""
+    if partial:
+        return "partial"
+    return "suppressed" if counts.total < min_reports else None
 
 
 def place_of(window: Any, pane: Any) -> dict[str, Any]:
@@ -155,19 +177,24 @@ class CountsRows(beam.PTransform):
 
     Args:
         collections: those that the job counts.
+        complete_after: as for ``EstimateDistribution``.
     """
 
-    def __init__(self, collections: Iterable[Collection]):
+    def __init__(self, collections: Iterable[Collection], complete_after: int | None = None):
         super().__init__()
         self._registry = CollectionRegistry(collections)
+        self._complete_after = complete_after
 
     def expand(self, counts: beam.PCollection[tuple[bytes, CohortCounts]]) -> beam.PCollection[WindowCounts]:
-        return counts | "Rows" >> beam.ParDo(_CountsRowsFn(self._registry)).with_output_types(WindowCounts)
+        return counts | "Rows" >> beam.ParDo(_CountsRowsFn(self._registry, self._complete_after)).with_output_types(
+            WindowCounts
+        )
 
 
 class _CountsRowsFn(beam.DoFn):
-    def __init__(self, registry: CollectionRegistry):
+    def __init__(self, registry: CollectionRegistry, complete_after: int | None):
         self._registry = registry
+        self._complete_after = complete_after
 
     def process(
         self,
@@ -179,6 +206,7 @@ class _CountsRowsFn(beam.DoFn):
         yield WindowCounts(
             **name_of(self._registry[fingerprint]),
             **place_of(window, pane),
+            complete=not is_partial(window, pane, self._complete_after),
             num_reports=counts.num_reports.tolist(),
             cells=counts.cells.ravel().tolist(),
         )

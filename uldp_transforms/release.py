@@ -38,11 +38,11 @@ class ReleaseOnce(beam.PTransform):
 
     def __init__(self, windows: Windows):
         super().__init__()
-        margin = min(_MARGIN, windows.lateness_slack // 2)
-        self._delay = Duration(micros=1000 * (windows.allowed_lateness + margin))
+        self.delay = windows.allowed_lateness + min(_MARGIN, windows.lateness_slack // 2)
+        """Milliseconds from the end of a window to its release."""
 
     def expand(self, panes: beam.PCollection[tuple[bytes, CohortCounts]]) -> beam.PCollection[Any]:
-        return panes | "Hold" >> beam.ParDo(_HoldFn(self._delay)).with_output_types(
+        return panes | "Hold" >> beam.ParDo(_HoldFn(Duration(micros=1000 * self.delay))).with_output_types(
             beam.typehints.Tuple[bytes, CohortCounts]
         )
 

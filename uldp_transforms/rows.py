@@ -93,6 +93,7 @@ class WindowCounts(Row):
     window_end: int | None
     pane_index: int
     pane_timing: str
+    complete: bool
     num_reports: list[int]
     cells: list[int]
 

@@ -1,0 +1,38 @@
+"""Drained windows: closed by an operator before they were over.
+
+A drain moves the watermark to the end of time. Every open window then gives a row that looks like any other; only the
+clock tells that more reports would have come.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import PaneInfoTiming
+
+CLOCK_SKEW = 5_000
+"""Milliseconds by which the clocks of two workers may differ; a drain so shortly before the end goes unnoticed."""
+
+
+def is_partial(window: Any, pane: Any, complete_after: int | None) -> bool:
+    """Whether the watermark passed the end of a window before the clock did.
+
+    Early panes are not: they do not claim to be complete. Replayed windows of the past are not either, whatever
+    happened to them.
+
+    Args:
+        window: Beam's window of an element.
+        pane: its pane.
+        complete_after: milliseconds from the end of a window to the first row that has all its reports; None: the input
+            is bounded, where every row has.
+    """
+    if complete_after is None or window == GlobalWindow() or pane.timing == PaneInfoTiming.EARLY:
+        return False
+    return now() < window.end.micros // 1000 + complete_after - CLOCK_SKEW
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
