@@ -31,7 +31,7 @@ from uldp_transforms import wire
 from uldp_transforms.containers import read_messages
 from uldp_transforms.count import count_periods
 from uldp_transforms.decode import received_entries
-from uldp_transforms.decoding import MessageDecoder, Rejection
+from uldp_transforms.decoding import Decoded, MessageDecoder, Rejection
 from uldp_transforms.deduplicate import merge, to_rows
 from uldp_transforms.ldp import ReportBatch
 from uldp_transforms.windows import TimeGate
@@ -79,12 +79,14 @@ def check_messages(side: str, messages: Sequence[bytes], first: int = NOON) -> C
     """
     decode, reference = SIDES[side]
     arrivals = first + np.arange(len(messages))
-    batches, rejections = decode.decode(messages, arrivals)
+    decoded = decode.decode(messages, arrivals)
+    batches, rejections, _ = decoded
     expected = [reference.judge(message, arrival) for message, arrival in zip(messages, arrivals.tolist())]
     _check_refused(messages, expected, rejections, first)
     accepted = Counter((v.collection, row) for v in expected for row in v.accepted)
     require(rows_of(batches) == accepted, "other reports were accepted")
-    _check_books(batches, rejections)
+    _check_received(expected, decoded.received)
+    _check_books(decoded)
     _check_encoding(messages, expected, batches)
     tally = Counter[str](accepted=accepted.total(), messages=len(messages))
     for rejection in rejections:
@@ -103,15 +105,25 @@ def _check_refused(messages: Sequence[bytes], expected: list[Verdict], found: li
         require(counter == verdict.refused, f"message {at} should have {dict(verdict.refused)}, has {dict(counter)}")
 
 
-def _check_books(batches: list[ReportBatch], rejections: list[Rejection]) -> None:
+def _check_received(expected: list[Verdict], found: Counter[bytes]) -> None:
+    received: Counter[bytes] = Counter()
+    for verdict in expected:
+        received[verdict.collection or b""] += len(verdict.accepted)
+        for (_, prefix, _), number in verdict.refused.items():
+            received[prefix or b""] += number
+    by_prefix = Counter({fingerprint[:8]: number for fingerprint, number in found.items()})
+    require(by_prefix == received, f"{dict(received)} reports came, not {dict(by_prefix)}")
+
+
+def _check_books(decoded: Decoded) -> None:
     """What is received, as the pipeline counts it, is accepted, a duplicate or refused, by collection and period."""
     books = Counter[tuple[bytes, int | None]]()
-    for entry in received_entries(batches, rejections, HOUR):
+    for entry in received_entries(decoded, HOUR):
         books[entry.fingerprint, entry.period_start] += entry.num_reports
-    for rejection in rejections:
+    for rejection in decoded.rejections:
         fingerprint = rejection.collection.fingerprint if rejection.collection else b""
         books[fingerprint, rejection.period_start] -= rejection.num_reports
-    for batch in batches:
+    for batch in decoded.batches:
         collection = BY_PREFIX[batch.fingerprint[:8]]
         for period, counts in count_periods(collection, batch, HOUR):
             books[batch.fingerprint, period * HOUR] -= counts.total

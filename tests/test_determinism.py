@@ -46,13 +46,13 @@ def collect(bundles: Sequence[list[tuple[bytes, int]]]) -> Result:
     kept: dict[bytes, np.ndarray] = {}
     for bundle in bundles:
         arrivals = np.array([arrival for _, arrival in bundle])
-        batches, rejections = decoder(COLLECTIONS, gate=gate).decode([message for message, _ in bundle], arrivals)
-        for entry in received_entries(batches, rejections, HOUR):
+        decoded = decoder(COLLECTIONS, gate=gate).decode([message for message, _ in bundle], arrivals)
+        for entry in received_entries(decoded, HOUR):
             ledger["received", entry.fingerprint, entry.period_start] += entry.num_reports
-        for rejection in rejections:
+        for rejection in decoded.rejections:
             name = rejection.collection.fingerprint if rejection.collection else b""
             ledger[rejection.reason.code, name, rejection.period_start] += rejection.num_reports
-        for batch in batches:
+        for batch in decoded.batches:
             of = next(of for of in COLLECTIONS if of.fingerprint == batch.fingerprint)
             for period, found in count_periods(of, batch, HOUR):
                 key = (batch.fingerprint, period)

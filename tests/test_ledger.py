@@ -19,7 +19,7 @@ from tolerance import generator
 
 from pipelines import estimate
 from uldp_transforms import SummarizeLedger, count, deduplicate, ledger, wire
-from uldp_transforms.decoding import Rejection
+from uldp_transforms.decoding import MessageDecoder, Rejection
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ledger import LedgerEntry
@@ -158,12 +158,16 @@ def test_streams_balance(windows: Windows, release: str, deduplicate: bool) -> N
 # ---------------------------------------------------------------------- what is lost shows
 
 
-def loses_a_report(of: Collection, batch: ReportBatch, base: int | None) -> Iterator[tuple[int, CohortCounts]]:
-    yield from count_periods(of, batch[:-1], base)
+def loses_a_report(
+    of: Collection, batch: ReportBatch, base: int | None, bit_patterns: bool
+) -> Iterator[tuple[int, CohortCounts]]:
+    yield from count_periods(of, batch[:-1], base, bit_patterns)
 
 
-def counts_a_report_twice(of: Collection, batch: ReportBatch, base: int | None) -> Iterator[tuple[int, CohortCounts]]:
-    yield from count_periods(of, ReportBatch.concatenate([batch, batch[:1]]), base)
+def counts_a_report_twice(
+    of: Collection, batch: ReportBatch, base: int | None, bit_patterns: bool
+) -> Iterator[tuple[int, CohortCounts]]:
+    yield from count_periods(of, ReportBatch.concatenate([batch, batch[:1]]), base, bit_patterns)
 
 
 def loses_a_part(batch: ReportBatch, base: int | None) -> Iterator[tuple[bytes, bytes]]:
@@ -180,9 +184,21 @@ def loses_a_refusal(found: LedgerEntry | Rejection) -> tuple[str, dict[str, int]
     return (key, {}) if "cohort_range" in numbers else (key, numbers)
 
 
+def loses_what_it_judges(decoder: MessageDecoder, *parts: Any) -> ReportBatch:
+    return judge(decoder, *parts)[:-1]
+
+
+def leaves_a_message_out(decoder: MessageDecoder, *parts: Any) -> Iterator[Any]:
+    *data, which, verdicts = parts
+    yield from split_singles(decoder, *data, which[1:], verdicts)
+
+
 count_periods, split, merge, entry = count.count_periods, deduplicate._split, deduplicate.merge, ledger._entry
+judge, split_singles = MessageDecoder._judge, MessageDecoder._split_singles
 
 BROKEN = [
+    pytest.param(MessageDecoder, "_judge", loses_what_it_judges, "", id="a report lost by the decoder"),
+    pytest.param(MessageDecoder, "_split_singles", leaves_a_message_out, "", id="a message lost by the decoder"),
     pytest.param(count, "count_periods", loses_a_report, "", id="a lost report"),
     pytest.param(count, "count_periods", counts_a_report_twice, "", id="a report counted twice"),
     pytest.param(deduplicate, "_split", loses_a_part, "--deduplicate", id="a lost part"),
@@ -229,9 +245,11 @@ def test_a_loss_ends_the_job_with_another_code(
     assert estimate.main(shlex.split(f"{WINDOWED} {options}")) == 3
     out, err = capfd.readouterr()
     *_, last = err.splitlines()
-    window = "None to None" if "refusal" in broken.__name__ else f"{rfc3339(0)} to {rfc3339(60 * MINUTE)}"
-    assert last == (
-        f"estimate: the ledger does not balance for collection 'krr', window {window}: do not use this output"
+    unplaced = broken in (loses_a_refusal, loses_what_it_judges, leaves_a_message_out)
+    window = "None to None" if unplaced else f"{rfc3339(0)} to {rfc3339(60 * MINUTE)}"
+    of = None if broken is leaves_a_message_out else "krr"
+    assert (
+        last == f"estimate: the ledger does not balance for collection {of!r}, window {window}: do not use this output"
     )
     assert out == ""
     assert (folder / "out" / "estimates.jsonl").exists()

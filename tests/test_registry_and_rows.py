@@ -37,7 +37,7 @@ def test_old_and_new_versions_stand_side_by_side():
     new = dataclasses.replace(KRR, version=2)
     registry = CollectionRegistry([KRR, new])
     assert [registry.find(item.fingerprint[:8]) for item in (KRR, new)] == [KRR, new]
-    batches, rejections = decoder([KRR, new]).decode([single(KRR), single(new), single(STRANGER)])
+    batches, rejections, _ = decoder([KRR, new]).decode([single(KRR), single(new), single(STRANGER)])
     assert sorted(batch.fingerprint for batch in batches) == sorted([KRR.fingerprint, new.fingerprint])
     assert [rejection.reason for rejection in rejections] == [Reason.UNKNOWN_COLLECTION]
 

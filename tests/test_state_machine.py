@@ -122,11 +122,11 @@ class Collector:
         self.received = 0
 
     def receive(self, messages: list[bytes], arrival: int) -> None:
-        batches, rejections = self._decoder.decode(messages, np.full(len(messages), arrival))
-        self.received += sum(entry.num_reports for entry in received_entries(batches, rejections, BASE))
-        for rejection in rejections:
+        decoded = self._decoder.decode(messages, np.full(len(messages), arrival))
+        self.received += sum(entry.num_reports for entry in received_entries(decoded, BASE))
+        for rejection in decoded.rejections:
             self.books[rejection.reason.code] += rejection.num_reports
-        for batch in batches:
+        for batch in decoded.batches:
             shipped = ReportBatchCoder().decode(ReportBatchCoder().encode(batch))
             for period in np.unique(shipped.event_times // BASE).tolist():
                 self._count(shipped[np.flatnonzero(shipped.event_times // BASE == period)], period * BASE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 import uldp_transforms.coders  # noqa: F401  # registers how reports cross between workers
-from uldp_transforms.decoding import MessageDecoder, Rejection
+from uldp_transforms.decoding import Decoded, MessageDecoder, Rejection
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reports import ReportBatch
@@ -115,14 +116,11 @@ class _DecodeFn(beam.DoFn):
         self._messages, self._size = [], 0
         if not messages:
             return []
-        batches, rejections = self._decoder.decode(messages, received)
+        decoded = self._decoder.decode(messages, received)
         return [
-            *batches,
-            *(beam.pvalue.TaggedOutput("rejected", rejection) for rejection in rejections),
-            *(
-                beam.pvalue.TaggedOutput("received", entry)
-                for entry in received_entries(batches, rejections, self._base)
-            ),
+            *decoded.batches,
+            *(beam.pvalue.TaggedOutput("rejected", rejection) for rejection in decoded.rejections),
+            *(beam.pvalue.TaggedOutput("received", entry) for entry in received_entries(decoded, self._base)),
         ]
 
     @staticmethod
@@ -132,17 +130,25 @@ class _DecodeFn(beam.DoFn):
         return WindowedValue(output, timestamp, (GlobalWindow(),))
 
 
-def received_entries(
-    batches: list[ReportBatch], rejections: list[Rejection], base: int | None
-) -> Iterator[LedgerEntry]:
-    """What came in, per collection and base period, as far as these were established."""
-    for batch in batches:
+def received_entries(decoded: Decoded, base: int | None) -> Iterator[LedgerEntry]:
+    """What came in, per collection and base period, as far as these were established.
+
+    Verdicts say where reports belong, but not how many there are: what came in without a verdict, or got two, is
+    entered without a period, and the ledger does not balance.
+    """
+    unaccounted = Counter(decoded.received)
+    for batch in decoded.batches:
         periods, index = number_periods(batch.event_times, base)
+        unaccounted[batch.fingerprint] -= len(batch)
         for period, number in zip(periods, np.bincount(index).tolist()):
             yield LedgerEntry(RECEIVED, batch.fingerprint, None if base is None else period * base, number)
-    for found in rejections:
+    for found in decoded.rejections:
         fingerprint = found.collection.fingerprint if found.collection else b""
+        unaccounted[fingerprint] -= found.num_reports
         yield LedgerEntry(RECEIVED, fingerprint, found.period_start, found.num_reports)
+    for fingerprint, number in unaccounted.items():
+        if number:
+            yield LedgerEntry(RECEIVED, fingerprint, None, number)
 
 
 class _TimedDecodeFn(_DecodeFn):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -47,6 +49,22 @@ class Rejection:
     source: str = "message"
 
 
+class Decoded(NamedTuple):
+    """What messages held.
+
+    Attributes:
+        batches: accepted reports.
+        rejections: everything else.
+        received: number of reports by fingerprint (empty if never established), counted when they were taken out of
+            their messages, before they were judged; a message that nothing was taken out of and that was not refused
+            either counts as one report.
+    """
+
+    batches: list[ReportBatch]
+    rejections: list[Rejection]
+    received: Counter[bytes]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Columns:
     """n reports of one collection, their values not checked yet; ``message`` (n,) is where each came from."""
@@ -73,9 +91,7 @@ class MessageDecoder:
         self._gate = gate
         self._require_ids = require_ids
 
-    def decode(
-        self, messages: Sequence[bytes], received: np.ndarray | None = None
-    ) -> tuple[list[ReportBatch], list[Rejection]]:
+    def decode(self, messages: Sequence[bytes], received: np.ndarray | None = None) -> Decoded:
         """Reports and verdicts of n messages.
 
         Args:
@@ -83,7 +99,7 @@ class MessageDecoder:
             received: (n,) int64 arrival times in ms; needed if there is a gate.
 
         Returns:
-            Accepted reports, and everything else; every report stands in exactly one of them.
+            Accepted reports, and everything else: every report stands in exactly one of them; and how many came.
         """
         lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
         verdicts = _Verdicts(lengths, received)
@@ -117,7 +133,7 @@ class MessageDecoder:
             batch = self._judge(part, verdicts)
             if len(batch):
                 batches.append(batch)
-        return batches, verdicts.rejections
+        return Decoded(batches, verdicts.rejections, verdicts.received_reports())
 
     # ---------------------------------------------------------------- single reports: all messages at once
 
@@ -158,6 +174,7 @@ class MessageDecoder:
             rows = rows[~wrong]
             if not len(rows):
                 continue
+            verdicts.take_out(which[rows], collection, len(rows))
             windows = sliding_window_view(data, collection.mechanism.payload_size)
             yield _Columns(
                 collection=collection,
@@ -204,13 +221,15 @@ class MessageDecoder:
             counts = np.array([n for _, n, _ in parts])
             cohorts, times, ids, payloads = (b"".join(fields[i] for _, _, fields in parts) for i in range(4))
             n = int(counts.sum())
+            which = np.array([index for index, _, _ in parts])
+            verdicts.take_out(which, known[prefix], n)
             yield _Columns(
                 collection=known[prefix],
                 cohorts=np.frombuffer(cohorts, dtype="<u2"),
                 event_times=np.frombuffer(times, dtype="<i8"),
                 report_ids=np.frombuffer(ids, dtype=np.uint8).reshape(n if with_ids else 0, ID_BYTES),
                 payloads=np.frombuffer(payloads, dtype=np.uint8).reshape(n, -1),
-                message=np.repeat(np.array([index for index, _, _ in parts]), counts),
+                message=np.repeat(which, counts),
             )
 
     # ---------------------------------------------------------------- what the reports say
@@ -256,17 +275,30 @@ class MessageDecoder:
 
 
 class _Verdicts:
-    """Collects the rejections of one ``decode`` call."""
+    """Collects the rejections of one ``decode`` call, and counts what came."""
 
     def __init__(self, lengths: np.ndarray, received: np.ndarray | None):
         self.received = received
         self.rejections: list[Rejection] = []
         self._lengths = lengths
+        self._settled = np.zeros(len(lengths), dtype=bool)
+        self._received: Counter[bytes] = Counter()
+
+    def take_out(self, messages: np.ndarray, collection: Collection, num_reports: int) -> None:
+        """Count the reports of messages that are going to be judged."""
+        self._settled[messages] = True
+        self._received[collection.fingerprint] += num_reports
+
+    def received_reports(self) -> Counter[bytes]:
+        """See ``Decoded.received``."""
+        return self._received + Counter({b"": int((~self._settled).sum())})
 
     def refuse(
         self, messages: np.ndarray, reason: Reason, collection: Collection | None = None, num_reports: int = 1
     ) -> None:
         """Refuse whole messages."""
+        self._settled[messages] = True
+        self._received[collection.fingerprint if collection else b""] += len(messages) * num_reports
         for index in messages.tolist():
             self._add(index, reason, num_reports, collection, None)
 
