@@ -12,7 +12,10 @@ from messages_cases import container, data, single
 from uldp_transforms.containers import read_messages
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets import Tagged
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms.ldp.mechanisms.missing_values import TwoStage
+from uldp_transforms.ldp.mechanisms.unary import Rappor
 from uldp_transforms.ldp.reasons import Reason
 
 
@@ -59,3 +62,23 @@ def test_people_with_public_values_do_not_blur_hashed_ones() -> None:
     """Nine of ten are certainly not in the sensitive buckets."""
     found = estimate(listed=0.9, hashed=0.05).standard_errors[0]
     assert found == pytest.approx(error_of_share(0.05), rel=0.05)
+
+
+# ---------------------------------------------------------------------- mechanisms
+
+
+def test_an_epsilon_that_only_states_survive_leaves_no_signal() -> None:
+    """In 64 bits "missing" is still seen at epsilon 2e-18, one answer among eight others is not."""
+    with pytest.raises(SpecError, match=r"TwoStage\.epsilon must be large enough to leave a signal in 64 bits"):
+        TwoStage(num_symbols=9, num_sensitive=9, epsilon=2e-18, missing_rates=(0.4, 0.6))
+
+
+@pytest.mark.parametrize(("share", "own"), [(0.0, "noise"), (1.0, "kept"), (0.25, "both")])
+def test_the_noise_of_a_bit_of_several_hash_functions(share: float, own: str) -> None:
+    """A bit that nobody holds is noise, one that all hold is kept or lost; and 3 bits of one person come together."""
+    rappor = Rappor(num_symbols=8, num_sensitive=8, num_hashes=3, epsilon=1.5)
+    kept, noise = rappor.miss + rappor.delta, rappor.miss
+    spread = {"noise": noise * (1 - noise), "kept": kept * (1 - kept)}
+    spread["both"] = 0.25 * spread["kept"] + 0.75 * spread["noise"]
+    expected = spread[own] / rappor.delta**2 + 3 * share
+    assert rappor.private_variances(np.full(8, share)) == pytest.approx(expected, rel=1e-12)
