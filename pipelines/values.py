@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.specs import describe
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_COLUMNS = ("value", "event_time")
 
 
 class ValuesFile:
@@ -25,7 +27,7 @@ class ValuesFile:
 
     Raises:
         OSError: if it cannot be opened.
-        SpecError: if its first line does not name the column.
+        SpecError: if its first line does not name the column, names one twice, or names one nearly.
     """
 
     def __init__(self, path: str):
@@ -75,11 +77,20 @@ class ValuesFile:
 
     def _columns(self, rows: Any) -> tuple[int, int | None]:
         header: list[str] = next(rows, [])
+        for column in _COLUMNS:  # a misspelt event_time would otherwise be ignored, and a month become one moment
+            alike = [name for name in header if _letters(name) == _letters(column)]
+            if alike not in ([], [column]):
+                raise SpecError(f"{self.path} must name the column {column} once and like this, got {describe(alike)}")
         if "value" not in header:
             raise SpecError(
                 f"{self.path} must have a column named value in its first line, got {len(header)} other column(s)"
             )
         return header.index("value"), header.index("event_time") if "event_time" in header else None
+
+
+def _letters(name: str) -> str:
+    """A column's name without what people vary: case, spaces, underscores and hyphens."""
+    return re.sub(r"[\s_-]", "", name).lower()
 
 
 def milliseconds(text: str, where: str) -> int:
