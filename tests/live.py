@@ -1,4 +1,4 @@
-"""The main job in a process of its own, on a subscription of the loopback server: to be fed, watched and killed."""
+"""The main job in a process of its own, on a subscription of a loopback server: to be fed, watched and killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from google.cloud import pubsub_v1
-from pubsub_server import PubsubServer
+from pubsub_servers import IN_PROCESS, serving
 
 ROOT = Path(__file__).parent.parent
 TOPIC, SUBSCRIPTION = "projects/test-project/topics/reports", "projects/test-project/subscriptions/from-reports"
@@ -40,9 +40,9 @@ class Broker:
 
 
 @contextmanager
-def broker(ack_deadline_seconds: int = 10) -> Iterator[Broker]:
-    """A server, its topic and its subscription."""
-    with PubsubServer() as server, server.environment():
+def broker(ack_deadline_seconds: int = 10, server: str = IN_PROCESS) -> Iterator[Broker]:
+    """A server, one of those of ``pubsub_servers``, its topic and its subscription."""
+    with serving(server):
         found = Broker(ack_deadline_seconds)
         try:
             yield found

@@ -1,25 +1,22 @@
 """A small Pub/Sub server for tests: real gRPC on a loopback port, state in memory, gone when it closes.
 
-    with PubsubServer() as server, server.environment():
-        publisher = pubsub_v1.PublisherClient()  # talks to this server
+    with PubsubServer() as server:
+        server.address  # for PUBSUB_EMULATOR_HOST; pubsub_servers.serving sets it
 
-As in the service, a subscription gets every message published to its topic since it was created; a message
-that was handed out is leased, and comes back when its ack deadline passes or when it is nacked (deadline 0).
-Unlike it, ack deadlines below 10 s are accepted, an empty Pull is answered after EMPTY_PULL_SECONDS, flow
-control is left to the client, and a subscription that asks for a filter, push or ordering is refused. The
-real clients refuse a response above 4 MiB from an emulator, so no message may be larger than that.
+As in the service, a subscription gets every message published to its topic since it was created; a message that was
+handed out is leased, and comes back when its ack deadline passes or when it is nacked (deadline 0). If the subscription
+asks for it, messages of one ordering key come one after the other; if the topic has an Avro schema, it takes data of
+that schema only. Where this server and others differ stands in ``pubsub_servers``. The real clients refuse a response
+above 4 MiB from an emulator, so no message may be larger than that.
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import os
-import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from typing import Any, final
@@ -28,28 +25,35 @@ import grpc
 from google.pubsub_v1 import types as pb
 from grpc import ServicerContext as Context
 from grpc import StatusCode
+from pubsub_refusals import Refused, check_deadline, check_messages, check_new_name, check_supported, find, statuses
+from pubsub_schemas import Schemas
 
 EMPTY_PULL_SECONDS = 0.2
 DEFAULT_ACK_DEADLINE_SECONDS = 10
-MAX_ACK_DEADLINE_SECONDS = 600
 MAX_STREAM_MESSAGES = 100  # in one response of a stream
 MAX_RESPONSE_BYTES = 3 << 20  # of the messages in one response, unless the first alone is larger
 NUM_THREADS = 32  # each open StreamingPull keeps one
 
-_SUPPORTED_FIELDS = {"name", "topic", "ack_deadline_seconds", "labels"}
-_VARIABLE = "PUBSUB_EMULATOR_HOST"
+_TOPIC_FIELDS = {"name", "labels", "schema_settings"}
+_SUBSCRIPTION_FIELDS = {"name", "topic", "ack_deadline_seconds", "labels", "enable_message_ordering"}
 
 
 @final
 class PubsubServer:
-    """Topics, subscriptions and the RPCs on them; to read or change them takes the lock of `_changed`."""
+    """Topics, subscriptions, schemas and the RPCs on them; to read or change them takes the lock of `_changed`.
 
-    def __init__(self) -> None:
+    Args:
+        lost_acks: how many Acknowledge requests, from the first on, are answered and forgotten, as the service may.
+    """
+
+    def __init__(self, lost_acks: int = 0) -> None:
         self.address = ""  # "127.0.0.1:PORT", set on entering
         self._changed = threading.Condition()
         self._topics: dict[str, pb.Topic] = {}
         self._subscriptions: dict[str, _Subscription] = {}
+        self._schemas = Schemas()
         self._message_ids = itertools.count(1)
+        self._lost_acks = lost_acks
         self._closing = False
 
     def __enter__(self) -> PubsubServer:
@@ -57,7 +61,7 @@ class PubsubServer:
         options = [("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", -1)]
         self._pool = ThreadPoolExecutor(NUM_THREADS)
         self._server = grpc.server(self._pool, options=options)
-        self._server.add_generic_rpc_handlers((self._publisher(), self._subscriber()))
+        self._server.add_generic_rpc_handlers((self._publisher(), self._subscriber(), self._schema_service()))
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
         self._server.start()
         return self
@@ -69,18 +73,6 @@ class PubsubServer:
             self._changed.notify_all()
         self._server.stop(grace=0.5).wait()
         self._pool.shutdown(wait=False)
-
-    @contextlib.contextmanager
-    def environment(self) -> Iterator[None]:
-        """Point the Pub/Sub clients that are built inside the block at this server."""
-        before = os.environ.get(_VARIABLE)
-        os.environ[_VARIABLE] = self.address
-        try:
-            yield
-        finally:
-            os.environ.pop(_VARIABLE, None)
-            if before is not None:
-                os.environ[_VARIABLE] = before
 
     def _publisher(self) -> grpc.GenericRpcHandler:
         methods = {
@@ -105,27 +97,37 @@ class PubsubServer:
         }
         return grpc.method_handlers_generic_handler("google.pubsub.v1.Subscriber", methods)
 
+    def _schema_service(self) -> grpc.GenericRpcHandler:
+        methods = {
+            "CreateSchema": self._rpc(self._schemas.create, pb.CreateSchemaRequest, pb.Schema),
+            "GetSchema": self._rpc(self._schemas.get, pb.GetSchemaRequest, pb.Schema),
+        }
+        return grpc.method_handlers_generic_handler("google.pubsub.v1.SchemaService", methods)
+
     def _rpc(self, call: Callable[..., Any], request: Any, response: Any) -> grpc.RpcMethodHandler:
         """The gRPC handler of one method, which holds the lock; a method without a response returns None."""
 
         def handle(message: Any, context: Context) -> Any:
-            with _statuses(context), self._changed:
+            with statuses(context), self._changed:
                 return call(message, context)
 
         serialize = response.serialize if response else _serialize_nothing
         return grpc.unary_unary_rpc_method_handler(handle, request.deserialize, serialize)
 
     def _create_topic(self, topic: pb.Topic, _: Context) -> pb.Topic:
-        _check_new_name(topic.name, "topics", self._topics)
+        check_new_name(topic.name, "topics", self._topics)
+        check_supported(topic, _TOPIC_FIELDS)
+        if "schema_settings" in topic:
+            self._schemas.get(pb.GetSchemaRequest(name=topic.schema_settings.schema), None)
         self._topics[topic.name] = topic
         return topic
 
     def _get_topic(self, request: pb.GetTopicRequest, _: Context) -> pb.Topic:
-        return _find(request.topic, self._topics)
+        return find(request.topic, self._topics)
 
     def _delete_topic(self, request: pb.DeleteTopicRequest, _: Context) -> None:
         """Forget the topic; its subscriptions stay, with what they hold, as in the service."""
-        _find(request.topic, self._topics)
+        find(request.topic, self._topics)
         del self._topics[request.topic]
         for subscription in self._of_topic(request.topic):
             subscription.config.topic = "_deleted-topic_"
@@ -137,8 +139,10 @@ class PubsubServer:
 
     def _publish(self, request: pb.PublishRequest, _: Context) -> pb.PublishResponse:
         """Give the messages their id and time, and queue them in each subscription of the topic."""
-        _find(request.topic, self._topics)
-        _check_messages(request.messages)
+        topic = find(request.topic, self._topics)
+        check_messages(request.messages)
+        if "schema_settings" in topic:
+            self._schemas.check(topic.schema_settings, request.messages)
         now = datetime.now(tz=timezone.utc)
         for message in request.messages:
             message.message_id = str(next(self._message_ids))
@@ -152,35 +156,41 @@ class PubsubServer:
         return [each for each in self._subscriptions.values() if each.config.topic == topic]
 
     def _create_subscription(self, config: pb.Subscription, _: Context) -> pb.Subscription:
-        _check_new_name(config.name, "subscriptions", self._subscriptions)
-        _check_supported(config)
-        _check_deadline(config.ack_deadline_seconds)
-        _find(config.topic, self._topics)
+        check_new_name(config.name, "subscriptions", self._subscriptions)
+        check_supported(config, _SUBSCRIPTION_FIELDS)
+        check_deadline(config.ack_deadline_seconds)
+        find(config.topic, self._topics)
         config.ack_deadline_seconds = config.ack_deadline_seconds or DEFAULT_ACK_DEADLINE_SECONDS
         self._subscriptions[config.name] = _Subscription(config)
         return config
 
     def _get_subscription(self, request: pb.GetSubscriptionRequest, _: Context) -> pb.Subscription:
-        return _find(request.subscription, self._subscriptions).config
+        return find(request.subscription, self._subscriptions).config
 
     def _delete_subscription(self, request: pb.DeleteSubscriptionRequest, _: Context) -> None:
-        _find(request.subscription, self._subscriptions)
+        find(request.subscription, self._subscriptions)
         del self._subscriptions[request.subscription]
 
     def _pull(self, request: pb.PullRequest, context: Context) -> pb.PullResponse:
         limit = request.max_messages
         if limit < 1:
-            raise _Refused(StatusCode.INVALID_ARGUMENT, f"max_messages must be positive, got {limit}.")
+            raise Refused(StatusCode.INVALID_ARGUMENT, f"max_messages must be positive, got {limit}.")
         received = self._take(request.subscription, limit, 0, context)
         return pb.PullResponse(received_messages=received)
 
     def _acknowledge(self, request: pb.AcknowledgeRequest, _: Context) -> None:
-        _find(request.subscription, self._subscriptions).acknowledge(request.ack_ids)
+        """Forget the messages, unless it is the request that is to be forgotten."""
+        subscription = find(request.subscription, self._subscriptions)
+        if self._lost_acks:
+            self._lost_acks -= 1
+            return
+        subscription.acknowledge(request.ack_ids)
+        self._changed.notify_all()
 
     def _modify_ack_deadline(self, request: pb.ModifyAckDeadlineRequest, _: Context) -> None:
         """Let leases end that many seconds from now; with 0 the messages are ready again at once."""
-        _check_deadline(request.ack_deadline_seconds)
-        subscription = _find(request.subscription, self._subscriptions)
+        check_deadline(request.ack_deadline_seconds)
+        subscription = find(request.subscription, self._subscriptions)
         subscription.postpone(request.ack_ids, request.ack_deadline_seconds)
         self._changed.notify_all()
 
@@ -193,7 +203,7 @@ class PubsubServer:
         sends heartbeats and its newest wish for the stream's deadline here.
         """
         first = next(requests)
-        with _statuses(context):
+        with statuses(context):
             while context.is_active() and not self._closing:
                 seconds = first.stream_ack_deadline_seconds
                 received = self._take(first.subscription, MAX_STREAM_MESSAGES, seconds, context)
@@ -207,7 +217,7 @@ class PubsubServer:
             return self._closing or not context.is_active()
 
         with self._changed:
-            subscription = _find(name, self._subscriptions)
+            subscription = find(name, self._subscriptions)
             self._changed.wait_for(lambda: is_over() or subscription.has_ready(), EMPTY_PULL_SECONDS)
             return [] if is_over() else subscription.lease(limit, seconds)
 
@@ -226,26 +236,38 @@ class _Subscription:
         now = time.monotonic()
         ended = [ack_id for ack_id, (end, _) in self._leases.items() if end <= now]
         self.waiting.extendleft(self._leases.pop(ack_id)[1] for ack_id in reversed(ended))
-        return bool(self.waiting)
+        return next(self._free(), None) is not None
+
+    def _free(self) -> Iterator[pb.PubsubMessage]:
+        """The waiting messages; with ordering, of each key only the first, and none while one of the key is leased."""
+        if not self.config.enable_message_ordering:
+            yield from self.waiting
+            return
+        taken = {message.ordering_key for _, message in self._leases.values()}
+        for message in self.waiting:
+            if not message.ordering_key or message.ordering_key not in taken:
+                taken.add(message.ordering_key)
+                yield message
 
     def lease(self, limit: int, seconds: int) -> list[pb.ReceivedMessage]:
         """Hand out up to `limit` messages for `seconds`, or for the subscription's own ack deadline if 0."""
         end = time.monotonic() + (seconds or self.config.ack_deadline_seconds)
         received = []
-        for message in self._next_messages(limit):
+        for message in list(self._next_messages(limit)):
+            self.waiting.remove(message)  # from the left, where it is first unless it was overtaken
             ack_id = next(self._ack_ids)
             self._leases[ack_id] = (end, message)
             received.append(pb.ReceivedMessage(ack_id=ack_id, message=message))
         return received
 
     def _next_messages(self, limit: int) -> Iterator[pb.PubsubMessage]:
-        """Take up to `limit` waiting messages that fit into one response, but at least one."""
+        """Up to `limit` free messages that fit into one response, but at least one."""
         size = 0
-        for count in range(min(limit, len(self.waiting))):
-            size += pb.PubsubMessage.pb(self.waiting[0]).ByteSize()
+        for count, message in enumerate(itertools.islice(self._free(), limit)):
+            size += pb.PubsubMessage.pb(message).ByteSize()
             if count and size > MAX_RESPONSE_BYTES:
                 return
-            yield self.waiting.popleft()
+            yield message
 
     def acknowledge(self, ack_ids: Iterable[str]) -> None:
         """Forget messages for good; unknown and outdated ack ids are ignored, as in the service."""
@@ -260,60 +282,6 @@ class _Subscription:
                 self._leases[ack_id] = (end, self._leases[ack_id][1])
 
 
-class _Refused(Exception):
-    """A request that is answered with a status code and a sentence."""
-
-    def __init__(self, code: StatusCode, sentence: str) -> None:
-        super().__init__(sentence)
-        self.code = code
-
-
 def _serialize_nothing(_: None) -> bytes:
     """The bytes of a google.protobuf.Empty."""
     return b""
-
-
-@contextlib.contextmanager
-def _statuses(context: Context) -> Iterator[None]:
-    """Answer a refusal inside the block with its status."""
-    try:
-        yield
-    except _Refused as refused:
-        context.abort(refused.code, str(refused))
-
-
-def _find(name: str, resources: dict[str, Any]) -> Any:
-    """The resource of this name, else NOT_FOUND."""
-    if name not in resources:
-        raise _Refused(StatusCode.NOT_FOUND, f"Resource not found: {name!r}.")
-    return resources[name]
-
-
-def _check_new_name(name: str, kind: str, resources: dict[str, Any]) -> None:
-    """A name must follow the service's rules and be free."""
-    if not re.fullmatch(rf"projects/[^/]+/{kind}/(?!goog)[A-Za-z][\w.~+%-]{{2,254}}", name, re.ASCII):
-        raise _Refused(StatusCode.INVALID_ARGUMENT, f"Names are projects/PROJECT/{kind}/ID, got {name!r}.")
-    if name in resources:
-        raise _Refused(StatusCode.ALREADY_EXISTS, f"Resource already exists: {name!r}.")
-
-
-def _check_supported(config: pb.Subscription) -> None:
-    """What this server lacks must not be ignored silently."""
-    others = {field.name for field, _ in pb.Subscription.pb(config).ListFields()} - _SUPPORTED_FIELDS
-    if others:
-        raise _Refused(StatusCode.UNIMPLEMENTED, f"This server does not support {', '.join(sorted(others))}.")
-
-
-def _check_deadline(seconds: int) -> None:
-    """A deadline must lie in the service's range, of which 0 means the default, or a nack."""
-    if not 0 <= seconds <= MAX_ACK_DEADLINE_SECONDS:
-        allowed = f"0 to {MAX_ACK_DEADLINE_SECONDS} seconds"
-        raise _Refused(StatusCode.INVALID_ARGUMENT, f"An ack deadline must be {allowed}, got {seconds}.")
-
-
-def _check_messages(messages: Collection[pb.PubsubMessage]) -> None:
-    """There must be a message, and something in each."""
-    if not messages:
-        raise _Refused(StatusCode.INVALID_ARGUMENT, "A publish request must have at least one message.")
-    if not all(message.data or message.attributes for message in messages):
-        raise _Refused(StatusCode.INVALID_ARGUMENT, "A message must have data or at least one attribute.")

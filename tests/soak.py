@@ -1,6 +1,6 @@
 """The streaming job under a constant load for a long time: ``python tests/soak.py --minutes 10 --rate 20``.
 
-Reports are published at a constant rate to the loopback server, some of them spoiled and some sent twice, while the
+Reports are published at a constant rate to a loopback server, some of them spoiled and some sent twice, while the
 main job reads them in a process of its own with ``--deduplicate``. At the end every message must have met the end that
 the slow reference says, number by number; on the way the memory of the process is watched.
 
@@ -23,6 +23,7 @@ from pathlib import Path
 import fastavro
 import live
 import numpy as np
+import pubsub_servers
 from fuzz_inputs import COLLECTIONS, NUM_COHORTS, PAYLOADS, Fuzzer
 from fuzz_reference import Gate, Reference
 from messages_cases import KNOWN, write_files
@@ -94,7 +95,7 @@ def counted(output: Path) -> int:
     return sum(number for _, number in last.values())
 
 
-def soak(folder: Path, minutes: float, rate: int, seed: int) -> bool:
+def soak(folder: Path, minutes: float, rate: int, seed: int, server: str) -> bool:
     """Run; True if every number is as it should be."""
     load, log, output = Load(seed), folder / "log", folder / "output"
     write_files(folder, {f"{of.id}.json": of for of in KNOWN})
@@ -103,7 +104,7 @@ def soak(folder: Path, minutes: float, rate: int, seed: int) -> bool:
     options += [f"--window={WINDOW}s", f"--allowed_lateness={LATENESS}s", "--min_reports=1", "--write_counts"]
     memory: list[tuple[float, float]] = []
     sent = 0
-    with live.broker(ack_deadline_seconds=600) as broker, live.job(options, log) as process:
+    with live.broker(600, server) as broker, live.job(options, log) as process:
         broker.publish(first := load.messages(rate))
         sent += len(first)
         live.wait_until(lambda: bool(live.books(output)), process, log)  # it has started
@@ -160,9 +161,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--rate", type=int, default=20, help="messages a second; the local engine takes ten at a time")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--server", choices=pubsub_servers.FEATURES, default=pubsub_servers.IN_PROCESS)
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
-        good = soak(Path(folder), args.minutes, args.rate, args.seed)
+        good = soak(Path(folder), args.minutes, args.rate, args.seed, args.server)
     print("every number is right" if good else "a number is wrong")
     return 0 if good else 1
 

@@ -6,22 +6,27 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import apache_beam as beam
 import cases
 import fastavro
 import numpy as np
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from google.cloud import bigquery, pubsub_v1
 from google_server import GoogleServer
 from messages_cases import crc_64_avro
-from pubsub_server import PubsubServer
+from pubsub_servers import DEAD_LETTERS, FILTERS, params, preferred, serving
 
 from pipelines import estimate
 from pipelines.bigquery import table_schema
+from pipelines.sinks import PublishRows
 from uldp_transforms import wire
-from uldp_transforms.rows import ESTIMATE_SCHEMA, HEALTH_SCHEMA, REJECTED_SCHEMA
+from uldp_transforms.rows import ESTIMATE_SCHEMA, HEALTH_SCHEMA, REJECTED_SCHEMA, WindowedEstimate
 
 PAGE = (Path(__file__).parent.parent / "docs/consume.md").read_text(encoding="utf-8")
 PROJECT = "projects/my-project"
@@ -38,6 +43,7 @@ def blocks(language: str) -> list[str]:
 
 JSON_LINES, AVRO, PUBSUB, BIGQUERY = blocks("python")
 ONE_VALUE, LEDGER = blocks("sql")
+[GCLOUD] = blocks("sh")
 
 
 class Stream(NamedTuple):
@@ -82,8 +88,7 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
         --output_topic {PROJECT}/topics/estimates --rejected_topic {PROJECT}/topics/rejected
         --window 2s --allowed_lateness 1h --min_reports 2"""
     with (
-        PubsubServer() as pubsub,
-        pubsub.environment(),
+        serving(preferred()),
         GoogleServer() as google,
         google.environment(),
         pubsub_v1.SubscriberClient() as subscriber,
@@ -184,6 +189,82 @@ def test_the_ledger_is_added_up(stream: Stream) -> None:
     assert tuple(animals) == (ANIMALS.id, COUNTED + TOO_OLD, COUNTED, 0, TOO_OLD)
     assert nobody["collection_id"] is None
     assert nobody["received"] == nobody["rejected"] > 0  # the heartbeats
+
+
+# ---------------------------------------------------------------------- subscriptions to rows
+
+ROW = WindowedEstimate(
+    collection_id="flights",
+    collection_version=1,
+    fingerprint=ANIMALS.fingerprint.hex(),
+    window_start=0,
+    window_end=WINDOW,
+    pane_index=0,
+    pane_timing="ON_TIME",
+    num_reports=None,
+    estimator="projected",
+    unexplained_mass=None,
+    unexplained_standard_error=None,
+    redistributed_mass=None,
+    fit_p_value=None,
+    status="suppressed",
+    software="",
+    estimates=[],
+)
+CONSUMER = f"{PROJECT}/subscriptions/estimates"
+
+
+@contextmanager
+def rows_for_consumer(rows: list[WindowedEstimate], **subscription: Any) -> Iterator[Any]:
+    """These rows, as the job publishes them, wait for a consumer whose subscription has these properties."""
+    topic, dead = f"{PROJECT}/topics/estimates", f"{PROJECT}/topics/dead"
+    publisher = pubsub_v1.PublisherClient()
+    with pubsub_v1.SubscriberClient() as subscriber:
+        for name in (topic, dead):
+            publisher.create_topic(name=name)
+        subscriber.create_subscription(request={"name": CONSUMER, "topic": topic} | subscription)
+        subscriber.create_subscription(name=f"{PROJECT}/subscriptions/dead", topic=dead)
+        with beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"])) as pipeline:
+            _ = pipeline | beam.Create(rows) | PublishRows(topic, ESTIMATE_SCHEMA)
+        yield subscriber
+    publisher.stop()
+
+
+def pull(subscriber: Any, name: str) -> list[Any]:
+    return list(subscriber.pull(subscription=name, max_messages=100, timeout=PATIENCE).received_messages)
+
+
+@pytest.mark.parametrize("server", params(FILTERS))
+def test_the_filter_of_the_page(server: str) -> None:
+    [text] = re.findall(r"--message-filter='(.*)'", GCLOUD)
+    rows = [
+        replace(ROW, collection_id=name, status=status)
+        for name in ("flights", "animals")
+        for status in ("ok", "suppressed")
+    ]
+    with serving(server), rows_for_consumer(rows, filter=text) as subscriber:
+        received = pull(subscriber, CONSUMER)
+    assert [(row["collection_id"], row["status"]) for row in map(read, received)] == [("flights", "ok")]
+
+
+@pytest.mark.parametrize("server", params(DEAD_LETTERS))
+def test_a_row_that_is_given_back_comes_again_and_then_goes_to_the_dead_letters(server: str) -> None:
+    policy = {"dead_letter_topic": f"{PROJECT}/topics/dead", "max_delivery_attempts": 5}
+    with serving(server), rows_for_consumer([ROW], dead_letter_policy=policy) as subscriber:
+        copies = []
+        for _ in range(5):
+            [received] = pull(subscriber, CONSUMER)
+            copies.append(received.message)
+            ack_ids = [received.ack_id]
+            subscriber.modify_ack_deadline(subscription=CONSUMER, ack_ids=ack_ids, ack_deadline_seconds=0)
+        assert pull(subscriber, CONSUMER) == []
+        [dead] = pull(subscriber, f"{PROJECT}/subscriptions/dead")
+    assert read(dead) == json.loads(ROW.to_json())
+    assert copies == [dead.message] * 5
+
+
+def read(received: Any) -> dict[str, Any]:
+    return json.loads(received.message.data)
 
 
 # ---------------------------------------------------------------------- what stands where

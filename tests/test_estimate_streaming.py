@@ -5,15 +5,12 @@ from __future__ import annotations
 import csv
 import datetime
 import json
-import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,12 +18,12 @@ from typing import Any
 import cases
 import fastavro
 import numpy as np
+import pubsub_servers
 import pytest
 import replay
 from google.api_core import exceptions
 from google.cloud import pubsub_v1
 from messages_cases import header
-from pubsub_server import PubsubServer
 
 from pipelines import reestimate, simulate
 from uldp_transforms import wire
@@ -36,8 +33,10 @@ from uldp_transforms.windows import Windows
 
 ROOT = Path(__file__).parent.parent
 PROJECT = "projects/test-project"
-REPORTS, ESTIMATES = f"{PROJECT}/topics/reports", f"{PROJECT}/topics/estimates"
-FROM_REPORTS, FROM_ESTIMATES = f"{PROJECT}/subscriptions/from-reports", f"{PROJECT}/subscriptions/from-estimates"
+REPORTS, ESTIMATES, REFUSED = (f"{PROJECT}/topics/{name}" for name in ("reports", "estimates", "refused"))
+FROM_REPORTS, FROM_ESTIMATES, FROM_REFUSED = (
+    f"{PROJECT}/subscriptions/from-{name}" for name in ("reports", "estimates", "refused")
+)
 
 WINDOW = 2000  # milliseconds
 PATIENCE = 60.0  # seconds until a test gives up; it normally needs ten
@@ -47,53 +46,25 @@ PLACES = Collection.from_json(cases.COLLECTIONS["hashed-krr"].to_json() | {"id":
 STRANGERS = Collection.from_json(ANIMALS.to_json() | {"version": 9})
 
 
-@contextmanager
-def official_emulator(folder: Path) -> Iterator[str]:
-    """The address of Google's own emulator."""
-    command = shutil.which("cloud-pubsub-emulator")
-    if command is None:
-        pytest.skip("cloud-pubsub-emulator is not on PATH (it comes with the Google Cloud CLI, pubsub-emulator/bin)")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = (folder / "emulator.log").open("wb")
-    with (
-        log,
-        subprocess.Popen(
-            [command, "start", "--host=127.0.0.1", f"--port={port}"],
-            stdout=log,
-            stderr=log,
-            start_new_session=True,  # the command is a script that starts another one
-        ) as process,
-    ):
-        try:
-            yield f"127.0.0.1:{port}"
-        finally:
-            os.killpg(process.pid, signal.SIGTERM)
-
-
-@pytest.fixture(params=["test server", "official emulator"])
-def server(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Address of a Pub/Sub server, which is also that of all clients."""
-    if request.param == "official emulator":
-        with official_emulator(tmp_path) as address:
-            monkeypatch.setenv("PUBSUB_EMULATOR_HOST", address)
-            yield address
-    else:
-        with PubsubServer() as own, own.environment():
-            yield own.address
+@pytest.fixture(params=pubsub_servers.params())
+def server(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The name of the Pub/Sub server at which all clients look."""
+    with pubsub_servers.serving(request.param):
+        yield request.param
 
 
 class Topics:
-    """Both topics with a subscription each, and what comes out of the second."""
+    """The topics with a subscription each, and what comes out of those that the job publishes to."""
 
     def __init__(self) -> None:
         self.publisher = pubsub_v1.PublisherClient()
         self.subscriber = pubsub_v1.SubscriberClient()
-        for topic, subscription in ((REPORTS, FROM_REPORTS), (ESTIMATES, FROM_ESTIMATES)):
+        subscriptions = {REPORTS: FROM_REPORTS, ESTIMATES: FROM_ESTIMATES, REFUSED: FROM_REFUSED}
+        for topic, subscription in subscriptions.items():
             self.publisher.create_topic(name=topic, timeout=PATIENCE)
             self.subscriber.create_subscription(name=subscription, topic=topic, ack_deadline_seconds=600)
-        self.received: list[Any] = []
+        self.estimates: list[Any] = []
+        self.refused: list[Any] = []
 
     def publish(self, messages: list[bytes]) -> None:
         for future in [self.publisher.publish(REPORTS, message) for message in messages]:
@@ -101,11 +72,25 @@ class Topics:
 
     def pull(self) -> None:
         """Take what is there, or wait for it for a moment."""
+        self.estimates += self._pull(FROM_ESTIMATES)
+        self.refused += self._pull(FROM_REFUSED)
+
+    def _pull(self, subscription: str) -> list[Any]:
         try:
-            response = self.subscriber.pull(subscription=FROM_ESTIMATES, max_messages=1000, timeout=1.5, retry=None)
+            response = self.subscriber.pull(subscription=subscription, max_messages=1000, timeout=1.5, retry=None)
         except exceptions.DeadlineExceeded:
-            return
-        self.received += [received.message for received in response.received_messages]
+            return []
+        return list(response.received_messages)
+
+    def nack_estimates(self) -> list[Any]:
+        """Give all of them back, and take them again."""
+        ack_ids = [received.ack_id for received in self.estimates]
+        self.subscriber.modify_ack_deadline(subscription=FROM_ESTIMATES, ack_ids=ack_ids, ack_deadline_seconds=0)
+        again: list[Any] = []
+        end = time.monotonic() + PATIENCE
+        while len(again) < len(ack_ids) and time.monotonic() < end:
+            again += self._pull(FROM_ESTIMATES)
+        return again
 
 
 @pytest.fixture
@@ -182,12 +167,27 @@ def sum_ledger(rows: list[dict[str, Any]]) -> Counter[str]:
     return total
 
 
-def sum_rejected(records: list[dict[str, Any]]) -> Counter[str]:
+def sum_rejected(records: Iterable[dict[str, Any]]) -> Counter[str]:
     """Numbers of refused reports by reason."""
     total: Counter[str] = Counter()
     for record in records:
         total[record["reason"]] += record["num_reports"]
     return total
+
+
+def row_of(received: Any) -> dict[str, Any]:
+    """What a message of the job says."""
+    return json.loads(received.message.data)
+
+
+def sum_refused(topics: Topics) -> Counter[str]:
+    """The same of the rows on the topic."""
+    return without_heartbeats(sum_rejected(map(row_of, topics.refused)))
+
+
+def without_heartbeats(total: Counter[str]) -> Counter[str]:
+    """The same, without the garbage that keeps servers awake."""
+    return total - Counter(unknown_schema=total["unknown_schema"])
 
 
 def balances(rows: list[dict[str, Any]]) -> bool:
@@ -209,14 +209,29 @@ def wait_until(
         pause()
 
 
-def check_messages(messages: list[Any], rows: list[dict[str, Any]]) -> None:
-    """The topic says the same as the files, and the attributes which schema, window and pane it is about."""
+def check_messages(topics: Topics, rows: list[dict[str, Any]]) -> None:
+    """The topic says the same as the files, and the attributes which schema, window and pane it is about; a consumer
+    that gives messages back gets the same ones again."""
     schema = {"schema": "uldp.WindowedEstimate", "schema_fingerprint": header(ESTIMATE_SCHEMA)[2:].hex()}
-    assert sorted(json.dumps(json.loads(message.data)) for message in messages) == sorted(map(json.dumps, rows))
-    for message in messages:
-        row = json.loads(message.data)
+    assert sorted(json.dumps(row_of(item)) for item in topics.estimates) == sorted(map(json.dumps, rows))
+    for item in topics.estimates:
+        row = row_of(item)
         same = ("collection_id", "fingerprint", "window_start", "window_end", "pane_index", "pane_timing", "status")
-        assert dict(message.attributes) == schema | {name: str(row[name]) for name in same}
+        assert dict(item.message.attributes) == schema | {name: str(row[name]) for name in same}
+    again = topics.nack_estimates()
+    assert sorted(repr(item.message) for item in again) == sorted(repr(item.message) for item in topics.estimates)
+
+
+def check_refused(received: list[Any]) -> None:
+    """A row for each refused message, never a payload, and the attributes say which schema and why."""
+    schema = {"schema": "uldp.RejectedReport", "schema_fingerprint": header(REJECTED_SCHEMA)[2:].hex()}
+    times = {"window_start", "window_end", "received_at"}
+    for item in received:
+        row = row_of(item)
+        assert list(row) == [field["name"] for field in REJECTED_SCHEMA["fields"]]
+        assert b"garbage" not in item.message.data and b"heartbeat" not in item.message.data
+        same = {"reason", "collection_id", "fingerprint"} | times
+        assert dict(item.message.attributes) == schema | {key: row[key] for key in same if row.get(key) is not None}
 
 
 def check_avro(records: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
@@ -242,9 +257,8 @@ def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: P
     candidates.write_text("\n".join(cases.VALUES), encoding="utf-8")
     animals, places = write_json(tmp_path / "animals.json", ANIMALS), write_json(tmp_path / "places.json", PLACES)
     options = [f"--collection={animals}", f"--collection={places}", f"--candidates={candidates}"]
-    options += [f"--subscription={FROM_REPORTS}", f"--output_topic={ESTIMATES}", f"--output={output}"]
-    options += ["--streaming", "--window=2s", "--allowed_lateness=1h", "--min_reports=1"]
-    options += ["--deduplicate", "--write_counts"]
+    options += f"""--subscription={FROM_REPORTS} --output_topic={ESTIMATES} --rejected_topic={REFUSED} --output={output}
+        --streaming --window=2s --allowed_lateness=1h --min_reports=1 --deduplicate --write_counts""".split()
 
     now = time.time_ns() // 1_000_000
     rng = np.random.default_rng(3)
@@ -262,25 +276,24 @@ def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: P
     in_windows = Counter(("animals", ms // WINDOW * WINDOW) for ms in single + direct)
     in_windows += Counter(("places", ms // WINDOW * WINDOW) for ms in packed)
     verdicts = Counter(accepted=368, duplicates=16, too_old=5, too_early=4, malformed=25, unknown_collection=3)
+    refused = verdicts - Counter(accepted=verdicts["accepted"], duplicates=verdicts["duplicates"])
     assert in_windows.total() == verdicts["accepted"]
 
     sent_again = ANIMALS.perturb(["ant"] * 8, rng, direct)
 
     with started(options, log) as process:
-        from_csv = [f"--topic={REPORTS}", "--seed=1"]
-        values = [f"--values={write_values(tmp_path / 'animals.csv', single)}", f"--collection={animals}"]
-        assert simulate.main([*from_csv, *values, "--rate=100"]) == 0
-        values = [f"--values={write_values(tmp_path / 'places.csv', packed)}", f"--collection={places}"]
-        assert simulate.main([*from_csv, *values, "--form=packed", "--pack=50"]) == 0
-        for _ in range(3):
-            topics.publish(wire.encode_reports(sent_again, single_object=True))
+        simulated = write_values(tmp_path / "animals.csv", single), write_values(tmp_path / "places.csv", packed)
+        for collection, values, how in zip((animals, places), simulated, ("--rate=100", "--form=packed --pack=50")):
+            arguments = f"--topic={REPORTS} --seed=1 --collection={collection} --values={values} {how}"
+            assert simulate.main(arguments.split()) == 0
+        topics.publish(wire.encode_reports(sent_again, single_object=True) * 3)
         topics.publish([wire.encode_batch(ANIMALS.perturb(["ant"] * 9, rng, old + early))])
         topics.publish(wire.encode_reports(STRANGERS.perturb(["ant"] * 3, rng, strange)))
         topics.publish([b"\x02garbage"] * 25)
 
         def all_is_written() -> bool:
             rows = read_lines(output, "ledger")
-            written = balances(rows) and sum_ledger(rows).total() >= verdicts.total()
+            written = balances(rows) and without_heartbeats(sum_ledger(rows)).total() >= verdicts.total()
             return written and last_panes(read_lines(output, "estimates")) == in_windows
 
         def heartbeat() -> None:
@@ -290,25 +303,25 @@ def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: P
 
         wait_until(all_is_written, process, log, heartbeat)
         rows = read_lines(output, "estimates")
-        wait_until(lambda: len(topics.received) >= len(rows), process, log, heartbeat)
+        wait_until(lambda: len(topics.estimates) >= len(rows), process, log, heartbeat)
+        wait_until(lambda: sum_refused(topics) >= refused, process, log, heartbeat)
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == 0, log.read_text()
 
     assert "Traceback" not in log.read_text()
     assert last_panes(rows) == in_windows
 
-    check_messages(topics.received, rows)
+    check_messages(topics, rows)
     check_avro(read_avro(output, "estimates", ESTIMATE_SCHEMA), rows)
     assert {row["status"] for row in rows if row["collection_id"] == "animals"} == {"ok"}
     # panes of places may have too few reports to tell the candidates apart
     assert all(len(row["estimates"]) == (len(cases.VALUES) if row["status"] == "ok" else 0) for row in rows)
 
     # what is not in the estimates stands in the ledger and among the refused
-    ledger = sum_ledger(read_lines(output, "ledger"))
-    rejected = sum_rejected(read_avro(output, "rejected", REJECTED_SCHEMA))
-    del ledger["unknown_schema"], rejected["unknown_schema"]  # heartbeats
-    assert ledger == verdicts
-    assert rejected == verdicts - Counter(accepted=verdicts["accepted"], duplicates=verdicts["duplicates"])
+    assert without_heartbeats(sum_ledger(read_lines(output, "ledger"))) == verdicts
+    rejected = without_heartbeats(sum_rejected(read_avro(output, "rejected", REJECTED_SCHEMA)))
+    assert rejected == sum_refused(topics) == refused
+    check_refused(topics.refused)
     check_counts(options[:3], output, rows)
 
 

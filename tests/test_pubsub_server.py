@@ -1,7 +1,8 @@
-"""The test server behaves like Pub/Sub for the real client and for Beam."""
+"""The servers of the tests behave like Pub/Sub for the real client and for Beam; ``pubsub_servers`` says where not."""
 
 from __future__ import annotations
 
+import json
 import os
 import queue
 import time
@@ -15,7 +16,20 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from google.api_core import exceptions
 from google.cloud import pubsub_v1
 from google.pubsub_v1 import types
-from pubsub_server import PubsubServer
+from messages_cases import REPORT, REPORT_HEADER, single
+from pubsub_servers import (
+    CHECKED_SCHEMAS,
+    IN_PROCESS,
+    LARGE_BACKLOGS,
+    LOST_ACKS,
+    NEW_ACK_IDS,
+    SHORT_LEASES,
+    STORED_SCHEMAS,
+    params,
+    serving,
+)
+
+from uldp_transforms import wire
 
 PROJECT = "projects/test-project"
 TOPIC = f"{PROJECT}/topics/reports"
@@ -25,14 +39,20 @@ NO_TOPIC = f"{PROJECT}/topics/none"
 DEADLINE_SECONDS = 10.0  # of a test that waits; all of them normally need well under a second
 
 
-@pytest.fixture
-def server() -> Iterator[PubsubServer]:
-    with PubsubServer() as server, server.environment():
-        yield server
+@pytest.fixture(params=params(SHORT_LEASES))
+def server(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The name of the server that runs."""
+    with serving(request.param):
+        yield request.param
+
+
+def only(*features: str) -> pytest.MarkDecorator:
+    """For a test of what only some servers do."""
+    return pytest.mark.parametrize("server", params(*features), indirect=True)
 
 
 @pytest.fixture
-def publisher(server: PubsubServer) -> Iterator[pubsub_v1.PublisherClient]:
+def publisher(server: str) -> Iterator[pubsub_v1.PublisherClient]:
     client = pubsub_v1.PublisherClient()
     yield client
     client.stop()
@@ -40,7 +60,7 @@ def publisher(server: PubsubServer) -> Iterator[pubsub_v1.PublisherClient]:
 
 
 @pytest.fixture
-def subscriber(server: PubsubServer) -> Iterator[pubsub_v1.SubscriberClient]:
+def subscriber(server: str) -> Iterator[pubsub_v1.SubscriberClient]:
     with pubsub_v1.SubscriberClient() as client:
         yield client
 
@@ -56,6 +76,16 @@ def publish(publisher: pubsub_v1.PublisherClient, *payloads: bytes, topic: str =
     """Publish and wait for the message ids."""
     futures = [publisher.publish(topic, payload) for payload in payloads]
     return [future.result(timeout=DEADLINE_SECONDS) for future in futures]
+
+
+def publish_with_keys(messages: list[tuple[bytes, str]]) -> None:
+    """Publish to TOPIC, in this order."""
+    options = pubsub_v1.types.PublisherOptions(enable_message_ordering=True)
+    client = pubsub_v1.PublisherClient(publisher_options=options)
+    for future in [client.publish(TOPIC, data, ordering_key=key) for data, key in messages]:
+        future.result(timeout=DEADLINE_SECONDS)
+    client.stop()
+    client.transport.close()
 
 
 def pull(subscriber: pubsub_v1.SubscriberClient, name: str, limit: int = 100) -> list[types.ReceivedMessage]:
@@ -87,15 +117,13 @@ def payloads(received: list[types.ReceivedMessage]) -> list[bytes]:
 
 def test_environment_is_set_inside_the_block_and_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PUBSUB_EMULATOR_HOST", raising=False)
-    with PubsubServer() as server:
-        assert "PUBSUB_EMULATOR_HOST" not in os.environ
-        with server.environment():
-            assert os.environ["PUBSUB_EMULATOR_HOST"] == server.address
-        assert "PUBSUB_EMULATOR_HOST" not in os.environ
-        monkeypatch.setenv("PUBSUB_EMULATOR_HOST", "elsewhere:1")
-        with server.environment():
-            pass
-        assert os.environ["PUBSUB_EMULATOR_HOST"] == "elsewhere:1"
+    with serving(IN_PROCESS) as address:
+        assert os.environ["PUBSUB_EMULATOR_HOST"] == address
+    assert "PUBSUB_EMULATOR_HOST" not in os.environ
+    monkeypatch.setenv("PUBSUB_EMULATOR_HOST", "elsewhere:1")
+    with serving(IN_PROCESS):
+        pass
+    assert os.environ["PUBSUB_EMULATOR_HOST"] == "elsewhere:1"
 
 
 def test_topics_are_created_listed_and_deleted(publisher: pubsub_v1.PublisherClient) -> None:
@@ -136,6 +164,7 @@ def test_a_pull_respects_max_messages(
     assert [len(pull(subscriber, subscription, limit=2)) for _ in range(2)] == [2, 1]
 
 
+@only(LARGE_BACKLOGS)
 def test_messages_of_more_than_a_response_come_in_several(
     publisher: pubsub_v1.PublisherClient, subscriber: pubsub_v1.SubscriberClient, subscription: str
 ) -> None:
@@ -168,8 +197,61 @@ def test_a_nacked_message_comes_back(
     assert pull(subscriber, subscription) == []
     nack(subscriber, subscription, first)
     [second] = pull_until(subscriber, subscription, 1)
-    assert second.message.message_id == first.message.message_id
+    assert second.message == first.message
+
+
+@only(NEW_ACK_IDS)
+def test_an_outdated_ack_id_acknowledges_nothing(
+    publisher: pubsub_v1.PublisherClient, subscriber: pubsub_v1.SubscriberClient, subscription: str
+) -> None:
+    publish(publisher, b"again")
+    [first] = pull_until(subscriber, subscription, 1)
+    nack(subscriber, subscription, first)
+    [second] = pull_until(subscriber, subscription, 1)
     assert second.ack_id != first.ack_id
+    subscriber.acknowledge(subscription=subscription, ack_ids=[first.ack_id])
+    nack(subscriber, subscription, second)
+    assert payloads(pull_until(subscriber, subscription, 1)) == [b"again"]
+
+
+@pytest.mark.parametrize("server", params(LOST_ACKS))
+def test_a_lost_acknowledgement_brings_the_message_back(server: str) -> None:
+    with serving(server, lost_acks=1), pubsub_v1.SubscriberClient() as subscriber:
+        publisher = pubsub_v1.PublisherClient()
+        publisher.create_topic(name=TOPIC)
+        subscriber.create_subscription(name=SUBSCRIPTION, topic=TOPIC, ack_deadline_seconds=1)
+        publish(publisher, b"again")
+        for _ in range(2):
+            [received] = pull_until(subscriber, SUBSCRIPTION, 1)
+            assert received.message.data == b"again"
+            subscriber.acknowledge(subscription=SUBSCRIPTION, ack_ids=[received.ack_id])
+        time.sleep(1.1)  # longer than the lease
+        assert pull(subscriber, SUBSCRIPTION) == []
+        publisher.stop()
+
+
+def test_messages_of_a_key_come_in_order_each_until_it_is_acknowledged(
+    publisher: pubsub_v1.PublisherClient, subscriber: pubsub_v1.SubscriberClient
+) -> None:
+    publisher.create_topic(name=TOPIC)
+    ordered = {"name": SUBSCRIPTION, "topic": TOPIC, "enable_message_ordering": True, "ack_deadline_seconds": 60}
+    subscriber.create_subscription(request=ordered)
+    numbers = [b"%d" % number for number in range(10)]
+    publish_with_keys([(data, key) for data in numbers for key in ("a", "b")])
+    publish(publisher, b"without a key")
+    came: dict[str, list[bytes]] = {"a": [], "b": [], "": []}
+    seen: set[str] = set()
+    for _ in range(2 * len(numbers)):
+        for received in pull(subscriber, SUBSCRIPTION):
+            came[received.message.ordering_key].append(received.message.data)
+            if received.message.message_id in seen:
+                subscriber.acknowledge(subscription=SUBSCRIPTION, ack_ids=[received.ack_id])
+            else:
+                nack(subscriber, SUBSCRIPTION, received)
+            seen.add(received.message.message_id)
+    twice = [data for data in numbers for _ in range(2)]
+    assert came == {"a": twice, "b": twice, "": [b"without a key"] * 2}
+    assert pull(subscriber, SUBSCRIPTION) == []
 
 
 def test_an_unacknowledged_message_comes_back_after_its_deadline(
@@ -214,19 +296,12 @@ def test_a_deleted_topic_leaves_its_subscription_and_messages(
     assert payloads(pull_until(subscriber, subscription, 1)) == [b"kept"]
 
 
-REFUSED: list[tuple[type[Exception], str, Callable[[Any, Any], object]]] = [
+Call = Callable[[Any, Any], object]
+UNKNOWN: list[tuple[type[Exception], str, Call]] = [
     (exceptions.NotFound, NO_TOPIC, lambda pub, sub: pub.get_topic(topic=NO_TOPIC)),
     (exceptions.NotFound, NO_TOPIC, lambda pub, sub: pub.delete_topic(topic=NO_TOPIC)),
-    (
-        exceptions.NotFound,
-        NO_TOPIC,
-        lambda pub, sub: publish(pub, b"lost", topic=NO_TOPIC),
-    ),
-    (
-        exceptions.NotFound,
-        NO_TOPIC,
-        lambda pub, sub: sub.create_subscription(name=SECOND, topic=NO_TOPIC),
-    ),
+    (exceptions.NotFound, NO_TOPIC, lambda pub, sub: publish(pub, b"lost", topic=NO_TOPIC)),
+    (exceptions.NotFound, NO_TOPIC, lambda pub, sub: sub.create_subscription(name=SECOND, topic=NO_TOPIC)),
     (exceptions.NotFound, "none", lambda pub, sub: pull(sub, f"{PROJECT}/subscriptions/none")),
     (exceptions.NotFound, "none", lambda pub, sub: sub.delete_subscription(subscription="none")),
     (
@@ -240,8 +315,15 @@ REFUSED: list[tuple[type[Exception], str, Callable[[Any, Any], object]]] = [
         "reports-reader",
         lambda pub, sub: sub.create_subscription(name=SUBSCRIPTION, topic=TOPIC),
     ),
+]
+REFUSED: list[tuple[type[Exception], str, Call]] = [
     (exceptions.InvalidArgument, "got 'x'", lambda pub, sub: pub.create_topic(name="x")),
     (exceptions.InvalidArgument, "data or at least one attribute", lambda pub, sub: publish(pub, b"")),
+    (
+        exceptions.InvalidArgument,
+        "must not begin with goog",
+        lambda pub, sub: pub.publish(TOPIC, b"", googclient_x="").result(timeout=DEADLINE_SECONDS),
+    ),
     (
         exceptions.InvalidArgument,
         "max_messages must be positive",
@@ -259,19 +341,82 @@ REFUSED: list[tuple[type[Exception], str, Callable[[Any, Any], object]]] = [
             request={"name": SECOND, "topic": TOPIC, "filter": "attributes:cohort"}
         ),
     ),
+    (
+        exceptions.MethodNotImplemented,
+        "does not support kms_key_name",
+        lambda pub, sub: pub.create_topic(request={"name": NO_TOPIC, "kms_key_name": "key"}),
+    ),
 ]
 
 
-def test_refusals_have_a_status_and_a_sentence(
-    publisher: pubsub_v1.PublisherClient, subscriber: pubsub_v1.SubscriberClient, subscription: str
-) -> None:
-    for error, sentence, call in REFUSED:
+def check_refusals(refusals: list[tuple[type[Exception], str, Call]], publisher: Any, subscriber: Any) -> None:
+    for error, sentence, call in refusals:
         with pytest.raises(error, match=sentence):
             call(publisher, subscriber)
 
 
+def test_unknown_and_taken_names_have_a_status_and_a_sentence(
+    publisher: pubsub_v1.PublisherClient, subscriber: pubsub_v1.SubscriberClient, subscription: str
+) -> None:
+    check_refusals(UNKNOWN, publisher, subscriber)
+
+
+@pytest.mark.parametrize("server", [IN_PROCESS], indirect=True)
+def test_refusals_have_a_status_and_a_sentence(
+    publisher: pubsub_v1.PublisherClient, subscriber: pubsub_v1.SubscriberClient, subscription: str
+) -> None:
+    check_refusals(REFUSED, publisher, subscriber)
+
+
+def create_schema(definition: str, type_: str = "AVRO", name: str = "report") -> types.Schema:
+    with pubsub_v1.SchemaServiceClient() as client:
+        schema = {"type_": type_, "definition": definition}
+        return client.create_schema(request={"parent": PROJECT, "schema_id": name, "schema": schema})
+
+
+@only(STORED_SCHEMAS)
+def test_schemas_are_created_read_and_named_by_topics(publisher: pubsub_v1.PublisherClient) -> None:
+    created = create_schema(json.dumps(REPORT))
+    settings = {"schema": created.name, "encoding": "BINARY"}
+    publisher.create_topic(request={"name": TOPIC, "schema_settings": settings})
+    assert publisher.get_topic(topic=TOPIC).schema_settings == types.SchemaSettings(settings)
+    with pubsub_v1.SchemaServiceClient() as client:
+        assert client.get_schema(name=created.name).definition == json.dumps(REPORT)
+    assert len(created.revision_id) == 8
+
+
+NOT_REPORTS = [b"garbage", b"", wire.SINGLE_OBJECT_MARKER, single() + b"\0", single()[:-1], REPORT_HEADER + single()]
+
+
+@only(CHECKED_SCHEMAS)
+def test_a_topic_with_a_schema_takes_its_data_only(
+    publisher: pubsub_v1.PublisherClient, subscriber: pubsub_v1.SubscriberClient
+) -> None:
+    name = create_schema(json.dumps(REPORT)).name
+    publisher.create_topic(request={"name": TOPIC, "schema_settings": {"schema": name, "encoding": "BINARY"}})
+    subscriber.create_subscription(name=SUBSCRIPTION, topic=TOPIC)
+    for data in NOT_REPORTS:
+        with pytest.raises(exceptions.InvalidArgument):
+            publish(publisher, data)
+    publish(publisher, single())
+    [received] = pull_until(subscriber, SUBSCRIPTION, 1)
+    assert received.message.data == single()
+    assert set(received.message.attributes) == {f"googclient_schema{end}" for end in ("name", "encoding", "revisionid")}
+
+
+@only(CHECKED_SCHEMAS)
+def test_schemas_that_are_none_are_refused(publisher: pubsub_v1.PublisherClient) -> None:
+    with pytest.raises(exceptions.InvalidArgument, match="must be an Avro schema"):
+        create_schema('{"type": "record"}')
+    with pytest.raises(exceptions.MethodNotImplemented, match="other schemas than Avro"):
+        create_schema("message M {}", "PROTOCOL_BUFFER")
+    with pytest.raises(exceptions.NotFound, match="none"):
+        settings = {"schema": f"{PROJECT}/schemas/none", "encoding": "BINARY"}
+        publisher.create_topic(request={"name": TOPIC, "schema_settings": settings})
+
+
 def test_closing_is_fast_while_clients_wait() -> None:
-    with PubsubServer() as server, server.environment():
+    with serving(IN_PROCESS):
         publisher, subscriber = pubsub_v1.PublisherClient(), pubsub_v1.SubscriberClient()
         publisher.create_topic(name=TOPIC)
         subscriber.create_subscription(name=SUBSCRIPTION, topic=TOPIC)
