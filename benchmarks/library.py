@@ -31,6 +31,15 @@ def main() -> None:
         limit = cpu_seconds(lambda cells=cells: np.bincount(cells, minlength=1024))
         line(f"  {mechanism} K={symbols} C={cohorts}", n, seconds, limit)
 
+    print("counting packed reports without and with their bit patterns (library; pairs of up to 256 bits)")
+    for symbols, n in ((32, 1_000_000), (128, 1_000_000), (256, 400_000), (1024, 200_000)):
+        spec = collection("rappor", symbols, 2)
+        part = reports(spec, 100_000)
+        payloads, cohort = np.tile(part.payloads, (n // 100_000, 1)), np.tile(part.cohorts, n // 100_000)
+        for name, wanted in (("without", False), ("with", True)):
+            seconds = cpu_seconds(lambda spec=spec, p=payloads, c=cohort, w=wanted: spec.count_groups(p, c, 1, w))
+            line(f"  rappor K={symbols} C=2 {name}", n, seconds)
+
     print("perturbing (library, seeded generator; the limit is drawing one random word per report)")
     for mechanism, symbols, n in (("krr", 16, 1_000_000), ("urr", 400, 1_000_000), ("rappor", 128, 200_000),
                                   ("rappor", 1024, 50_000)):  # fmt: skip

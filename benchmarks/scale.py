@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
+from typing import Any
 
+import apache_beam as beam
 import numpy as np
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.test_stream import ElementEvent, TestStream
+from apache_beam.transforms.window import TimestampedValue
+from apache_beam.utils.timestamp import Timestamp
 
 from benchmarks.measure import DAY, collection, cpu_seconds, line, reports
-from uldp_transforms import wire
+from uldp_transforms import CountReports, DecodeReports, EstimateDistribution, SummarizeLedger, Windows, wire
 from uldp_transforms.coders import CohortCountsCoder
 from uldp_transforms.count import SumCountsFn, count_periods
 from uldp_transforms.decoding import MessageDecoder
-from uldp_transforms.deduplicate import SHARDS, merge, to_rows
+from uldp_transforms.deduplicate import merge, to_rows
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.registry import CollectionRegistry
+from uldp_transforms.rows import Row
 
 HOUR = DAY // 24
 
@@ -88,6 +96,33 @@ def many_collections() -> None:
             line(f"    {name}, {len(batches):,} collections in turn", len(messages) * size, seconds)
 
 
+def one_job_of_many_collections() -> None:
+    """10,000 collections with 100 packed reports each, from messages to estimates, health and ledger."""
+    specs = [_closed(i) for i in range(10_000)]
+    messages = [
+        wire.encode_batch(spec.perturb(["0", "1"] * 50, np.random.default_rng(i), [i * 1000] * 100))
+        for i, spec in enumerate(specs)
+    ]
+    windows = Windows(size=HOUR)
+
+    def run() -> None:
+        with beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"])) as pipeline:
+            decoded = pipeline | beam.Create(messages) | DecodeReports(specs, windows=windows)
+            counted = decoded.reports | CountReports(specs, windows, unbounded=False)
+            estimated = counted.counts | EstimateDistribution(specs, min_reports=1)
+            _ = (decoded.received, counted.ledger, decoded.rejected) | SummarizeLedger(specs, windows)
+            _ = estimated.estimates | beam.Map(Row.to_json)
+
+    seconds = cpu_seconds(run, repeats=1)
+    line(f"  10,000 collections, one window each: {seconds:.1f} s", 100 * len(messages), seconds)
+
+
+def _closed(number: int) -> Collection:
+    alphabet = {"id": "closed", "values": [str(value) for value in range(16)]}
+    spec = {"id": f"collection-{number}", "version": 1, "alphabet": alphabet, "num_cohorts": 1}
+    return Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 1}})
+
+
 def _decode_and_count(registry: CollectionRegistry, messages: list[bytes]) -> None:
     for batch in MessageDecoder(registry).decode(messages)[0]:
         for _ in count_periods(registry[batch.fingerprint], batch, HOUR):
@@ -104,7 +139,31 @@ def deduplication() -> None:
         old = merge(old[:0], old)[0]
         seconds = cpu_seconds(lambda o=old: merge(o, new))
         state = (known + len(new)) * new.shape[1]
-        line(f"  {known:,} known in one of {SHARDS} parts: state {state / 1e6:.1f} MB", len(new), seconds)
+        line(f"  {known:,} known in the part: state {state / 1e6:.1f} MB", len(new), seconds)
+
+
+def parts_of_state() -> None:
+    """A stream of 200,000 packed reports of one hour in 20 bundles, by the parts in which it is held."""
+    spec = collection("krr", 16, 64)
+    batch = reports(spec, 200_000)
+    moment = int(batch.event_times[0])
+    batch = dataclasses.replace(batch, event_times=np.full(len(batch), moment))
+    messages = [wire.encode_batch(batch[i : i + 1_000]) for i in range(0, len(batch), 1_000)]
+    arrival = Timestamp(micros=1000 * moment)
+    bundles = [[TimestampedValue(m, arrival) for m in messages[i : i + 10]] for i in range(0, len(messages), 10)]
+
+    def run(**options: Any) -> None:
+        stream = TestStream(coder=beam.coders.BytesCoder(), events=list(map(ElementEvent, bundles)), output_tags=[None])
+        windows = Windows(size=HOUR, allowed_lateness=HOUR)
+        with beam.Pipeline(options=PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])) as pipeline:
+            decoded = pipeline | stream.with_output_types(bytes) | DecodeReports([spec])
+            _ = decoded.reports | CountReports([spec], windows, **options)
+
+    plain = cpu_seconds(run)
+    for parts in (16, 64, 256, 1024):
+        more = cpu_seconds(lambda p=parts: run(deduplicate=True, deduplicate_parts=p)) - plain
+        each = 1000 * more / (len(bundles) * parts)
+        line(f"  {parts} parts: {each:.2f} ms more a part and bundle", len(batch), more)
 
 
 def main() -> None:
@@ -118,5 +177,9 @@ def main() -> None:
     merging()
     print("many collections (library)")
     many_collections()
+    print("many collections (local engine, one worker)")
+    one_job_of_many_collections()
     print("deduplication (library)")
     deduplication()
+    print("deduplication (local streaming engine, 20 bundles of 10,000 reports)")
+    parts_of_state()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from apache_beam.io.filesystems import FileSystems
+from google.auth.exceptions import DefaultCredentialsError
 
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
@@ -48,21 +49,26 @@ def run(
         faults_of_job: errors of the job itself that are the user's to mend.
 
     Returns:
-        The exit code: the job's own, or 2 for a wrong command line or configuration.
+        The exit code: the job's own, or 2 for a wrong command line or configuration, or a machine without credentials.
     """
+    faults: tuple[type[Exception], ...] = (*faults_of_job, DefaultCredentialsError)
     try:
         configuration = configure(sys.argv[1:] if argv is None else list(argv))
-    except (OSError, ValueError) as error:  # SpecError, and what Beam says of its own options
+    except (OSError, ValueError, DefaultCredentialsError) as error:  # SpecError, and what Beam says of its own options
         return _wrong(name, error)
     try:
         return job(configuration)
-    except faults_of_job as error:
+    except faults as error:
         return _wrong(name, error)
 
 
 def _wrong(name: str, error: Exception) -> int:
-    named = isinstance(error, OSError) and error.filename and error.strerror
-    message = f"{error.filename}: {error.strerror}" if named else str(error)  # type: ignore[attr-defined]  # an OSError
+    if isinstance(error, DefaultCredentialsError):
+        message = f"Google Cloud must know who asks (gcloud auth application-default login), got: {error}"
+    elif isinstance(error, OSError) and error.filename and error.strerror:
+        message = f"{error.filename}: {error.strerror}"
+    else:
+        message = str(error)
     print(f"{name}: {' '.join(message.split())}", file=sys.stderr)
     return WRONG_CONFIGURATION
 

@@ -1,7 +1,7 @@
 """The main job: perturbed reports in, windowed distribution estimates out.
 
-Reads Avro files or a Pub/Sub subscription, and writes estimates (JSON lines and Avro), refused reports (Avro), the
-ledger and what sentinels say (JSON lines) into a directory, and if asked to BigQuery and Pub/Sub.
+Reads Avro files, a Pub/Sub subscription or a Kafka topic, and writes estimates (JSON lines and Avro), refused reports
+(Avro), the ledger and what sentinels say (JSON lines) into a directory, and if asked to BigQuery and Pub/Sub.
 """
 
 from __future__ import annotations
@@ -17,17 +17,32 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import (
+    CrossLanguageOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+    StandardOptions,
+)
+from apache_beam.utils.subprocess_server import JavaJarServer
 
 from pipelines import cli
 from pipelines.bigquery import INSERTS, LOADS, STORAGE_WRITE_API, UNDELIVERED_SCHEMA, WriteTable
-from pipelines.runners import check_exactly_once, check_options, choose_local_engine, is_only_launched
+from pipelines.kafka import CREATE_TIME, LOG_APPEND_TIME, ReadKafka
+from pipelines.runners import (
+    LOCAL_STREAMS,
+    check_exactly_once,
+    check_options,
+    choose_local_engine,
+    is_only_launched,
+    require_credentials,
+    require_java_engine,
+)
 from pipelines.sinks import PublishRows, WriteRowFiles
 from uldp_transforms.count import CountReports
 from uldp_transforms.decode import DecodeReports
+from uldp_transforms.deduplicate import PARTS
 from uldp_transforms.estimate import MIN_REPORTS, CountsRows, EstimateDistribution
 from uldp_transforms.files import ReadReportFiles
-from uldp_transforms.health import CheckHealth
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -47,6 +62,7 @@ class Job:
     collections: list[Collection]
     input: str | None
     subscription: str | None
+    kafka: ReadKafka | None = None
     output: str
     output_topic: str | None
     windows: Windows | None
@@ -54,6 +70,8 @@ class Job:
     candidates: list[str] | None
     min_reports: int
     deduplicate: bool = False
+    deduplicate_parts: int = PARTS
+    bit_patterns: bool = False
     release: str = CORRECTED
     write_counts: bool = False
     bigquery: str | None = None
@@ -63,7 +81,7 @@ class Job:
 
     @property
     def unbounded(self) -> bool:
-        return self.subscription is not None
+        return self.input is None
 
     @property
     def gate(self) -> TimeGate | None:
@@ -91,6 +109,17 @@ def command_line() -> cli.Parser:
     source.add_argument("--input", help="Avro files of reports, a pattern such as 'reports-*.avro'")
     source.add_argument(
         "--subscription", type=cli.resource("subscriptions"), help="Pub/Sub subscription, projects/P/subscriptions/S"
+    )
+    source.add_argument("--kafka_topic", help="Kafka topic (needs --bootstrap_servers and a runner that runs Java too)")
+    add("--bootstrap_servers", help="HOST:PORT of Kafka's brokers, separated by commas")
+    add(
+        "--kafka_timestamps",
+        choices=(CREATE_TIME, LOG_APPEND_TIME),
+        help=f"message.timestamp.type of the topic, whose times are the arrival times; none: {CREATE_TIME}",
+    )
+    add(
+        "--expansion_service",
+        help="HOST:PORT of a service that knows Beam's Java transforms for Kafka; none: Beam's own",
     )
     add("--output", required=True, help="directory for the results")
     add(
@@ -124,6 +153,16 @@ def command_line() -> cli.Parser:
     add("--min_reports", type=cli.positive(), default=MIN_REPORTS, help="fewer reports are suppressed")
     add("--deduplicate", **cli.SWITCH, help="count each report id once per base period; costs a shuffle and state")
     add(
+        "--deduplicate_parts",
+        type=cli.positive(),
+        help=f"of a base period, each held and written whole; none: {PARTS}, for up to a million reports a base period",
+    )
+    add(
+        "--bit_patterns",
+        **cli.SWITCH,
+        help="look inside the reports of rappor, urap and aoue, for two more sentinels; costs time per report",
+    )
+    add(
         "--release",
         choices=(CORRECTED, FINAL),
         default=CORRECTED,
@@ -137,28 +176,47 @@ def command_line() -> cli.Parser:
 def _check(args: Any, options: PipelineOptions, stream: bool) -> None:
     """Refuse what does not go together; raises SpecError."""
     topics = {"--output_topic": args.output_topic, "--rejected_topic": args.rejected_topic}
-    only_of_streams = topics | {"--early_every": args.early_every}
+    only_of_kafka = {
+        "--bootstrap_servers": args.bootstrap_servers,
+        "--kafka_timestamps": args.kafka_timestamps,
+        "--expansion_service": args.expansion_service,
+    }
+    source = "--input" if not stream else "--subscription" if args.kafka_topic is None else "--kafka_topic"
+    streams = "--subscription or --kafka_topic"
     temporary = options.view_as(GoogleCloudOptions).temp_location
     loads = args.bigquery is not None and args.bigquery_method is None and not stream
     rules = [
-        (options.view_as(StandardOptions).streaming and not stream, "--streaming needs --subscription, got --input"),
+        (options.view_as(StandardOptions).streaming and not stream, f"--streaming needs {streams}, got --input"),
+        (args.early_every is not None and not stream, f"--early_every needs {streams}, got --input"),
         (
             stream and args.window is None,
-            "--subscription needs --window: an endless stream without windows has no estimate, got none",
+            f"{source} needs --window: an endless stream without windows has no estimate, got none",
         ),
         *(
-            (value is not None and not stream, f"{name} needs --subscription, got --input")
-            for name, value in only_of_streams.items()
+            (value is not None and args.subscription is None, f"{name} needs --subscription, got {source}")
+            for name, value in topics.items()
+        ),
+        *(
+            (value is not None and args.kafka_topic is None, f"{name} needs --kafka_topic, got {source}")
+            for name, value in only_of_kafka.items()
+        ),
+        (
+            args.kafka_topic is not None and args.bootstrap_servers is None,
+            "--kafka_topic needs --bootstrap_servers, got none",
         ),
         (
             args.release == FINAL and not stream,
-            "--release final needs --subscription: files have one row a window anyway, got --input",
+            f"--release final needs {streams}: files have one row a window anyway, got --input",
         ),
         (
             args.release == FINAL and args.early_every is not None,
             "--early_every cannot go with --release final, got both",
         ),
         (args.window is None and args.slide is not None, "--slide needs --window, got none"),
+        (
+            args.deduplicate_parts is not None and not args.deduplicate,
+            "--deduplicate_parts needs --deduplicate, got none",
+        ),
         (args.bigquery is None and args.bigquery_method is not None, "--bigquery_method needs --bigquery, got none"),
         (
             loads and not str(temporary).startswith("gs://"),
@@ -181,9 +239,15 @@ def read_arguments(argv: Sequence[str]) -> Job:
     check_options(beam_args)
     options = PipelineOptions(beam_args)
     FileSystems.set_options(options)
-    stream = args.subscription is not None
+    stream = args.input is None
     _check(args, options, stream)
-    slack = choose_local_engine(options, stream)
+    kafka, slack = None, None
+    if args.kafka_topic is None:
+        slack = choose_local_engine(options, stream)
+    else:
+        require_java_engine(options)
+        timestamps = args.kafka_timestamps or CREATE_TIME
+        kafka = ReadKafka(args.bootstrap_servers, args.kafka_topic, timestamps, args.expansion_service)
     windows = None
     if args.window is not None:
         windows = Windows(
@@ -201,6 +265,7 @@ def read_arguments(argv: Sequence[str]) -> Job:
         collections=cli.read_collections(cli.matching("--collection", args.collection)),
         input=args.input,
         subscription=args.subscription,
+        kafka=kafka,
         output=args.output,
         output_topic=args.output_topic,
         windows=windows,
@@ -208,6 +273,8 @@ def read_arguments(argv: Sequence[str]) -> Job:
         candidates=None if args.candidates is None else cli.read_lines(args.candidates),
         min_reports=args.min_reports,
         deduplicate=args.deduplicate,
+        deduplicate_parts=args.deduplicate_parts or PARTS,
+        bit_patterns=args.bit_patterns,
         release=args.release,
         write_counts=args.write_counts,
         bigquery=args.bigquery,
@@ -224,9 +291,17 @@ def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
         pipeline = beam.Pipeline(options=job.options)
     except ImportError as error:
         raise SpecError(f"--runner must be one that Beam can load, got {error}") from None
-    build(pipeline, job)
+    services = job.options.view_as(CrossLanguageOptions).beam_services
+    with JavaJarServer.beam_services(services):  # by itself Beam heeds this option in "with pipeline" only
+        build(pipeline, job)
     if os.path.isfile(job.output):
         raise SpecError(f"--output must be a directory, got the file {job.output!r}")
+    old_counts = FileSystems.join(job.output, "counts.avro")
+    if not job.unbounded and not job.write_counts and FileSystems.exists(old_counts):
+        raise SpecError(
+            "--output has counts.avro of an earlier job, which would not belong to the new estimates: give "
+            f"--write_counts or another directory, got {job.output!r}"
+        )
     if not FileSystems.exists(job.output):
         FileSystems.mkdirs(job.output)
     return job, pipeline
@@ -241,19 +316,26 @@ def build(pipeline: beam.Pipeline, job: Job) -> None:
         messages = files.messages
         refused.append(files.rejected)
         received.append(files.received)
+    elif job.kafka is not None:
+        messages = pipeline | "ReadKafka" >> job.kafka
     else:
         messages = pipeline | "ReadPubSub" >> beam.io.ReadFromPubSub(subscription=job.subscription)
 
     decoded = messages | "DecodeReports" >> DecodeReports(job.collections, job.gate, job.windows, job.deduplicate)
     counted = decoded.reports | "CountReports" >> CountReports(
-        job.collections, job.windows, unbounded=job.unbounded, deduplicate=job.deduplicate
+        job.collections,
+        job.windows,
+        unbounded=job.unbounded,
+        deduplicate=job.deduplicate,
+        deduplicate_parts=job.deduplicate_parts,
+        bit_patterns=job.bit_patterns,
     )
     counts = counted.counts
     complete_after = 0 if job.unbounded else None
     if job.release == FINAL and job.windows is not None:
         release = ReleaseOnce(job.windows)
         counts, complete_after = counts | "ReleaseOnce" >> release, release.delay
-    estimates = counts | "EstimateDistribution" >> EstimateDistribution(
+    estimates, health = counts | "EstimateDistribution" >> EstimateDistribution(
         job.collections, job.estimator, job.candidates, job.min_reports, complete_after
     )
     rejections = [decoded.rejected, *refused] | "Refused" >> beam.Flatten()
@@ -267,9 +349,8 @@ def build(pipeline: beam.Pipeline, job: Job) -> None:
         ("WriteEstimatesAvro", estimates, "estimates", "avro", ESTIMATE_SCHEMA),
         ("WriteRejected", rejected, "rejected", "avro", REJECTED_SCHEMA),
         ("WriteLedger", ledger, "ledger", "jsonl", LEDGER_SCHEMA),
+        ("WriteHealth", health, "health", "jsonl", HEALTH_SCHEMA),
     ]
-    health = counts | "CheckHealth" >> CheckHealth(job.collections, job.min_reports, complete_after)
-    outputs.append(("WriteHealth", health, "health", "jsonl", HEALTH_SCHEMA))
     if job.write_counts:
         kept = counts | "CountsRows" >> CountsRows(job.collections, complete_after)
         outputs.append(("WriteCounts", kept, "counts", "avro", COUNTS_SCHEMA))
@@ -294,6 +375,8 @@ def build(pipeline: beam.Pipeline, job: Job) -> None:
 def run(configured: tuple[Job, beam.Pipeline]) -> int:
     """Run the pipeline; a stream runs until it is told to stop (SIGTERM or Ctrl-C)."""
     job, pipeline = configured
+    if job.subscription and job.options.view_as(StandardOptions).runner == LOCAL_STREAMS:
+        require_credentials()
     result = pipeline.run()
     if is_only_launched(job.options):
         return cli.DONE

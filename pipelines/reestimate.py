@@ -22,12 +22,15 @@ import numpy as np
 
 from pipelines import cli
 from pipelines.sinks import ENCODERS
-from uldp_transforms.estimate import MIN_REPORTS, EstimateDistribution, estimate_window
+from uldp_transforms.estimate import MIN_REPORTS, EstimateDistribution, estimate_window, reason_to_withhold
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.collection import canonical_candidates
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows import COUNTS_SCHEMA, ESTIMATE_SCHEMA, WindowedEstimate
+
+_MOST = 1 << 53
+"""Larger sums than anybody has reports for, and smaller than the largest integers: sums of them stay right."""
 
 _PLACE = ("window_start", "window_end", "pane_index", "pane_timing")
 
@@ -138,14 +141,14 @@ def _estimate(task: Reestimation, jobs: Sequence[dict[str, Any]]) -> WindowedEst
     """The row of a window from what each job counted of it; complete if one of them saw its end."""
     collection = task.collections[jobs[0]["fingerprint"]]
     last = max(jobs, key=lambda row: row["pane_index"])
+    counts = functools.reduce(operator.add, (_counts(collection, row) for row in jobs))
     return estimate_window(
         collection,
-        functools.reduce(operator.add, (_counts(collection, row) for row in jobs)),
+        counts,
         {name: last[name] for name in _PLACE},
         ESTIMATORS[task.estimator](),
         task.candidates,
-        task.min_reports,
-        partial=not any(row["complete"] for row in jobs),
+        reason_to_withhold(counts, task.min_reports, partial=not any(row["complete"] for row in jobs)),
     )
 
 
@@ -157,6 +160,8 @@ def _counts(collection: Collection, row: dict[str, Any]) -> CohortCounts:
             f"counts of collection {collection.id!r} must have {shape[0]} cohorts and {shape[0] * shape[1]} cells, "
             f"got {len(num_reports)} and {cells.size}"
         )
+    if any(numbers.min(initial=0) < 0 or numbers.max(initial=0) > _MOST for numbers in (num_reports, cells)):
+        raise SpecError(f"counts of collection {collection.id!r} must be from 0 to {_MOST}, got others")
     return CohortCounts(num_reports, cells.reshape(shape))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
+import google.auth
 from apache_beam.options.pipeline_options import (
     DebugOptions,
     GoogleCloudOptions,
@@ -15,7 +17,11 @@ from apache_beam.options.pipeline_options import (
 from pipelines.cli import Parser
 from uldp_transforms.ldp.errors import SpecError
 
+LOCAL_FILES, LOCAL_STREAMS = "FnApiRunner", "BundleBasedDirectRunner"
+"""The engines that are part of Beam's Python package."""
+
 _TEN_YEARS = 3650 * 86_400_000
+_LOCAL = ("directrunner", "switchingdirectrunner", "bundlebaseddirectrunner", "fnapirunner")
 _WITHOUT_PUBSUB = ("flinkrunner", "fnapirunner", "portablerunner", "prismrunner", "sparkrunner")
 
 
@@ -38,8 +44,33 @@ def choose_local_engine(options: PipelineOptions, streaming: bool) -> int | None
         raise SpecError(f"--subscription needs --runner DirectRunner or DataflowRunner, got {standard.runner!r}")
     if standard.runner not in (None, "DirectRunner"):
         return None
-    standard.runner = "BundleBasedDirectRunner" if streaming else "FnApiRunner"
+    standard.runner = LOCAL_STREAMS if streaming else LOCAL_FILES
     return _TEN_YEARS if streaming else None
+
+
+def require_java_engine(options: PipelineOptions) -> None:
+    """Set what a stream from Kafka needs, which Beam reads in Java.
+
+    Raises:
+        SpecError: the runner is a local engine, which runs Python only.
+    """
+    standard = options.view_as(StandardOptions)
+    standard.streaming = True
+    runner = standard.runner or "DirectRunner"
+    if runner.lower() in _LOCAL:
+        raise SpecError(
+            f"--kafka_topic needs --runner FlinkRunner, DataflowRunner or another that runs Java too, got {runner!r}"
+        )
+
+
+def require_credentials() -> None:
+    """Find out who asks before anything runs; a server named by ``PUBSUB_EMULATOR_HOST`` does not want to know.
+
+    Raises:
+        google.auth.exceptions.DefaultCredentialsError: nobody.
+    """
+    if not os.environ.get("PUBSUB_EMULATOR_HOST"):
+        google.auth.default()
 
 
 def is_only_launched(options: PipelineOptions) -> bool:

@@ -217,4 +217,5 @@ def write_files(folder: Path, files: dict[str, Any]) -> None:
     for name, content in files.items():
         spec = content.to_json() if isinstance(content, Collection) else content
         text = spec if isinstance(spec, (bytes, str)) else json.dumps(spec)
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())

@@ -1,13 +1,16 @@
-"""``count_bits`` against unpacking every bit and adding."""
+"""Bits, weights and pairs of bits against unpacking every bit and adding."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uldp_transforms.ldp.bitcounts import count_bits
+from uldp_transforms.ldp import bitcounts
+from uldp_transforms.ldp.bitcounts import count_bits, count_pairs, count_weights
 
 
 def random_payloads(num_rows: int, num_bits: int, seed: int = 0) -> np.ndarray:
@@ -82,3 +85,56 @@ def test_groups_that_span_several_chunks(num_bits):
 def test_no_rows_count_nothing(num_groups):
     counts = count_bits(np.zeros((0, 2), dtype=np.uint8), 10, np.zeros(0, dtype=np.int64), num_groups)
     np.testing.assert_array_equal(counts, np.zeros((num_groups, 10)))
+
+
+# ---------------------------------------------------------------------- inside the rows
+
+
+def assert_patterns_counted(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_groups: int) -> None:
+    """Row by row and pair by pair."""
+    before = payloads.copy(), groups.copy()
+    bits = np.unpackbits(payloads, axis=1, count=num_bits, bitorder="little").astype(np.int64)
+    weights = np.zeros((num_groups, num_bits + 1), dtype=np.int64)
+    np.add.at(weights, (groups, bits.sum(axis=1)), 1)
+    pairs = list(itertools.combinations(range(num_bits), 2))
+    both = np.zeros((num_groups, len(pairs)), dtype=np.int64)
+    for place, (i, j) in enumerate(pairs):
+        np.add.at(both[:, place], groups, bits[:, i] * bits[:, j])
+    for counted, expected in ((count_weights, weights), (count_pairs, both)):
+        counts = counted(payloads, num_bits, groups, num_groups)
+        assert counts.dtype == np.int64
+        np.testing.assert_array_equal(counts, expected)
+    np.testing.assert_array_equal(payloads, before[0])
+    np.testing.assert_array_equal(groups, before[1])
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    num_rows=st.integers(0, 300),
+    num_bits=st.integers(1, 40),
+    num_groups=st.integers(1, 40),
+    seed=st.integers(0, 2**32),
+    dtype=st.sampled_from([np.uint16, np.int64]),
+)
+def test_weights_and_pairs_of_any_shape(num_rows, num_bits, num_groups, seed, dtype):
+    groups = np.random.default_rng(seed).integers(0, num_groups, num_rows).astype(dtype)
+    assert_patterns_counted(random_payloads(num_rows, num_bits, seed), num_bits, groups, num_groups)
+
+
+@pytest.mark.parametrize("num_bits", [1, 2, 8, 9, 64, 65])
+def test_pairs_of_groups_that_span_several_blocks(num_bits, monkeypatch):
+    """Blocks end inside groups and at their ends; with fewer bits at once than a row has, it is row by row."""
+    sizes = [0, 1, 30, 15, 0, 2, 60, 0]
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    np.random.default_rng(num_bits).shuffle(groups)
+    for at_once in (1, 15 * num_bits, 31 * num_bits + 1):
+        monkeypatch.setattr(bitcounts, "_BLOCK_BITS", at_once)
+        assert_patterns_counted(random_payloads(len(groups), num_bits), num_bits, groups, len(sizes))
+
+
+def test_a_pair_of_millions_of_rows_is_exact():
+    """More than single precision holds: 2**24 + 1 rows with both bits."""
+    rows = np.full(((1 << 24) + 1, 1), 3, dtype=np.uint8)
+    groups = np.zeros(len(rows), dtype=np.uint8)
+    assert count_pairs(rows, 2, groups, 1).tolist() == [[(1 << 24) + 1]]
+    assert count_weights(rows, 2, groups, 1).tolist() == [[0, 0, (1 << 24) + 1]]

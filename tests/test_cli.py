@@ -102,6 +102,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 SIMULATE = "--collection krr.json --values good.csv --output out.avro"
 ESTIMATE = "--collection krr.json --input good.avro --output out"
 STREAM = "--collection krr.json --subscription projects/p/subscriptions/s --output out"
+KAFKA = "--collection krr.json --kafka_topic t --bootstrap_servers localhost:9092 --output out"
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
 CENTURY = 36_525 * 86_400_000
 NEEDS = "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates) or public ones, got"
@@ -194,7 +195,11 @@ ERRORS = [
     ("simulate", f"{SIMULATE} --values broken.csv.gz", "broken.csv.gz "),
     # estimate: the command line
     ("estimate", "", "the following arguments are required: --collection, --output"),
-    ("estimate", "--collection krr.json --output out", "one of the arguments --input --subscription is required"),
+    (
+        "estimate",
+        "--collection krr.json --output out",
+        "one of the arguments --input --subscription --kafka_topic is required",
+    ),
     (
         "estimate",
         f"{ESTIMATE} --subscription projects/p/subscriptions/s",
@@ -211,11 +216,15 @@ ERRORS = [
         f"Windows.early_every must be an integer in [1000, {CENTURY}], got 1",
     ),
     ("estimate", f"{ESTIMATE} --slide 1h", "--slide needs --window, got none"),
-    ("estimate", f"{ESTIMATE} --window 1h --early_every 1h", "--early_every needs --subscription, got --input"),
+    (
+        "estimate",
+        f"{ESTIMATE} --window 1h --early_every 1h",
+        "--early_every needs --subscription or --kafka_topic, got --input",
+    ),
     (
         "estimate",
         f"{ESTIMATE} --release final",
-        "--release final needs --subscription: files have one row a window anyway, got --input",
+        "--release final needs --subscription or --kafka_topic: files have one row a window anyway, got --input",
     ),
     (
         "estimate",
@@ -224,9 +233,35 @@ ERRORS = [
     ),
     ("estimate", f"{ESTIMATE} --release never", "argument --release: invalid choice: 'never' "),
     ("estimate", f"{ESTIMATE} --min_reports 0", "--min_reports must be a whole number above 0, got '0'"),
-    ("estimate", f"{ESTIMATE} --streaming", "--streaming needs --subscription, got --input"),
+    ("estimate", f"{ESTIMATE} --streaming", "--streaming needs --subscription or --kafka_topic, got --input"),
     ("estimate", STREAM, "--subscription needs --window: an endless stream without windows has no estimate, got none"),
     ("estimate", f"{ESTIMATE} --output_topic projects/p/topics/t", "--output_topic needs --subscription, got --input"),
+    (
+        "estimate",
+        f"{KAFKA} --runner PortableRunner",
+        "--kafka_topic needs --window: an endless stream without windows has no estimate, got none",
+    ),
+    ("estimate", f"{KAFKA} --window 1h", "--kafka_topic needs --runner FlinkRunner, DataflowRunner or another that "),
+    ("estimate", f"{ESTIMATE} --kafka_topic t", "argument --kafka_topic: not allowed with argument --input"),
+    (
+        "estimate",
+        "--collection krr.json --kafka_topic t --window 1h --output out",
+        "--kafka_topic needs --bootstrap_servers, got none",
+    ),
+    *(
+        ("estimate", f"{STREAM} --window 1h {option}", f"{option.split()[0]} needs --kafka_topic, got --subscription")
+        for option in (
+            "--bootstrap_servers localhost:9092",
+            "--kafka_timestamps CreateTime",
+            "--expansion_service localhost:8097",
+        )
+    ),
+    (
+        "estimate",
+        f"{KAFKA} --window 1h --output_topic projects/p/topics/t",
+        "--output_topic needs --subscription, got --kafka_topic",
+    ),
+    ("estimate", f"{KAFKA} --kafka_timestamps Now", "argument --kafka_timestamps: invalid choice: 'Now' "),
     *(
         (
             "estimate",

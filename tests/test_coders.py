@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from apache_beam import coders
@@ -18,21 +20,23 @@ LARGEST = (1 << 63) - 1
 SMALLEST = -(1 << 63)
 
 
-def counts_of(num_reports: list[int], cells: list[list[int]]) -> CohortCounts:
-    return CohortCounts(np.array(num_reports, np.int64), np.array(cells, np.int64).reshape(len(num_reports), -1))
+def counts_of(num_reports: list[int], cells: list[list[int]], patterns: Sequence[int] = ()) -> CohortCounts:
+    table = np.array(cells, np.int64).reshape(len(num_reports), -1)
+    return CohortCounts(np.array(num_reports, np.int64), table, np.array(patterns, np.int64))
 
 
 @st.composite
 def some_counts(draw: st.DrawFn) -> CohortCounts:
     """Of any shape, width and density: a few numbers between 0 and a bound, the others 0 or the bound."""
-    num_cohorts, num_cells = draw(st.integers(1, 6)), draw(st.integers(1, 60))
+    num_cohorts, num_cells, num_patterns = draw(st.integers(1, 6)), draw(st.integers(1, 60)), draw(st.integers(0, 40))
     bound = draw(st.sampled_from([0, 1, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, LARGEST, -1, -300, SMALLEST]))
-    numbers = np.full(num_cohorts * (1 + num_cells), draw(st.sampled_from([0, bound])), dtype=np.int64)
+    numbers = np.full(num_cohorts * (1 + num_cells) + num_patterns, draw(st.sampled_from([0, bound])), dtype=np.int64)
     places = st.integers(0, len(numbers) - 1)
     between = st.integers(min(0, bound), max(0, bound))
     for place, number in draw(st.dictionaries(places, between, max_size=20)).items():
         numbers[place] = number
-    return CohortCounts(numbers[:num_cohorts], numbers[num_cohorts:].reshape(num_cohorts, num_cells))
+    num_reports, cells, patterns = np.split(numbers, [num_cohorts, num_cohorts * (1 + num_cells)])
+    return CohortCounts(num_reports, cells.reshape(num_cohorts, num_cells), patterns)
 
 
 # ---------------------------------------------------------------------- counts
@@ -49,11 +53,11 @@ def test_counts_come_back(counts):
 @settings(max_examples=100, deadline=None)
 @given(some_counts())
 def test_counts_take_no_more_than_their_numbers(counts):
-    numbers = np.concatenate([counts.num_reports, counts.cells.ravel()])
+    numbers = np.concatenate([counts.num_reports, counts.cells.ravel(), counts.patterns])
     largest = LARGEST if numbers.min() < 0 else int(numbers.max())  # reports that are taken back go in 8 bytes
     width = next(size for size in (1, 2, 4, 8) if largest < 1 << 8 * size)
     dense, sparse = len(numbers) * width, np.count_nonzero(numbers) * (4 + width)
-    assert len(COUNTS.encode(counts)) == 10 + min(dense, sparse)
+    assert len(COUNTS.encode(counts)) == (14 if len(counts.patterns) else 10) + min(dense, sparse)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 1 << 16), (1 << 16, 2), (64, 1 << 16)])
@@ -85,10 +89,28 @@ GOLDEN_COUNTS = {
 }
 
 
-@pytest.mark.parametrize(("text", "num_reports", "cells"), GOLDEN_COUNTS.values(), ids=GOLDEN_COUNTS)
-def test_golden_counts(text, num_reports, cells):
+GOLDEN_PATTERNS = {
+    "dense": ("0201 01000000 02000000 03000000 02 0102 010203", [2], [[1, 2]], [1, 2, 3]),
+    "dense, 2 bytes": ("0202 01000000 01000000 01000000 0100 0200 0001", [1], [[2]], [256]),
+    "sparse": ("0211 01000000 03000000 08000000 00000000 0b000000 02ff", [2], [[0] * 3], [0] * 7 + [255]),
+    "taken back": (
+        "0208 01000000 01000000 02000000 ffffffffffffffff 0000000000000000 0100000000000000 feffffffffffffff",
+        [-1],
+        [[0]],
+        [1, -2],
+    ),
+    "zeros": ("0211 01000000 02000000 01000000", [0], [[0, 0]], [0]),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "num_reports", "cells", "patterns"),
+    [(*row, ()) for row in GOLDEN_COUNTS.values()] + list(GOLDEN_PATTERNS.values()),
+    ids=[*GOLDEN_COUNTS, *(f"patterns, {name}" for name in GOLDEN_PATTERNS)],
+)
+def test_golden_counts(text, num_reports, cells, patterns):
     """A job that is updated reads what its former version wrote."""
-    counts = counts_of(num_reports, cells)
+    counts = counts_of(num_reports, cells, patterns)
     assert COUNTS.encode(counts) == bytes.fromhex(text)
     assert COUNTS.decode(bytes.fromhex(text)) == counts
 
@@ -142,7 +164,8 @@ def test_batches_come_back(of, number, rng):
 # ---------------------------------------------------------------------- both
 
 DENSE, SPARSE = counts_of([3], [[1, 2]]), counts_of([0], [[0] * 50])
-SAMPLES = [(COUNTS, DENSE), (COUNTS, SPARSE), (REPORTS, BATCH), (REPORTS, ANONYMOUS)]
+PATTERNS = counts_of([3], [[1, 2]], [2, 1, 0])
+SAMPLES = [(COUNTS, DENSE), (COUNTS, SPARSE), (COUNTS, PATTERNS), (REPORTS, BATCH), (REPORTS, ANONYMOUS)]
 
 
 def arrays(value: CohortCounts | ReportBatch) -> dict[str, np.ndarray]:
@@ -162,10 +185,11 @@ def test_what_is_decoded_may_be_changed(coder, value):
 
 
 @pytest.mark.parametrize(("coder", "value"), SAMPLES)
-@pytest.mark.parametrize("version", [0, 2, 255])
+@pytest.mark.parametrize("version", [0, 3, 255])
 def test_another_version_is_refused(coder, value, version):
     encoded = bytes([version]) + coder.encode(value)[1:]
-    with pytest.raises(ValueError, match=f"^{type(coder).__name__} reads version 1, got version {version}$"):
+    reads = "versions 1 and 2" if coder is COUNTS else "version 1"
+    with pytest.raises(ValueError, match=f"^{type(coder).__name__} reads {reads}, got version {version}$"):
         coder.decode(encoded)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import pickle
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tolerance import generator
 
-from uldp_transforms.ldp import CohortCounts, ReportBatch, SpecError
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 
 N = 300
 
@@ -26,7 +27,7 @@ def batch_of(name: str) -> ReportBatch:
 
 
 def copy(counts: CohortCounts) -> CohortCounts:
-    return CohortCounts(counts.num_reports.copy(), counts.cells.copy())
+    return CohortCounts(counts.num_reports.copy(), counts.cells.copy(), counts.patterns.copy())
 
 
 # ---------------------------------------------------------------------- the three-path law
@@ -40,12 +41,12 @@ def test_parts_in_any_order_and_cut_add_up_to_the_whole(name, seed, cuts):
     rng = np.random.default_rng(seed)
     shuffled = batch[rng.permutation(N)]
     bounds = [0, *sorted(cuts), N]
-    parts = [collection.count(shuffled[slice(*ends)]) for ends in itertools.pairwise(bounds)]
+    parts = [collection.count(shuffled[slice(*ends)], bit_patterns=True) for ends in itertools.pairwise(bounds)]
     untouched = [copy(part) for part in parts]
-    merged = CohortCounts.empty(collection.num_cohorts, collection.num_cells)
+    merged = CohortCounts.empty(collection.num_cohorts, collection.num_cells, collection.mechanism.num_patterns)
     for i in rng.permutation(len(parts)):
         merged = merged + parts[i]
-    assert merged == collection.count(batch)
+    assert merged == collection.count(batch, bit_patterns=True)
     assert parts == untouched
 
 
@@ -57,6 +58,34 @@ def test_counts_of_several_periods_are_those_of_each_alone(name):
     together = collection.count_groups(batch.payloads, rows, 5)
     assert together == [collection.count(batch[periods == period]) for period in range(5)]
     assert together[4] == CohortCounts.empty(collection.num_cohorts, collection.num_cells)
+    together = collection.count_groups(batch.payloads, rows, 5, bit_patterns=True)
+    assert together == [collection.count(batch[periods == period], bit_patterns=True) for period in range(5)]
+
+
+@collections
+def test_patterns_are_those_of_bits_that_are_independent(name):
+    """Everything else is counted as without; each report has a weight, and clear reports have the bits they have."""
+    collection, batch = COLLECTIONS[name], batch_of(name)
+    counts = collection.count(batch, bit_patterns=True)
+    plain = collection.count(batch)
+    assert (counts.num_reports.tolist(), counts.cells.tolist()) == (plain.num_reports.tolist(), plain.cells.tolist())
+    assert plain.patterns.tolist() == []
+    v, mechanism = collection.mechanism.num_sensitive, collection.mechanism
+    assert len(counts.patterns) == mechanism.num_patterns
+    assert len(counts.patterns) == (v + 1 + v * (v - 1) // 2 if mechanism.id in ("rappor", "urap", "aoue") else 0)
+    if len(counts.patterns):
+        assert counts.patterns[: v + 1].sum() == N
+        assert counts.patterns[: v + 1] @ np.arange(v + 1) == counts.cells[:, :v].sum()
+
+
+def test_periods_of_65536_cohorts_are_told_apart():
+    """Cohorts are numbers of 16 bits, in which the number of cohorts itself has no room."""
+    spec = {"id": "many", "version": 1, "mechanism": {"id": "rappor", "epsilon": 1.0}, "num_cohorts": 65_536}
+    collection = Collection.from_json(spec | {"alphabet": {"id": "hashed", "num_buckets": 2}})
+    batch = collection.perturb(["a"] * 50, generator("many cohorts"))
+    counts = collection.count(batch, bit_patterns=True)
+    assert counts.patterns[:3].sum() == 50
+    assert counts.patterns[3] == (batch.payloads[:, 0] == 3).sum()
 
 
 @collections
@@ -69,8 +98,8 @@ def test_counting_changes_nothing(name):
 # ---------------------------------------------------------------------- CohortCounts
 
 
-def counts(num_reports: list[int], cells: list[list[int]]) -> CohortCounts:
-    return CohortCounts(np.array(num_reports), np.array(cells))
+def counts(num_reports: list[int], cells: list[list[int]], patterns: Sequence[int] = ()) -> CohortCounts:
+    return CohortCounts(np.array(num_reports), np.array(cells), np.array(patterns, np.int64))
 
 
 A, B = counts([1, 2], [[3, 4, 5], [6, 7, 8]]), counts([10, 20], [[30, 40, 50], [60, 70, 80]])
@@ -81,9 +110,28 @@ def test_addition():
     assert A + CohortCounts.empty(2, 3) == A != B
 
 
+WITH = counts([1, 2], [[3, 4, 5], [6, 7, 8]], [9, 10])
+
+
+def test_patterns_add_up_where_both_have_them():
+    """A part without them (of a job that was updated) makes a sum without them, in any order."""
+    assert WITH + WITH == counts([2, 4], [[6, 8, 10], [12, 14, 16]], [18, 20]) != A + A
+    assert WITH + CohortCounts.empty(2, 3, 2) == WITH != A
+    assert WITH + A == A + WITH == A + A
+    for order in itertools.permutations([WITH, A, WITH]):
+        first, second, third = order
+        assert (first + second) + third == first + (second + third) == A + A + A
+    assert WITH.patterns.tolist() == [9, 10]
+    with pytest.raises(SpecError, match="equal lengths, got 2 and 3"):
+        WITH + CohortCounts.empty(2, 3, 3)
+
+
 def test_shape_total_and_pooled():
     assert (A.shape, A.total) == ((2, 3), 3)
     assert A.pooled() == counts([3], [[9, 11, 13]])
+    pooled = WITH.pooled()
+    assert pooled == counts([3], [[9, 11, 13]], [9, 10])
+    assert not np.shares_memory(pooled.patterns, WITH.patterns)
 
 
 def test_counts_beyond_32_bits_stay_exact():
@@ -111,6 +159,8 @@ def test_counts_are_int64(dtype):
         CohortCounts(A.num_reports.astype(dtype), A.cells)
     with pytest.raises(SpecError, match="cells must be an int64 array"):
         CohortCounts(A.num_reports, A.cells.astype(dtype))
+    with pytest.raises(SpecError, match="patterns must be an int64 array"):
+        CohortCounts(A.num_reports, A.cells, A.num_reports.astype(dtype))
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,8 @@ def server() -> Iterator[GoogleServer]:
 
 # ---------------------------------------------------------------------- parameters of the template
 
-NOT_OFFERED = {"input", "bigquery_method"}  # the template is for streams, and its image has no Java
+NEED_JAVA = {"bigquery_method", "kafka_topic", "bootstrap_servers", "kafka_timestamps", "expansion_service"}
+NOT_OFFERED = {"input"} | NEED_JAVA  # the template is for streams, and its image has no Java
 
 
 def test_the_template_offers_the_options_of_the_program():
@@ -68,7 +69,7 @@ def test_the_template_is_exactly_once():
 
 DURATIONS = ("window", "slide", "allowed_lateness", "early_every")
 TOPICS = ("output_topic", "rejected_topic")
-SWITCHES = ("deduplicate", "write_counts")
+SWITCHES = ("deduplicate", "bit_patterns", "write_counts")
 GOOD = {
     ("collection",): ["gs://b/c.json", "gs://b/c/*.json"],
     ("subscription",): ["projects/p/subscriptions/s"],
@@ -77,7 +78,7 @@ GOOD = {
     ("release",): ["corrected", "final"],
     ("estimator",): ["projected", "em"],
     ("candidates",): ["gs://b/c.txt"],
-    ("min_reports",): ["1", "100"],
+    ("min_reports", "deduplicate_parts"): ["1", "100"],
     SWITCHES: ["true", "false"],
     TOPICS: ["projects/p/topics/t"],
     ("bigquery",): ["my-project:d", "example.com:my-project:My_Data"],
@@ -86,7 +87,7 @@ BAD = {
     ("subscription",): ["s", "projects/p/topics/t", "projects//subscriptions/s"],
     DURATIONS: ["", "1", "h", "1.5h", "-1h", "1 h", "1w"],
     ("release",): ["first"],
-    ("min_reports",): ["0", "-1", "1.5", "all"],
+    ("min_reports", "deduplicate_parts"): ["0", "-1", "1.5", "all"],
     SWITCHES: ["", "yes", "True"],
     TOPICS: ["t", "projects/p/subscriptions/s"],
     ("bigquery",): ["d", "my-project", "my-project.d", "my-project:d.t", "My-project:d"],
@@ -150,6 +151,8 @@ def test_the_template_is_launched(server, monkeypatch):
         "candidates": "gs://bucket/candidates.txt",
         "min_reports": "50",
         "deduplicate": "true",
+        "deduplicate_parts": "64",
+        "bit_patterns": "true",
         "write_counts": "false",
         "output_topic": "projects/my-project/topics/estimates",
         "rejected_topic": "projects/my-project/topics/rejected",

@@ -22,7 +22,7 @@ from tolerance import generator
 from uldp_transforms import wire
 from uldp_transforms.count import CountReports
 from uldp_transforms.decode import DecodeReports
-from uldp_transforms.deduplicate import CountNewReports, merge, to_rows
+from uldp_transforms.deduplicate import CountNewReports, _split, merge, to_rows
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.registry import CollectionRegistry
 from uldp_transforms.windows import TimeGate, Windows
@@ -261,6 +261,25 @@ def test_reports_without_ids_are_refused(run: Run, tmp_path: Path) -> None:
         received=16, accepted=8, no_report_id=8
     )
     assert [(row.reason, row.num_reports) for row in rows["rejected"]] == [("no_report_id", 8)]
+
+
+@pytest.mark.parametrize("num_parts", [1, 3, 256, 1 << 32])
+def test_in_how_many_parts_reports_are_held_changes_nothing(num_parts: int) -> None:
+    """Also if ids differ in their first bytes only."""
+    batch = some_reports(KRR, 50)
+    ids = np.zeros((50, 16), np.uint8)
+    ids[:, :4] = generator("parts").integers(0, 256, (50, 4))
+    sent = [batch, dataclasses.replace(batch, report_ids=ids), in_conflict(batch), batch]
+    events = [replay.arrive((3 + number) * PERIOD, as_messages(part)) for number, part in enumerate(sent)]
+    job = replay.streaming_job(ALL, WINDOWS, deduplicate=True, deduplicate_parts=num_parts, write_counts=True)
+    check(replay.replay(job, events), sent)
+
+
+def test_ids_are_spread_over_all_parts() -> None:
+    batch = at(some_reports(KRR, 6_000), 0)
+    for num_parts in (1, 16, 200):
+        keys = [key for key, _ in _split(batch, PERIOD, num_parts)]
+        assert len(keys) == len(set(keys)) == num_parts  # one of 200 parts is empty with a chance of 2e-11
 
 
 def random_arrivals(batch: ReportBatch, other: ReportBatch, rng: np.random.Generator) -> list[ReportBatch]:

@@ -23,7 +23,6 @@ import pipelines
 import uldp_transforms
 from pipelines import bigquery, cli, demo, estimate, plan, reestimate, runners, simulate, sinks
 from uldp_transforms import (
-    CheckHealth,
     CountReports,
     CountsRows,
     DecodeReports,
@@ -48,6 +47,9 @@ FILES = {
     "few.avro": sinks.to_avro_file(
         [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[1, 2], cells=[3])], COUNTS_SCHEMA
     ),
+    "below.avro": sinks.to_avro_file(
+        [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[0] * 3, cells=[-1] * 9)], COUNTS_SCHEMA
+    ),
     "more.json": KRR.to_json() | {"more": 1},
     "latin.txt": b"\xe4",
     "good.avro": container([(1, single())]),
@@ -64,7 +66,9 @@ FILES = {
     "other.csv.gz": "value\n",
     "header.csv.gz": b"\x1f\x8b\x08",
     "cut.csv.gz": gzip.compress(b"value\n" + b"0\n" * 100_000)[:-100],
+    "nearly.csv": "value,Event Time\n0,1\n",
     "file": "",
+    "counted/counts.avro": "",
 }
 
 
@@ -92,9 +96,15 @@ def streaming(options: str) -> Callable[[], Any]:
     return run(estimate.configure, f"{source} --output out {options}")
 
 
+def from_kafka(options: str) -> Callable[[], Any]:
+    source = "--collection krr.json --kafka_topic t --bootstrap_servers localhost:9092"
+    return run(estimate.configure, f"{source} --output out {options}")
+
+
 def estimating_again(options: str) -> Callable[[], Any]:
     def call() -> None:
-        arguments = f"--collection krr.json --counts few.avro --output out {options}"
+        counts = "" if "--counts" in options else "--counts few.avro"
+        arguments = f"--collection krr.json --output out {counts} {options}"
         reestimate.job(reestimate.configure(shlex.split(arguments)))
 
     return call
@@ -135,7 +145,11 @@ NOT_COUNTS = "must be a file that pipelines.estimate --write_counts wrote, got a
 SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (AttributeError, lambda: uldp_transforms.Decode, f"module 'uldp_transforms' has the names {NAMES}, got 'Decode'"),
     # coders
-    (ValueError, lambda: CohortCountsCoder().decode(b"\x02" * 20), "CohortCountsCoder reads version 1, got version 2"),
+    (
+        ValueError,
+        lambda: CohortCountsCoder().decode(b"\x03" * 20),
+        "CohortCountsCoder reads versions 1 and 2, got version 3",
+    ),
     (ValueError, lambda: ReportBatchCoder().decode(b"\x02" * 50), "ReportBatchCoder reads version 1, got version 2"),
     # transforms
     (
@@ -163,12 +177,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
-        lambda: CheckHealth([KRR], min_reports=0),
-        f"CheckHealth.min_reports must be an integer in [1, {1 << 62}], got 0",
-    ),
-    (
-        SpecError,
-        lambda: list(_split(dataclasses.replace(KRR.perturb(["0"]), report_ids=np.zeros((0, 16), np.uint8)), None)),
+        lambda: list(_split(dataclasses.replace(KRR.perturb(["0"]), report_ids=np.zeros((0, 16), np.uint8)), None, 1)),
         "CountReports.deduplicate needs reports with ids (DecodeReports.require_ids), got some without",
     ),
     *(
@@ -179,7 +188,6 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
             lambda: CountReports([]),
             lambda: EstimateDistribution([]),
             lambda: CountsRows([]),
-            lambda: CheckHealth([]),
             lambda: SummarizeLedger([], None),
         )
     ),
@@ -244,6 +252,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         simulating("--values other.csv"),
         "other.csv must have a column named value in its first line, got 1 other column(s)",
     ),
+    (
+        SpecError,
+        simulating("--values nearly.csv"),
+        "nearly.csv must name the column event_time once and like this, got ['Event Time']",
+    ),
     (SpecError, simulating("--values latin.csv"), "latin.csv must be UTF-8 text, got other bytes after line "),
     (SpecError, simulating("--output good.csv"), "--output must be a file of its own, got 'good.csv'"),
     (
@@ -294,10 +307,20 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
+        from_kafka("--window 1h"),
+        "--kafka_topic needs --runner FlinkRunner, DataflowRunner or another that runs Java too, got 'DirectRunner'",
+    ),
+    (
+        SpecError,
+        from_kafka("--window 1h --runner PortableRunner --expansion_service localhost:1"),
+        "--kafka_topic needs Java and Beam's expansion service for Kafka, got ",
+    ),
+    (
+        SpecError,
         estimating("--runner more.Runner"),
         "--runner must be one that Beam can load, got No module named 'more'",
     ),
-    (SpecError, estimating("--streaming"), "--streaming needs --subscription, got --input"),
+    (SpecError, estimating("--streaming"), "--streaming needs --subscription or --kafka_topic, got --input"),
     (
         SpecError,
         streaming(""),
@@ -309,16 +332,28 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         estimating("--rejected_topic projects/p/topics/t"),
         "--rejected_topic needs --subscription, got --input",
     ),
-    (SpecError, estimating("--early_every 1h"), "--early_every needs --subscription, got --input"),
+    (SpecError, estimating("--early_every 1h"), "--early_every needs --subscription or --kafka_topic, got --input"),
     (
         SpecError,
         estimating("--release final"),
-        "--release final needs --subscription: files have one row a window anyway, got --input",
+        "--release final needs --subscription or --kafka_topic: files have one row a window anyway, got --input",
     ),
     (
         SpecError,
         streaming("--window 1h --release final --early_every 1m"),
         "--early_every cannot go with --release final, got both",
+    ),
+    (SpecError, estimating("--deduplicate_parts 64"), "--deduplicate_parts needs --deduplicate, got none"),
+    (
+        SpecError,
+        estimating("--deduplicate --deduplicate_parts 4294967297"),
+        "CountReports.deduplicate_parts must be an integer in [1, 4294967296], got 4294967297",
+    ),
+    (
+        SpecError,
+        estimating("--output counted"),
+        "--output has counts.avro of an earlier job, which would not belong to the new estimates: give --write_counts "
+        "or another directory, got 'counted'",
     ),
     (SpecError, estimating("--deduplicate=yes"), "--deduplicate must be true or false, got 'yes'"),
     (SpecError, estimating("--bigquery d"), "--bigquery must be PROJECT:DATASET, got 'd'"),
@@ -366,6 +401,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         estimating_again(""),
         "counts of collection 'krr' must have 3 cohorts and 9 cells, got 2 and 1",
+    ),
+    (
+        SpecError,
+        estimating_again("--counts below.avro"),
+        "counts of collection 'krr' must be from 0 to 9007199254740992, got others",
     ),
     # demo
     (SpecError, lambda: demo.configure(["--seed", "-1"]), "--seed must be a whole number from 0 to 2**63 - 1, got -1"),

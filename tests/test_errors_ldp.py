@@ -514,6 +514,16 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         lambda: COUNTS + OPEN_COUNTS,
         "CohortCounts can be added only in equal shapes, got (1, 6) and (16, 4)",
     ),
+    (
+        SpecError,
+        lambda: CohortCounts.empty(1, 6, 2) + CohortCounts.empty(1, 6, 3),
+        "CohortCounts.patterns can be added only in equal lengths, got 2 and 3",
+    ),
+    (
+        SpecError,
+        lambda: CohortCounts(INT, np.zeros((2, 1), np.int64), FLOAT),
+        "CohortCounts.patterns must be an int64 array of 1 dimension(s), got float64 (2,)",
+    ),
     # estimates
     (
         SpecError,

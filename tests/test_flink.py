@@ -1,4 +1,7 @@
-"""Files on a real Flink, with Python workers in processes of their own; ``make flink`` fetches it."""
+"""The main job on a real Flink, with workers in processes of their own; ``make flink`` fetches it.
+
+Files, and Kafka with a broker of its own; and the steps that Java writes for BigQuery.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,19 @@ from pathlib import Path
 import pytest
 
 from deploy import compare, job
-from deploy.flink import cluster as flink
+from deploy.flink import cached, stream
+from deploy.flink.cluster import Cluster, cluster
+from deploy.storage_write import __main__ as storage_write
+from pipelines.kafka import LOG_APPEND_TIME
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(flink.missing() is not None, reason=str(flink.missing())),
-]
+needs_flink = pytest.mark.skipif(cached.missing() is not None, reason=str(cached.missing()))
+needs_storage_write = pytest.mark.skipif(storage_write.missing() is not None, reason=str(storage_write.missing()))
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[flink.Cluster]:
-    with flink.cluster(tmp_path_factory.mktemp("flink")) as running:
+def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with cluster(tmp_path_factory.mktemp("flink")) as running:
         yield running
 
 
@@ -34,26 +39,51 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_files_give_the_rows_of_the_local_engine(cluster: flink.Cluster, reports: Path) -> None:
+@needs_flink
+def test_files_give_the_rows_of_the_local_engine(flink: Cluster, reports: Path) -> None:
     output = reports / "flink"
-    job.run(reports, str(reports / "*.avro"), output, cluster.options(parallelism=2))
+    job.run(reports, str(reports / "*.avro"), output, flink.options(parallelism=2))
     assert compare.differences(output, reports / "local") == []
     assert len(compare.rows(output)["estimates.jsonl"]) == 20  # 200,000 s: 19 base periods of 3 hours
 
 
-def test_a_killed_worker_costs_a_restart_and_no_report(cluster: flink.Cluster, tmp_path: Path) -> None:
+@needs_flink
+def test_a_killed_worker_costs_a_restart_and_no_report(flink: Cluster, tmp_path: Path) -> None:
     packed = job.make_reports(tmp_path, "packed", job.REPORTS_OF_A_FILE)
     for number in range(1, 100):  # one file under many names
         os.link(packed, tmp_path / f"{number}.avro")
     pattern, output = str(tmp_path / "*.avro"), tmp_path / "flink"
     job.run(tmp_path, pattern, tmp_path / "local", [])
-    killer = threading.Thread(target=cluster.kill_busy_worker, daemon=True)
+    killer = threading.Thread(target=flink.kill_busy_worker, daemon=True)
     killer.start()
-    job.run(tmp_path, pattern, output, cluster.options(parallelism=2))
+    job.run(tmp_path, pattern, output, flink.options(parallelism=2))
     assert not killer.is_alive()
-    assert cluster.restarts() > 0
+    assert flink.restarts() > 0
     assert compare.differences(output, tmp_path / "local") == []
 
 
-def test_jars_are_the_pinned_ones() -> None:
-    assert flink.mismatches(flink.JARS) == []
+@needs_flink
+def test_a_stream_counts_exactly_when_a_worker_is_killed(tmp_path: Path) -> None:
+    """``run`` raises unless it does; as ``make flink``, for a shorter time and with the broker's clock."""
+    table = stream.run(tmp_path, rate=500, seconds=40, timestamps=LOG_APPEND_TIME)
+    assert "ledger of final: exact" in table or "ledger of corrected: exact" in table
+
+
+@needs_storage_write
+def test_java_writes_the_steps_of_the_storage_write_api(tmp_path: Path) -> None:
+    steps = storage_write.steps(tmp_path)
+    assert [step.split("/")[0] for step in steps] == [f"Table_{name}" for name in TABLES]
+
+
+@pytest.mark.parametrize(
+    "jars",
+    [
+        pytest.param(cached.JARS, marks=needs_flink, id="flink"),
+        pytest.param(storage_write.JARS, marks=needs_storage_write, id="storage_write"),
+    ],
+)
+def test_jars_are_the_pinned_ones(jars: cached.cache.Jars) -> None:
+    assert jars.mismatches() == []
+
+
+TABLES = ("estimates", "health", "ledger", "rejected")

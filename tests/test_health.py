@@ -15,7 +15,8 @@ from fastavro.validation import validate
 from messages_cases import KRR, URAP
 from tolerance import generator
 
-from uldp_transforms import CheckHealth, wire
+from uldp_transforms import EstimateDistribution, wire
+from uldp_transforms.health import finding_of_fit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.sentinels import examine
 from uldp_transforms.rows import HEALTH_SCHEMA, WindowHealth, name_of
@@ -31,7 +32,8 @@ def health(
     """The rows of counts, in no order."""
     with replay.collector() as (collect, rows):
         with beam.Pipeline(runner="FnApiRunner") as pipeline:
-            _ = pipeline | beam.Create(pairs) | CheckHealth(collections, min_reports) | collect
+            estimate = EstimateDistribution(collections, candidates=cases.VALUES, min_reports=min_reports)
+            _ = (pipeline | beam.Create(pairs) | estimate).health | collect
         return [row for row, _, _ in rows]
 
 
@@ -77,6 +79,52 @@ def test_an_alarm_says_which_sentinel_fired_and_what_it_means() -> None:
     assert all(found["sentence"].endswith(".") for found in row.findings)
 
 
+OPEN = Collection.from_json(
+    {
+        "id": "open",
+        "version": 1,
+        "alphabet": {"id": "hashed", "num_buckets": 8},
+        "mechanism": {"id": "krr", "epsilon": 3.0},
+        "num_cohorts": 64,
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "status"),
+    [(cases.VALUES, "ok"), ([*cases.VALUES, "unlisted", "unlisted"], "misfit")],
+    ids=["complete", "a frequent value is not listed"],
+)
+def test_the_fit_of_the_candidates_is_a_finding(values: list[str], status: str) -> None:
+    """That honest clients with listed values make a p-value below a thousandth is as rare as that."""
+    rng = generator("fit", len(values))
+    counts = OPEN.count(OPEN.perturb(rng.choice(values, 20_000).tolist(), rng))
+    (row,) = health([OPEN], [(OPEN.fingerprint, counts)])
+    *others, fit = row.findings
+    assert row.status == status
+    assert [found["name"] for found in others] == [found.name for found in examine(OPEN, counts)]
+    assert (fit["name"], fit["fired"]) == ("fit", status == "misfit")
+    assert fit["p_value"] == OPEN.estimate(counts, "projected", cases.VALUES).fit_p_value
+    assert ("not listed" in fit["sentence"]) == fit["fired"]
+
+
+def test_an_alarm_is_more_than_a_misfit() -> None:
+    rng = generator("alarm and misfit")
+    batch = OPEN.perturb(["unlisted"] * 20_000, rng)
+    (row,) = health([OPEN], [(OPEN.fingerprint, OPEN.count(batch[np.flatnonzero(batch.cohorts > 31)]))])
+    fired = {found["name"] for found in row.findings if found["fired"]}
+    assert (row.status, fired) == ("alarm", {"cohorts", "fit"})
+
+
+@pytest.mark.parametrize(
+    ("p_value", "statistic", "fired"), [(0.5, 0.0, False), (0.0013498980316300933, 3.0, False), (0.0, 37.0, True)]
+)
+def test_the_statistic_of_the_fit_is_a_z_score(p_value: float, statistic: float, fired: bool) -> None:
+    found = finding_of_fit(p_value)
+    assert (found.fired, found.p_value) == (fired, p_value)
+    assert found.statistic == pytest.approx(statistic, abs=0.1)
+
+
 def test_every_collection_has_rows_that_can_be_written() -> None:
     """Of one report, of honest ones, of one many times and of one cohort: no error, and p-values that are some."""
     collections = [Collection.from_json(of.to_json() | {"id": name}) for name, of in cases.ALL_COLLECTIONS.items()]
@@ -91,7 +139,7 @@ def test_every_collection_has_rows_that_can_be_written() -> None:
     rows = health(collections, pairs)
     assert sorted((row.collection_id, row.num_reports) for row in rows) == sorted(expected)
     for row in rows:
-        assert row.status in ("ok", "alarm")
+        assert row.status in ("ok", "alarm", "misfit")
         assert validate(row.to_avro(), HEALTH_SCHEMA, strict=True)
         assert all(0 <= found["p_value"] <= 1 for found in json.loads(row.to_json())["findings"])
 

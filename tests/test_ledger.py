@@ -170,8 +170,8 @@ def counts_a_report_twice(
     yield from count_periods(of, ReportBatch.concatenate([batch, batch[:1]]), base, bit_patterns)
 
 
-def loses_a_part(batch: ReportBatch, base: int | None) -> Iterator[tuple[bytes, bytes]]:
-    yield from list(split(batch, base))[1:]
+def loses_a_part(batch: ReportBatch, base: int | None, num_parts: int) -> Iterator[tuple[bytes, bytes]]:
+    yield from list(split(batch, base, num_parts))[1:]
 
 
 def forgets_duplicates(old: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:

@@ -299,6 +299,8 @@ ERRORS = [
     (f"{FROM} --counts cut.avro", f"cut.avro {NOT_COUNTS}"),
     (f"{FROM} --counts narrow.avro", f"{SHAPE} 3 and 6"),
     (f"{FROM} --counts uneven.avro", f"{SHAPE} 2 and 9"),
+    (f"{FROM} --counts negative.avro", "counts of collection 'krr' must be from 0 to 9007199254740992, got others"),
+    (f"{FROM} --counts huge.avro", "counts of collection 'krr' must be from 0 to 9007199254740992, got others"),
     (f"{FROM} --counts good.avro --output good.avro/none", "good.avro/none: Not a directory"),
 ]
 
@@ -310,6 +312,8 @@ def test_what_is_wrong_is_one_line(argv: str, sentence: str, folder: Path, capfd
         good=[good],
         narrow=[dataclasses.replace(good, cells=good.cells[:6])],
         uneven=[dataclasses.replace(good, num_reports=[1, 2])],
+        negative=[dataclasses.replace(good, cells=[-1, *good.cells[1:]])],
+        huge=[dataclasses.replace(good, num_reports=[1, 2, (1 << 53) + 1])],
     )
     write_files(
         folder,
@@ -337,4 +341,6 @@ def test_a_spoiled_file_is_never_a_traceback(folder: Path, capfd: pytest.Capture
         out, err = capfd.readouterr()
         assert out == ""
         assert (code, err.count("\n")) in ((0, 1), (2, 1)), (number, err)
-        assert code == 0 or err.startswith((f"reestimate: spoiled.avro {NOT_COUNTS}", f"reestimate: {SHAPE}"))
+        assert code == 0 or err.startswith(
+            (f"reestimate: spoiled.avro {NOT_COUNTS}", "reestimate: counts of collection 'krr' must ")
+        )

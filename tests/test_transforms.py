@@ -23,7 +23,6 @@ from apache_beam.typehints import Tuple
 import uldp_transforms
 from pipelines import estimate
 from uldp_transforms import (
-    CheckHealth,
     CountReports,
     CountsRows,
     DecodeReports,
@@ -36,7 +35,9 @@ from uldp_transforms import (
     wire,
 )
 from uldp_transforms.decoding import Rejection
+from uldp_transforms.estimate import estimate_window
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS, expectation_maximization
 from uldp_transforms.ledger import LedgerEntry
 from uldp_transforms.rows import LedgerRow, Row, WindowCounts, WindowHealth
 
@@ -67,7 +68,7 @@ def test_public_names_are_classes_of_that_name(name: str) -> None:
 
 def test_there_are_no_other_names() -> None:
     assert uldp_transforms.__all__ == sorted(uldp_transforms.__all__)
-    with pytest.raises(AttributeError, match=r"module 'uldp_transforms' has the names CheckHealth, .*, got 'Decode'"):
+    with pytest.raises(AttributeError, match=r"module 'uldp_transforms' has the names CountReports, .*, got 'Decode'"):
         _ = uldp_transforms.Decode
 
 
@@ -82,7 +83,6 @@ def test_every_step_can_stand_twice_in_a_pipeline_under_its_own_label() -> None:
         counted = decoded.reports | f"{label} count" >> CountReports([ANIMALS], SLIDING, deduplicate=True)
         once = counted.counts | f"{label} release" >> ReleaseOnce(SLIDING)
         _ = once | f"{label} estimate" >> EstimateDistribution([ANIMALS])
-        _ = once | f"{label} health" >> CheckHealth([ANIMALS])
         _ = once | f"{label} counts" >> CountsRows([ANIMALS])
         _ = (decoded.received, counted.ledger, decoded.rejected) | f"{label} ledger" >> SummarizeLedger(
             [ANIMALS], SLIDING
@@ -98,6 +98,7 @@ def test_outputs_have_types(deduplicate: bool) -> None:
     decoded = files.messages | DecodeReports([ANIMALS])
     counted = decoded.reports | CountReports([ANIMALS], SLIDING, deduplicate=deduplicate)
     inputs = (files.received, decoded.received, counted.ledger, decoded.rejected, files.rejected)
+    windows = counted.counts | EstimateDistribution([ANIMALS])
     types = [
         (files.messages, bytes),
         (files.rejected, Rejection),
@@ -108,8 +109,8 @@ def test_outputs_have_types(deduplicate: bool) -> None:
         (counted.ledger, LedgerEntry),
         (counted.counts, Tuple[bytes, CohortCounts]),
         (counted.counts | ReleaseOnce(SLIDING), Tuple[bytes, CohortCounts]),
-        (counted.counts | EstimateDistribution([ANIMALS]), WindowedEstimate),
-        (counted.counts | CheckHealth([ANIMALS]), WindowHealth),
+        (windows.estimates, WindowedEstimate),
+        (windows.health, WindowHealth),
         (counted.counts | CountsRows([ANIMALS]), WindowCounts),
         (inputs | SummarizeLedger([ANIMALS], SLIDING), LedgerRow),
     ]
@@ -151,8 +152,11 @@ def _has_state(transform: Any) -> bool:
     ("transform", "expected"),
     [
         (DecodeReports([ANIMALS, PLACES]), {"collections": "animals v1, places v7"}),
-        (CountReports([ANIMALS]), {"windows": "None", "deduplicate": False}),
-        (CountReports([ANIMALS], SLIDING, deduplicate=True), {"windows": str(SLIDING), "deduplicate": True}),
+        (CountReports([ANIMALS]), {"windows": "None", "deduplicate": False, "bit_patterns": False}),
+        (
+            CountReports([ANIMALS], SLIDING, deduplicate=True, bit_patterns=True),
+            {"windows": str(SLIDING), "deduplicate": True, "bit_patterns": True},
+        ),
         (EstimateDistribution([ANIMALS], min_reports=5), {"estimator": "projected", "min_reports": 5}),
     ],
 )
@@ -192,8 +196,9 @@ def test_no_messages_make_no_rows(windows: Windows | None, deduplicate: bool) ->
         decoded = pipeline | beam.Create([], reshuffle=False).with_output_types(bytes) | DecodeReports([ANIMALS])
         counted = decoded.reports | CountReports([ANIMALS], windows, deduplicate=deduplicate)
         ledger = (decoded.received, counted.ledger, decoded.rejected) | SummarizeLedger([ANIMALS], windows)
-        assert_that(counted.counts | EstimateDistribution([ANIMALS]), is_empty(), label="no estimates")
-        assert_that(counted.counts | CheckHealth([ANIMALS]), is_empty(), label="no findings")
+        windows = counted.counts | EstimateDistribution([ANIMALS])
+        assert_that(windows.estimates, is_empty(), label="no estimates")
+        assert_that(windows.health, is_empty(), label="no findings")
         assert_that(ledger, is_empty(), label="no ledger")
 
 
@@ -232,12 +237,24 @@ def test_every_count_makes_a_row(collection: Collection, counts: CohortCounts, m
         assert row.estimates == expected
 
     with bounded() as pipeline:
-        rows = (
+        windows = (
             pipeline
             | beam.Create([(collection.fingerprint, counts)])
             | EstimateDistribution([ANIMALS, PLACES], "normalized", cases.VALUES, min_reports)
         )
-        assert_that(rows, check)
+        assert_that(windows.estimates, check)
+
+
+PLACE = {"window_start": 0, "window_end": 1, "pane_index": 0, "pane_timing": "ON_TIME"}
+
+
+def test_an_estimate_that_ran_out_of_steps_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = PLACES.count(reports(900, PLACES))
+    for steps, expected in ((2_000, "ok"), (1, "not_converged")):
+        monkeypatch.setattr(expectation_maximization, "MAX_STEPS", steps)
+        row = estimate_window(PLACES, counts, PLACE, ESTIMATORS["em"](), tuple(cases.VALUES), None)
+        assert (row.status, row.num_reports, bool(row.estimates)) == (expected, 900, expected == "ok")
+        assert (row.unexplained_mass is None) == (expected != "ok")
 
 
 # ---------------------------------------------------------------- runners
@@ -263,7 +280,7 @@ def test_other_workers_give_the_same_rows(options: list[str], deduplicate: bool,
     with beam.Pipeline(options=PipelineOptions(options)) as pipeline:
         decoded = pipeline | beam.Create(messages) | DecodeReports(collections, windows=SLIDING)
         counted = decoded.reports | CountReports(collections, SLIDING, deduplicate=deduplicate)
-        estimates = counted.counts | EstimateDistribution(collections, candidates=cases.VALUES, min_reports=1)
+        estimates, _ = counted.counts | EstimateDistribution(collections, candidates=cases.VALUES, min_reports=1)
         ledger = (decoded.received, counted.ledger, decoded.rejected) | SummarizeLedger(collections, SLIDING)
         for name, rows in (("estimates", estimates), ("ledger", ledger)):
             lines = rows | f"{name} as JSON" >> beam.Map(Row.to_json)

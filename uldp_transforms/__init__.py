@@ -12,7 +12,6 @@ from typing import Any
 __version__ = "0.1.0"
 
 __all__ = [
-    "CheckHealth",
     "CountReports",
     "CountsRows",
     "DecodeReports",
@@ -26,7 +25,6 @@ __all__ = [
 ]
 
 _HOME = {
-    "CheckHealth": "health",
     "CountReports": "count",
     "CountsRows": "estimate",
     "DecodeReports": "decode",

@@ -12,9 +12,10 @@ from uldp_transforms.decoding import split_batch
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 
-_COUNTS_VERSION = 1
+_COUNTS, _COUNTS_AND_PATTERNS = 1, 2
 _BATCH_VERSION = 1
 _HEADER = struct.Struct("<BBII")  # version, layout, C, M
+_NUM_PATTERNS = struct.Struct("<I")
 _WIDTHS = (1, 2, 4, 8)
 _SPARSE = 0x10
 
@@ -24,21 +25,25 @@ class CohortCountsCoder(coders.Coder):
 
     Negative numbers, of reports that are taken back, go in 8 bytes, two's complement.
 
-    Bytes: version, layout (width of a number, plus 16 if sparse), C, M (both uint32), then the numbers of reports
-    and the cells as one list of C + C M numbers; if sparse, positions (uint32) of the non-zero ones, then these. All
-    little-endian. No bytes at all stand for "no counts yet".
+    Bytes: version (1; 2 if there are patterns), layout (width of a number, plus 16 if sparse), C, M and in version 2
+    the number P of patterns (all uint32), then the numbers of reports, the cells and the patterns as one list of
+    C + C M + P numbers; if sparse, positions (uint32) of the non-zero ones, then these. All little-endian. No bytes at
+    all stand for "no counts yet".
     """
 
     def encode(self, value: CohortCounts | None) -> bytes:
         if value is None:
             return b""
-        numbers = np.concatenate([value.num_reports, value.cells.ravel()])
+        numbers = np.concatenate([value.num_reports, value.cells.ravel(), value.patterns])
         largest = int(numbers.max()) if numbers.min() >= 0 else (1 << 63) - 1  # reports that are taken back
         width = next(w for w in _WIDTHS if largest < 1 << (8 * w - (w == 8)))
         positions = np.flatnonzero(numbers)
         sparse = len(positions) * (4 + width) < len(numbers) * width
         layout = width + _SPARSE * sparse
-        head = _HEADER.pack(_COUNTS_VERSION, layout, *value.shape)
+        num_patterns = len(value.patterns)
+        head = _HEADER.pack(_COUNTS_AND_PATTERNS if num_patterns else _COUNTS, layout, *value.shape)
+        if num_patterns:
+            head += _NUM_PATTERNS.pack(num_patterns)
         if sparse:
             return head + positions.astype("<u4").tobytes() + numbers[positions].astype(f"<u{width}").tobytes()
         return head + numbers.astype(f"<u{width}").tobytes()
@@ -47,17 +52,20 @@ class CohortCountsCoder(coders.Coder):
         if not encoded:
             return None
         version, layout, num_cohorts, num_cells = _HEADER.unpack_from(encoded)
-        if version != _COUNTS_VERSION:
-            raise ValueError(f"CohortCountsCoder reads version {_COUNTS_VERSION}, got version {version}")
-        width = layout % _SPARSE
-        body = memoryview(encoded)[_HEADER.size :]
+        if version not in (_COUNTS, _COUNTS_AND_PATTERNS):
+            raise ValueError(f"CohortCountsCoder reads versions 1 and 2, got version {version}")
+        body, num_patterns = memoryview(encoded)[_HEADER.size :], 0
+        if version == _COUNTS_AND_PATTERNS:
+            (num_patterns,), body = _NUM_PATTERNS.unpack_from(body), body[_NUM_PATTERNS.size :]
+        width, of_cohorts = layout % _SPARSE, num_cohorts * (1 + num_cells)
         if layout >= _SPARSE:
             stored = len(body) // (4 + width)
-            numbers = np.zeros(num_cohorts * (1 + num_cells), dtype=np.int64)
+            numbers = np.zeros(of_cohorts + num_patterns, dtype=np.int64)
             numbers[np.frombuffer(body[: 4 * stored], dtype="<u4")] = np.frombuffer(body[4 * stored :], f"<u{width}")
         else:
             numbers = np.frombuffer(body, dtype=f"<u{width}").astype(np.int64)
-        return CohortCounts(numbers[:num_cohorts], numbers[num_cohorts:].reshape(num_cohorts, num_cells))
+        num_reports, cells, patterns = np.split(numbers, [num_cohorts, of_cohorts])
+        return CohortCounts(num_reports, cells.reshape(num_cohorts, num_cells), patterns)
 
     def is_deterministic(self) -> bool:
         return True

@@ -13,10 +13,11 @@ from apache_beam.utils.timestamp import Duration, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.coders import CohortCountsCoder
-from uldp_transforms.deduplicate import CountNewReports
+from uldp_transforms.deduplicate import MAX_PARTS, PARTS, CountNewReports
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.ldp.specs import require_int
 from uldp_transforms.ledger import LedgerEntry
 from uldp_transforms.registry import CollectionRegistry
 from uldp_transforms.windows import Windows, number_periods
@@ -48,6 +49,8 @@ class CountReports(beam.PTransform):
         windows: None puts all reports into one global window (bounded input only).
         unbounded: False for files, where nothing is late: each window then has one pane, and Beam has less to do.
         deduplicate: count each report id once per base period; costs a shuffle and state per report.
+        deduplicate_parts: of a base period, each held by a worker; 1 to 2**32. A running job cannot change it.
+        bit_patterns: look inside reports of independent bits too, for two more sentinels; costs time per report.
     """
 
     def __init__(
@@ -56,10 +59,15 @@ class CountReports(beam.PTransform):
         windows: Windows | None = None,
         unbounded: bool = True,
         deduplicate: bool = False,
+        bit_patterns: bool = False,
+        deduplicate_parts: int = PARTS,
     ):
         super().__init__()
         self._unbounded = unbounded
         self._deduplicate = deduplicate
+        require_int("CountReports.deduplicate_parts", deduplicate_parts, 1, MAX_PARTS)
+        self._parts = deduplicate_parts
+        self._bit_patterns = bit_patterns
         self._registry = CollectionRegistry(collections)
         self._windows = windows
 
@@ -67,11 +75,13 @@ class CountReports(beam.PTransform):
         windows = self._windows
         base = None if windows is None else windows.base
         if self._deduplicate:
-            sums = reports | "CountNewReports" >> CountNewReports(self._registry, windows, self._unbounded)
-        else:
-            sums = reports | "CountBundle" >> beam.ParDo(_CountBundleFn(self._registry, base)).with_outputs(
-                "ledger", main="counts"
+            sums = reports | "CountNewReports" >> CountNewReports(
+                self._registry, windows, self._unbounded, self._bit_patterns, self._parts
             )
+        else:
+            sums = reports | "CountBundle" >> beam.ParDo(
+                _CountBundleFn(self._registry, base, self._bit_patterns)
+            ).with_outputs("ledger", main="counts")
         counts = sums.counts
         sums.ledger.element_type = LedgerEntry
         counts.element_type = _KEYED_COUNTS
@@ -104,7 +114,11 @@ class CountReports(beam.PTransform):
         )
 
     def display_data(self) -> dict[str, Any]:
-        return {"windows": str(self._windows), "deduplicate": self._deduplicate}
+        return {
+            "windows": str(self._windows),
+            "deduplicate": self._deduplicate,
+            "bit_patterns": self._bit_patterns,
+        }
 
 
 _KEYED_COUNTS = beam.typehints.Tuple[bytes, CohortCounts]
@@ -149,9 +163,10 @@ class SumCountsFn(beam.CombineFn):
 class _CountBundleFn(beam.DoFn):
     """Adds up the reports of a bundle per collection and base period."""
 
-    def __init__(self, registry: CollectionRegistry, base: int | None):
+    def __init__(self, registry: CollectionRegistry, base: int | None, bit_patterns: bool = False):
         self._registry = registry
         self._base = base
+        self._bit_patterns = bit_patterns
 
     def start_bundle(self) -> None:
         self._sums: dict[tuple[bytes, int], CohortCounts] = {}
@@ -159,13 +174,14 @@ class _CountBundleFn(beam.DoFn):
 
     def process(self, batch: ReportBatch, timestamp=beam.DoFn.TimestampParam) -> Iterator[Any]:
         self._arrival = timestamp
-        for period, counts in count_periods(self._registry[batch.fingerprint], batch, self._base):
+        collection = self._registry[batch.fingerprint]
+        for period, counts in count_periods(collection, batch, self._base, self._bit_patterns):
             key = (batch.fingerprint, period)
             if key in self._sums:
                 self._sums[key] += counts
             else:
                 self._sums[key] = counts
-                self._cells += counts.cells.size
+                self._cells += counts.cells.size + counts.patterns.size
             if self._cells > _MAX_CELLS:
                 yield from self.finish_bundle()
 
@@ -181,13 +197,16 @@ class _CountBundleFn(beam.DoFn):
             yield beam.pvalue.TaggedOutput("ledger", WindowedValue(accepted, self._arrival, window))
 
 
-def count_periods(collection: Collection, batch: ReportBatch, base: int | None) -> Iterator[tuple[int, CohortCounts]]:
+def count_periods(
+    collection: Collection, batch: ReportBatch, base: int | None, bit_patterns: bool = False
+) -> Iterator[tuple[int, CohortCounts]]:
     """Counts of each base period that occurs in a batch, in one pass over the reports where memory allows.
 
     Args:
         collection: of the batch.
         batch: n >= 1 reports.
         base: milliseconds; None: all reports belong to period 0.
+        bit_patterns: look inside the reports too, see ``Collection.count``.
 
     Yields:
         (period, counts), where a period starts at ``period * base``.
@@ -195,10 +214,11 @@ def count_periods(collection: Collection, batch: ReportBatch, base: int | None) 
     times, cohorts = batch.event_times, batch.cohorts
     first, last = (0, 0) if base is None else (int(times.min()) // base, int(times.max()) // base)
     if first == last:
-        yield first, collection.count_groups(batch.payloads, cohorts, 1)[0]
+        yield first, collection.count_groups(batch.payloads, cohorts, 1, bit_patterns)[0]
         return
     periods, index = number_periods(times, base)
-    at_once = max(1, _MAX_CELLS // (collection.num_cohorts * collection.num_cells))
+    counters = collection.num_cohorts * collection.num_cells + collection.mechanism.num_patterns * bit_patterns
+    at_once = max(1, _MAX_CELLS // counters)
     for start in range(0, len(periods), at_once):
         stop = min(start + at_once, len(periods))
         rows, payloads = index - start, batch.payloads
@@ -207,4 +227,4 @@ def count_periods(collection: Collection, batch: ReportBatch, base: int | None) 
             here = np.flatnonzero((index >= start) & (index < stop))
             rows, payloads, groups = rows[here], payloads[here], cohorts[here]
         rows = rows * collection.num_cohorts + groups
-        yield from zip(periods[start:stop], collection.count_groups(payloads, rows, stop - start))
+        yield from zip(periods[start:stop], collection.count_groups(payloads, rows, stop - start, bit_patterns))

@@ -29,8 +29,8 @@ from uldp_transforms.ledger import LedgerEntry
 from uldp_transforms.registry import CollectionRegistry
 from uldp_transforms.windows import Windows, number_periods
 
-SHARDS = 16
-"""Parts of a base period that workers hold separately, by the first bits of the report id."""
+PARTS, MAX_PARTS = 16, 1 << 32
+"""Parts of a base period that workers hold separately, by the first four bytes of the report id: default and most."""
 
 _HEAD = ID_BYTES + 8 + 2  # id, event time, cohort; the payload follows
 
@@ -48,10 +48,21 @@ class CountNewReports(beam.PTransform):
         registry: the collections of the job.
         windows: of the job; None without windows.
         unbounded: True in a stream: what was counted is forgotten when nothing of its base period can arrive any more.
+        bit_patterns: look inside the reports too, see ``Collection.count``.
+        parts: each base period is held in so many parts, each of which is read and written whole.
     """
 
-    def __init__(self, registry: CollectionRegistry, windows: Windows | None, unbounded: bool):
+    def __init__(
+        self,
+        registry: CollectionRegistry,
+        windows: Windows | None,
+        unbounded: bool,
+        bit_patterns: bool = False,
+        parts: int = PARTS,
+    ):
         super().__init__()
+        self._parts = parts
+        self._bit_patterns = bit_patterns
         self._registry = registry
         self._windows = windows
         self._unbounded = unbounded
@@ -63,29 +74,30 @@ class CountNewReports(beam.PTransform):
             keep = self._windows.base + self._windows.allowed_lateness + self._windows.lateness_slack
         return (
             reports
-            | "ByPeriodAndId" >> beam.FlatMap(_split, base).with_output_types(_KEYED_REPORTS)
-            | "CountNew" >> beam.ParDo(_CountNewFn(self._registry, keep)).with_outputs("ledger", main="counts")
+            | "ByPeriodAndId" >> beam.FlatMap(_split, base, self._parts).with_output_types(_KEYED_REPORTS)
+            | "CountNew"
+            >> beam.ParDo(_CountNewFn(self._registry, keep, self._bit_patterns)).with_outputs("ledger", main="counts")
         )
 
 
 _KEYED_REPORTS = beam.typehints.Tuple[bytes, bytes]
 
 
-def _split(batch: ReportBatch, base: int | None) -> Iterator[tuple[bytes, bytes]]:
-    """Parts of a batch by base period and by the first bits of the id, keyed by these."""
+def _split(batch: ReportBatch, base: int | None, num_parts: int) -> Iterator[tuple[bytes, bytes]]:
+    """Parts of a batch by base period and by the first bytes of the id, keyed by these."""
     if len(batch.report_ids) < len(batch):
         raise SpecError("CountReports.deduplicate needs reports with ids (DecodeReports.require_ids), got some without")
     coder = ReportBatchCoder()
-    shards = batch.report_ids[:, 0] % SHARDS
     periods, index = number_periods(batch.event_times, base)
-    part = index * SHARDS + shards
-    order = np.argsort(part, kind="stable")
-    bounds = np.flatnonzero(np.diff(part[order], prepend=-1, append=len(periods) * SHARDS))
+    first_bytes = np.ascontiguousarray(batch.report_ids[:, :4]).view("<u4")[:, 0].astype(np.int64)
+    places = index * num_parts + first_bytes % num_parts
+    order = np.argsort(places, kind="stable")
+    bounds = np.flatnonzero(np.diff(places[order], prepend=-1, append=len(periods) * num_parts))
     for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist()):
-        period, shard = divmod(int(part[order[start]]), SHARDS)
+        period, part = divmod(int(places[order[start]]), num_parts)
         begin = periods[period] * (base or 0)
-        key = batch.fingerprint + begin.to_bytes(8, "big", signed=True) + bytes([shard, base is not None])
-        yield key, coder.encode(batch[order[start:stop]])
+        place = begin.to_bytes(8, "big", signed=True) + part.to_bytes(4, "big") + bytes([base is not None])
+        yield batch.fingerprint + place, coder.encode(batch[order[start:stop]])
 
 
 class _CountNewFn(beam.DoFn):
@@ -94,9 +106,10 @@ class _CountNewFn(beam.DoFn):
     COUNTED = userstate.ReadModifyWriteStateSpec("counted", coders.BytesCoder())
     FORGET = userstate.TimerSpec("forget", TimeDomain.WATERMARK)
 
-    def __init__(self, registry: CollectionRegistry, keep: int | None):
+    def __init__(self, registry: CollectionRegistry, keep: int | None, bit_patterns: bool):
         self._registry = registry
         self._keep = keep
+        self._bit_patterns = bit_patterns
 
     def process(
         self,
@@ -114,15 +127,19 @@ class _CountNewFn(beam.DoFn):
         start = int.from_bytes(key[32:40], "big", signed=True)
         if self._keep is not None:
             forget.set(Timestamp(micros=min((start + self._keep) * 1000, MAX_TIMESTAMP.micros - 1)))
-        period = start if key[41] else None
+        period = start if key[44] else None
         window = (GlobalWindow(),)
         if len(added):
-            counts = _count(collection, added) + _negative(_count(collection, removed))
+            counts = self._count(collection, added) + _negative(self._count(collection, removed))
             yield WindowedValue((batch.fingerprint, counts), Timestamp(micros=start * 1000), window)
         for name, number in (("accepted", len(added) - len(removed)), ("duplicates", duplicates)):
             if number:
                 entry = LedgerEntry(name, batch.fingerprint, period, number)
                 yield beam.pvalue.TaggedOutput("ledger", WindowedValue(entry, timestamp, window))
+
+    def _count(self, collection: Collection, rows: np.ndarray) -> CohortCounts:
+        cohorts = np.ascontiguousarray(rows[:, _HEAD - 2 : _HEAD]).view("<u2")[:, 0]
+        return collection.count_groups(np.ascontiguousarray(rows[:, _HEAD:]), cohorts, 1, self._bit_patterns)[0]
 
     @userstate.on_timer(FORGET)
     def forget(self, counted=beam.DoFn.StateParam(COUNTED)) -> Iterable[Any]:
@@ -141,25 +158,32 @@ def merge(old: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.
     """Add reports to those that were counted, as rows of bytes.
 
     Args:
-        old: (m, R) uint8 with different ids.
+        old: (m, R) uint8 with different ids, sorted.
         new: (n, R) uint8.
 
     Returns:
-        kept: the smallest row of each id; removed: rows of ``old`` that are not among them; added: rows of ``new`` that
-        are, and were not in ``old``; the number of duplicates, n minus the number of new ids.
+        kept: the smallest row of each id, sorted; removed: rows of ``old`` that are not among them; added: rows of
+        ``new`` that are, and were not in ``old``; the number of duplicates, n minus the number of new ids.
     """
-    everything = np.concatenate([old, new])
-    as_bytes = everything.view(f"V{everything.shape[1]}")[:, 0]  # compared byte by byte, the first one first
-    order = np.argsort(as_bytes, kind="stable")  # equal rows stay in order, old ones first
-    sorted_rows = everything[order]
-    ids = sorted_rows[:, :ID_BYTES]
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = (ids[1:] != ids[:-1]).any(axis=1)
-    chosen = np.zeros(len(everything), dtype=bool)
-    chosen[order[first]] = True
-    removed = old[~chosen[: len(old)]]
-    added = new[chosen[len(old) :]]
-    return sorted_rows[first], removed, added, len(new) - (len(added) - len(removed))
+    ordered = new[np.argsort(_as_bytes(new))]
+    first = np.ones(len(ordered), dtype=bool)
+    first[1:] = (ordered[1:, :ID_BYTES] != ordered[:-1, :ID_BYTES]).any(axis=1)
+    best = ordered[first]
+    old_ids, ids = _as_bytes(old[:, :ID_BYTES]), _as_bytes(best[:, :ID_BYTES])
+    at = np.searchsorted(old_ids, ids)
+    known = np.append(old_ids, np.zeros(1, old_ids.dtype))[at] == ids
+    known &= at < len(old)
+    smaller = np.zeros(len(best), dtype=bool)
+    smaller[known] = _as_bytes(best[known]) < _as_bytes(old[at[known]])
+    kept = np.insert(old, at[~known], best[~known], axis=0)
+    kept[(at + np.cumsum(~known))[smaller]] = best[smaller]
+    removed, added = old[at[smaller]], best[~known | smaller]
+    return kept, removed, added, len(new) - (len(added) - len(removed))
+
+
+def _as_bytes(rows: np.ndarray) -> np.ndarray:
+    """(n, R) uint8 as (n,) strings of R bytes, which compare byte by byte, the first one first."""
+    return np.ascontiguousarray(rows).view(f"S{rows.shape[1]}")[:, 0]
 
 
 def _from_state(stored: bytes | None, collection: Collection) -> np.ndarray:
@@ -167,10 +191,5 @@ def _from_state(stored: bytes | None, collection: Collection) -> np.ndarray:
     return np.frombuffer(stored or b"", dtype=np.uint8).reshape(-1, width)
 
 
-def _count(collection: Collection, rows: np.ndarray) -> CohortCounts:
-    cohorts = np.ascontiguousarray(rows[:, _HEAD - 2 : _HEAD]).view("<u2")[:, 0]
-    return collection.count_groups(np.ascontiguousarray(rows[:, _HEAD:]), cohorts, 1)[0]
-
-
 def _negative(counts: CohortCounts) -> CohortCounts:
-    return CohortCounts(-counts.num_reports, -counts.cells)
+    return CohortCounts(-counts.num_reports, -counts.cells, -counts.patterns)

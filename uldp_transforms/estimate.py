@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindow
@@ -11,6 +11,7 @@ from apache_beam.utils.windowed_value import PaneInfoTiming
 
 from uldp_transforms import __version__
 from uldp_transforms.drain import is_partial
+from uldp_transforms.health import health_of_window
 from uldp_transforms.ldp.collection import Collection, canonical_candidates
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError, SpecError
@@ -18,7 +19,7 @@ from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate, Estimator
 from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES
 from uldp_transforms.ldp.specs import require_int
 from uldp_transforms.registry import CollectionRegistry
-from uldp_transforms.rows import WindowCounts, WindowedEstimate, name_of
+from uldp_transforms.rows import WindowCounts, WindowedEstimate, WindowHealth, name_of
 
 SOFTWARE = f"uldp_transforms {__version__}"
 
@@ -26,13 +27,21 @@ MIN_REPORTS = 100
 """Default minimum of reports behind a published estimate."""
 
 
+class EstimatedWindows(NamedTuple):
+    """Outputs of ``EstimateDistribution``."""
+
+    estimates: beam.PCollection[WindowedEstimate]
+    health: beam.PCollection[WindowHealth]
+
+
 class EstimateDistribution(beam.PTransform):
-    """Estimates the distribution of values for each collection, window and pane.
+    """Estimates the distribution of values for each collection, window and pane, and examines the counts behind it.
 
     Input: pairs of a collection's fingerprint and the counts of its reports, as ``CountReports`` makes them.
 
-    Output: one ``WindowedEstimate`` per input. Too few reports, or counts that cannot give an estimate, make a row
-    without numbers whose ``status`` says why; no window is silently absent.
+    Output: one row of each kind per input. ``estimates``: too few reports, or counts that cannot give an estimate, make
+    a row without numbers whose ``status`` says why; no window is silently absent. ``health``: what
+    ``uldp_transforms.ldp.sentinels`` and the fit of the estimate say.
 
     Args:
         collections: those that the job counts.
@@ -71,10 +80,13 @@ class EstimateDistribution(beam.PTransform):
                     f"values (--candidates) or public ones, got {number}"
                 )
 
-    def expand(self, counts: beam.PCollection[tuple[bytes, CohortCounts]]) -> beam.PCollection[WindowedEstimate]:
-        return counts | "Estimate" >> beam.ParDo(
+    def expand(self, counts: beam.PCollection[tuple[bytes, CohortCounts]]) -> EstimatedWindows:
+        rows = counts | "Estimate" >> beam.ParDo(
             _EstimateFn(self._registry, self._estimator, self._candidates, self._min_reports, self._complete_after)
-        ).with_output_types(WindowedEstimate)
+        ).with_outputs("health", main="estimates")
+        rows.estimates.element_type = WindowedEstimate
+        rows.health.element_type = WindowHealth
+        return EstimatedWindows(rows.estimates, rows.health)
 
     def display_data(self) -> dict[str, Any]:
         return {"estimator": self._estimator.id, "min_reports": self._min_reports}
@@ -93,18 +105,13 @@ class _EstimateFn(beam.DoFn):
         element: tuple[bytes, CohortCounts],
         window=beam.DoFn.WindowParam,
         pane=beam.DoFn.PaneInfoParam,
-    ) -> Iterator[WindowedEstimate]:
+    ) -> Iterator[Any]:
         fingerprint, counts = element
-        collection = self._registry[fingerprint]
-        yield estimate_window(
-            collection,
-            counts,
-            place_of(window, pane),
-            self._estimator,
-            self._candidates,
-            self._min_reports,
-            partial=is_partial(window, pane, self._complete_after),
-        )
+        collection, place = self._registry[fingerprint], place_of(window, pane)
+        withheld = reason_to_withhold(counts, self._min_reports, is_partial(window, pane, self._complete_after))
+        row = estimate_window(collection, counts, place, self._estimator, self._candidates, withheld)
+        yield row
+        yield beam.pvalue.TaggedOutput("health", health_of_window(collection, counts, place, withheld, row.fit_p_value))
 
 
 def estimate_window(
@@ -113,8 +120,7 @@ def estimate_window(
     place: dict[str, Any],
     estimator: Estimator,
     candidates: tuple[str, ...] | None,
-    min_reports: int,
-    partial: bool = False,
+    withheld: str | None,
 ) -> WindowedEstimate:
     """The row of one window and pane; without numbers if reports are too few or missing, or no estimate can be made.
 
@@ -124,22 +130,22 @@ def estimate_window(
         place: the fields that say which window and pane it is, see ``place_of``.
         estimator: that makes the estimate.
         candidates: canonical values to estimate in an open alphabet.
-        min_reports: with fewer reports the status is ``suppressed``.
-        partial: the window was closed before it was over: the status is ``partial``.
+        withheld: the status of a window that must not have numbers; None if it may.
     """
     estimate: Estimate | None = None
-    held_back = withheld(counts, min_reports, partial)
-    status = held_back or "ok"
-    if not held_back:
+    status = withheld or "ok"
+    if withheld is None:
         try:
             asked = candidates if collection.alphabet.known_values is None else None
             estimate = estimator.estimate(collection, counts, asked)
+            if not estimate.converged:
+                status, estimate = "not_converged", None
         except EstimationError as error:
             status = error.status
     return WindowedEstimate(
         **name_of(collection),
         **place,
-        num_reports=None if held_back else counts.total,
+        num_reports=None if withheld else counts.total,
         estimator=estimator.id,
         unexplained_mass=estimate.unexplained_mass if estimate else None,
         unexplained_standard_error=estimate.unexplained_standard_error if estimate else None,
@@ -151,8 +157,8 @@ def estimate_window(
     )
 
 
-def withheld(counts: CohortCounts, min_reports: int, partial: bool) -> str | None:
-    """The status of a row that must not have numbers; None if it may."""
+def reason_to_withhold(counts: CohortCounts, min_reports: int, partial: bool) -> str | None:
+    """The status of a window that must not have numbers: cut short, or of too few reports; None if it may."""
     if partial:
         return "partial"
     return "suppressed" if counts.total < min_reports else None

@@ -1,71 +1,63 @@
-"""CheckHealth: what the sentinels say of each window."""
+"""What the sentinels, and the fit of an estimate, say of a window."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
 from typing import Any
 
-import apache_beam as beam
+from scipy import special
 
-from uldp_transforms.drain import is_partial
-from uldp_transforms.estimate import MIN_REPORTS, place_of, withheld
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.sentinels import examine
-from uldp_transforms.ldp.specs import require_int
-from uldp_transforms.registry import CollectionRegistry
+from uldp_transforms.ldp.sentinels import FALSE_ALARMS, NOTHING_UNUSUAL, Finding, examine
 from uldp_transforms.rows import WindowHealth, name_of
 
+FIT = "fit"
+MISFIT = "The cohorts do not agree on these candidates: a frequent value is not listed, or clients are not honest."
 
-class CheckHealth(beam.PTransform):
-    """Examines the counts of each collection, window and pane; see ``uldp_transforms.ldp.sentinels``.
 
-    Input: pairs of a collection's fingerprint and the counts of its reports, as ``CountReports`` makes them.
-
-    Output: one ``WindowHealth`` per input. Windows with too few reports, or cut short, have a row without findings.
+def health_of_window(
+    collection: Collection,
+    counts: CohortCounts,
+    place: dict[str, Any],
+    withheld: str | None,
+    fit_p_value: float | None,
+) -> WindowHealth:
+    """The row of one window and pane; without findings if its numbers are withheld.
 
     Args:
-        collections: those that the job counts.
-        min_reports: windows with fewer reports are ``suppressed``.
-        complete_after: as for ``EstimateDistribution``.
+        collection: what the reports were made for.
+        counts: of all reports of the window so far.
+        place: the fields that say which window and pane it is.
+        withheld: the status of a window that must not have numbers; None if it may.
+        fit_p_value: of the estimate; None if it has none.
     """
+    status, findings = withheld, []
+    if withheld is None:
+        findings = examine(collection, counts)
+        fit = [] if fit_p_value is None else [finding_of_fit(fit_p_value)]
+        status = "alarm" if any(found.fired for found in findings) else "misfit" if any(f.fired for f in fit) else "ok"
+        findings += fit
+    return WindowHealth(
+        **name_of(collection),
+        **place,
+        num_reports=None if withheld else counts.total,
+        status=status or "ok",
+        findings=[dataclasses.asdict(found) for found in findings],
+    )
 
-    def __init__(
-        self, collections: Iterable[Collection], min_reports: int = MIN_REPORTS, complete_after: int | None = None
-    ):
-        super().__init__()
-        require_int("CheckHealth.min_reports", min_reports, 1, 1 << 62)
-        self._registry = CollectionRegistry(collections)
-        self._min_reports = min_reports
-        self._complete_after = complete_after
 
-    def expand(self, counts: beam.PCollection[tuple[bytes, CohortCounts]]) -> beam.PCollection[WindowHealth]:
-        examine_fn = _ExamineFn(self._registry, self._min_reports, self._complete_after)
-        return counts | "Examine" >> beam.ParDo(examine_fn).with_output_types(WindowHealth)
+def finding_of_fit(p_value: float) -> Finding:
+    """The fit as a finding: its statistic is the z-score that is exceeded with the same probability.
 
-
-class _ExamineFn(beam.DoFn):
-    def __init__(self, registry: CollectionRegistry, min_reports: int, complete_after: int | None):
-        self._registry = registry
-        self._min_reports = min_reports
-        self._complete_after = complete_after
-
-    def process(
-        self,
-        element: tuple[bytes, CohortCounts],
-        window=beam.DoFn.WindowParam,
-        pane=beam.DoFn.PaneInfoParam,
-    ) -> Iterator[WindowHealth]:
-        fingerprint, counts = element
-        collection = self._registry[fingerprint]
-        status = withheld(counts, self._min_reports, is_partial(window, pane, self._complete_after))
-        findings = [] if status else examine(collection, counts)
-        details: list[dict[str, Any]] = [dataclasses.asdict(finding) for finding in findings]
-        yield WindowHealth(
-            **name_of(collection),
-            **place_of(window, pane),
-            num_reports=None if status else counts.total,
-            status=status or ("alarm" if any(found.fired for found in findings) else "ok"),
-            findings=details,
-        )
+    It is no sentinel, because a list of candidates that is not complete makes it fire as well; so it has a rate of
+    false alarms of its own.
+    """
+    fired = p_value < FALSE_ALARMS
+    return Finding(
+        name=FIT,
+        statistic=float(-special.ndtri(max(p_value, 1e-300))),
+        p_value=p_value,
+        fired=fired,
+        sentence=MISFIT if fired else NOTHING_UNUSUAL,
+    )

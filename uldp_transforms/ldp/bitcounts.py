@@ -16,6 +16,7 @@ _CHUNK_BYTES = 1 << 21
 _CHUNK_ROWS = (1 << 16) - 1  # sums of a chunk are kept in 16 bits
 _LOWEST_BITS = np.uint64(0x0101010101010101)
 _EVEN_BYTES = np.uint64(0x00FF00FF00FF00FF)
+_BLOCK_BITS = 1 << 20  # unpacked at once; far fewer rows than the 2**24 that single precision counts exactly
 
 
 def count_bits(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_groups: int) -> np.ndarray:
@@ -50,6 +51,46 @@ def count_bits(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_grou
         totals[present[here]] += _count_sorted(rows, num_words, in_chunk)
         begin = end
     return totals[:, :num_bits]
+
+
+def count_weights(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_groups: int) -> np.ndarray:
+    """How many rows of each group have 0, 1, ..., num_bits bits set.
+
+    Args:
+        payloads, num_bits, groups, num_groups: as for ``count_bits``.
+
+    Returns:
+        (num_groups, num_bits + 1) int64.
+    """
+    places = groups.astype(np.int64) * (num_bits + 1)
+    places += np.bitwise_count(payloads).sum(axis=1, dtype=np.int64)
+    return np.bincount(places, minlength=num_groups * (num_bits + 1)).reshape(num_groups, num_bits + 1)
+
+
+def count_pairs(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_groups: int) -> np.ndarray:
+    """How often two bits are set in the same row, for each pair of bits and each group of rows.
+
+    Args:
+        payloads, num_bits, groups, num_groups: as for ``count_bits``.
+
+    Returns:
+        (num_groups, num_bits (num_bits - 1) / 2) int64; the pairs (0, 1), (0, 2), ..., (1, 2), ...
+    """
+    pairs = np.triu_indices(num_bits, 1)
+    totals = np.zeros((num_groups, len(pairs[0])), dtype=np.int64)
+    groups = groups.astype(np.min_scalar_type(num_groups))  # one or two bytes are sorted by radix
+    order = np.argsort(groups, kind="stable")
+    ends = np.cumsum(np.bincount(groups, minlength=num_groups))
+    at_once = _BLOCK_BITS // num_bits or 1
+    begin = 0
+    while begin < len(order):
+        group = int(np.searchsorted(ends, begin, side="right"))
+        end = min(begin + at_once, int(ends[group]))
+        rows = np.take(payloads, order[begin:end], axis=0)
+        bits = np.unpackbits(rows, axis=1, count=num_bits, bitorder="little").astype(np.float32)
+        totals[group] += (bits.T @ bits)[pairs].astype(np.int64)
+        begin = end
+    return totals
 
 
 def _count_sorted(rows: np.ndarray, num_words: int, sizes: np.ndarray) -> np.ndarray:

@@ -201,8 +201,12 @@ class Collection:
             seeded=isinstance(source, SeededSource),
         )
 
-    def count(self, batch: ReportBatch) -> CohortCounts:
+    def count(self, batch: ReportBatch, bit_patterns: bool = False) -> CohortCounts:
         """Run by the collector: ``count(a ++ b) == count(a) + count(b)``.
+
+        Args:
+            batch: n reports.
+            bit_patterns: look inside the reports too, for two more sentinels; takes time.
 
         Raises:
             SpecError: if the batch was made for another collection.
@@ -222,23 +226,30 @@ class Collection:
         invalid = int((~self.mechanism.is_valid(batch.payloads)).sum())
         if invalid:
             raise SpecError(f"collection {self.id!r} counts valid payloads only, got {invalid} invalid one(s)")
-        return self.count_groups(batch.payloads, batch.cohorts, 1)[0]
+        return self.count_groups(batch.payloads, batch.cohorts, 1, bit_patterns)[0]
 
-    def count_groups(self, payloads: np.ndarray, rows: np.ndarray, num_periods: int) -> list[CohortCounts]:
+    def count_groups(
+        self, payloads: np.ndarray, rows: np.ndarray, num_periods: int, bit_patterns: bool = False
+    ) -> list[CohortCounts]:
         """Counts of several periods in one pass over the reports.
 
         Args:
             payloads: (n, W) uint8, valid.
             rows: (n,) integers, ``period * num_cohorts + cohort`` of each report.
-            num_periods: P.
+            num_periods: how many.
+            bit_patterns: as for ``count``.
 
         Returns:
-            P counts.
+            One for each period.
         """
         num_rows = num_periods * self.num_cohorts
         num_reports = np.bincount(rows, minlength=num_rows).reshape(num_periods, self.num_cohorts)
         cells = self.mechanism.count(payloads, rows, num_rows).reshape(num_periods, self.num_cohorts, -1)
-        return [CohortCounts(n, c) for n, c in zip(num_reports, cells)]
+        patterns = np.zeros((num_periods, 0), dtype=np.int64)
+        if bit_patterns:
+            periods = rows.astype(np.int64) // self.num_cohorts
+            patterns = self.mechanism.count_patterns(payloads, periods, num_periods)
+        return list(map(CohortCounts, num_reports, cells, patterns))
 
     def estimate(
         self, counts: CohortCounts, estimator: str = "empirical", candidates: Sequence[str] | None = None

@@ -19,13 +19,17 @@ class CohortCounts:
     Attributes:
         num_reports: (C,) int64, reports per cohort.
         cells: (C, M) int64, what the mechanism counts (for most mechanisms M = K symbols).
+        patterns: (P,) int64, what ``Mechanism.count_patterns`` says of the reports of all cohorts; (0,) if that was
+            not counted. A sum of counts with patterns and counts without has none: they would be of a part only.
     """
 
     num_reports: np.ndarray
     cells: np.ndarray
+    patterns: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __post_init__(self) -> None:
-        for name, array, ndim in (("num_reports", self.num_reports, 1), ("cells", self.cells, 2)):
+        for name, ndim in (("num_reports", 1), ("cells", 2), ("patterns", 1)):
+            array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype != np.int64 or array.ndim != ndim:
                 came = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
                 raise SpecError(f"CohortCounts.{name} must be an int64 array of {ndim} dimension(s), got {came}")
@@ -35,9 +39,10 @@ class CohortCounts:
             )
 
     @classmethod
-    def empty(cls, num_cohorts: int, num_cells: int) -> CohortCounts:
-        """The neutral element for C cohorts and M cells."""
-        return cls(np.zeros(num_cohorts, np.int64), np.zeros((num_cohorts, num_cells), np.int64))
+    def empty(cls, num_cohorts: int, num_cells: int, num_patterns: int = 0) -> CohortCounts:
+        """The neutral element for C cohorts, M cells and P patterns."""
+        cells = np.zeros((num_cohorts, num_cells), np.int64)
+        return cls(np.zeros(num_cohorts, np.int64), cells, np.zeros(num_patterns, np.int64))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -54,15 +59,20 @@ class CohortCounts:
             return NotImplemented
         if self.shape != other.shape:
             raise SpecError(f"CohortCounts can be added only in equal shapes, got {self.shape} and {other.shape}")
-        return CohortCounts(self.num_reports + other.num_reports, self.cells + other.cells)
+        mine, its = self.patterns, other.patterns
+        if len(mine) and len(its) and len(mine) != len(its):
+            raise SpecError(f"CohortCounts.patterns can be added only in equal lengths, got {len(mine)} and {len(its)}")
+        patterns = mine + its if len(mine) == len(its) else mine[:0]
+        return CohortCounts(self.num_reports + other.num_reports, self.cells + other.cells, patterns)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CohortCounts):
             return NotImplemented
-        return np.array_equal(self.num_reports, other.num_reports) and np.array_equal(self.cells, other.cells)
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in vars(self))
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays: equal by content, not hashable
 
     def pooled(self) -> CohortCounts:
         """All cohorts added into one."""
-        return CohortCounts(self.num_reports.sum(keepdims=True), self.cells.sum(axis=0, keepdims=True))
+        num_reports, cells = self.num_reports.sum(keepdims=True), self.cells.sum(axis=0, keepdims=True)
+        return CohortCounts(num_reports, cells, self.patterns.copy())

@@ -24,7 +24,12 @@ from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 
 FALSE_ALARMS = 1e-3
-"""Largest probability that any sentinel fires in a window of honest reports; shared equally by all sentinels."""
+"""Largest probability that any sentinel fires in a window of honest reports; shared equally by those that can judge.
+
+Which ones can depends on the collection and on what was counted, never on the reports.
+"""
+
+NOTHING_UNUSUAL = "Nothing unusual."
 
 _OUTSIDE = 1e-5  # probability that the people with sensitive values are more or fewer than the limits say
 _LEFT_OUT = 1e-18  # probability that a sum over a binomial law leaves out at each end
@@ -39,7 +44,7 @@ class Finding:
         name: of the sentinel.
         statistic: z-score or chi-square.
         p_value: honest clients make it at most a with probability at most a, whatever their values are.
-        fired: p_value is below the sentinel's share of the false alarms.
+        fired: p_value is below the sentinel's share of ``FALSE_ALARMS``.
         sentence: what it means, for a person.
     """
 
@@ -61,19 +66,20 @@ Sentinel = Callable[[Collection, CohortCounts], _Judgement | None]
 
 def examine(collection: Collection, counts: CohortCounts) -> list[Finding]:
     """The findings of all sentinels that can judge this collection; none for a window without reports."""
+    if not counts.total:
+        return []
+    asked = {name: judge(collection, counts) for name, (judge, _) in SENTINELS.items()}
+    judgements = {name: judgement for name, judgement in asked.items() if judgement is not None}
     findings = []
-    for name, (judge, meaning) in SENTINELS.items():
-        judgement = judge(collection, counts) if counts.total else None
-        if judgement is None:
-            continue
-        fired = bool(judgement.p_value < FALSE_ALARMS / len(SENTINELS))
+    for name, judgement in judgements.items():
+        fired = bool(judgement.p_value < FALSE_ALARMS / len(judgements))
         findings.append(
             Finding(
                 name=name,
                 statistic=float(judgement.statistic),
                 p_value=float(judgement.p_value),
                 fired=fired,
-                sentence=meaning if fired else "Nothing unusual.",
+                sentence=SENTINELS[name][1] if fired else NOTHING_UNUSUAL,
             )
         )
     return findings
@@ -147,6 +153,57 @@ def weight(collection: Collection, counts: CohortCounts) -> _Judgement | None:
     return min(judgements, key=lambda judgement: judgement.p_value)  # z is 0 if the limits explain the bits
 
 
+def histogram(collection: Collection, counts: CohortCounts) -> _Judgement | None:
+    """For every weight, reports with so many bits set are as many as people and noise explain; needs bit patterns.
+
+    Given its person, a report has a weight with a known probability: one for people with sensitive values (one for each
+    number of own bits, 1 to h), one for the others. The p-value is that of the most unusual weight, on either side,
+    times two and the number of weights (union bound).
+    """
+    mechanism, v = collection.mechanism, collection.mechanism.num_sensitive
+    if not isinstance(mechanism, SetReportMechanism) or not len(counts.patterns):
+        return None
+    silent = 0 if mechanism.clear_rate else _in_clear(mechanism, counts)
+    weights = counts.patterns[: v + 1] - silent * (np.arange(v + 1) == 0)
+    n = int(weights.sum())
+    fewest, most = _people_with_sensitive_values(mechanism, counts.total, _in_clear(mechanism, counts))
+    noise, *own = (_law_of_weight(mechanism, number) for number in range(min(mechanism.num_hashes, v) + 1))
+    expected, tails = [], []
+    for law, upper in ((np.max(own, axis=0), True), (np.min(own, axis=0), False)):
+        holders = np.where((law > noise) == upper, most, fewest)
+        expected.append(holders * law + (n - holders) * noise)
+        tails.append(_bound_of_tail(weights, n, expected[-1], upper=upper))
+    side, best = np.unravel_index(np.argmin(tails), (2, v + 1))
+    mean = expected[side][best]
+    outside = _OUTSIDE if v < mechanism.num_symbols else 0.0
+    p_value = 2 * (v + 1) * tails[side][best] + outside
+    return _judgement(weights[best] - mean, np.sqrt(max(mean * (1 - mean / max(n, 1)), 0)), p_value)
+
+
+def pairs(collection: Collection, counts: CohortCounts) -> _Judgement | None:
+    """No two bits are set together more often than independent bits; needs bit patterns.
+
+    Nobody has two own bits, so who favours one bit of a pair does not favour the other. Given how often each of the two
+    is set, they then meet at most as often as two random sets of reports of these sizes: hypergeometric. The p-value is
+    that of the most unusual pair, times the number of pairs (union bound).
+    """
+    mechanism, v = collection.mechanism, collection.mechanism.num_sensitive
+    both = counts.patterns[v + 1 :]
+    if not isinstance(mechanism, SetReportMechanism) or not len(both):
+        return None
+    n = max(counts.total - (0 if mechanism.clear_rate else _in_clear(mechanism, counts)), 1)
+    ones = counts.cells[:, :v].sum(axis=0)
+    first, second = (ones[bit] for bit in np.triu_indices(v, 1))
+    a, b = first / n, second / n
+    table = np.array([both, first - both, second - both, n - first - second + both])
+    expected = n * np.array([a * b, a * (1 - b), (1 - a) * b, (1 - a) * (1 - b)])
+    surprise = np.where(both > expected[0], special.rel_entr(table, expected).sum(axis=0), 0.0)
+    best = int(np.argmax(surprise))
+    mean, spread = expected[0, best], np.sqrt(expected[0, best] * (1 - a[best]) * (1 - b[best]) * n / max(n - 1, 1))
+    tail = stats.hypergeom.sf(both[best] - 1, n, first[best], second[best])
+    return _judgement(both[best] - mean, spread, len(both) * tail)
+
+
 def cohorts(collection: Collection, counts: CohortCounts) -> _Judgement | None:
     """Clients draw their cohort evenly.
 
@@ -186,6 +243,8 @@ SENTINELS: dict[str, tuple[Sentinel, str]] = {
     "floor": (floor, "Some sensitive symbols were reported less often than noise alone would report them."),
     "ceiling": (ceiling, "More reports came in clear than the protocol lets through."),
     "weight": (weight, "Reports have more or fewer bits set than people and noise explain."),
+    "histogram": (histogram, "Too many or too few reports have a certain number of bits set."),
+    "pairs": (pairs, "Two bits are set in the same report more often than independent bits are."),
     "cohorts": (cohorts, "Reports are not spread evenly over the cohorts."),
     "homogeneity": (homogeneity, "Cohorts report differently although their people hold the same values."),
 }
@@ -228,6 +287,27 @@ def _tail_of_two_binomials(ones: int, first: tuple[int, float], second: tuple[in
     x = np.arange(lowest, highest + 1)
     tail = other.sf(ones - 1 - x) if upper else other.cdf(ones - x)
     return float(stats.binom.pmf(x, trials, rate) @ tail) + 2 * _LEFT_OUT
+
+
+def _law_of_weight(mechanism: SetReportMechanism, own: int) -> np.ndarray:
+    """(v + 1,): probability of each number of bits set in a report of a person with so many own bits."""
+    v, miss = mechanism.num_sensitive, mechanism.miss
+    of_own = stats.binom.pmf(np.arange(own + 1), own, miss + mechanism.delta)
+    return np.convolve(of_own, stats.binom.pmf(np.arange(v - own + 1), v - own, miss))
+
+
+def _bound_of_tail(counts: np.ndarray, trials: int, means: np.ndarray, *, upper: bool) -> np.ndarray:
+    """At least Pr(X >= counts) if ``upper``, else Pr(X <= counts); X independent trials with these means in sum.
+
+    Unequal trials spread less than equal ones, so the binomial tail is larger one or more from the mean (Hoeffding
+    1956, theorem 4). Nearer to it the bound is 1, or the mean (Markov) where the count is 1.
+    """
+    if not upper:
+        return _bound_of_tail(trials - counts, trials, trials - means, upper=True)
+    means = np.clip(means, 0, trials)
+    tails = stats.binom.sf(counts - 1, trials, means / max(trials, 1))
+    near = np.where(counts == 1, np.minimum(means, 1.0), 1.0)
+    return np.where(counts >= means + 1, tails, near)
 
 
 def _two_sided(law: Any, count: np.ndarray, *parameters: Any) -> np.ndarray:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 """Confidence of all intervals."""
 
+TOLERANCE = 0.01
+"""An iterative estimator stops when the log-likelihood is proved to be within this of its maximum."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Estimate:
@@ -55,6 +58,11 @@ class Estimate:
     fit_p_value: float | None = None
     likelihood_gap: float | None = None
     estimator: str
+
+    @property
+    def converged(self) -> bool:
+        """False if an iterative estimator ran out of steps: ``frequencies`` are not known to be the most likely."""
+        return self.likelihood_gap is None or self.likelihood_gap <= TOLERANCE
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

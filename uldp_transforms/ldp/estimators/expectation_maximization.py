@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.estimators.base import CONFIDENCE, Estimate, Estimator, everybody
+from uldp_transforms.ldp.estimators.base import CONFIDENCE, TOLERANCE, Estimate, Estimator, everybody
 from uldp_transforms.ldp.estimators.buckets import Buckets
 from uldp_transforms.ldp.estimators.likelihood import Likelihood, maximize
 from uldp_transforms.ldp.estimators.linear import LinearEstimate, estimate_linear
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from uldp_transforms.ldp.collection import Collection
     from uldp_transforms.ldp.reports import ReportBatch
 
-TOLERANCE = 0.01
-"""Stop when the log-likelihood is proved to be within this of its maximum."""
-
 MAX_STEPS = 2000
 
 
@@ -33,7 +30,7 @@ class ExpectationMaximization(Estimator):
 
     Counts are enough where a report is one symbol. The bits of a report belong together, so mechanisms of bits and
     subsets need the reports (``estimate_reports``). Starts at the projected linear estimate and stops by a proof that
-    the likelihood is within 0.01 of its maximum, or after 2,000 steps; ``Estimate.likelihood_gap`` is the proved bound.
+    the likelihood is within 0.01 of its maximum, or after 2,000 steps; see ``Estimate.converged``.
     In an open alphabet the unlisted values are one more unknown, evenly in all sensitive buckets.
 
     Source: Murakami and Kawamoto 2019, section 6 (EM); acceleration and stopping rule: ``likelihood``.

@@ -194,6 +194,22 @@ class Mechanism(abc.ABC):
             (num_groups, K) int64: c_x, the reports that support x, for x < v; R_z, the clear reports of z, for z >= v.
         """
 
+    @property
+    def num_patterns(self) -> int:
+        """P, what ``count_patterns`` counts; 0 if there is nothing to see inside a report."""
+        return 0
+
+    def count_patterns(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
+        """Run by the collector, if asked: what sentinels want to know of each report as a whole.
+
+        Args:
+            payloads, groups, num_groups: as for ``count``.
+
+        Returns:
+            (num_groups, P) int64.
+        """
+        return np.zeros((num_groups, 0), dtype=np.int64)
+
     # ------------------------------------------------------------------ what counts say
 
     @abc.abstractmethod

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from uldp_transforms.ldp.bitcounts import count_pairs, count_weights
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.base import Kind
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
@@ -23,6 +24,10 @@ from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, WordSource, below, be
 from uldp_transforms.ldp.specs import describe, is_number
 
 AWARE, MARGINAL = "aware", "marginal"
+
+MAX_PAIRED_BITS = 256
+"""Bits up to which pairs of them are counted: 32,640 pairs, 255 KiB a window."""
+
 _ROOT_DIGITS = 1 << 200  # square roots of rationals are taken to 60 digits, alike on every machine
 
 
@@ -121,6 +126,25 @@ class _Unary(BitReportMechanism):
         sensitive = symbols < self.num_sensitive
         set_bits(bits, symbols, informative & sensitive)
         return self.assemble(bits, symbols, informative & ~sensitive)
+
+    @property
+    def num_patterns(self) -> int:
+        """v + 1 weights of a report; pairs of bits, if there are few, and no value sets two of them (h = 1)."""
+        v = self.num_sensitive
+        return v + 1 + (v * (v - 1) // 2 if self._has_pairs else 0)
+
+    @property
+    def _has_pairs(self) -> bool:
+        return self.num_hashes == 1 and self.num_sensitive <= MAX_PAIRED_BITS
+
+    def count_patterns(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
+        """Reports with 0, 1, ..., v bits set (clear ones without noise have 0); then those that have both of two bits.
+
+        See ``Mechanism.count_patterns`` and ``bitcounts.count_pairs``.
+        """
+        bits, v = payloads[:, : self.bit_bytes], self.num_sensitive
+        weights = count_weights(bits, v, groups, num_groups)
+        return np.hstack([weights, count_pairs(bits, v, groups, num_groups)]) if self._has_pairs else weights
 
     def log_noise(self, payloads: np.ndarray) -> np.ndarray:
         psi = float(self.noise_rate)

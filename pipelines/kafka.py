@@ -1,0 +1,58 @@
+"""Reports from Kafka, on engines that run Java next to Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apache_beam as beam
+import grpc
+from apache_beam.io.kafka import ReadFromKafka
+
+from uldp_transforms.ldp.errors import SpecError
+
+CREATE_TIME, LOG_APPEND_TIME = ReadFromKafka.create_time_policy, ReadFromKafka.log_append_time
+
+
+class ReadKafka(beam.PTransform):
+    """Reads a topic from its first record on; each record's value is a message.
+
+    Beam reads Kafka in Java: its expansion service writes this step when the pipeline is built. A record's own time is
+    its arrival time, for the gate and for the watermark, so a job that reads the topic again judges and counts as the
+    first one did.
+
+    Output: ``bytes`` in the global window; a record without value is an empty message.
+
+    Args:
+        servers: HOST:PORT of brokers, separated by commas.
+        topic: must exist.
+        timestamps: ``message.timestamp.type`` of the topic: CREATE_TIME, by the clock of who sends a record, or
+            LOG_APPEND_TIME, by that of the broker. Beam stops at a record that has the other one.
+        expansion_service: HOST:PORT; None: Beam starts its own, for which it needs Java and downloads a jar.
+
+    Raises:
+        SpecError: when the pipeline is built, if there is no such service.
+    """
+
+    def __init__(self, servers: str, topic: str, timestamps: str = CREATE_TIME, expansion_service: str | None = None):
+        super().__init__()
+        self._servers = servers
+        self._topic = topic
+        self._timestamps = timestamps
+        self._expansion_service = expansion_service
+
+    def expand(self, begin: beam.Pipeline) -> beam.PCollection[bytes]:
+        consumer = {"bootstrap.servers": self._servers, "auto.offset.reset": "earliest"}
+        try:
+            records = begin | "Read" >> ReadFromKafka(
+                consumer, [self._topic], timestamp_policy=self._timestamps, expansion_service=self._expansion_service
+            )
+        except (grpc.RpcError, RuntimeError, OSError) as error:  # nobody there, no Java, no jar, or Java's own words
+            raise SpecError(f"--kafka_topic needs Java and Beam's expansion service for Kafka, got {error}") from None
+        return records | "Values" >> beam.Map(_message).with_output_types(bytes)
+
+    def display_data(self) -> dict[str, Any]:
+        return {"servers": self._servers, "topic": self._topic}
+
+
+def _message(record: tuple[bytes | None, bytes | None]) -> bytes:
+    return record[1] or b""
