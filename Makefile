@@ -3,7 +3,7 @@ VENV ?= .venv
 MINUTES ?= 10
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow fuzz soak mutants bench flink prism lint clean
+.PHONY: demo test slow fuzz soak mutants bench flink prism pubsub lint clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
@@ -26,11 +26,15 @@ mutants: $(VENV)/.test-installed  ## how many of 160 planted faults the tests fi
 bench: $(VENV)/.test-installed  ## reports per second, as ratios to numpy's limit
 	$(BIN)/python -m benchmarks
 
-flink: $(VENV)/.test-installed  ## the main job on Flink, with workers that get killed; fetches Flink (Java, Maven)
+flink: $(VENV)/.test-installed  ## the main job on Flink, over files and Kafka, with workers that get killed; fetches it (Java, Maven)
 	$(BIN)/python -m deploy.flink
+	$(BIN)/python -m deploy.flink.stream
 
 prism: $(VENV)/.test-installed  ## the main job on Prism; builds Prism (Go)
 	$(BIN)/python -m deploy.prism
+
+pubsub: $(VENV)/.test-installed  ## a second Pub/Sub server for the tests (make test uses it if it is there); builds it (Go)
+	$(BIN)/python -m deploy.pubsub
 
 lint: $(VENV)/.lint-installed
 	$(BIN)/ruff check .

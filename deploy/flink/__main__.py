@@ -16,7 +16,8 @@ from pathlib import Path
 import apache_beam as beam
 
 from deploy.compare import differences
-from deploy.flink.cluster import Cluster, cluster, fetch
+from deploy.flink.cached import JARS, fetch
+from deploy.flink.cluster import Cluster, cluster
 from deploy.job import REPORTS_OF_A_FILE, make_reports, run
 
 
@@ -25,12 +26,14 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=200, help=f"of {REPORTS_OF_A_FILE:,} packed reports each")
     parser.add_argument("--class_path", help="another job server than the one of deploy/flink/pom.xml")
     args = parser.parse_args()
-    print(f"{args.class_path or fetch().name}, Python's Beam {beam.__version__}", flush=True)
+    if args.class_path is None:
+        fetch()
+    print(f"{args.class_path or JARS.folder.name}, Python's Beam {beam.__version__}", flush=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         few, many = prepare(folder, args.files)
         try:
-            with cluster(folder, args.class_path) as flink:
+            with cluster(folder, args.class_path or JARS.class_path) as flink:
                 for parallelism in (1, 2):
                     start = attempt(flink, few, parallelism, "40,000 reports, single and packed")
                     whole = attempt(flink, many, parallelism, f"{args.files} million packed reports")

@@ -1,0 +1,181 @@
+"""The main job on Flink reads Kafka: are all counts exact when reports come twice, late or too late, and a worker dies?
+
+Two jobs read one topic: one corrects its rows, one releases each window once. Needs what ``deploy.flink`` needs.
+
+The worker of one of them is killed. What that job wrote between its last checkpoint and the end of the worker it writes
+again, in other portions: the newest row of a window is then the one with most reports, whatever its pane index, and
+the ledger, whose rows add up, says too much. So the ledger of that job is asked for no less than what was sent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+
+from deploy.flink.cached import JARS, fetch
+from deploy.flink.cluster import Cluster, cluster
+from deploy.flink.kafka import broker, create_topic, expansion_service
+from deploy.flink.processes import process
+from deploy.flink.traffic import LATENESS, PARTITIONS, WINDOW, Sent, send
+from deploy.job import collection
+from pipelines.kafka import CREATE_TIME
+
+Ledger = dict[str | None, Counter[str]]
+
+TOPIC = "reports"
+JOBS = 2
+PATIENCE = 300.0
+"""Seconds after the last report until rows that are missing fail the run."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m deploy.flink.stream", description=__doc__)
+    parser.add_argument("--rate", type=int, default=1000, help="new reports a second")
+    parser.add_argument("--seconds", type=int, default=60, help="for which reports are sent")
+    args = parser.parse_args()
+    fetch()
+    print(f"{JARS.folder.name}, Python's Beam {beam.__version__}", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            print(run(Path(name), args.rate, args.seconds))
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
+            return 1
+    return 0
+
+
+def run(folder: Path, rate: int, seconds: int, timestamps: str = CREATE_TIME) -> str:
+    """Start everything, send, kill a worker in the middle, and wait for all rows.
+
+    Returns:
+        A table of what was sent and counted.
+
+    Raises:
+        RuntimeError: a row is missing or wrong, a job has ended, or no job was started again.
+    """
+    with ExitStack() as stack:
+        server = stack.enter_context(broker(folder))
+        service = stack.enter_context(expansion_service(folder))
+        flink = stack.enter_context(cluster(folder))
+        create_topic(server, TOPIC, PARTITIONS, timestamps)
+        source = [f"--kafka_topic={TOPIC}", f"--bootstrap_servers={server}", f"--kafka_timestamps={timestamps}"]
+        source += [f"--expansion_service={service}", "--deduplicate"]
+        corrected = stack.enter_context(job(folder, "corrected", source, flink))
+        final = stack.enter_context(job(folder, "final", [*source, "--release=final"], flink))
+        corrected.wait(lambda: len(flink.workers()) == JOBS)
+        killer = threading.Thread(target=lambda: kill_after_first_rows(corrected, flink), daemon=True)
+        killer.start()
+        sent = send(server, TOPIC, collection(folder), rate, seconds)
+        for each in (corrected, final):
+            each.wait(partial(each.has, sent))
+        exact = [each.ledger() == sent.ledger for each in (corrected, final)]
+        if flink.restarts() != 1 or not any(exact):
+            raise RuntimeError(f"one job must have been started again, got {flink.restarts()}; exact ledgers: {exact}")
+        if any(len(numbers) != 1 for numbers in final.panes().values()):
+            raise RuntimeError(f"final must have one row a window, got {final.panes()}")
+        return table(sent, corrected, final)
+
+
+def kill_after_first_rows(job: Job, flink: Cluster) -> None:
+    job.wait(lambda: bool(job.panes()))
+    flink.kill_busy_worker()
+
+
+class Job:
+    """A running main job; made by ``job``."""
+
+    def __init__(self, started: subprocess.Popen[bytes], output: Path, log: Path):
+        self._started = started
+        self._output = output
+        self._log = log
+
+    def rows(self, name: str) -> Iterator[dict[str, Any]]:
+        """All rows of one kind that are written."""
+        for path in self._output.glob(f"{name}-*.jsonl"):
+            with suppress(FileNotFoundError):  # the job is replacing it by the same rows
+                yield from map(json.loads, path.read_text("utf-8").splitlines())
+
+    def ledger(self) -> Ledger:
+        """What came in and what became of it, by base period."""
+        found: Ledger = {}
+        for row in self.rows("ledger"):
+            entries = {name: row[name] for name in ("received", "accepted", "duplicates")} | row["rejected"]
+            found.setdefault(row["window_start"], Counter()).update(entries)
+        return {period: +entries for period, entries in found.items()}
+
+    def panes(self) -> dict[str, list[int]]:
+        """Numbers of reports of the rows of each window, in order."""
+        found: dict[str, list[int]] = {}
+        for row in self.rows("estimates"):
+            found.setdefault(row["window_start"], []).append(row["num_reports"])
+        return {window: sorted(numbers) for window, numbers in found.items()}
+
+    def latest(self) -> dict[str, int]:
+        """The numbers of reports that readers take."""
+        return {window: numbers[-1] for window, numbers in self.panes().items()}
+
+    def has(self, sent: Sent) -> bool:
+        """Whether the counts are those of what was sent, and nothing is missing in the ledger."""
+        ledger = self.ledger()
+        covered = all(ledger.get(period, Counter()) >= entries for period, entries in sent.ledger.items())
+        return self.latest() == sent.counts and covered and ledger.keys() == sent.ledger.keys()
+
+    def wait(self, done: Callable[[], bool]) -> None:
+        """Look again until it is so.
+
+        Raises:
+            RuntimeError: the job has ended, or it takes too long.
+        """
+        end = time.monotonic() + PATIENCE
+        while not done():
+            if self._started.poll() is not None or time.monotonic() > end:
+                found = f"ledger {self.ledger()}, rows {self.panes()}"
+                raise RuntimeError(f"{self._log.stem}: {found}; {self._log.read_text('utf-8', 'replace')[-2000:]}")
+            time.sleep(1)
+
+
+@contextmanager
+def job(folder: Path, name: str, options: Sequence[str], flink: Cluster) -> Iterator[Job]:
+    """Start the main job; it ends on leaving."""
+    output, log = folder / name, folder / f"{name}.log"
+    command = [sys.executable, "-m", "pipelines.estimate", f"--collection={collection(folder)}", f"--output={output}"]
+    command += [f"--window={WINDOW}ms", f"--allowed_lateness={LATENESS}ms", "--min_reports=1", *options]
+    command += [*flink.options(parallelism=1), "--experiments=use_deprecated_read"]
+    with process(command, log) as started:
+        yield Job(started, output, log)
+
+
+def table(sent: Sent, corrected: Job, final: Job) -> str:
+    """What was sent in each window, and what the rows say."""
+    lines = [f"{sent.messages:,} messages, a worker killed, one restart; reports by windows of {WINDOW // 1000} s:"]
+    lines.append(f"{'window':<22}{'new':>8}{'late':>6}{'copies':>8}{'too old':>9}{'counted':>9}  rows corrected, final")
+    panes, once = corrected.panes(), final.panes()
+    for window, entries in sorted(sent.ledger.items(), key=str):
+        if window is not None:
+            late = sent.late[window]
+            numbers = f"{entries['accepted'] - late:>8}{late:>6}{entries['duplicates']:>8}{entries['too_old']:>9}"
+            counted = once[window][-1] if window in once else 0
+            rows = f"{len(panes.get(window, [])):>16}{len(once.get(window, [])):>7}"
+            lines.append(f"{window:<22}{numbers}{counted:>9}{rows}")
+    lines.append(f"in no window: {dict(sent.ledger[None])}")
+    for name, each in (("corrected", corrected), ("final", final)):
+        more = sum(entries["received"] for entries in each.ledger().values()) - sent.received
+        lines.append(f"ledger of {name}: {'exact' if not more else f'{more:,} received too many, none missing'}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
