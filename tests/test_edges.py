@@ -10,13 +10,14 @@ import pytest
 from messages_cases import container, data, single
 
 from uldp_transforms.containers import read_messages
-from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import Tagged
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.mechanisms.missing_values import TwoStage
 from uldp_transforms.ldp.mechanisms.unary import Rappor
 from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.ldp.sentinels import examine
 
 
 def test_a_share_of_a_background_may_be_zero() -> None:
@@ -30,6 +31,25 @@ def test_a_report_inside_the_payload_of_another_is_not_a_second_one() -> None:
     (lost,) = read_messages(io.BytesIO(container([(2, block)])), "a.avro")
     assert not isinstance(lost, bytes)
     assert lost.reason is Reason.CORRUPT_BLOCK
+
+
+@pytest.mark.parametrize("rest", [b"\0", b"\2", b"\2\2"])
+def test_a_byte_behind_the_last_block_is_a_block_that_cannot_be_read(rest: bytes) -> None:
+    found = list(read_messages(io.BytesIO(container([(1, single())]) + rest), "a.avro"))
+    assert found[0] == single()
+    assert [lost.reason for lost in found[1:] if not isinstance(lost, bytes)] == [Reason.CORRUPT_BLOCK]
+
+
+def test_a_z_score_of_a_spread_below_one() -> None:
+    """Of a single report, in clear."""
+    alphabet = {"id": "closed", "values": ["a", "b", "c"], "sensitive": ["a"]}
+    spec = {"id": "x", "version": 1, "alphabet": alphabet, "mechanism": {"id": "urr", "epsilon": 1.0}}
+    collection = Collection.from_json(spec)
+    (found,) = (
+        f for f in examine(collection, CohortCounts(np.array([1]), np.array([[0, 1, 0]]))) if f.name == "ceiling"
+    )
+    rate = 1 - math.exp(-1)  # that a value which is not sensitive is sent in clear
+    assert found.statistic == pytest.approx((1 - rate) / math.sqrt(rate * (1 - rate)), rel=1e-12)
 
 
 # ---------------------------------------------------------------------- hashed estimates almost without noise
