@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -21,7 +22,7 @@ from apache_beam.pipeline import PipelineVisitor
 from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
-from messages_cases import KRR, NOON, decoder, long, single, write_files
+from messages_cases import KRR, NOON, container, decoder, long, single, write_files
 from tolerance import generator
 
 from pipelines import estimate
@@ -31,7 +32,7 @@ from uldp_transforms.count import _CountBundleFn
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.registry import CollectionRegistry
-from uldp_transforms.windows import TimeGate
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, TimeGate
 
 ROOT = Path(__file__).parent.parent
 SOURCES = {
@@ -274,3 +275,18 @@ def test_no_program_runs_what_it_reads(name):
 )
 def test_the_rule_would_find_one(line):
     assert any(map(executes, ast.walk(ast.parse(line))))
+
+
+@pytest.mark.parametrize("moment", [MIN_EVENT_TIME, MAX_EVENT_TIME - 1])
+@pytest.mark.parametrize("window", ["1ms", "365d", "365d --slide 1d"])
+def test_the_first_and_the_last_moment_have_a_window(moment, window, tmp_path, monkeypatch):
+    """Whose end has a name too, in every form of the rows."""
+    monkeypatch.chdir(tmp_path)
+    batch = HOT.perturb(["ant"] * 3, generator("moment", moment), [moment] * 3)
+    blocks = [(1, message) for message in wire.encode_reports(batch)]
+    write_files(tmp_path, {"hot.json": HOT, "in.avro": container(blocks)})
+    argv = f"--collection hot.json --input in.avro --output out --window {window} --min_reports 1 --write_counts"
+    assert estimate.main(argv.split()) == 0
+    rows = [json.loads(line) for line in (tmp_path / "out/estimates.jsonl").read_text().splitlines()]
+    assert {row["num_reports"] for row in rows} == {3}
+    assert len(rows) == (365 if "slide" in window else 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -28,11 +28,11 @@ _PADDING = 64  # zero bytes behind the messages, so that reading over an end is 
 
 @dataclasses.dataclass(frozen=True)
 class Rejection:
-    """Reports refused together.
+    """Reports refused together: of all messages of one size that arrived in the same millisecond.
 
     Attributes:
         reason: the first check that failed.
-        num_reports: how many; 1 for a message or block that could not be read.
+        num_reports: how many; a message or block that could not be read counts as 1.
         message_bytes: size of the message or block.
         collection: None if never established.
         period_start: start of the base period in ms; None if the event time was never established.
@@ -192,6 +192,7 @@ class MessageDecoder:
         self, messages: Sequence[bytes], offsets: np.ndarray, which: np.ndarray, verdicts: _Verdicts
     ) -> Iterator[_Columns]:
         joined: dict[tuple[bytes, bool], list[tuple[int, int, list[memoryview]]]] = {}
+        refused: dict[tuple[Reason, Collection | None, int], list[int]] = defaultdict(list)
         known: dict[bytes, Collection] = {}
         for index in which.tolist():
             message = messages[index]
@@ -216,7 +217,9 @@ class MessageDecoder:
                         joined.setdefault((prefix, sizes[2] > 0), []).append((index, n, fields))
                         continue
             established = collection if reason is Reason.PAYLOAD_LENGTH else None
-            verdicts.refuse(np.array([index]), reason, established, num_reports)
+            refused[reason, established, num_reports].append(index)
+        for (reason, established, num_reports), indexes in refused.items():
+            verdicts.refuse(np.array(indexes), reason, established, num_reports)
         for (prefix, with_ids), parts in joined.items():
             counts = np.array([n for _, n, _ in parts])
             cohorts, times, ids, payloads = (b"".join(fields[i] for _, _, fields in parts) for i in range(4))
@@ -279,7 +282,7 @@ class _Verdicts:
 
     def __init__(self, lengths: np.ndarray, received: np.ndarray | None):
         self.received = received
-        self.rejections: list[Rejection] = []
+        self._refused: Counter[tuple[Reason, int, Collection | None, int | None, int]] = Counter()
         self._lengths = lengths
         self._settled = np.zeros(len(lengths), dtype=bool)
         self._received: Counter[bytes] = Counter()
@@ -296,27 +299,46 @@ class _Verdicts:
     def refuse(
         self, messages: np.ndarray, reason: Reason, collection: Collection | None = None, num_reports: int = 1
     ) -> None:
-        """Refuse whole messages."""
+        """Refuse whole messages, of ``num_reports`` each."""
+        if not len(messages):
+            return
         self._settled[messages] = True
         self._received[collection.fingerprint if collection else b""] += len(messages) * num_reports
-        for index in messages.tolist():
-            self._add(index, reason, num_reports, collection, None)
+        self._add(messages, reason, num_reports, collection, None)
 
     def refuse_reports(
         self, messages: np.ndarray, reason: Reason, collection: Collection, periods: np.ndarray | None
     ) -> None:
-        """Refuse some reports of messages, counted together per message and base period."""
-        keys = messages[:, np.newaxis] if periods is None else np.stack([messages, periods], axis=1)
-        groups, counts = np.unique(keys, axis=0, return_counts=True)
-        for key, count in zip(groups.tolist(), counts.tolist()):
-            self._add(key[0], reason, count, collection, key[1] if len(key) > 1 else None)
+        """Refuse single reports, given by their messages (n,) and, if these are established, base periods (n,)."""
+        self._add(messages, reason, 1, collection, periods)
 
     def _add(
-        self, index: int, reason: Reason, num_reports: int, collection: Collection | None, period: int | None
+        self,
+        messages: np.ndarray,
+        reason: Reason,
+        num_reports: int,
+        collection: Collection | None,
+        periods: np.ndarray | None,
     ) -> None:
-        received = None if self.received is None else int(self.received[index])
-        size = int(self._lengths[index])
-        self.rejections.append(Rejection(reason, num_reports, size, collection, period, received))
+        """Count by size, time of arrival and period."""
+        nothing = np.zeros(len(messages), dtype=np.int64)
+        keys = [
+            self._lengths[messages],
+            nothing if self.received is None else self.received[messages],
+            nothing if periods is None else periods,
+        ]
+        groups, counts = np.unique(np.stack(keys, axis=1), axis=0, return_counts=True)
+        for (size, received, period), count in zip(groups.tolist(), counts.tolist()):
+            key = (reason, size, collection, None if periods is None else period, received)
+            self._refused[key] += num_reports * count
+
+    @property
+    def rejections(self) -> list[Rejection]:
+        """Everything that was refused, one for each reason, size, collection, period and time of arrival."""
+        return [
+            Rejection(reason, number, size, collection, period, None if self.received is None else received)
+            for (reason, size, collection, period, received), number in self._refused.items()
+        ]
 
 
 def _refuse_each(verdicts: _Verdicts, which: np.ndarray, reason: np.ndarray) -> None:

@@ -16,10 +16,11 @@ MIN_EVENT_TIME = -2_208_988_800_000
 """1900-01-01T00:00:00Z in milliseconds since 1970."""
 
 MAX_EVENT_TIME = 253_370_764_800_000
-"""9999-01-01T00:00:00Z; later times have no name of four-digit years and none in Beam's range."""
+"""9999-01-01T00:00:00Z, a year (the longest window) before the last that has a name of four digits."""
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MAX_DURATION = 36_525 * _UNITS["d"]
+_MAX_SIZE = 365 * _UNITS["d"]
 
 
 def parse_duration(text: str, where: str = "duration") -> int:
@@ -48,7 +49,7 @@ class Windows:
     costs no more per report than a fixed one.
 
     Attributes:
-        size: milliseconds.
+        size: milliseconds, at most 365 days.
         slide: milliseconds between the starts of two windows; None: ``size``.
         allowed_lateness: milliseconds after the end of a base period during which its reports are still accepted.
         early_every: milliseconds (whole seconds) of processing time between early panes; None: no early panes.
@@ -64,7 +65,7 @@ class Windows:
     lateness_slack: int = 600_000
 
     def __post_init__(self) -> None:
-        require_int("Windows.size", self.size, 1, _MAX_DURATION)
+        require_int("Windows.size", self.size, 1, _MAX_SIZE)
         if self.slide is not None:
             require_int("Windows.slide", self.slide, 1, self.size)
         require_int("Windows.allowed_lateness", self.allowed_lateness, 0, _MAX_DURATION)
