@@ -16,13 +16,16 @@ from messages_cases import KRR, URAP
 from tolerance import generator
 
 from uldp_transforms import EstimateDistribution, wire
-from uldp_transforms.health import finding_of_fit
-from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.estimate import estimate_window
+from uldp_transforms.health import finding_of_fit, health_of_window
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
+from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.sentinels import examine
-from uldp_transforms.rows import HEALTH_SCHEMA, WindowHealth, name_of
+from uldp_transforms.rows import ESTIMATE_SCHEMA, HEALTH_SCHEMA, WindowHealth, name_of
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000
+PLACE = {"window_start": 0, "window_end": 1, "pane_index": 0, "pane_timing": "ON_TIME"}
 PERIOD = 10 * MINUTE
 
 
@@ -117,12 +120,13 @@ def test_an_alarm_is_more_than_a_misfit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("p_value", "statistic", "fired"), [(0.5, 0.0, False), (0.0013498980316300933, 3.0, False), (0.0, 37.0, True)]
+    ("p_value", "statistic", "fired"),
+    [(0.5, 0.0, False), (0.0013498980316300933, 3.0, False), (0.0, 37.0, True), (1.0, -8.2, False)],
 )
 def test_the_statistic_of_the_fit_is_a_z_score(p_value: float, statistic: float, fired: bool) -> None:
     found = finding_of_fit(p_value)
     assert (found.fired, found.p_value) == (fired, p_value)
-    assert found.statistic == pytest.approx(statistic, abs=0.1)
+    assert found.statistic == pytest.approx(statistic, abs=0.1)  # a number that JSON can hold, also at the ends
 
 
 def test_every_collection_has_rows_that_can_be_written() -> None:
@@ -142,6 +146,41 @@ def test_every_collection_has_rows_that_can_be_written() -> None:
         assert row.status in ("ok", "alarm", "misfit")
         assert validate(row.to_avro(), HEALTH_SCHEMA, strict=True)
         assert all(0 <= found["p_value"] <= 1 for found in json.loads(row.to_json())["findings"])
+
+
+def chosen_reports(of: Collection, rng: np.random.Generator) -> ReportBatch:
+    """What an attacker may send: valid reports, all alike, or of two kinds, or of any, in one cohort or in all."""
+    payloads = np.array([np.frombuffer(payload, np.uint8) for payload in of.mechanism.channel()[0]])
+    number = int(rng.choice([1, 2, 3, 64, 512]))
+    kinds = rng.integers(len(payloads), size=int(rng.choice([1, 2, len(payloads)])))
+    cohorts = rng.integers(of.num_cohorts, size=number if rng.integers(2) else 1)
+    return ReportBatch(
+        of.fingerprint,
+        np.broadcast_to(cohorts, number).astype(np.uint16),
+        payloads[rng.choice(kinds, number)],
+        np.zeros(number, np.int64),
+        np.zeros((0, 16), np.uint8),
+    )
+
+
+SMALL = {name: of for name, of in cases.ALL_COLLECTIONS.items() if of.mechanism.num_symbols <= 12}
+
+
+@pytest.mark.parametrize("of", SMALL.values(), ids=SMALL)
+def test_reports_that_are_chosen_never_stop_a_job(of: Collection) -> None:
+    """Every estimator makes rows that can be written, of any valid reports."""
+    rng = generator("chosen", of.id, of.mechanism.id)
+    candidates = None if of.alphabet.known_values else tuple(cases.VALUES)
+    estimators = [ESTIMATORS[name]() for name in ESTIMATORS if ESTIMATORS[name]().supports(of)]
+    for _ in range(12):
+        counts = of.count(chosen_reports(of, rng), bit_patterns=True)
+        for estimator in estimators:
+            row = estimate_window(of, counts, PLACE, estimator, candidates, None)
+            assert validate(row.to_avro(), ESTIMATE_SCHEMA, strict=True)
+            health_row = health_of_window(of, counts, PLACE, None, row.fit_p_value)
+            assert validate(health_row.to_avro(), HEALTH_SCHEMA, strict=True)
+            for written in (row.to_json(), health_row.to_json()):  # neither has infinities
+                assert json.loads(written)["collection_id"] == of.id
 
 
 @pytest.mark.parametrize("slide", [None, PERIOD // 2], ids=["fixed", "sliding"])

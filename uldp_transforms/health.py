@@ -13,6 +13,8 @@ from uldp_transforms.ldp.sentinels import FALSE_ALARMS, NOTHING_UNUSUAL, Finding
 from uldp_transforms.rows import WindowHealth, name_of
 
 FIT = "fit"
+_LEAST, _MOST = 1e-300, 1 - 1e-16  # probabilities whose z-scores are numbers
+
 MISFIT = "The cohorts do not agree on these candidates: a frequent value is not listed, or clients are not honest."
 
 
@@ -56,7 +58,7 @@ def finding_of_fit(p_value: float) -> Finding:
     fired = p_value < FALSE_ALARMS
     return Finding(
         name=FIT,
-        statistic=float(-special.ndtri(max(p_value, 1e-300))),
+        statistic=float(-special.ndtri(min(max(p_value, _LEAST), _MOST))),
         p_value=p_value,
         fired=fired,
         sentence=MISFIT if fired else NOTHING_UNUSUAL,
