@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import io
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
-from messages_cases import container, data, single
+from messages_cases import KRR, container, data, single
 
+from uldp_transforms import count
 from uldp_transforms.containers import read_messages
+from uldp_transforms.decode import received_entries
+from uldp_transforms.decoding import Decoded
+from uldp_transforms.health import finding_of_fit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import Tagged
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES, checked_priors
 from uldp_transforms.ldp.mechanisms.missing_values import TwoStage
 from uldp_transforms.ldp.mechanisms.unary import Rappor
 from uldp_transforms.ldp.reasons import Reason
@@ -102,3 +108,37 @@ def test_the_noise_of_a_bit_of_several_hash_functions(share: float, own: str) ->
     spread["both"] = 0.25 * spread["kept"] + 0.75 * spread["noise"]
     expected = spread[own] / rappor.delta**2 + 3 * share
     assert rappor.private_variances(np.full(8, share)) == pytest.approx(expected, rel=1e-12)
+
+
+# ---------------------------------------------------------------------- counts and health
+
+
+@pytest.mark.parametrize("num_periods", [2, 3, 4, 5, 6])
+def test_periods_that_are_counted_in_parts_are_each_counted_once(
+    num_periods: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most two at once, and any rest; period p has p + 1 reports."""
+    monkeypatch.setattr(count, "_MAX_CELLS", 2 * KRR.num_cohorts * KRR.num_cells)
+    periods = np.repeat(np.arange(num_periods), np.arange(1, num_periods + 1))
+    batch = KRR.perturb(["0"] * len(periods), np.random.default_rng(1), event_times=10 * periods)
+    found = [(period, counts.total) for period, counts in count.count_periods(KRR, batch, 10)]
+    assert found == [(period, period + 1) for period in range(num_periods)]
+
+
+@pytest.mark.parametrize(("p_value", "fired"), [(0.00099, True), (0.00101, False)])
+def test_the_fit_fires_below_one_in_a_thousand(p_value: float, fired: bool) -> None:
+    assert finding_of_fit(p_value).fired is fired
+
+
+def test_reports_with_two_verdicts_were_received_once() -> None:
+    """So that the ledger, which has both verdicts, does not balance."""
+    batch = KRR.perturb(["0", "1"], np.random.default_rng(1), event_times=[0, 10])
+    entries = received_entries(Decoded([batch, batch], [], Counter({KRR.fingerprint: 2})), 10)
+    assert sum(entry.num_reports for entry in entries) == 2
+
+
+def test_priors_may_be_for_exactly_as_many_values_as_is_said() -> None:
+    rows = ((1 / MAX_VALUES,) * MAX_VALUES,) * 2
+    assert checked_priors("X", rows, MAX_VALUES) == rows
+    with pytest.raises(SpecError, match=f"for at most {MAX_VALUES} values, got {MAX_VALUES + 1}"):
+        checked_priors("X", rows, MAX_VALUES + 1)
