@@ -40,6 +40,7 @@ class Jars:
         """
         if self.folder.exists():
             return
+        require_program("mvn", f"fetch what belongs into {self.folder}")
         unfinished = self.folder.with_suffix(".part")
         shutil.rmtree(unfinished, ignore_errors=True)
         copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={unfinished}"]
@@ -59,6 +60,17 @@ class Jars:
         files = (folder or self.folder).iterdir()
         found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
         return sorted(name for name in pinned.keys() | found.keys() if pinned.get(name) != found.get(name))
+
+
+def require_program(name: str, what: str) -> None:
+    """End this program with a sentence unless another one is there.
+
+    Args:
+        name: of the command.
+        what: it is needed for.
+    """
+    if shutil.which(name) is None:
+        raise SystemExit(f"{name} must be on PATH, to {what}")
 
 
 def missing(command: str, *folders: Path) -> str | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import apache_beam as beam
 
-from deploy.cache import CACHE
+from deploy.cache import CACHE, require_program
 from deploy.compare import differences
 from deploy.job import make_reports, run
 
@@ -26,6 +26,7 @@ REPORTS = 1_000_000
 def fetch() -> Path:
     """The engine of the installed version of Beam; built unless it is in the cache (a few minutes)."""
     if not PRISM.exists():
+        require_program("go", f"build {PRISM}")
         environment = {**os.environ, "GOBIN": str(PRISM.parent)}
         subprocess.run(["go", "install", f"{MODULE}@{VERSION}"], env=environment, check=True)
     return PRISM

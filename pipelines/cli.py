@@ -153,6 +153,14 @@ SWITCH: dict[str, Any] = {"nargs": "?", "const": True, "default": False, "type":
 """Of an option that is on when it is named; templates of Dataflow must give a value."""
 
 
+def name_and_value(text: str) -> tuple[str, str]:
+    """An argparse type: NAME=VALUE; what came may be a password and is not repeated."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError("must be NAME=VALUE, got something else")
+    return name, value
+
+
 def positive(kind: type = int) -> Callable[[str], Any]:
     """An argparse type: a number above zero."""
 

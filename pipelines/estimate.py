@@ -29,7 +29,9 @@ from pipelines import cli
 from pipelines.bigquery import INSERTS, LOADS, STORAGE_WRITE_API, UNDELIVERED_SCHEMA, WriteTable
 from pipelines.kafka import CREATE_TIME, LOG_APPEND_TIME, ReadKafka
 from pipelines.runners import (
+    DATAFLOW,
     LOCAL_STREAMS,
+    PRISM,
     check_exactly_once,
     check_options,
     choose_local_engine,
@@ -118,6 +120,12 @@ def command_line() -> cli.Parser:
         help=f"message.timestamp.type of the topic, whose times are the arrival times; none: {CREATE_TIME}",
     )
     add(
+        "--kafka_property",
+        type=cli.name_and_value,
+        action="append",
+        help="NAME=VALUE, a setting of Kafka's consumer such as security.protocol=SASL_SSL; may be given several times",
+    )
+    add(
         "--expansion_service",
         help="HOST:PORT of a service that knows Beam's Java transforms for Kafka; none: Beam's own",
     )
@@ -138,7 +146,11 @@ def command_line() -> cli.Parser:
         choices=(STORAGE_WRITE_API,),
         help="none: load jobs for files, streaming inserts for a stream; storage_write_api needs Java",
     )
-    add("--window", type=cli.duration("--window"), help="length of a window, such as 15m, 1h, 1d; none: all reports")
+    add(
+        "--window",
+        type=cli.duration("--window"),
+        help="length of a window, such as 15m, 1h, 1d, at most 365d; none: all",
+    )
     add("--slide", type=cli.duration("--slide"), help="time between the starts of two windows; none: --window")
     add(
         "--allowed_lateness",
@@ -179,6 +191,7 @@ def _check(args: Any, options: PipelineOptions, stream: bool) -> None:
     only_of_kafka = {
         "--bootstrap_servers": args.bootstrap_servers,
         "--kafka_timestamps": args.kafka_timestamps,
+        "--kafka_property": args.kafka_property,
         "--expansion_service": args.expansion_service,
     }
     source = "--input" if not stream else "--subscription" if args.kafka_topic is None else "--kafka_topic"
@@ -207,6 +220,10 @@ def _check(args: Any, options: PipelineOptions, stream: bool) -> None:
         (
             args.release == FINAL and not stream,
             f"--release final needs {streams}: files have one row a window anyway, got --input",
+        ),
+        (
+            args.release == FINAL and options.view_as(StandardOptions).runner == PRISM,
+            "--release final needs a runner that keeps windows for their lateness, got PrismRunner",
         ),
         (
             args.release == FINAL and args.early_every is not None,
@@ -247,7 +264,8 @@ def read_arguments(argv: Sequence[str]) -> Job:
     else:
         require_java_engine(options)
         timestamps = args.kafka_timestamps or CREATE_TIME
-        kafka = ReadKafka(args.bootstrap_servers, args.kafka_topic, timestamps, args.expansion_service)
+        properties = dict(args.kafka_property or ())
+        kafka = ReadKafka(args.bootstrap_servers, args.kafka_topic, timestamps, args.expansion_service, properties)
     windows = None
     if args.window is not None:
         windows = Windows(
@@ -385,6 +403,9 @@ def run(configured: tuple[Job, beam.Pipeline]) -> int:
     try:
         result.wait_until_finish()
     except KeyboardInterrupt:
+        if str(job.options.view_as(StandardOptions).runner) == DATAFLOW:
+            print("estimate: the job goes on; drain or cancel it on Dataflow", file=sys.stderr)
+            return cli.DONE
         result.cancel()
     if job.unbounded:
         return cli.DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -28,20 +29,29 @@ class ReadKafka(beam.PTransform):
         timestamps: ``message.timestamp.type`` of the topic: CREATE_TIME, by the clock of who sends a record, or
             LOG_APPEND_TIME, by that of the broker. Beam stops at a record that has the other one.
         expansion_service: HOST:PORT; None: Beam starts its own, for which it needs Java and downloads a jar.
+        properties: more settings of Kafka's consumer, such as those of TLS and SASL.
 
     Raises:
         SpecError: when the pipeline is built, if there is no such service.
     """
 
-    def __init__(self, servers: str, topic: str, timestamps: str = CREATE_TIME, expansion_service: str | None = None):
+    def __init__(
+        self,
+        servers: str,
+        topic: str,
+        timestamps: str = CREATE_TIME,
+        expansion_service: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ):
         super().__init__()
+        self._properties = dict(properties or {})
         self._servers = servers
         self._topic = topic
         self._timestamps = timestamps
         self._expansion_service = expansion_service
 
     def expand(self, begin: beam.Pipeline) -> beam.PCollection[bytes]:
-        consumer = {"bootstrap.servers": self._servers, "auto.offset.reset": "earliest"}
+        consumer = self._properties | {"bootstrap.servers": self._servers, "auto.offset.reset": "earliest"}
         try:
             records = begin | "Read" >> ReadFromKafka(
                 consumer, [self._topic], timestamp_policy=self._timestamps, expansion_service=self._expansion_service

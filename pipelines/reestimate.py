@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import glob
+import io
 import itertools
 import operator
 import os
@@ -19,6 +20,7 @@ from typing import Any
 
 import fastavro
 import numpy as np
+from apache_beam.io.filesystems import FileSystems
 
 from pipelines import cli
 from pipelines.sinks import ENCODERS
@@ -87,11 +89,21 @@ def configure(argv: Sequence[str]) -> Reestimation:
 
 
 def _files_of(counts: str) -> list[str]:
-    pattern = os.path.join(counts, "counts*.avro") if os.path.isdir(counts) else counts
-    files = sorted(glob.glob(pattern))
+    """Files of a directory or pattern, local or of a store such as gs://; there a directory ends with a slash."""
+    folder = os.path.isdir(counts) or ("://" in counts and counts.endswith("/"))
+    pattern = FileSystems.join(counts, "counts*.avro") if folder else counts
+    if "://" not in pattern:
+        files = sorted(glob.glob(pattern))
+    else:
+        files = sorted(found.path for found in FileSystems.match([pattern])[0].metadata_list)
     if not files:
         raise SpecError(f"--counts must match at least one file, got {pattern!r}")
     return files
+
+
+def _order(row: dict[str, Any]) -> tuple[int, int]:
+    """The last pane of a job is greatest: panes grow, and after a restart elsewhere than on Dataflow indexes repeat."""
+    return sum(row["num_reports"]), row["pane_index"]
 
 
 def job(task: Reestimation) -> int:
@@ -105,7 +117,7 @@ def job(task: Reestimation) -> int:
                 strangers += 1
                 continue
             key = (row["collection_id"], row["collection_version"], row["window_start"] or 0, row["window_end"] or 0)
-            if key not in latest or row["pane_index"] > latest[key]["pane_index"]:
+            if key not in latest or _order(row) > _order(latest[key]):
                 latest[key] = row
         for key, row in latest.items():
             windows[key].append(row)
@@ -122,9 +134,10 @@ def job(task: Reestimation) -> int:
 def _read(files: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The rows of files of counts; times as milliseconds."""
     for name in files:
-        with open(name, "rb") as file:
+        with FileSystems.open(name) if "://" in name else open(name, "rb") as file:
+            content = io.BytesIO(file.read())
             try:
-                rows = [_in_milliseconds(row) for row in fastavro.reader(file, COUNTS_SCHEMA)]
+                rows = [_in_milliseconds(row) for row in fastavro.reader(content, COUNTS_SCHEMA)]
             except Exception:  # of any kind: fastavro trusts its files
                 raise SpecError(
                     f"{name} must be a file that pipelines.estimate --write_counts wrote, got another"

@@ -72,6 +72,13 @@ def test_the_clock_is_that_of_the_machine() -> None:
     assert 1_767_225_600_000 < drain.now() < 4_102_444_800_000  # after 2026, before 2100
 
 
+def test_a_window_that_is_over_and_not_released_yet_is_partial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Late reports of it would have counted."""
+    rows = rows_of(monkeypatch, RELEASE - CLOCK_SKEW - 1, [replay.arrive(PERIOD, messages(7, 0))], release="final")
+    assert [row.status for row in rows["estimates"] + rows["health"]] == ["partial", "partial"]
+    assert [row.complete for row in rows["counts"]] == [False]
+
+
 @pytest.mark.parametrize(
     ("kind", "first_end"), [(estimate.CORRECTED, PERIOD), (estimate.FINAL, RELEASE)], ids=["corrected", "final"]
 )

@@ -218,6 +218,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: cli.resource("topics")("t"),
         "must be projects/PROJECT/topics/NAME, got 't'",
     ),
+    (argparse.ArgumentTypeError, lambda: cli.name_and_value("=secret"), "must be NAME=VALUE, got something else"),
     (argparse.ArgumentTypeError, lambda: cli.dataset("d"), "must be PROJECT:DATASET, got 'd'"),
     (argparse.ArgumentTypeError, lambda: cli.SWITCH["type"]("yes"), "must be true or false, got 'yes'"),
     (
@@ -342,6 +343,16 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         streaming("--window 1h --release final --early_every 1m"),
         "--early_every cannot go with --release final, got both",
+    ),
+    (
+        SpecError,
+        from_kafka("--window 1h --kafka_property =secret"),
+        "--kafka_property must be NAME=VALUE, got something else",
+    ),
+    (
+        SpecError,
+        from_kafka("--window 1h --release final --runner PrismRunner"),
+        "--release final needs a runner that keeps windows for their lateness, got PrismRunner",
     ),
     (SpecError, estimating("--deduplicate_parts 64"), "--deduplicate_parts needs --deduplicate, got none"),
     (

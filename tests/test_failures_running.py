@@ -290,3 +290,27 @@ def test_the_first_and_the_last_moment_have_a_window(moment, window, tmp_path, m
     rows = [json.loads(line) for line in (tmp_path / "out/estimates.jsonl").read_text().splitlines()]
     assert {row["num_reports"] for row in rows} == {3}
     assert len(rows) == (365 if "slide" in window else 1)
+
+
+@pytest.mark.parametrize(("runner", "cancelled"), [("BundleBasedDirectRunner", True), ("DataflowRunner", False)])
+def test_to_stop_waiting_is_not_to_cancel_a_job_elsewhere(runner, cancelled, capfd):
+    """Ctrl-C, or a limit on the program that launched it, ends local jobs only."""
+    said = []
+
+    class Result:
+        def wait_until_finish(self):
+            raise KeyboardInterrupt
+
+        def cancel(self):
+            said.append("cancelled")
+
+    class Pipeline:
+        def run(self):
+            return Result()
+
+    options = PipelineOptions([f"--runner={runner}", "--streaming"])
+    job = replay.streaming_job([HOT], Windows(size=1000), options=options, subscription=None)
+    assert estimate.run((job, Pipeline())) == 0
+    assert (said == ["cancelled"]) == cancelled
+    expected = "" if cancelled else "estimate: the job goes on; drain or cancel it on Dataflow\n"
+    assert capfd.readouterr().err == expected

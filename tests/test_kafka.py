@@ -16,7 +16,7 @@ import pytest
 import replay
 from apache_beam.coders import RowCoder
 from apache_beam.io.kafka import ReadFromKafka
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import DebugOptions, PipelineOptions, StandardOptions
 from apache_beam.portability.api import beam_expansion_api_pb2_grpc, external_transforms_pb2
 from apache_beam.runners.portability.expansion_service import ExpansionServiceServicer
 from apache_beam.transforms.window import TimestampedValue
@@ -92,14 +92,21 @@ def test_records_become_messages_that_arrive_at_their_own_time(service: str) -> 
 def test_java_is_asked_for_the_whole_topic(service: str, timestamps: str, folder: Path) -> None:
     job = "--collection krr.json --window 1h --output out --runner PortableRunner --job_endpoint localhost:1"
     source = f"--kafka_topic reports --bootstrap_servers one:9092,two:9092 --kafka_timestamps {timestamps}"
-    configured, _ = estimate.configure(f"{job} {source} --expansion_service {service}".split())
+    secured = "--kafka_property security.protocol=SASL_SSL --kafka_property sasl.jaas.config=a=b"
+    configured, _ = estimate.configure(f"{job} {source} {secured} --expansion_service {service}".split())
     assert configured.unbounded
     assert configured.options.view_as(StandardOptions).streaming
+    assert configured.options.view_as(DebugOptions).experiments == ["use_deprecated_read"]
     [request] = REQUESTS
     asked = {name: value for name, value in request.items() if value is not None}
     deserializer = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
     assert asked == {
-        "consumer_config": {"bootstrap.servers": "one:9092,two:9092", "auto.offset.reset": "earliest"},
+        "consumer_config": {
+            "bootstrap.servers": "one:9092,two:9092",
+            "auto.offset.reset": "earliest",
+            "security.protocol": "SASL_SSL",
+            "sasl.jaas.config": "a=b",
+        },
         "topics": ["reports"],
         "key_deserializer": deserializer,
         "value_deserializer": deserializer,

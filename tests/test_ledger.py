@@ -196,6 +196,16 @@ def leaves_a_message_out(decoder: MessageDecoder, *parts: Any) -> Iterator[Any]:
 count_periods, split, merge, entry = count.count_periods, deduplicate._split, deduplicate.merge, ledger._entry
 judge, split_singles = MessageDecoder._judge, MessageDecoder._split_singles
 
+
+def test_a_time_of_arrival_without_a_name_is_none() -> None:
+    """A source may let its senders choose it, and a row must not stop the job."""
+    for received, expected in ((-(1 << 60), None), (0, 0), (253_370_764_800_000, None), (None, None)):
+        row = ledger.rejected_row(Rejection(Reason.TOO_OLD, 1, 35, KRR, 0, received), MINUTE)
+        assert row.received_at == expected
+        assert row.to_json()
+        assert row.to_avro()
+
+
 BROKEN = [
     pytest.param(MessageDecoder, "_judge", loses_what_it_judges, "", id="a report lost by the decoder"),
     pytest.param(MessageDecoder, "_split_singles", leaves_a_message_out, "", id="a message lost by the decoder"),

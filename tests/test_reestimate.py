@@ -14,6 +14,7 @@ import fastavro
 import numpy as np
 import pytest
 import replay
+from google_server import GoogleServer
 from messages_cases import KRR, URAP, collection, container, single, write_files
 from tolerance import generator
 
@@ -233,6 +234,26 @@ def test_the_latest_pane_of_each_window_counts_wherever_it_stands() -> None:
         ("krr", "1970-01-01T00:10:00Z", 0, 21),
         ("urap", "1970-01-01T00:00:00Z", 1, 18),
     ]
+
+
+@pytest.mark.usefixtures("folder")
+def test_of_panes_with_one_index_the_larger_counts() -> None:
+    """Indexes repeat where an engine starts a job again without the rows that it had written."""
+    write_counts(counts=[counts_row(KRR, 2, 30), counts_row(KRR, 2, 50), counts_row(KRR, 3, 40)])
+    [row] = rows_of(again("--collection krr.json --counts . --min_reports 1"))
+    assert (row["num_reports"], row["pane_index"]) == (150, 2)
+
+
+def test_counts_may_lie_in_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Named by a directory or by a pattern."""
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path, FILES)
+    with GoogleServer() as server, server.environment():
+        server.objects["bucket/out/counts-1.avro"] = sinks.to_avro_file([counts_row(KRR, 0, 30)], COUNTS_SCHEMA)
+        server.objects["bucket/out/estimates-1.avro"] = b""
+        for counts in ("gs://bucket/out/", "gs://bucket/out/counts-*.avro"):
+            [row] = rows_of(again(f"--collection krr.json --counts {counts} --min_reports 1"))
+            assert row["num_reports"] == 90
 
 
 @pytest.mark.usefixtures("folder")

@@ -29,7 +29,7 @@ from uldp_transforms.decoding import Rejection
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.registry import CollectionRegistry
 from uldp_transforms.rows import LedgerRow, RejectedReport, name_of
-from uldp_transforms.windows import Windows
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, Windows
 
 RECEIVED, ACCEPTED, DUPLICATES = "received", "accepted", "duplicates"
 
@@ -149,6 +149,11 @@ def _ledger_row(sums: tuple[str, dict[str, int]], registry: CollectionRegistry, 
     )
 
 
+def _with_a_name(moment: int | None) -> int | None:
+    """A time of arrival, or None if rows cannot name it: a source may let its senders choose it."""
+    return moment if moment is not None and MIN_EVENT_TIME <= moment < MAX_EVENT_TIME else None
+
+
 def rejected_row(rejection: Rejection, base: int | None) -> RejectedReport:
     """The row of a rejection; ``base`` is the length of a base period in ms."""
     start = rejection.period_start
@@ -158,7 +163,7 @@ def rejected_row(rejection: Rejection, base: int | None) -> RejectedReport:
         num_reports=rejection.num_reports,
         window_start=start,
         window_end=None if start is None or base is None else start + base,
-        received_at=rejection.received,
+        received_at=_with_a_name(rejection.received),
         message_bytes=rejection.message_bytes,
         source=rejection.source,
         **fields,

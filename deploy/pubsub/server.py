@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from deploy.cache import CACHE
+from deploy.cache import CACHE, require_program
 
 FOLDER = Path(__file__).parent
 SOURCES = ("go.mod", "go.sum", "main.go")
@@ -24,6 +24,7 @@ def fetch() -> Path:
     """The server; built unless it is in the cache (a minute). ``go.sum`` vouches for the modules."""
     path = binary()
     if not path.exists():
+        require_program("go", f"build {path}")
         command = ["go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-o", str(path), "."]
         subprocess.run(command, cwd=FOLDER, check=True)
     return path

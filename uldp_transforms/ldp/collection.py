@@ -142,6 +142,9 @@ class Collection:
             "num_cohorts": self.num_cohorts,
         }
 
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)  # the values may be many
+
     @functools.cached_property
     def fingerprint(self) -> bytes:
         """32 bytes that differ between any two collections whose reports mean different things.
