@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 
 
+@enum.unique
 class Reason(enum.IntEnum):
     """Why a report was not counted, in the order of the checks: the first failing check gives the one reason."""
 
