@@ -50,7 +50,14 @@ def server() -> Iterator[GoogleServer]:
 
 # ---------------------------------------------------------------------- parameters of the template
 
-NEED_JAVA = {"bigquery_method", "kafka_topic", "bootstrap_servers", "kafka_timestamps", "expansion_service"}
+NEED_JAVA = {
+    "bigquery_method",
+    "kafka_topic",
+    "bootstrap_servers",
+    "kafka_timestamps",
+    "kafka_property",
+    "expansion_service",
+}
 NOT_OFFERED = {"input"} | NEED_JAVA  # the template is for streams, and its image has no Java
 
 

@@ -76,10 +76,11 @@ def options(folder: Path) -> list[str]:
 def books_of_job(folder: Path, done: Callable[[Counter[str]], bool], *more: str) -> Counter[str]:
     """Run the job until its ledger says so; returns the ledger. Its last row must hold every report once."""
     log, output = folder / "log", folder / "output"
+    seen: list[Counter[str]] = []  # the last one is that of the end: to stop the job may cut short what comes again
 
     def finished() -> bool:
-        books = live.books(output)
-        return done(books) and live.balance(books) == 0 and number_in_last_row(output) == NUMBER
+        seen.append(live.books(output))
+        return done(seen[-1]) and live.balance(seen[-1]) == 0 and number_in_last_row(output) == NUMBER
 
     with live.job([*options(folder), *more], log) as process:
         live.wait_until(finished, process, log)
@@ -87,7 +88,7 @@ def books_of_job(folder: Path, done: Callable[[Counter[str]], bool], *more: str)
         assert process.wait(live.PATIENCE) == 0, log.read_text()
     assert "Traceback" not in log.read_text()
     assert number_in_last_row(output) == NUMBER
-    return live.books(output)
+    return seen[-1]
 
 
 def number_in_last_row(output: Path) -> int:
