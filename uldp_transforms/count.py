@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import numpy as np
 from apache_beam.transforms import trigger
-from apache_beam.transforms.window import FixedWindows, GlobalWindow, SlidingWindows, TimestampedValue
+from apache_beam.transforms.window import FixedWindows, GlobalWindow, GlobalWindows, SlidingWindows, TimestampedValue
 from apache_beam.utils.timestamp import Duration, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -18,7 +18,7 @@ from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ldp.specs import require_int
-from uldp_transforms.ledger import LedgerEntry
+from uldp_transforms.ledger import ACCEPTED, LedgerEntry
 from uldp_transforms.registry import CollectionRegistry
 from uldp_transforms.windows import Windows, number_periods
 
@@ -98,7 +98,18 @@ class CountReports(beam.PTransform):
             counts = counts | "Windows" >> self._into(FixedWindows(_seconds(windows.size)), accumulating=True)
         totals = counts | "SumWindows" >> beam.CombinePerKey(SumCountsFn())
         totals.element_type = _KEYED_COUNTS
-        return CountedReports(totals, sums.ledger)
+        ledger = sums.ledger
+        if not self._unbounded and (windows is None or windows.size == windows.base):
+            ledger = self._with_what_was_counted(ledger, totals)
+        return CountedReports(totals, ledger)
+
+    def _with_what_was_counted(
+        self, ledger: beam.PCollection[LedgerEntry], totals: beam.PCollection[tuple[bytes, CohortCounts]]
+    ) -> beam.PCollection[LedgerEntry]:
+        """Take what was accepted from the finished windows, where each report is in one: what is lost there shows."""
+        others = ledger | "NotAccepted" >> beam.Filter(_is_not_accepted).with_output_types(LedgerEntry)
+        counted = totals | "Counted" >> beam.Map(_counted).with_output_types(LedgerEntry)
+        return (others, counted | "InNoWindow" >> beam.WindowInto(GlobalWindows())) | "LedgerOfCounts" >> beam.Flatten()
 
     def _into(self, window_fn: Any, accumulating: bool) -> beam.WindowInto:
         windows = self._windows
@@ -119,6 +130,15 @@ class CountReports(beam.PTransform):
             "deduplicate": self._deduplicate,
             "bit_patterns": self._bit_patterns,
         }
+
+
+def _is_not_accepted(entry: LedgerEntry) -> bool:
+    return entry.bin != ACCEPTED
+
+
+def _counted(sums: tuple[bytes, CohortCounts], window: Any = beam.DoFn.WindowParam) -> LedgerEntry:
+    start = None if window == GlobalWindow() else window.start.micros // 1000
+    return LedgerEntry(ACCEPTED, sums[0], start, sums[1].total)
 
 
 _KEYED_COUNTS = beam.typehints.Tuple[bytes, CohortCounts]
@@ -193,7 +213,7 @@ class _CountBundleFn(beam.DoFn):
             timestamp = Timestamp(micros=(start or 0) * 1000)
             window = (GlobalWindow(),)
             yield WindowedValue((fingerprint, counts), timestamp, window)
-            accepted = LedgerEntry("accepted", fingerprint, start, counts.total)
+            accepted = LedgerEntry(ACCEPTED, fingerprint, start, counts.total)
             yield beam.pvalue.TaggedOutput("ledger", WindowedValue(accepted, self._arrival, window))
 
 

@@ -4,8 +4,9 @@
 
 The four are counted in different places: what is received where reports are taken out of messages, before they are
 judged (a message of which nothing becomes counts as one report); what is accepted, or there already, where reports are
-counted; what is rejected where it is refused. So the equation can fail, and means something when it holds: nothing was
-lost or repeated on the way from the messages to the counts.
+counted (of files in windows that do not overlap: in the finished windows); what is rejected where it is refused. So
+the equation can fail, and means something when it holds: nothing was lost or repeated on the way from the messages to
+the counts.
 
 Rows are sums per collection and base period; they add up. A stream emits them by arrival, so one period can have
 several rows, none of which is ever corrected. Where messages come behind the watermark a row can hold one side of the
