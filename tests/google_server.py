@@ -204,7 +204,7 @@ class GoogleServer:
             head = f"Content-Type: {request.headers['Content-Type']}\r\n\r\n".encode()
             description, content = (
                 part.get_payload(decode=True) for part in message_from_bytes(head + request.body).get_payload()
-            )  # type: ignore[union-attr]
+            )  # type: ignore[union-attr]  # a multipart message is a list of messages
             return self._keep(bucket, json.loads(description)["name"], content)
         name = request.query.get("name") or request.json["name"]
         self._uploads[f"{bucket}/{name}"] = b""

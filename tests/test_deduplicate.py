@@ -403,6 +403,6 @@ def test_files_are_never_forgotten_on_the_way() -> None:
 def test_the_step_refuses_reports_without_ids() -> None:
     """One alone would vanish otherwise: arrays of one element fit any other."""
     nameless = dataclasses.replace(some_reports(KRR, 1), report_ids=np.zeros((0, 16), np.uint8))
-    with pytest.raises(Exception, match=r"CountReports\.deduplicate needs reports with ids"):  # noqa: SIM117
+    with pytest.raises(Exception, match=r"CountReports\.deduplicate needs reports with ids"):  # noqa: SIM117  # raised as the pipeline ends
         with beam.Pipeline(runner="FnApiRunner") as pipeline:
             _ = pipeline | beam.Create([nameless]) | CountReports([KRR], deduplicate=True)

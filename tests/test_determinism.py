@@ -20,6 +20,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from fuzz_inputs import COLLECTIONS, Fuzzer
 from messages_cases import KNOWN, NOON, decoder, write_files
 
+from deploy.compare import rows as rows_of_output
 from pipelines import estimate
 from uldp_transforms import wire
 from uldp_transforms.count import CountReports, count_periods
@@ -106,18 +107,6 @@ ENGINES = {
 }
 
 
-def in_rows(folder: Path) -> dict[str, list[Any]]:
-    """What the job has written, without order: engines write the rows of a file in their own."""
-    rows: dict[str, list[Any]] = {}
-    for path in sorted(folder.iterdir()):
-        if path.suffix == ".jsonl":
-            rows[path.name] = sorted(path.read_text("utf-8").splitlines())
-        elif path.suffix == ".avro":
-            with path.open("rb") as file:
-                rows[path.name] = sorted(map(repr, fastavro.reader(file)))
-    return rows
-
-
 CLOSED = Collection.from_json(cases.COLLECTIONS["closed-sensitive-urr"].to_json() | {"id": "closed"})
 HASHED = Collection.from_json(cases.COLLECTIONS["hashed-rappor"].to_json() | {"id": "hashed"})
 
@@ -154,7 +143,7 @@ def run_job(folder: Path, output: Path, engine: Sequence[str]) -> dict[str, list
         "--min_reports=20",
     ]
     assert estimate.main([*options, *engine]) == 0
-    return in_rows(output)
+    return rows_of_output(output)
 
 
 @pytest.fixture(scope="module")

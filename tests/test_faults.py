@@ -36,6 +36,7 @@ import replay
 from apache_beam.testing.test_stream import Event
 from messages_cases import KRR, NOON, RAPPOR, STRANGER, Row, long, packed, single, write_files
 
+from deploy.compare import rows as rows_of_output
 from pipelines import estimate, sinks
 from uldp_transforms import count, decode, deduplicate, ledger, release, wire
 from uldp_transforms import estimate as estimates
@@ -327,18 +328,6 @@ def write_reports(folder: Path, number: int) -> list[str]:
     return [*options, "--deduplicate", "--min_reports=1", "--write_counts"]
 
 
-def written(folder: Path) -> dict[str, Any]:
-    """Lines of text files, sorted, and the records of Avro files: engines write rows in their own order."""
-    found: dict[str, Any] = {}
-    for path in folder.glob("*.*"):
-        if path.suffix == ".jsonl":
-            found[path.name] = sorted(path.read_text("utf-8").splitlines())
-        elif path.suffix == ".avro":
-            with path.open("rb") as file:
-                found[path.name] = sorted(map(repr, fastavro.reader(file)))
-    return found
-
-
 @pytest.mark.parametrize("kills", [1, pytest.param(40, marks=pytest.mark.slow)])
 def test_a_killed_job_over_files_started_again_writes_the_same(kills: int, tmp_path: Path) -> None:
     options = write_reports(tmp_path, 60_000)
@@ -347,7 +336,7 @@ def test_a_killed_job_over_files_started_again_writes_the_same(kills: int, tmp_p
     with live.job([*options, f"--output={tmp_path / 'whole'}"], log) as process:
         assert process.wait(live.PATIENCE) == 0, log.read_text()
     seconds = time.monotonic() - begin
-    expected = written(tmp_path / "whole")
+    expected = rows_of_output(tmp_path / "whole")
     assert len(expected["estimates.jsonl"]) == 48
     rng = random.Random(kills)
     for number in range(kills):
@@ -355,11 +344,11 @@ def test_a_killed_job_over_files_started_again_writes_the_same(kills: int, tmp_p
             time.sleep(seconds * (0.5 + 0.5 * (number + rng.random()) / kills))
             process.send_signal(signal.SIGKILL)
             assert process.wait(live.PATIENCE) in (-signal.SIGKILL, 0)
-        for name, rows in written(tmp_path / "killed").items():
+        for name, rows in rows_of_output(tmp_path / "killed").items():
             assert rows == expected[name], "a file with its final name is half written"
     with live.job([*options, f"--output={tmp_path / 'killed'}"], log) as process:
         assert process.wait(live.PATIENCE) == 0, log.read_text()
-    assert written(tmp_path / "killed") == expected
+    assert rows_of_output(tmp_path / "killed") == expected
 
 
 # ---------------------------------------------------------------------- killed: a subscription

@@ -182,7 +182,7 @@ def test_the_bound_of_fifty_sensitive_values():
 def half_the_noise(cls: type) -> type:
     """A sampler whose coin sends pure noise half as often as it should."""
 
-    class HalfTheNoise(cls):  # type: ignore[misc]
+    class HalfTheNoise(cls):  # type: ignore[misc]  # the class is chosen at run time
         @functools.cached_property
         def noise_weight(self) -> int:
             return super().noise_weight // 2
@@ -199,7 +199,7 @@ def half_the_noise(cls: type) -> type:
 def never_clears(cls: type) -> type:
     """A sampler that leaves the true bit as it is, as some published code does."""
 
-    class NeverClears(cls):  # type: ignore[misc]
+    class NeverClears(cls):  # type: ignore[misc]  # the class is chosen at run time
         @functools.cached_property
         def keep_weight(self) -> int:
             return WORD

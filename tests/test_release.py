@@ -45,7 +45,7 @@ def rows_of(windows: Windows, events: Sequence[Event], kind: str, **fields: Any)
 
 def both(windows: Windows, events: Sequence[Event], **fields: Any) -> tuple[list[Any], list[Any]]:
     """Rows of estimates of the same stream, as they come and once."""
-    return tuple(  # type: ignore[return-value]
+    return tuple(  # type: ignore[return-value]  # of two kinds, so two rows
         rows_of(windows, events, kind, **fields)["estimates"] for kind in (estimate.CORRECTED, estimate.FINAL)
     )
 
