@@ -15,13 +15,13 @@ slow: $(VENV)/.test-installed  ## the tests that take minutes or compare running
 	$(BIN)/python -m pytest -m slow
 
 fuzz: $(VENV)/.test-installed  ## a million spoiled messages against a slow reference; some minutes
-	$(BIN)/python tests/fuzz.py
+	$(BIN)/python -m tests.fuzz.fuzz
 
 soak: $(VENV)/.test-installed  ## the streaming job under load: ten minutes, or make soak MINUTES=600
-	$(BIN)/python tests/soak.py --minutes $(MINUTES)
+	$(BIN)/python -m tests.campaigns.soak --minutes $(MINUTES)
 
 mutants: $(VENV)/.test-installed  ## how many of 160 planted faults the tests find; an hour
-	nice -n 10 $(BIN)/python tests/mutants.py --sample 160
+	nice -n 10 $(BIN)/python -m tests.campaigns.mutants --sample 160
 
 bench: $(VENV)/.test-installed  ## reports per second, as ratios to numpy's limit
 	$(BIN)/python -m benchmarks

@@ -13,8 +13,8 @@ from apache_beam.io.filesystems import FileSystems
 from google.auth.exceptions import DefaultCredentialsError
 
 from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.checks import parse_json
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.specs import parse_json
 from uldp_transforms.windows import parse_duration
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from typing import Any
 from pipelines import cli
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import Mechanism
-from uldp_transforms.ldp.utility import ClosedQuestion, OpenQuestion, Plan, Row, plan
+from uldp_transforms.ldp.utility import ClosedQuestion, OpenQuestion, Plan, PlanRow, plan
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -140,7 +140,7 @@ def table(planning: Planning, found: Plan) -> list[str]:
     ]
 
 
-def _cells(row: Row, is_open: bool) -> list[str]:
+def _cells(row: PlanRow, is_open: bool) -> list[str]:
     if row.setup is None:
         cells = [row.name, "nothing", "", f"{row.l1:.3g}", f"{row.l2:.3g}", *[""] * (2 if is_open else 1)]
         return [*cells, f"{row.reports_needed:,}" if row.reports_needed else "", ""]

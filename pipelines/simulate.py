@@ -18,8 +18,8 @@ from pipelines import cli
 from pipelines.values import ValuesFile
 from uldp_transforms import wire
 from uldp_transforms.ldp import Collection, ReportBatch
+from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.specs import require_int
 
 _CHUNK_ROWS = 1 << 16
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.specs import describe
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)

@@ -14,10 +14,10 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.coders import CohortCountsCoder
 from uldp_transforms.deduplicate import MAX_PARTS, PARTS, CountNewReports
+from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.reports import ReportBatch
-from uldp_transforms.ldp.specs import require_int
 from uldp_transforms.ledger import ACCEPTED, LedgerEntry
 from uldp_transforms.registry import CollectionRegistry
 from uldp_transforms.windows import Windows, number_periods

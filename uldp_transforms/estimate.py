@@ -12,12 +12,12 @@ from apache_beam.utils.windowed_value import PaneInfoTiming
 from uldp_transforms import __version__
 from uldp_transforms.drain import is_partial
 from uldp_transforms.health import health_of_window
+from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.collection import Collection, canonical_candidates
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate, Estimator
 from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES
-from uldp_transforms.ldp.specs import require_int
 from uldp_transforms.registry import CollectionRegistry
 from uldp_transforms.rows import WindowCounts, WindowedEstimate, WindowHealth, name_of
 

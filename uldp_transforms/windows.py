@@ -9,8 +9,8 @@ import re
 
 import numpy as np
 
+from uldp_transforms.ldp.checks import describe, require_int
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.specs import describe, require_int
 
 MIN_EVENT_TIME = -2_208_988_800_000
 """1900-01-01T00:00:00Z in milliseconds since 1970."""

@@ -16,14 +16,7 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.ldp.alphabets import ALPHABETS, Alphabet
-from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate, Estimator
-from uldp_transforms.ldp.hashing import canonical
-from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
-from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
-from uldp_transforms.ldp.sampling import SeededSource, WordSource, uniform_integers, word_source
-from uldp_transforms.ldp.specs import (
+from uldp_transforms.ldp.checks import (
     describe,
     parse_json,
     require_int,
@@ -31,6 +24,13 @@ from uldp_transforms.ldp.specs import (
     require_mapping,
     require_texts,
 )
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate, Estimator
+from uldp_transforms.ldp.hashing import canonical
+from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
+from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
+from uldp_transforms.ldp.sampling import SeededSource, WordSource, uniform_integers, word_source
 
 WIRE_VERSION = 1
 """Version of the meaning of report bytes; part of every fingerprint."""

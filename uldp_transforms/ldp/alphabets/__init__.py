@@ -1,11 +1,11 @@
 """Alphabets: value -> symbol, one file each. A new one is a file here and a name in ``ALPHABETS``."""
 
-from uldp_transforms.ldp.alphabets.base import Alphabet as Alphabet
+from uldp_transforms.ldp.alphabets.alphabet import Alphabet as Alphabet
 from uldp_transforms.ldp.alphabets.closed import Closed as Closed
 from uldp_transforms.ldp.alphabets.hashed import Hashed as Hashed
 from uldp_transforms.ldp.alphabets.permuted import Permuted as Permuted
 from uldp_transforms.ldp.alphabets.tagged import PersonalTags as PersonalTags
 from uldp_transforms.ldp.alphabets.tagged import Tagged as Tagged
-from uldp_transforms.ldp.specs import Registry
+from uldp_transforms.ldp.registry import Registry
 
 ALPHABETS: Registry[Alphabet] = Registry("alphabet", (Closed, Permuted, Hashed, Tagged))

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.alphabets.base import Alphabet, index_of
+from uldp_transforms.ldp.alphabets.alphabet import Alphabet, index_of
+from uldp_transforms.ldp.checks import require_texts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
-from uldp_transforms.ldp.specs import require_texts
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.alphabets.base import Alphabet
+from uldp_transforms.ldp.alphabets.alphabet import Alphabet
+from uldp_transforms.ldp.checks import require_int, require_texts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical, hash_words
 from uldp_transforms.ldp.sampling import uniform_integers
-from uldp_transforms.ldp.specs import require_int, require_texts
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.alphabets.base import Alphabet, index_of
+from uldp_transforms.ldp.alphabets.alphabet import Alphabet, index_of
 from uldp_transforms.ldp.alphabets.closed import closed_values
+from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import hash_words
-from uldp_transforms.ldp.specs import require_int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

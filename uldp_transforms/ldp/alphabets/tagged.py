@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.alphabets.base import Alphabet, index_of
+from uldp_transforms.ldp.alphabets.alphabet import Alphabet, index_of
 from uldp_transforms.ldp.alphabets.closed import closed_values
+from uldp_transforms.ldp.checks import describe, is_number, require_texts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
-from uldp_transforms.ldp.specs import describe, is_number, require_texts
 
 MAX_VALUES = 4096
 """Values and tags together: standard errors need dense matrices of that size."""

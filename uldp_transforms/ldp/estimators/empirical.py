@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.estimators.base import PostProcessed
+from uldp_transforms.ldp.estimators.estimator import PostProcessed
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

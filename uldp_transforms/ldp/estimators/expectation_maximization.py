@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.estimators.base import CONFIDENCE, TOLERANCE, Estimate, Estimator, everybody
 from uldp_transforms.ldp.estimators.buckets import Buckets
+from uldp_transforms.ldp.estimators.estimator import CONFIDENCE, TOLERANCE, Estimate, Estimator, everybody
 from uldp_transforms.ldp.estimators.likelihood import Likelihood, maximize
 from uldp_transforms.ldp.estimators.linear import LinearEstimate, estimate_linear
 from uldp_transforms.ldp.estimators.question import Question, ask

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.estimators.base import Estimator
+from uldp_transforms.ldp.estimators.estimator import Estimator
 from uldp_transforms.ldp.estimators.linear import LinearEstimate
 from uldp_transforms.ldp.estimators.question import Question
 

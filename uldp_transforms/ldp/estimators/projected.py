@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.estimators.base import PostProcessed
+from uldp_transforms.ldp.estimators.estimator import PostProcessed
 from uldp_transforms.ldp.estimators.simplex import project_onto_simplex
 
 

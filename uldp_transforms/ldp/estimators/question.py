@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uldp_transforms.ldp.alphabets.base import Alphabet
+from uldp_transforms.ldp.alphabets.alphabet import Alphabet
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import NoReportsError, SpecError
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import special
 
-from uldp_transforms.ldp.estimators.base import Estimator, everybody
+from uldp_transforms.ldp.estimators.estimator import Estimator, everybody
 from uldp_transforms.ldp.estimators.linear import LinearEstimate
 from uldp_transforms.ldp.estimators.question import Question
 

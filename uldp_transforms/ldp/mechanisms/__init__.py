@@ -1,8 +1,8 @@
 """Mechanisms: symbol -> report, and counts -> symbol frequencies. A new one is a file here and a name below."""
 
-from uldp_transforms.ldp.mechanisms.base import Mechanism as Mechanism
 from uldp_transforms.ldp.mechanisms.declared_priors import AttributeGRR as AttributeGRR
 from uldp_transforms.ldp.mechanisms.declared_priors import AttributeOUE as AttributeOUE
+from uldp_transforms.ldp.mechanisms.mechanism import Mechanism as Mechanism
 from uldp_transforms.ldp.mechanisms.missing_values import TwoStage as TwoStage
 from uldp_transforms.ldp.mechanisms.missing_values import UniformPerturbation as UniformPerturbation
 from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR as KaryRR
@@ -14,7 +14,7 @@ from uldp_transforms.ldp.mechanisms.subset_selection import (
 )
 from uldp_transforms.ldp.mechanisms.unary import Rappor as Rappor
 from uldp_transforms.ldp.mechanisms.unary import UtilityOptimizedRappor as UtilityOptimizedRappor
-from uldp_transforms.ldp.specs import Registry
+from uldp_transforms.ldp.registry import Registry
 
 MECHANISMS: Registry[Mechanism] = Registry(
     "mechanism",

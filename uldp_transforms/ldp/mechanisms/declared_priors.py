@@ -21,12 +21,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import ClassVar
 
+from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.base import Kind
+from uldp_transforms.ldp.mechanisms.mechanism import Kind
 from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR
 from uldp_transforms.ldp.mechanisms.unary import Rappor
 from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, exp_bounds, floor_weight
-from uldp_transforms.ldp.specs import describe, is_number
 
 MAX_VALUES = 1024
 """Values of which a prior is declared; all of them are read by a person, or should be."""

@@ -18,15 +18,15 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
+from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.base import Kind, Mechanism, score_intervals
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES
+from uldp_transforms.ldp.mechanisms.mechanism import Kind, Mechanism, score_intervals
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds
-from uldp_transforms.ldp.specs import describe, is_number
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

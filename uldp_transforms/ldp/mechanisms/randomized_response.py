@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.mechanisms.base import Kind
+from uldp_transforms.ldp.mechanisms.mechanism import Kind
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
 from uldp_transforms.ldp.reasons import Reason

@@ -30,7 +30,7 @@ import numpy as np
 from scipy import sparse, special
 
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.mechanisms.base import Mechanism, score_intervals
+from uldp_transforms.ldp.mechanisms.mechanism import Mechanism, score_intervals
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.sampling import WORD, exp_bounds, floor_weight
 

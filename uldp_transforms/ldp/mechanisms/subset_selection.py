@@ -15,11 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.mechanisms.base import Kind
+from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
+from uldp_transforms.ldp.mechanisms.mechanism import Kind
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import WORD, WordSource, below
-from uldp_transforms.ldp.specs import require_int
 
 _CHUNK_WORDS = 1 << 17
 

@@ -17,11 +17,11 @@ from typing import ClassVar
 import numpy as np
 
 from uldp_transforms.ldp.bitcounts import count_pairs, count_weights
+from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.base import Kind
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
+from uldp_transforms.ldp.mechanisms.mechanism import Kind
 from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, WordSource, below, bernoulli_planes, exp_bounds, floor_weight
-from uldp_transforms.ldp.specs import describe, is_number
 
 AWARE, MARGINAL = "aware", "marginal"
 

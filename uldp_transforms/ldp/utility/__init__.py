@@ -2,11 +2,11 @@
 
 from uldp_transforms.ldp.utility.closed_question import ClosedQuestion as ClosedQuestion
 from uldp_transforms.ldp.utility.composition import Guarantee as Guarantee
-from uldp_transforms.ldp.utility.hashing import best_num_buckets as best_num_buckets
-from uldp_transforms.ldp.utility.hashing import cohorts_needed as cohorts_needed
-from uldp_transforms.ldp.utility.hashing import cohorts_to_distinguish as cohorts_to_distinguish
-from uldp_transforms.ldp.utility.hashing import distinguishable_share as distinguishable_share
-from uldp_transforms.ldp.utility.hashing import hashed_variance as hashed_variance
+from uldp_transforms.ldp.utility.hashed_errors import best_num_buckets as best_num_buckets
+from uldp_transforms.ldp.utility.hashed_errors import cohorts_needed as cohorts_needed
+from uldp_transforms.ldp.utility.hashed_errors import cohorts_to_distinguish as cohorts_to_distinguish
+from uldp_transforms.ldp.utility.hashed_errors import distinguishable_share as distinguishable_share
+from uldp_transforms.ldp.utility.hashed_errors import hashed_variance as hashed_variance
 from uldp_transforms.ldp.utility.losses import expected_l1 as expected_l1
 from uldp_transforms.ldp.utility.losses import expected_l2 as expected_l2
 from uldp_transforms.ldp.utility.losses import expected_total_variation as expected_total_variation
@@ -21,7 +21,7 @@ from uldp_transforms.ldp.utility.open_question import OpenQuestion as OpenQuesti
 from uldp_transforms.ldp.utility.personalised import tagged_l1_bound as tagged_l1_bound
 from uldp_transforms.ldp.utility.personalised import tagged_l2 as tagged_l2
 from uldp_transforms.ldp.utility.planning import Plan as Plan
-from uldp_transforms.ldp.utility.planning import Row as Row
+from uldp_transforms.ldp.utility.planning import PlanRow as PlanRow
 from uldp_transforms.ldp.utility.planning import plan as plan
 from uldp_transforms.ldp.utility.poisoning import Amplification as Amplification
 from uldp_transforms.ldp.utility.poisoning import amplification as amplification
@@ -37,7 +37,7 @@ __all__ = [
     "Minimax",
     "OpenQuestion",
     "Plan",
-    "Row",
+    "PlanRow",
     "amplification",
     "best_num_buckets",
     "cohorts_needed",

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import Mechanism
-from uldp_transforms.ldp.mechanisms.base import MAX_SYMBOLS
-from uldp_transforms.ldp.specs import require_int
-from uldp_transforms.ldp.utility.checks import require_share
+from uldp_transforms.ldp.mechanisms.mechanism import MAX_SYMBOLS
+from uldp_transforms.ldp.utility.arguments import require_share
 from uldp_transforms.ldp.utility.minimax import uldp_minimax
-from uldp_transforms.ldp.utility.setups import Question, Setup, best_size, build, placeholders
+from uldp_transforms.ldp.utility.planned_question import PlannedQuestion, Setup, best_size, build, placeholders
 from uldp_transforms.ldp.utility.theta import optimal_theta
 from uldp_transforms.ldp.utility.worst_case import TwoBlocks
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClosedQuestion(Question):
+class ClosedQuestion(PlannedQuestion):
     """The frequencies of all values of a list.
 
     Attributes:

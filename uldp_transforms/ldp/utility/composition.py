@@ -6,8 +6,8 @@ import dataclasses
 import math
 from fractions import Fraction
 
+from uldp_transforms.ldp.checks import describe, is_number, require_int, require_number
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.specs import describe, is_number, require_int, require_number
 
 LDP, ULDP, OSLDP = "ldp", "uldp", "osldp"
 MAX_REPORTS_OF_ONE = 1 << 31

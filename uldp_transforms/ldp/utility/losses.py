@@ -18,10 +18,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
+from uldp_transforms.ldp.checks import describe, require_int
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
-from uldp_transforms.ldp.specs import describe, require_int
-from uldp_transforms.ldp.utility.checks import (
+from uldp_transforms.ldp.utility.arguments import (
     MAX_REPORTS,
     require_distribution,
     require_one_symbol,

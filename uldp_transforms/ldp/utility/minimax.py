@@ -15,9 +15,9 @@ import math
 
 import numpy as np
 
-from uldp_transforms.ldp.mechanisms.base import MAX_SYMBOLS
-from uldp_transforms.ldp.specs import require_int
-from uldp_transforms.ldp.utility.checks import require_epsilon, require_reports
+from uldp_transforms.ldp.checks import require_int
+from uldp_transforms.ldp.mechanisms.mechanism import MAX_SYMBOLS
+from uldp_transforms.ldp.utility.arguments import require_epsilon, require_reports
 from uldp_transforms.ldp.utility.worst_case import concave_maximum
 
 _HALVINGS = 60

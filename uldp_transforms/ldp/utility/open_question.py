@@ -7,14 +7,21 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.collection import MAX_CELLS, MAX_COHORTS
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
-from uldp_transforms.ldp.specs import require_int
-from uldp_transforms.ldp.utility.checks import require_share
-from uldp_transforms.ldp.utility.hashing import best_num_buckets, cohorts_needed, hashed_variance
-from uldp_transforms.ldp.utility.setups import Question, Setup, best_size, build, normal_l1, placeholders
+from uldp_transforms.ldp.utility.arguments import require_share
+from uldp_transforms.ldp.utility.hashed_errors import best_num_buckets, cohorts_needed, hashed_variance
+from uldp_transforms.ldp.utility.planned_question import (
+    PlannedQuestion,
+    Setup,
+    best_size,
+    build,
+    normal_l1,
+    placeholders,
+)
 from uldp_transforms.ldp.utility.worst_case import concave_maximum
 
 BIT_BUCKETS = 64
@@ -22,7 +29,7 @@ BIT_BUCKETS = 64
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class OpenQuestion(Question):
+class OpenQuestion(PlannedQuestion):
     """The frequencies of candidates among texts of any kind.
 
     Attributes:

@@ -14,7 +14,7 @@ import numpy as np
 from uldp_transforms.ldp.alphabets import Tagged
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import Mechanism
-from uldp_transforms.ldp.utility.checks import require_distribution, require_reports
+from uldp_transforms.ldp.utility.arguments import require_distribution, require_reports
 
 
 def tagged_l1_bound(alphabet: Tagged, estimated: np.ndarray, true: np.ndarray, behind: np.ndarray) -> float:

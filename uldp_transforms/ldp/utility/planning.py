@@ -9,12 +9,12 @@ from typing import Any
 
 from scipy import special
 
+from uldp_transforms.ldp.checks import is_number, require_number
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.base import MAX_EPSILON
-from uldp_transforms.ldp.specs import is_number, require_number
-from uldp_transforms.ldp.utility.checks import require_epsilon, require_reports
+from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON
+from uldp_transforms.ldp.utility.arguments import require_epsilon, require_reports
+from uldp_transforms.ldp.utility.planned_question import PlannedQuestion, Setup
 from uldp_transforms.ldp.utility.poisoning import Amplification, amplification
-from uldp_transforms.ldp.utility.setups import Question, Setup
 from uldp_transforms.ldp.utility.worst_case import L1, L2
 
 STEPS_OF_EPSILON = 1000
@@ -28,7 +28,7 @@ NEARLY_BEST = 1.05
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Row:
+class PlanRow:
     """One way to ask, with the errors of its raw estimates.
 
     Attributes:
@@ -64,15 +64,15 @@ class Plan:
             nobody holds are to be mistaken for frequent ones with probability 0.05 over all of them; above 1: none is.
     """
 
-    rows: tuple[Row, ...]
-    best: Row
+    rows: tuple[PlanRow, ...]
+    best: PlanRow
     collection: dict[str, Any]
     amplification: Amplification
     detectable_frequency: float
 
 
 def plan(
-    question: Question,
+    question: PlannedQuestion,
     epsilon: float,
     num_reports: int,
     target_l1: float | None = None,
@@ -135,9 +135,9 @@ class _Aim:
         return l1 / math.sqrt(num_reports) if self.loss == L1 else l2 / num_reports
 
 
-def _row(name: str, l1: float, l2: float, aim: _Aim) -> Row:
+def _row(name: str, l1: float, l2: float, aim: _Aim) -> PlanRow:
     needed = _reports_needed(l1, l2, aim)
-    return Row(name=name, l1=l1 / math.sqrt(aim.num_reports), l2=l2 / aim.num_reports, reports_needed=needed)
+    return PlanRow(name=name, l1=l1 / math.sqrt(aim.num_reports), l2=l2 / aim.num_reports, reports_needed=needed)
 
 
 def _reports_needed(l1: float, l2: float, aim: _Aim) -> int | None:
@@ -167,10 +167,10 @@ def _epsilon_needed(make: Callable[[float], Setup | None], aim: _Aim) -> float |
     return high / STEPS_OF_EPSILON
 
 
-def _recommended(rows: list[Row], aim: _Aim) -> tuple[Row, Setup]:
+def _recommended(rows: list[PlanRow], aim: _Aim) -> tuple[PlanRow, Setup]:
     candidates = [(row, row.setup) for row in rows if row.setup is not None]
 
-    def error(pair: tuple[Row, Setup]) -> float:
+    def error(pair: tuple[PlanRow, Setup]) -> float:
         return pair[0].l1 if aim.loss == L1 else pair[0].l2
 
     limit = NEARLY_BEST * min(map(error, candidates))
@@ -178,7 +178,7 @@ def _recommended(rows: list[Row], aim: _Aim) -> tuple[Row, Setup]:
     return min(good, key=lambda pair: (pair[1].mechanism.payload_size, error(pair)))
 
 
-def _collection(question: Question, setup: Setup) -> dict[str, Any]:
+def _collection(question: PlannedQuestion, setup: Setup) -> dict[str, Any]:
     spec = {
         "id": "planned",
         "version": 1,
@@ -188,6 +188,6 @@ def _collection(question: Question, setup: Setup) -> dict[str, Any]:
     return spec if setup.num_cohorts == 1 else spec | {"num_cohorts": setup.num_cohorts}
 
 
-def _detectable(question: Question, setup: Setup, num_reports: int) -> float:
+def _detectable(question: PlannedQuestion, setup: Setup, num_reports: int) -> float:
     quantiles = special.ndtri(1 - FALSE_ALARM / question.num_tests) + special.ndtri(1 - MISSED)
     return float(quantiles * math.sqrt(setup.null_variance / num_reports))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from uldp_transforms.ldp.checks import describe, require_int
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.base import MAX_SYMBOLS
+from uldp_transforms.ldp.mechanisms.mechanism import MAX_SYMBOLS
 from uldp_transforms.ldp.mechanisms.unary import AWARE, MARGINAL
-from uldp_transforms.ldp.specs import describe, require_int
-from uldp_transforms.ldp.utility.checks import require_epsilon, require_share
+from uldp_transforms.ldp.utility.arguments import require_epsilon, require_share
 
 
 def optimal_theta(num_sensitive: int, epsilon: float, sensitive_share: float = 1.0, inversion: str = AWARE) -> float:

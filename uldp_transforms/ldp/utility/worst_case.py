@@ -20,10 +20,10 @@ from collections.abc import Callable
 import numpy as np
 from scipy import optimize
 
+from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import Mechanism
-from uldp_transforms.ldp.specs import describe
-from uldp_transforms.ldp.utility.checks import require_one_symbol, require_reports
+from uldp_transforms.ldp.utility.arguments import require_one_symbol, require_reports
 
 L1, L2 = "l1", "l2"
 _FINE = {"xatol": 1e-13}

@@ -1,0 +1,487 @@
+"""Every sentence with which the Beam layer and the programs refuse something."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import dataclasses
+import gzip
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pytest
+
+import pipelines
+import uldp_transforms
+from pipelines import bigquery, cli, demo, estimate, plan, reestimate, runners, simulate, sinks
+from tests.support.messages_cases import KRR, collection, container, single, write_files
+from uldp_transforms import (
+    CountReports,
+    CountsRows,
+    DecodeReports,
+    EstimateDistribution,
+    SummarizeLedger,
+)
+from uldp_transforms.coders import CohortCountsCoder, ReportBatchCoder
+from uldp_transforms.deduplicate import _split
+from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.registry import CollectionRegistry
+from uldp_transforms.rows import COUNTS_SCHEMA, WindowCounts, name_of
+from uldp_transforms.windows import Windows, parse_duration
+
+FOLDERS = [Path(package.__file__ or "").parent for package in (uldp_transforms, pipelines)]
+SOURCES = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
+
+OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
+COUNTS = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME"}
+FILES = {
+    "krr.json": KRR,
+    "few.avro": sinks.to_avro_file(
+        [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[1, 2], cells=[3])], COUNTS_SCHEMA
+    ),
+    "below.avro": sinks.to_avro_file(
+        [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[0] * 3, cells=[-1] * 9)], COUNTS_SCHEMA
+    ),
+    "more.json": KRR.to_json() | {"more": 1},
+    "latin.txt": b"\xe4",
+    "good.avro": container([(1, single())]),
+    "good.csv": "value,event_time\n0,1\n",
+    "other.csv": "values\n0\n",
+    "header.csv": b"\xe4",
+    "latin.csv": b"value\n0\n" + b"0\n" * 10_000 + b"\xe4\n",
+    "stranger.csv": "value\n0\n9\n",
+    "short.csv": "event_time,value\n1\n",
+    "time.csv": "value,event_time\n0,soon\n",
+    "year.csv": "value,event_time\n0,1e14\n",
+    "field.csv": "value\n" + "0" * 200_000,
+    "field-header.csv": "0" * 200_000,
+    "other.csv.gz": "value\n",
+    "header.csv.gz": b"\x1f\x8b\x08",
+    "cut.csv.gz": gzip.compress(b"value\n" + b"0\n" * 100_000)[:-100],
+    "nearly.csv": "value,Event Time\n0,1\n",
+    "file": "",
+    "counted/counts.avro": "",
+}
+
+
+def run(configure: Callable[[list[str]], Any], argv: str) -> Callable[[], Any]:
+    """Reads a command line; if it is that of ``simulate``, does what it says."""
+
+    def call() -> None:
+        configured = configure(shlex.split(argv))
+        if isinstance(configured, simulate.Simulation):
+            simulate.job(configured)
+
+    return call
+
+
+def simulating(options: str) -> Callable[[], Any]:
+    return run(simulate.configure, f"--collection krr.json --values good.csv --output out.avro {options}")
+
+
+def estimating(options: str) -> Callable[[], Any]:
+    return run(estimate.configure, f"--collection krr.json --input good.avro --output out {options}")
+
+
+def streaming(options: str) -> Callable[[], Any]:
+    source = "--collection krr.json --subscription projects/p/subscriptions/s"
+    return run(estimate.configure, f"{source} --output out {options}")
+
+
+def from_kafka(options: str) -> Callable[[], Any]:
+    source = "--collection krr.json --kafka_topic t --bootstrap_servers localhost:9092"
+    return run(estimate.configure, f"{source} --output out {options}")
+
+
+def estimating_again(options: str) -> Callable[[], Any]:
+    def call() -> None:
+        counts = "" if "--counts" in options else "--counts few.avro"
+        arguments = f"--collection krr.json --output out {counts} {options}"
+        reestimate.job(reestimate.configure(shlex.split(arguments)))
+
+    return call
+
+
+def without_java() -> None:
+    def fail(*args: Any) -> None:
+        raise FileNotFoundError("java")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bigquery.WriteToBigQuery, "expand", fail)  # a machine with a network would download what it needs
+        estimating("--bigquery p-1:d --bigquery_method storage_write_api")()
+
+
+def windowed_messages() -> None:
+    messages = beam.Pipeline(runner="FnApiRunner") | beam.Create([b""])
+    _ = messages | beam.WindowInto(beam.window.FixedWindows(60)) | DecodeReports([KRR])
+
+
+def estimator_for_nobody() -> None:
+    spec = KRR.to_json() | {"mechanism": {"id": "rappor", "epsilon": 1.0}}
+    EstimateDistribution([Collection.from_json(spec)], "em")
+
+
+def demo_without_matplotlib() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "matplotlib", None)
+        demo.configure(["--output", "demo"])
+
+
+DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
+GZIP = "must be a whole gzip file, got another or a broken one"
+NAMES = ", ".join(uldp_transforms.__all__)
+NEEDS = "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates) or public ones, got"
+NOT_COUNTS = "must be a file that pipelines.estimate --write_counts wrote, got another"
+
+# class of the error, call, and the sentence: whole, or its beginning up to a space where the rest is not ours to choose
+SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (AttributeError, lambda: uldp_transforms.Decode, f"module 'uldp_transforms' has the names {NAMES}, got 'Decode'"),
+    # coders
+    (
+        ValueError,
+        lambda: CohortCountsCoder().decode(b"\x03" * 20),
+        "CohortCountsCoder reads versions 1 and 2, got version 3",
+    ),
+    (ValueError, lambda: ReportBatchCoder().decode(b"\x02" * 50), "ReportBatchCoder reads version 1, got version 2"),
+    # transforms
+    (
+        SpecError,
+        windowed_messages,
+        "DecodeReports needs messages in the global window (reports carry their own time), got FixedWindows",
+    ),
+    (
+        SpecError,
+        estimator_for_nobody,
+        "estimator 'em' does not support collection 'krr': counts do not hold the likelihood of rappor; "
+        "estimate_reports takes the reports",
+    ),
+    (SpecError, lambda: EstimateDistribution([KRR, OPEN]), f"{NEEDS} 0"),
+    (SpecError, lambda: EstimateDistribution([OPEN], candidates=[str(i) for i in range(8_193)]), f"{NEEDS} 8193"),
+    (
+        SpecError,
+        lambda: EstimateDistribution([KRR], min_reports=0),
+        f"EstimateDistribution.min_reports must be an integer in [1, {1 << 62}], got 0",
+    ),
+    (
+        SpecError,
+        lambda: EstimateDistribution([KRR], "best"),
+        f"estimator.id must be one of {', '.join(sorted(ESTIMATORS))}, got 'best'",
+    ),
+    (
+        SpecError,
+        lambda: list(_split(dataclasses.replace(KRR.perturb(["0"]), report_ids=np.zeros((0, 16), np.uint8)), None, 1)),
+        "CountReports.deduplicate needs reports with ids (DecodeReports.require_ids), got some without",
+    ),
+    *(
+        (SpecError, make, "a job needs at least one collection, got none")
+        for make in (
+            lambda: CollectionRegistry([]),
+            lambda: DecodeReports([]),
+            lambda: CountReports([]),
+            lambda: EstimateDistribution([]),
+            lambda: CountsRows([]),
+            lambda: SummarizeLedger([], None),
+        )
+    ),
+    (
+        SpecError,
+        lambda: CollectionRegistry([KRR, KRR]),
+        "collections of one job must have different fingerprints, got 'krr' version 1 and 'krr' version 1 with the "
+        "same one",
+    ),
+    (
+        SpecError,
+        lambda: CollectionRegistry([KRR, collection("krr", {"id": "hashed", "num_buckets": 4}, "krr")]),
+        "collections of one job must differ in id or version, got 'krr' version 1 twice",
+    ),
+    (SpecError, lambda: parse_duration("5x", "--window"), f"--window {DURATION} '5x'"),
+    # what the programs share
+    (SpecError, lambda: cli.Parser().parse_args(["--more"]), "unrecognized arguments: --more"),
+    (
+        SpecError,
+        lambda: cli.read_collections(["more.json"]),
+        "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, got 'more'",
+    ),
+    (SpecError, lambda: cli.read_collections(["latin.txt"]), "latin.txt must be a UTF-8 text file, got other bytes"),
+    (SpecError, lambda: cli.read_lines("latin.txt"), "latin.txt must be a UTF-8 text file, got other bytes"),
+    (argparse.ArgumentTypeError, lambda: cli.duration("--window")("5x"), f"{DURATION} '5x'"),
+    (
+        argparse.ArgumentTypeError,
+        lambda: cli.resource("topics")("t"),
+        "must be projects/PROJECT/topics/NAME, got 't'",
+    ),
+    (argparse.ArgumentTypeError, lambda: cli.name_and_value("=secret"), "must be NAME=VALUE, got something else"),
+    (argparse.ArgumentTypeError, lambda: cli.dataset("d"), "must be PROJECT:DATASET, got 'd'"),
+    (argparse.ArgumentTypeError, lambda: cli.SWITCH["type"]("yes"), "must be true or false, got 'yes'"),
+    (
+        SpecError,
+        lambda: cli.matching("--counts", ["no*.json"]),
+        "--counts must match at least one file, got 'no*.json'",
+    ),
+    (argparse.ArgumentTypeError, lambda: cli.positive()("0"), "must be a whole number above 0, got '0'"),
+    (argparse.ArgumentTypeError, lambda: cli.positive(float)("inf"), "must be a number above 0, got 'inf'"),
+    (
+        SpecError,
+        lambda: runners.check_options(["--more", "5"]),
+        "options must be those of --help or of Apache Beam, got '--more'",
+    ),
+    (
+        SpecError,
+        lambda: Windows(size=1000, early_every=1500),
+        "Windows.early_every must be whole seconds in milliseconds, got 1500",
+    ),
+    # simulate
+    (IsADirectoryError, simulating("--output ."), "[Errno 21] Is a directory: '.'"),
+    (FileNotFoundError, simulating("--output none/out"), "[Errno 2] No such file or directory: 'none/out'"),
+    (SpecError, simulating("--rate 5"), "--rate needs --topic, got --output"),
+    (SpecError, simulating("--seed -"), "--seed must be a whole number from 0, got '-'"),
+    (
+        SpecError,
+        simulating("--values header.csv"),
+        "header.csv must be UTF-8 text, got other bytes after line 0",
+    ),
+    (
+        SpecError,
+        simulating("--values other.csv"),
+        "other.csv must have a column named value in its first line, got 1 other column(s)",
+    ),
+    (
+        SpecError,
+        simulating("--values nearly.csv"),
+        "nearly.csv must name the column event_time once and like this, got ['Event Time']",
+    ),
+    (SpecError, simulating("--values latin.csv"), "latin.csv must be UTF-8 text, got other bytes after line "),
+    (SpecError, simulating("--output good.csv"), "--output must be a file of its own, got 'good.csv'"),
+    (
+        SpecError,
+        simulating("--values stranger.csv"),
+        "stranger.csv: Closed.values lists 3 values, got 1 value(s) that are not among them",
+    ),
+    (SpecError, simulating("--values short.csv"), "short.csv line 2 must have all columns of the header, got 1"),
+    (
+        SpecError,
+        simulating("--values time.csv"),
+        "time.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither",
+    ),
+    (
+        SpecError,
+        simulating("--values year.csv"),
+        "year.csv line 2: event_time must lie in the years 1900 to 9998, got another year",
+    ),
+    (
+        SpecError,
+        simulating("--values field.csv"),
+        "field.csv line 2 must be CSV, got a fault: field larger than field limit (131072)",
+    ),
+    (
+        SpecError,
+        simulating("--values field-header.csv"),
+        "field-header.csv line 1 must be CSV, got a fault: field larger than field limit (131072)",
+    ),
+    (SpecError, simulating("--values other.csv.gz"), f"other.csv.gz {GZIP}"),
+    (SpecError, simulating("--values header.csv.gz"), f"header.csv.gz {GZIP}"),
+    (SpecError, simulating("--values cut.csv.gz"), f"cut.csv.gz {GZIP}"),
+    (
+        SpecError,
+        simulating("--form packed --pack 400000"),
+        "--pack must keep messages below 10000000 bytes, got 400000",
+    ),
+    (
+        SpecError,
+        run(simulate.configure, "--collection krr.json --values good.csv --topic t"),
+        "--topic must be projects/PROJECT/topics/NAME, got 't'",
+    ),
+    # estimate
+    (SpecError, estimating("--output file"), "--output must be a directory, got the file 'file'"),
+    (
+        SpecError,
+        streaming("--window 1h --runner FlinkRunner"),
+        "--subscription needs --runner DirectRunner or DataflowRunner, got 'FlinkRunner'",
+    ),
+    (
+        SpecError,
+        from_kafka("--window 1h"),
+        "--kafka_topic needs --runner FlinkRunner, DataflowRunner or another that runs Java too, got 'DirectRunner'",
+    ),
+    (
+        SpecError,
+        from_kafka("--window 1h --runner PortableRunner --expansion_service localhost:1"),
+        "--kafka_topic needs Java and Beam's expansion service for Kafka, got ",
+    ),
+    (
+        SpecError,
+        estimating("--runner more.Runner"),
+        "--runner must be one that Beam can load, got No module named 'more'",
+    ),
+    (SpecError, estimating("--streaming"), "--streaming needs --subscription or --kafka_topic, got --input"),
+    (
+        SpecError,
+        streaming(""),
+        "--subscription needs --window: an endless stream without windows has no estimate, got none",
+    ),
+    (SpecError, estimating("--output_topic projects/p/topics/t"), "--output_topic needs --subscription, got --input"),
+    (
+        SpecError,
+        estimating("--rejected_topic projects/p/topics/t"),
+        "--rejected_topic needs --subscription, got --input",
+    ),
+    (SpecError, estimating("--early_every 1h"), "--early_every needs --subscription or --kafka_topic, got --input"),
+    (
+        SpecError,
+        estimating("--release final"),
+        "--release final needs --subscription or --kafka_topic: files have one row a window anyway, got --input",
+    ),
+    (
+        SpecError,
+        streaming("--window 1h --release final --early_every 1m"),
+        "--early_every cannot go with --release final, got both",
+    ),
+    (
+        SpecError,
+        from_kafka("--window 1h --kafka_property =secret"),
+        "--kafka_property must be NAME=VALUE, got something else",
+    ),
+    (
+        SpecError,
+        from_kafka("--window 1h --release final --runner PrismRunner"),
+        "--release final needs a runner that keeps windows for their lateness, got PrismRunner",
+    ),
+    (SpecError, estimating("--deduplicate_parts 64"), "--deduplicate_parts needs --deduplicate, got none"),
+    (
+        SpecError,
+        estimating("--deduplicate --deduplicate_parts 4294967297"),
+        "CountReports.deduplicate_parts must be an integer in [1, 4294967296], got 4294967297",
+    ),
+    (
+        SpecError,
+        estimating("--output counted"),
+        "--output has counts.avro of an earlier job, which would not belong to the new estimates: give --write_counts "
+        "or another directory, got 'counted'",
+    ),
+    (SpecError, estimating("--deduplicate=yes"), "--deduplicate must be true or false, got 'yes'"),
+    (SpecError, estimating("--bigquery d"), "--bigquery must be PROJECT:DATASET, got 'd'"),
+    (
+        SpecError,
+        estimating("--bigquery_method storage_write_api"),
+        "--bigquery_method needs --bigquery, got none",
+    ),
+    (
+        SpecError,
+        estimating("--bigquery p-1:d"),
+        "--bigquery with --input needs --temp_location gs://BUCKET/FOLDER, got None",
+    ),
+    (
+        SpecError,
+        without_java,
+        "--bigquery_method storage_write_api needs Java and Beam's expansion service for Google Cloud, got java",
+    ),
+    *(
+        (
+            SpecError,
+            streaming(f"--window 1h {option}=streaming_mode_at_least_once"),
+            "Dataflow's streaming mode must be exactly-once, or reports count twice, got streaming_mode_at_least_once",
+        )
+        for option in ("--dataflow_service_options", "--experiments")
+    ),
+    (SpecError, estimating("--input ."), "--input must be a pattern of file names, got the directory '.'"),
+    (SpecError, estimating("--slide 1h"), "--slide needs --window, got none"),
+    (
+        SpecError,
+        streaming("--window 1h --output_topic t"),
+        "--output_topic must be projects/PROJECT/topics/NAME, got 't'",
+    ),
+    (SpecError, estimating("--input none.avro"), "--input must match at least one file, got 'HERE/none.avro'"),
+    # reestimate
+    (
+        SpecError,
+        estimating_again("--counts krr.json --counts krr.json"),
+        "--counts must name each file once, or its reports count twice, got 'HERE/krr.json' 2 times",
+    ),
+    (SpecError, estimating_again("--counts none"), "--counts must match at least one file, got 'none'"),
+    (SpecError, estimating_again("--output file"), "--output must be a directory, got the file 'file'"),
+    (SpecError, estimating_again("--counts krr.json"), f"krr.json {NOT_COUNTS}"),
+    (
+        SpecError,
+        estimating_again(""),
+        "counts of collection 'krr' must have 3 cohorts and 9 cells, got 2 and 1",
+    ),
+    (
+        SpecError,
+        estimating_again("--counts below.avro"),
+        "counts of collection 'krr' must be from 0 to 9007199254740992, got others",
+    ),
+    # demo
+    (SpecError, lambda: demo.configure(["--seed", "-1"]), "--seed must be a whole number from 0 to 2**63 - 1, got -1"),
+    (
+        SpecError,
+        demo_without_matplotlib,
+        "the picture needs matplotlib, the extra 'plot': pip install '.[plot]'",
+    ),
+    # plan
+    *(
+        (SpecError, run(plan.configure, f"--epsilon 1 --reports 9 {options}"), sentence)
+        for options, sentence in (
+            ("--open --num_values 4", "--num_values can be given only without --open, got 4"),
+            ("--num_values 4 --num_candidates 3", "--num_candidates can be given only with --open, got 3"),
+            ("--open", "--num_candidates must be given with --open, got none"),
+            ("", "--num_values must be given without --open, got none"),
+            (
+                "--num_values 4 --num_sensitive 4 --sensitive_share 0.5",
+                "--sensitive_share needs values that are not sensitive, got 0.5 without any",
+            ),
+        )
+    ),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files(tmp_path, FILES)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), SENTENCES, ids=[row[2][:60] for row in SENTENCES])
+@pytest.mark.usefixtures("folder")
+def test_sentence(kind, call, sentence):
+    with pytest.raises(kind) as caught:
+        call()
+    said = str(caught.value).replace(os.getcwd(), "HERE")
+    assert said.startswith(sentence) if sentence.endswith(" ") else said == sentence
+    assert type(caught.value) is kind
+
+
+# ---------------------------------------------------------------------- the table is complete
+
+
+def places(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
+    """File and line of each call that led to an error."""
+    while trace is not None:
+        yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
+
+
+@pytest.mark.usefixtures("folder")
+def test_every_refusal_has_a_row():
+    """The lines of all ``raise`` statements, less those that the table has come through."""
+    refusals = {
+        (str(source), line): f"{source.parent.name}/{source.name}:{node.lineno}"
+        for source in SOURCES
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Raise) and node.exc is not None
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    assert len(set(refusals.values())) > 25
+    missing = set(refusals.values())
+    for _, call, _ in SENTENCES:
+        with pytest.raises(Exception) as caught:  # which one it is: test_sentence
+            call()
+        missing -= {refusals[place] for place in places(caught.tb) if place in refusals}
+    assert not missing

@@ -1,0 +1,451 @@
+"""A collection: its JSON form, its fingerprint, and the way from values to an estimate."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import pickle
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.cases import (
+    ALL_COLLECTIONS,
+    ALPHABET_CASES,
+    COLLECTIONS,
+    DECOMPOSED,
+    ESTIMATOR_CASES,
+    MECHANISM_CASES,
+    VALUES,
+    all_collections,
+    answers,
+    golden,
+)
+from tests.support.tolerance import generator
+from uldp_transforms import ldp
+from uldp_transforms.ldp import Collection, ReportBatch, SpecError
+from uldp_transforms.ldp.alphabets import ALPHABETS, Closed
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.mechanisms import MECHANISMS, KaryRR, Rappor
+from uldp_transforms.ldp.sampling import SeededSource, SystemSource
+
+SECRET = "TOP-SECRET-TOKEN"
+
+
+@pytest.mark.parametrize(
+    ("registry", "cases"),
+    [(MECHANISMS, MECHANISM_CASES), (ALPHABETS, ALPHABET_CASES), (ESTIMATORS, ESTIMATOR_CASES)],
+    ids=lambda item: getattr(item, "kind", ""),
+)
+def test_every_registered_class_has_cases_of_its_own(registry, cases):
+    assert set(registry) == set(cases)
+    for name, instances in cases.items():
+        assert {type(item[1] if isinstance(item, tuple) else item) for item in instances} == {registry[name]}
+        assert registry[name].id == name
+
+
+def test_public_names_exist():
+    assert sorted(ldp.__all__) == ldp.__all__
+    assert all(hasattr(ldp, name) for name in ldp.__all__)
+
+
+# ---------------------------------------------------------------------- JSON
+
+SPEC = {
+    "id": "animals",
+    "version": 3,
+    "alphabet": {"id": "closed", "values": ["ant", "bee", "cat"], "sensitive": ["bee"]},
+    "mechanism": {"id": "urap", "epsilon": 1.0, "theta": 0.5},
+    "num_cohorts": 2,
+}
+
+
+def changed(path: str, value: Any, spec: dict = SPEC) -> dict:
+    """The specification with another value at a dotted path."""
+    result = copy.deepcopy(spec)
+    *parents, last = path.split(".")
+    inner = result
+    for key in parents:
+        inner = inner[key]
+    inner[last] = value
+    return result
+
+
+@all_collections
+def test_json_form_makes_an_equal_collection(name, tmp_path):
+    collection = ALL_COLLECTIONS[name]
+    path = tmp_path / "collection.json"
+    path.write_text(json.dumps(collection.to_json()), encoding="utf-8")
+    for source in (path, str(path), collection.to_json()):
+        again = Collection.from_json(source)
+        assert again == collection
+        assert again.fingerprint == collection.fingerprint
+
+
+def test_reading_changes_nothing():
+    spec = copy.deepcopy(SPEC)
+    Collection.from_json(spec)
+    assert spec == SPEC
+
+
+def test_one_cohort_is_the_default():
+    spec = {key: value for key, value in SPEC.items() if key != "num_cohorts"}
+    assert Collection.from_json(spec) == Collection.from_json(changed("num_cohorts", 1))
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"id": NaN}', '{"id": 1, "id": 2}', "[1]", "3", "null", "1" * 5000])
+def test_files_that_do_not_hold_a_collection_are_refused(text, tmp_path):
+    path = tmp_path / "collection.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SpecError):
+        Collection.from_json(path)
+
+
+def test_files_of_other_bytes_are_refused(tmp_path):
+    path = tmp_path / "collection.json"
+    path.write_bytes(b"\xff\xfe{}")
+    with pytest.raises(SpecError, match="must be a UTF-8 text file"):
+        Collection.from_json(path)
+
+
+def test_missing_file_is_the_error_of_the_system(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Collection.from_json(tmp_path / "none.json")
+
+
+WRONG = [None, True, "1", [], {}, -1, 0.5, float("nan"), float("inf"), 1e400, 10**400]
+
+
+@pytest.mark.parametrize("path", ["id", "version", "num_cohorts", "alphabet", "mechanism"])
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:10])
+def test_fields_of_another_kind_are_refused(path, value):
+    if (path, value) != ("id", "1"):
+        with pytest.raises(SpecError):
+            Collection.from_json(changed(path, value))
+
+
+@pytest.mark.parametrize(
+    "path", ["alphabet.id", "alphabet.values", "alphabet.sensitive", "mechanism.id", "mechanism.epsilon"]
+)
+@pytest.mark.parametrize("value", [True, "1", [], {}, -1, float("nan"), 1e400, 10**400], ids=lambda v: repr(v)[:10])
+def test_inner_fields_of_another_kind_are_refused(path, value):
+    with pytest.raises(SpecError):
+        Collection.from_json(changed(path, value))
+
+
+@pytest.mark.parametrize("path", ["other", "fingerprint", "alphabet.other", "mechanism.num_symbols", "mechanism.kappa"])
+def test_unknown_fields_are_refused(path):
+    with pytest.raises(SpecError, match="takes the keys"):
+        Collection.from_json(changed(path, 1))
+
+
+@pytest.mark.parametrize(
+    "path", ["id", "version", "alphabet", "mechanism", "alphabet.values", "mechanism.id", "mechanism.epsilon"]
+)
+def test_missing_fields_are_refused(path):
+    spec = copy.deepcopy(SPEC)
+    *parents, last = path.split(".")
+    del (spec[parents[0]] if parents else spec)[last]
+    with pytest.raises(SpecError, match="needs the key" if last != "id" or not parents else "must be one of"):
+        Collection.from_json(spec)
+
+
+@pytest.mark.parametrize("mechanism", [Rappor, KaryRR])
+def test_mechanism_of_another_alphabet_is_refused(mechanism):
+    """Otherwise two collections with one fingerprint would mean different bytes."""
+    other = mechanism(num_symbols=4, num_sensitive=4, epsilon=1)
+    with pytest.raises(SpecError):
+        Collection(id="q", version=1, alphabet=Closed(values=("ant", "bee", "cat")), mechanism=other)
+
+
+# ---------------------------------------------------------------------- fingerprint
+
+
+def reversed_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: reversed_keys(value[key]) for key in reversed(value)}
+    return value
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        changed("mechanism.epsilon", 1),
+        reversed_keys(SPEC),
+        changed("alphabet.values", ("ant", "bee", "cat")),
+        json.loads(json.dumps(SPEC)),
+        changed("mechanism.inversion", "aware"),
+        changed("mechanism.inversion", None),
+    ],
+    ids=["1 for 1.0", "keys in another order", "tuple for list", "through JSON", "default named", "default null"],
+)
+def test_equal_meaning_has_an_equal_fingerprint(same):
+    assert Collection.from_json(same).fingerprint == Collection.from_json(SPEC).fingerprint
+
+
+def test_unicode_spelling_does_not_change_the_fingerprint():
+    composed, decomposed = (changed("alphabet.values", ["ant", "bee", text]) for text in ("é", DECOMPOSED))
+    assert Collection.from_json(composed).fingerprint == Collection.from_json(decomposed).fingerprint
+
+
+OPEN = changed("alphabet", {"id": "hashed", "num_buckets": 4, "seed": 0, "num_hashes": 1})
+TWICE = changed("mechanism", {"id": "rappor", "epsilon": 1.0}, OPEN)
+STATES = changed("alphabet", {"id": "closed", "values": ["ant", "bee", "cat"]})
+PRIORS = changed("mechanism", {"id": "agrr", "epsilon": 1.0, "priors": [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]}, STATES)
+RATES = changed("mechanism", {"id": "tsp", "epsilon": 1.0, "missing_rates": [0.5, 0.25]}, STATES)
+FOLDED = changed("alphabet", {"id": "permuted", "values": ["ant", "bee", "cat"], "num_buckets": 2, "seed": 0})
+
+
+@pytest.mark.parametrize(
+    ("spec", "path", "value"),
+    [
+        (SPEC, "id", "animals2"),
+        (SPEC, "version", 4),
+        (SPEC, "num_cohorts", 3),
+        (SPEC, "alphabet", {"id": "closed", "values": ["ant", "bee", "cat"], "sensitive": None}),
+        (SPEC, "alphabet.values", ["ant", "bee", "dog"]),
+        (SPEC, "alphabet.values", ["ant", "cat", "bee"]),
+        (SPEC, "alphabet.values", ["ant", "bee", "cat", "dog"]),
+        (SPEC, "alphabet.sensitive", ["ant"]),
+        (SPEC, "alphabet.sensitive", ["ant", "bee"]),
+        (SPEC, "mechanism", {"id": "rappor", "epsilon": 1.0, "theta": 0.5}),
+        (SPEC, "mechanism", {"id": "urap", "epsilon": 1.0}),
+        (SPEC, "mechanism", {"id": "urr", "epsilon": 1.0}),
+        (SPEC, "mechanism.epsilon", 1.0000000000000002),
+        (SPEC, "mechanism.theta", 0.5000000000000001),
+        (SPEC, "mechanism.theta", "optimal"),
+        (SPEC, "mechanism.inversion", "marginal"),
+        (TWICE, "alphabet.num_hashes", 2),
+        (PRIORS, "mechanism.id", "aoue"),
+        (PRIORS, "mechanism.priors", [[0.25, 0.25, 0.5], [0.5, 0.25, 0.25]]),
+        (PRIORS, "mechanism.priors", [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5], [0.25, 0.5, 0.25]]),
+        (RATES, "mechanism.missing_rates", [0.5, 0.125]),
+        (RATES, "mechanism", {"id": "up", "epsilon": 1.0}),
+        (STATES, "mechanism", {"id": "krr", "epsilon": 1.0}),
+        (OPEN, "alphabet.num_buckets", 5),
+        (OPEN, "alphabet.seed", 1),
+        (FOLDED, "alphabet.values", ["ant", "bee", "dog"]),
+        (FOLDED, "alphabet.num_buckets", 3),
+        (FOLDED, "alphabet.seed", 1),
+        (FOLDED, "alphabet", {"id": "closed", "values": ["ant", "bee", "cat"]}),
+    ],
+)
+def test_any_single_change_changes_the_fingerprint(spec, path, value):
+    other = changed(path, value, spec)
+    assert Collection.from_json(other).fingerprint != Collection.from_json(spec).fingerprint
+
+
+def test_the_wire_version_is_part_of_the_fingerprint(monkeypatch):
+    before = Collection.from_json(SPEC).fingerprint
+    monkeypatch.setattr("uldp_transforms.ldp.collection.WIRE_VERSION", 2)
+    assert Collection.from_json(SPEC).fingerprint != before
+
+
+def test_the_fingerprint_is_the_digest_of_canonical_json():
+    """Written out once by hand: a client in another language must come to the same bytes."""
+    mechanism = Collection.from_json(SPEC).mechanism
+    text = (
+        '{"alphabet":{"id":"closed","sensitive":["bee"],"values":["ant","bee","cat"]},"id":"animals","mechanism":'
+        f'{{"epsilon":"1.0","id":"urap","keep_weight":{mechanism.keep_weight},'
+        f'"noise_rate":"{mechanism.noise_rate.numerator}/{mechanism.noise_rate.denominator}","theta":"0.5"}},'
+        '"num_cohorts":2,"version":3,"wire_version":1}'
+    )
+    assert Collection.from_json(SPEC).fingerprint == hashlib.sha256(text.encode()).digest()
+
+
+def propose_fingerprints() -> list[dict]:
+    return [{"collection": name, "fingerprint": item.fingerprint.hex()} for name, item in ALL_COLLECTIONS.items()]
+
+
+def test_golden_fingerprints():
+    assert propose_fingerprints() == golden("fingerprints.json", propose_fingerprints)
+
+
+def test_fingerprints_of_all_cases_differ():
+    assert len({collection.fingerprint for collection in ALL_COLLECTIONS.values()}) == len(ALL_COLLECTIONS)
+
+
+@all_collections
+def test_pickling_keeps_meaning(name):
+    collection = ALL_COLLECTIONS[name]
+    again = pickle.loads(pickle.dumps(collection))
+    assert again == collection
+    assert hash(again) == hash(collection)
+    assert again.fingerprint == collection.fingerprint
+
+
+# ---------------------------------------------------------------------- from values to an estimate
+
+
+@answers
+def test_values_become_reports_counts_and_an_estimate(name, estimator):
+    collection = ALL_COLLECTIONS[name]
+    batch = collection.perturb(["ant", "bee", "ant"] * 1000, generator("happy", name))
+    counts = collection.count(batch)
+    assert (len(batch), counts.total, counts.shape) == (3000, 3000, (collection.num_cohorts, collection.num_cells))
+    assert collection.mechanism.is_valid(batch.payloads).all()
+    estimate = collection.estimate(counts, estimator.id, candidates=VALUES)
+    assert (estimate.values, estimate.num_reports, estimate.estimator) == (VALUES, 3000, estimator.id)
+
+
+@all_collections
+def test_counts_of_two_parts_add_up(name):
+    collection = ALL_COLLECTIONS[name]
+    rng = generator("parts", name)
+    batch = collection.perturb(rng.choice(VALUES, 300).tolist(), rng)
+    first = rng.random(300) < 0.3
+    assert collection.count(batch[first]) + collection.count(batch[~first]) == collection.count(batch)
+
+
+@all_collections
+def test_reports_give_the_estimate_of_their_counts(name):
+    collection = ALL_COLLECTIONS[name]
+    batch = collection.perturb(["ant", "bee", "ant"] * 300, generator("same", name))
+    of_reports = collection.estimate_reports(batch, "projected", candidates=VALUES)
+    of_counts = collection.estimate(collection.count(batch), "projected", candidates=VALUES)
+    np.testing.assert_array_equal(of_reports.frequencies, of_counts.frequencies)
+
+
+def test_the_example_of_the_package():
+    collection = Collection.from_json(SPEC)
+    estimate = collection.estimate(collection.count(collection.perturb(["ant", "bee", "ant"])), "projected")
+    assert estimate.values == ("ant", "bee", "cat")
+    assert estimate.frequencies.sum() == pytest.approx(1)
+
+
+def test_the_unbiased_estimate_is_the_default():
+    collection = Collection.from_json(SPEC)
+    counts = collection.count(collection.perturb(["ant"] * 100, generator("default")))
+    assert collection.estimate(counts).estimator == "empirical"
+
+
+@pytest.mark.parametrize(
+    ("rng", "seeded"),
+    [(None, False), (SystemSource(), False), (generator("seeded"), True), (SeededSource(generator("seeded")), True)],
+)
+def test_only_reproducible_reports_are_marked(rng, seeded):
+    assert Collection.from_json(SPEC).perturb(["ant"] * 5, rng).seeded is seeded
+
+
+def test_real_reports_come_from_the_system_source(monkeypatch):
+    asked = []
+    system = SystemSource.words
+    monkeypatch.setattr(SystemSource, "words", lambda self, *shape: asked.append(shape) or system(self, *shape))
+    Collection.from_json(SPEC).perturb(["ant"] * 5)
+    assert asked
+
+
+def test_a_generator_makes_reproducible_reports():
+    collection = Collection.from_json(SPEC)
+    first, second = (collection.perturb(["ant"] * 50, generator("same"), event_times=np.arange(50)) for _ in range(2))
+    assert first == second
+    assert first != collection.perturb(["ant"] * 50, generator("other"), event_times=np.arange(50))
+
+
+@pytest.mark.parametrize("rng", [3, np.random, "seed"])
+def test_other_sources_are_refused(rng):
+    with pytest.raises(TypeError, match="rng must be None"):
+        Collection.from_json(SPEC).perturb(["ant"], rng)
+
+
+def test_event_times_are_now_or_as_given():
+    collection = Collection.from_json(SPEC)
+    before = time.time_ns() // 1_000_000
+    now = collection.perturb(["ant", "bee"]).event_times
+    assert ((before <= now) & (now <= time.time_ns() // 1_000_000)).all()
+    given = [-1, 1_700_000_000_000]
+    assert collection.perturb(["ant", "bee"], event_times=given).event_times.tolist() == given
+
+
+@pytest.mark.parametrize("times", [[1], [1, 2, 3], [1.0, 2.0], [True, False], ["1", "2"], [[1], [2]], 5])
+def test_event_times_are_one_integer_for_each_value(times):
+    with pytest.raises(SpecError, match="event_times must be 2 integers"):
+        Collection.from_json(SPEC).perturb(["ant", "bee"], event_times=times)
+
+
+@all_collections
+def test_nobody_makes_an_empty_batch_and_empty_counts(name):
+    collection = ALL_COLLECTIONS[name]
+    batch = collection.perturb([])
+    assert len(batch) == 0
+    assert batch.payloads.shape == (0, collection.mechanism.payload_size)
+    assert collection.count(batch) == ldp.CohortCounts.empty(collection.num_cohorts, collection.num_cells)
+
+
+def test_values_may_be_any_sequence_of_texts():
+    collection = Collection.from_json(SPEC)
+    for values in (("ant", "bee"), np.array(["ant", "bee"])):
+        assert len(collection.perturb(values)) == 2
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+def replaced(batch: ReportBatch, **columns: Any) -> ReportBatch:
+    names = ("fingerprint", "cohorts", "payloads", "event_times", "report_ids")
+    return ReportBatch(**{name: getattr(batch, name) for name in names} | columns)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"fingerprint": bytes(32)},
+        {"payloads": np.zeros((3, 1), np.uint8)},
+        {"payloads": np.zeros((3, 3), np.uint8)},
+        {"payloads": np.full((3, 2), 255, np.uint8)},
+        {"cohorts": np.array([0, 1, 2], np.uint16)},
+        {"cohorts": np.array([0, 1, 65_535], np.uint16)},
+    ],
+    ids=["fingerprint", "short", "long", "impossible", "cohort", "last cohort"],
+)
+def test_reports_that_no_client_can_send_are_not_counted(columns):
+    collection = Collection.from_json(SPEC)
+    batch = collection.perturb(["ant"] * 3)
+    with pytest.raises(SpecError):
+        collection.count(replaced(batch, **columns))
+
+
+def test_counts_of_another_shape_are_not_estimated():
+    with pytest.raises(SpecError, match="counts of shape"):
+        Collection.from_json(SPEC).estimate(ldp.CohortCounts.empty(1, 3))
+
+
+@pytest.mark.parametrize("candidates", [[], [1], [["ant"]], ["ant", "ant"], ["é", DECOMPOSED], ["\ud800"]])
+def test_candidates_are_different_texts(candidates):
+    collection = COLLECTIONS["hashed-krr"]
+    counts = collection.count(collection.perturb(["ant"] * 100))
+    with pytest.raises(SpecError, match="candidates must"):
+        collection.estimate(counts, candidates=candidates)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("closed-krr", "closed-sensitive-urap", "closed-tsp", "permuted-rappor", "hashed-krr"),
+        *("hashed-listed-urr", "hashed-clear-uss", "hashed-twice-rappor", "tagged-urr"),
+    ],
+)
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda collection: collection.perturb(["ant", SECRET]),
+        lambda collection: collection.perturb(["ant", SECRET], event_times=[1]),
+        lambda collection: collection.perturb(["ant", SECRET + "\ud800"]),
+        lambda collection: collection.perturb([SECRET.encode()]),
+        lambda collection: collection.perturb([[SECRET]]),
+    ],
+    ids=["stranger", "times", "surrogate", "bytes", "list"],
+)
+def test_errors_never_repeat_the_value_of_a_person(name: str, act: Callable[[Collection], Any]):
+    """Neither in the sentence nor in what a logger prints of the exception and its causes."""
+    try:
+        act(ALL_COLLECTIONS[name])
+    except (ValueError, TypeError) as error:
+        chain = [error]
+        while chain[-1] is not None:
+            chain.append(chain[-1].__cause__ or (None if chain[-1].__suppress_context__ else chain[-1].__context__))
+        assert not [shown for shown in map(repr, chain) if SECRET in shown]

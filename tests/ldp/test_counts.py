@@ -1,0 +1,233 @@
+"""Counts add up: any order and any cut of the reports give the same. Batches are columns of equal length."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import pickle
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.cases import COLLECTIONS, VALUES, collections
+from tests.support.tolerance import generator
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
+
+N = 300
+
+
+@functools.cache
+def batch_of(name: str) -> ReportBatch:
+    """N reports of a collection."""
+    rng = generator("batch", name)
+    return COLLECTIONS[name].perturb(rng.choice(VALUES, N).tolist(), rng, event_times=np.arange(N))
+
+
+def copy(counts: CohortCounts) -> CohortCounts:
+    return CohortCounts(counts.num_reports.copy(), counts.cells.copy(), counts.patterns.copy())
+
+
+# ---------------------------------------------------------------------- the three-path law
+
+
+@collections
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32), cuts=st.lists(st.integers(0, N), max_size=6))
+def test_parts_in_any_order_and_cut_add_up_to_the_whole(name, seed, cuts):
+    collection, batch = COLLECTIONS[name], batch_of(name)
+    rng = np.random.default_rng(seed)
+    shuffled = batch[rng.permutation(N)]
+    bounds = [0, *sorted(cuts), N]
+    parts = [collection.count(shuffled[slice(*ends)], bit_patterns=True) for ends in itertools.pairwise(bounds)]
+    untouched = [copy(part) for part in parts]
+    merged = CohortCounts.empty(collection.num_cohorts, collection.num_cells, collection.mechanism.num_patterns)
+    for i in rng.permutation(len(parts)):
+        merged = merged + parts[i]
+    assert merged == collection.count(batch, bit_patterns=True)
+    assert parts == untouched
+
+
+@collections
+def test_counts_of_several_periods_are_those_of_each_alone(name):
+    collection, batch = COLLECTIONS[name], batch_of(name)
+    periods = np.arange(N) * 7 % 4
+    rows = periods * collection.num_cohorts + batch.cohorts
+    together = collection.count_groups(batch.payloads, rows, 5)
+    assert together == [collection.count(batch[periods == period]) for period in range(5)]
+    assert together[4] == CohortCounts.empty(collection.num_cohorts, collection.num_cells)
+    together = collection.count_groups(batch.payloads, rows, 5, bit_patterns=True)
+    assert together == [collection.count(batch[periods == period], bit_patterns=True) for period in range(5)]
+
+
+@collections
+def test_patterns_are_those_of_bits_that_are_independent(name):
+    """Everything else is counted as without; each report has a weight, and clear reports have the bits they have."""
+    collection, batch = COLLECTIONS[name], batch_of(name)
+    counts = collection.count(batch, bit_patterns=True)
+    plain = collection.count(batch)
+    assert (counts.num_reports.tolist(), counts.cells.tolist()) == (plain.num_reports.tolist(), plain.cells.tolist())
+    assert plain.patterns.tolist() == []
+    v, mechanism = collection.mechanism.num_sensitive, collection.mechanism
+    assert len(counts.patterns) == mechanism.num_patterns
+    assert len(counts.patterns) == (v + 1 + v * (v - 1) // 2 if mechanism.id in ("rappor", "urap", "aoue") else 0)
+    if len(counts.patterns):
+        assert counts.patterns[: v + 1].sum() == N
+        assert counts.patterns[: v + 1] @ np.arange(v + 1) == counts.cells[:, :v].sum()
+
+
+def test_periods_of_65536_cohorts_are_told_apart():
+    """Cohorts are numbers of 16 bits, in which the number of cohorts itself has no room."""
+    spec = {"id": "many", "version": 1, "mechanism": {"id": "rappor", "epsilon": 1.0}, "num_cohorts": 65_536}
+    collection = Collection.from_json(spec | {"alphabet": {"id": "hashed", "num_buckets": 2}})
+    batch = collection.perturb(["a"] * 50, generator("many cohorts"))
+    counts = collection.count(batch, bit_patterns=True)
+    assert counts.patterns[:3].sum() == 50
+    assert counts.patterns[3] == (batch.payloads[:, 0] == 3).sum()
+
+
+@collections
+def test_counting_changes_nothing(name):
+    batch = pickle.loads(pickle.dumps(batch_of(name)))
+    COLLECTIONS[name].count(batch)
+    assert batch == batch_of(name)
+
+
+# ---------------------------------------------------------------------- CohortCounts
+
+
+def counts(num_reports: list[int], cells: list[list[int]], patterns: Sequence[int] = ()) -> CohortCounts:
+    return CohortCounts(np.array(num_reports), np.array(cells), np.array(patterns, np.int64))
+
+
+A, B = counts([1, 2], [[3, 4, 5], [6, 7, 8]]), counts([10, 20], [[30, 40, 50], [60, 70, 80]])
+
+
+def test_addition():
+    assert A + B == B + A == counts([11, 22], [[33, 44, 55], [66, 77, 88]])
+    assert A + CohortCounts.empty(2, 3) == A != B
+
+
+WITH = counts([1, 2], [[3, 4, 5], [6, 7, 8]], [9, 10])
+
+
+def test_patterns_add_up_where_both_have_them():
+    """A part without them (of a job that was updated) makes a sum without them, in any order."""
+    assert WITH + WITH == counts([2, 4], [[6, 8, 10], [12, 14, 16]], [18, 20]) != A + A
+    assert WITH + CohortCounts.empty(2, 3, 2) == WITH != A
+    assert WITH + A == A + WITH == A + A
+    for order in itertools.permutations([WITH, A, WITH]):
+        first, second, third = order
+        assert (first + second) + third == first + (second + third) == A + A + A
+    assert WITH.patterns.tolist() == [9, 10]
+    with pytest.raises(SpecError, match="equal lengths, got 2 and 3"):
+        WITH + CohortCounts.empty(2, 3, 3)
+
+
+def test_shape_total_and_pooled():
+    assert (A.shape, A.total) == ((2, 3), 3)
+    assert A.pooled() == counts([3], [[9, 11, 13]])
+    pooled = WITH.pooled()
+    assert pooled == counts([3], [[9, 11, 13]], [9, 10])
+    assert not np.shares_memory(pooled.patterns, WITH.patterns)
+
+
+def test_counts_beyond_32_bits_stay_exact():
+    large = counts([1 << 40], [[1 << 40, (1 << 53) + 1]])
+    assert (large + large).cells.tolist() == [[1 << 41, (1 << 54) + 2]]
+
+
+def test_counts_are_not_hashable_and_equal_nothing_else():
+    assert A != 1
+    with pytest.raises(TypeError):
+        hash(A)
+    with pytest.raises(TypeError):
+        A + 1
+
+
+@pytest.mark.parametrize("other", [CohortCounts.empty(2, 2), CohortCounts.empty(1, 3), CohortCounts.empty(1, 1)])
+def test_other_shapes_are_not_added(other):
+    with pytest.raises(SpecError, match="equal shapes"):
+        A + other
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float64, bool])
+def test_counts_are_int64(dtype):
+    with pytest.raises(SpecError, match="num_reports must be an int64 array"):
+        CohortCounts(A.num_reports.astype(dtype), A.cells)
+    with pytest.raises(SpecError, match="cells must be an int64 array"):
+        CohortCounts(A.num_reports, A.cells.astype(dtype))
+    with pytest.raises(SpecError, match="patterns must be an int64 array"):
+        CohortCounts(A.num_reports, A.cells, A.num_reports.astype(dtype))
+
+
+@pytest.mark.parametrize(
+    ("num_reports", "cells"),
+    [(A.num_reports.tolist(), A.cells), (A.num_reports, A.cells[0]), (A.cells, A.cells), (A.num_reports[:1], A.cells)],
+)
+def test_counts_of_another_form_are_refused(num_reports, cells):
+    with pytest.raises(SpecError, match=r"CohortCounts\.(num_reports|cells) must"):
+        CohortCounts(num_reports, cells)
+
+
+# ---------------------------------------------------------------------- ReportBatch
+
+BATCH = batch_of("permuted-urap")
+
+
+@settings(deadline=None)
+@given(cuts=st.lists(st.integers(0, N), max_size=5))
+def test_concatenation_undoes_slicing(cuts):
+    bounds = [0, *sorted(cuts), N]
+    parts = [BATCH[slice(*ends)] for ends in itertools.pairwise(bounds)]
+    assert ReportBatch.concatenate(parts) == BATCH
+
+
+@pytest.mark.parametrize(
+    "rows", [slice(3, 9), np.arange(3, 9), np.isin(np.arange(N), np.arange(3, 9))], ids=["slice", "indices", "mask"]
+)
+def test_rows_are_picked_from_every_column(rows):
+    part = BATCH[rows]
+    assert len(part) == 6
+    assert part.event_times.tolist() == list(range(3, 9))
+    assert (part.fingerprint, part.seeded) == (BATCH.fingerprint, BATCH.seeded)
+    for column in ("cohorts", "payloads", "report_ids"):
+        np.testing.assert_array_equal(getattr(part, column), getattr(BATCH, column)[3:9])
+
+
+def without_ids(batch: ReportBatch) -> ReportBatch:
+    columns = (batch.fingerprint, batch.cohorts, batch.payloads, batch.event_times)
+    return ReportBatch(*columns, report_ids=np.zeros((0, 16), np.uint8))
+
+
+def test_batches_without_ids():
+    bare = without_ids(BATCH)
+    assert len(bare[5:8].report_ids) == 0
+    assert ReportBatch.concatenate([bare[:5], bare[5:]]) == bare
+    assert len(ReportBatch.concatenate([BATCH, bare]).report_ids) == 0, "some without ids: none of them can be told"
+    assert not bare.seeded
+    assert ReportBatch.concatenate([bare, BATCH]).seeded
+
+
+def test_batches_are_not_hashable_and_equal_nothing_else():
+    assert BATCH != 1
+    assert BATCH[:1] != BATCH
+    with pytest.raises(TypeError):
+        hash(BATCH)
+
+
+@pytest.mark.parametrize("column", ["cohorts", "payloads", "event_times", "report_ids"])
+def test_columns_of_another_length_or_type_are_refused(column):
+    columns = {name: getattr(BATCH, name) for name in ("cohorts", "payloads", "event_times", "report_ids")}
+    array = columns[column]
+    for wrong in (array[:-1], array.astype(np.float32), array[..., np.newaxis]):
+        with pytest.raises(SpecError, match=r"ReportBatch\."):
+            ReportBatch(fingerprint=BATCH.fingerprint, **columns | {column: wrong})
+
+
+@pytest.mark.parametrize("batches", [[], [BATCH, batch_of("permuted-krr")]])
+def test_only_batches_of_one_collection_are_concatenated(batches):
+    with pytest.raises(SpecError, match="exactly one collection"):
+        ReportBatch.concatenate(batches)

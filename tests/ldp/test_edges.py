@@ -1,0 +1,153 @@
+"""Single cases that no other test told apart from a planted fault; see ``tests/campaigns/mutants.py``."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tests.support.messages_cases import KRR, container, data, single
+from uldp_transforms import count
+from uldp_transforms.containers import read_messages
+from uldp_transforms.decode import received_entries
+from uldp_transforms.decoding import Decoded
+from uldp_transforms.health import finding_of_fit
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.alphabets import Tagged
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES, checked_priors
+from uldp_transforms.ldp.mechanisms.mechanism import score_intervals
+from uldp_transforms.ldp.mechanisms.missing_values import TwoStage
+from uldp_transforms.ldp.mechanisms.unary import Rappor
+from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.ldp.sentinels import examine
+
+
+def test_a_share_of_a_background_may_be_zero() -> None:
+    alphabet = Tagged(values=("a", "b", "c"), tags=("t",), background={"t": {"a": 0.0, "b": 1.0}})
+    assert alphabet.background == {"t": {"a": 0.0, "b": 1.0}}
+
+
+def test_a_report_inside_the_payload_of_another_is_not_a_second_one() -> None:
+    """As many places that look like a beginning as the block claims reports, and the last one ends with the block."""
+    block = single(payload=data(single()))
+    (lost,) = read_messages(io.BytesIO(container([(2, block)])), "a.avro")
+    assert not isinstance(lost, bytes)
+    assert lost.reason is Reason.CORRUPT_BLOCK
+
+
+@pytest.mark.parametrize("rest", [b"\0", b"\2", b"\2\2"])
+def test_a_byte_behind_the_last_block_is_a_block_that_cannot_be_read(rest: bytes) -> None:
+    found = list(read_messages(io.BytesIO(container([(1, single())]) + rest), "a.avro"))
+    assert found[0] == single()
+    assert [lost.reason for lost in found[1:] if not isinstance(lost, bytes)] == [Reason.CORRUPT_BLOCK]
+
+
+def test_a_z_score_of_a_spread_below_one() -> None:
+    """Of a single report, in clear."""
+    alphabet = {"id": "closed", "values": ["a", "b", "c"], "sensitive": ["a"]}
+    spec = {"id": "x", "version": 1, "alphabet": alphabet, "mechanism": {"id": "urr", "epsilon": 1.0}}
+    collection = Collection.from_json(spec)
+    (found,) = (
+        f for f in examine(collection, CohortCounts(np.array([1]), np.array([[0, 1, 0]]))) if f.name == "ceiling"
+    )
+    rate = 1 - math.exp(-1)  # that a value which is not sensitive is sent in clear
+    assert found.statistic == pytest.approx((1 - rate) / math.sqrt(rate * (1 - rate)), rel=1e-12)
+
+
+# ---------------------------------------------------------------------- hashed estimates almost without noise
+
+PEOPLE = 1_000  # so few that collisions of hashes add little to p (1 - p) / n
+
+
+def estimate(listed: float, hashed: float) -> Estimate:
+    """Of a share of people with a public value, a share with "ant", and the others with values of their own."""
+    alphabet = {"id": "hashed", "num_buckets": 64, "seed": 7, "non_sensitive": ["dog", "cat"]}
+    spec = {"id": "x", "version": 1, "alphabet": alphabet, "mechanism": {"id": "urr", "epsilon": 16.0}}
+    collection = Collection.from_json(spec | {"num_cohorts": 64})
+    values = ["dog"] * round(PEOPLE * listed) + ["ant"] * round(PEOPLE * hashed)
+    values += [f"own {i}" for i in range(PEOPLE - len(values))]
+    counts = collection.count(collection.perturb(values, np.random.default_rng(1)))
+    return collection.estimate(counts, candidates=["ant", "dog", "cat"])
+
+
+def error_of_share(share: float) -> float:
+    return math.sqrt(share * (1 - share) / PEOPLE)
+
+
+def test_the_error_of_what_nobody_asked_for_is_that_of_a_share_of_people() -> None:
+    """Listed and hashed candidates take people from each other: the variances of their sums do not just add up."""
+    found = estimate(listed=0.4, hashed=0.3).unexplained_standard_error
+    assert found == pytest.approx(error_of_share(0.3), rel=0.05)
+
+
+def test_people_with_public_values_do_not_blur_hashed_ones() -> None:
+    """Nine of ten are certainly not in the sensitive buckets."""
+    found = estimate(listed=0.9, hashed=0.05).standard_errors[0]
+    assert found == pytest.approx(error_of_share(0.05), rel=0.05)
+
+
+# ---------------------------------------------------------------------- mechanisms
+
+
+def test_an_epsilon_that_only_states_survive_leaves_no_signal() -> None:
+    """In 64 bits "missing" is still seen at epsilon 2e-18, one answer among eight others is not."""
+    with pytest.raises(SpecError, match=r"TwoStage\.epsilon must be large enough to leave a signal in 64 bits"):
+        TwoStage(num_symbols=9, num_sensitive=9, epsilon=2e-18, missing_rates=(0.4, 0.6))
+
+
+@pytest.mark.parametrize(("share", "own"), [(0.0, "noise"), (1.0, "kept"), (0.25, "both")])
+def test_the_noise_of_a_bit_of_several_hash_functions(share: float, own: str) -> None:
+    """A bit that nobody holds is noise, one that all hold is kept or lost; and 3 bits of one person come together."""
+    rappor = Rappor(num_symbols=8, num_sensitive=8, num_hashes=3, epsilon=1.5)
+    kept, noise = rappor.miss + rappor.delta, rappor.miss
+    spread = {"noise": noise * (1 - noise), "kept": kept * (1 - kept)}
+    spread["both"] = 0.25 * spread["kept"] + 0.75 * spread["noise"]
+    expected = spread[own] / rappor.delta**2 + 3 * share
+    assert rappor.private_variances(np.full(8, share)) == pytest.approx(expected, rel=1e-12)
+
+
+# ---------------------------------------------------------------------- counts and health
+
+
+@pytest.mark.parametrize("num_periods", [2, 3, 4, 5, 6])
+def test_periods_that_are_counted_in_parts_are_each_counted_once(
+    num_periods: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most two at once, and any rest; period p has p + 1 reports."""
+    monkeypatch.setattr(count, "_MAX_CELLS", 2 * KRR.num_cohorts * KRR.num_cells)
+    periods = np.repeat(np.arange(num_periods), np.arange(1, num_periods + 1))
+    batch = KRR.perturb(["0"] * len(periods), np.random.default_rng(1), event_times=10 * periods)
+    found = [(period, counts.total) for period, counts in count.count_periods(KRR, batch, 10)]
+    assert found == [(period, period + 1) for period in range(num_periods)]
+
+
+@pytest.mark.parametrize(("p_value", "fired"), [(0.00099, True), (0.00101, False)])
+def test_the_fit_fires_below_one_in_a_thousand(p_value: float, fired: bool) -> None:
+    assert finding_of_fit(p_value).fired is fired
+
+
+def test_reports_with_two_verdicts_were_received_once() -> None:
+    """So that the ledger, which has both verdicts, does not balance."""
+    batch = KRR.perturb(["0", "1"], np.random.default_rng(1), event_times=[0, 10])
+    entries = received_entries(Decoded([batch, batch], [], Counter({KRR.fingerprint: 2})), 10)
+    assert sum(entry.num_reports for entry in entries) == 2
+
+
+def test_priors_may_be_for_exactly_as_many_values_as_is_said() -> None:
+    rows = ((1 / MAX_VALUES,) * MAX_VALUES,) * 2
+    assert checked_priors("X", rows, MAX_VALUES) == rows
+    with pytest.raises(SpecError, match=f"for at most {MAX_VALUES} values, got {MAX_VALUES + 1}"):
+        checked_priors("X", rows, MAX_VALUES + 1)
+
+
+def test_both_ends_of_a_score_interval_are_as_far_away_as_they_may_be() -> None:
+    """(raw - p)^2 = z^2 V(p) / n at either end, with V(p) = null + slope p - p^2."""
+    raw, null, slope, n = np.array([0.01, 0.3, 0.9]), np.array([0.2, 0.2, 0.5]), 1.1, 700
+    z = 1.959963984540054
+    for end in score_intervals(raw, null, slope, n, 0.95):
+        assert (raw - end) ** 2 == pytest.approx(z**2 * (null + slope * end - end**2) / n, rel=1e-9)

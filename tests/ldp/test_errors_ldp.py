@@ -1,0 +1,928 @@
+"""Every sentence that the library says when it refuses something: class.field, what is allowed, what came."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.cases import COLLECTIONS, DECOMPOSED, VALUES
+from uldp_transforms import ldp
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError, UldpError, utility
+from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Permuted, PersonalTags, Tagged
+from uldp_transforms.ldp.checks import parse_json
+from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError, NoReportsError
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.mechanisms import (
+    MECHANISMS,
+    AttributeGRR,
+    AttributeOUE,
+    KaryRR,
+    Rappor,
+    TwoStage,
+    UtilityOptimizedRappor,
+    UtilityOptimizedRR,
+)
+from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection
+
+SOURCES = sorted(Path(ldp.__file__).parent.rglob("*.py"))
+
+CLOSED, OPEN, BITS = (COLLECTIONS[name] for name in ("closed-krr", "hashed-krr", "closed-rappor"))
+BATCH = CLOSED.perturb(["ant", "bee"])
+COUNTS = CLOSED.count(BATCH)
+OPEN_COUNTS = OPEN.count(OPEN.perturb(["ant", "bee"]))
+SPEC = CLOSED.to_json()
+TWICE = Collection.from_json(
+    BITS.to_json() | {"alphabet": {"id": "hashed", "num_buckets": 8, "num_hashes": 2}, "num_cohorts": 9}
+)
+
+
+def spec(**fields: Any) -> Callable[[], Any]:
+    return lambda: Collection.from_json(SPEC | fields)
+
+
+def krr(**fields: Any) -> Callable[[], Any]:
+    return lambda: KaryRR(**{"num_symbols": 3, "num_sensitive": 3, "epsilon": 1} | fields)
+
+
+def closed(*values: Any, **fields: Any) -> Callable[[], Any]:
+    return lambda: Closed(values=values, **fields)
+
+
+def hashed(**fields: Any) -> Callable[[], Any]:
+    return lambda: Hashed(num_buckets=4, **fields)
+
+
+def tagged(**fields: Any) -> Callable[[], Any]:
+    return lambda: Tagged(**{"values": ("a", "b"), "tags": ("t",)} | fields)
+
+
+def agrr(num_symbols: int, *priors: Any) -> Callable[[], Any]:
+    return lambda: AttributeGRR(num_symbols=num_symbols, num_sensitive=num_symbols, epsilon=1, priors=priors)
+
+
+def tsp(num_symbols: int, rates: Any) -> Callable[[], Any]:
+    return lambda: TwoStage(num_symbols=num_symbols, num_sensitive=num_symbols, epsilon=1, missing_rates=rates)
+
+
+def calling(function: Callable[..., Any], *args: Any, **fields: Any) -> Callable[[], Any]:
+    return lambda: function(*args, **fields)
+
+
+def batch(**columns: Any) -> ReportBatch:
+    names = ("fingerprint", "cohorts", "payloads", "event_times", "report_ids")
+    return ReportBatch(**{name: getattr(BATCH, name) for name in names} | columns)
+
+
+def file_of(content: bytes) -> Callable[[Path], Any]:
+    """Reads a collection file with this content; the table says FILE for its path."""
+
+    def read(folder: Path) -> Collection:
+        (folder / "c.json").write_bytes(content)
+        return Collection.from_json(folder / "c.json")
+
+    return read
+
+
+def estimate_two_values_that_share_all_buckets() -> None:
+    table = OPEN.alphabet.symbol_table(MANY, OPEN.num_cohorts)[:2]
+    first = next(i for i in range(1, len(MANY)) if (table[:, i] == table[:, 0]).all())
+    cells = np.zeros((OPEN.num_cohorts, OPEN.num_cells), dtype=np.int64)
+    cells[:2] = 10
+    OPEN.estimate(CohortCounts(cells.sum(axis=1), cells), candidates=(MANY[0], MANY[first]))
+
+
+MANY = tuple(f"value {i}" for i in range(200))
+INT, FLOAT = np.zeros(2, dtype=np.int64), np.zeros(2)
+ID, TIME = "collection 'animals'", "(milliseconds since 1970 UTC)"
+
+URR = UtilityOptimizedRR(num_symbols=3, num_sensitive=2, epsilon=1)
+URAP = UtilityOptimizedRappor(num_symbols=3, num_sensitive=2, epsilon=1)
+TSP = TwoStage(num_symbols=3, num_sensitive=3, epsilon=1, missing_rates=(0.4, 0.1))
+BLOOM = Rappor(num_symbols=3, num_sensitive=3, num_hashes=2, epsilon=1)
+TAGS = Tagged(values=("a", "b"), tags=("t",))
+THREE = np.array([0.5, 0.3, 0.2])
+BEHIND = np.array([[0.0], [0.5], [0.5]])
+NO_EPSILON, NO_REPORTS = "must be a number in (0, 16], got 17", f"must be an integer in [1, {1 << 62}], got 0"
+
+# (class of the error, call, whole sentence; or its beginning, up to a space, where the rest is not ours to choose)
+SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
+    # collection
+    (
+        SpecError,
+        spec(id="Animals!"),
+        "Collection.id must be 1 to 64 of the letters a-z, 0-9, '.', '_' and '-', got 'Animals!'",
+    ),
+    (
+        SpecError,
+        spec(id="x" * 65),
+        f"Collection.id must be 1 to 64 of the letters a-z, 0-9, '.', '_' and '-', got '{'x' * 56}...",
+    ),
+    (SpecError, spec(version=0), "Collection.version must be an integer in [1, 2147483647], got 0"),
+    (SpecError, spec(version=1.0), "Collection.version must be an integer in [1, 2147483647], got 1.0"),
+    (SpecError, spec(num_cohorts=65_537), "Collection.num_cohorts must be an integer in [1, 65536], got 65537"),
+    (SpecError, spec(num_cohorts=True), "Collection.num_cohorts must be an integer in [1, 65536], got True"),
+    (
+        SpecError,
+        spec(alphabet={"id": "hashed", "num_buckets": 65_536}, num_cohorts=65),
+        "Collection.num_cohorts times the number of symbols must be at most 4194304 counters, got 65 x 65536",
+    ),
+    (
+        SpecError,
+        spec(alphabet={"id": "hashed", "num_buckets": 4}, num_cohorts=1),
+        "Collection.num_cohorts must be at least 2 for a hashed alphabet (one hash function cannot tell colliding "
+        "values apart), got 1",
+    ),
+    (
+        SpecError,
+        spec(alphabet={"id": "permuted", "values": list(VALUES), "num_buckets": 3}, num_cohorts=2),
+        "Collection.num_cohorts must be at least 3 to tell 6 values apart with 3 buckets, got 2",
+    ),
+    (SpecError, lambda: Collection.from_json({}), "Collection needs the key 'id', got no keys"),
+    (
+        SpecError,
+        lambda: Collection.from_json({"id": "a", "version": 1}),
+        "Collection needs the key 'alphabet', got 'id', 'version'",
+    ),
+    (
+        SpecError,
+        spec(epsilon=1),
+        "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, got 'epsilon'",
+    ),
+    (SpecError, spec(alphabet=["closed"]), "alphabet must be a JSON object, got ['closed']"),
+    (SpecError, spec(mechanism="krr"), "mechanism must be a JSON object, got 'krr'"),
+    (SpecError, file_of(b"[1]"), "Collection must be a JSON object, got [1]"),
+    (
+        SpecError,
+        lambda: Collection(id="a", version=1, alphabet=OPEN.alphabet, mechanism=CLOSED.mechanism, num_cohorts=2),
+        "Collection.mechanism must be for the alphabet's 4 symbols, 4 of them sensitive, got 6 and 6",
+    ),
+    (
+        SpecError,
+        lambda: Collection(
+            id="a",
+            version=1,
+            alphabet=Hashed(num_buckets=6, num_hashes=2),
+            mechanism=COLLECTIONS["closed-rappor"].mechanism,
+            num_cohorts=2,
+        ),
+        "Collection.mechanism must be for the alphabet's 2 hash functions, got 1",
+    ),
+    (
+        SpecError,
+        spec(alphabet={"id": "hashed", "num_buckets": 4, "num_hashes": 2}, num_cohorts=2),
+        "KaryRR.num_hashes must be an integer in [1, 1], got 2",
+    ),
+    (
+        SpecError,
+        spec(
+            alphabet={"id": "closed", "values": ["a", "b"], "sensitive": ["a"]},
+            mechanism={"id": "agrr", "epsilon": 1, "priors": [[1, 0], [0, 1]]},
+        ),
+        "Collection.alphabet must give every value a symbol of its own, in the order of the values, and call none "
+        "non-sensitive for AttributeGRR, "
+        "got Closed with 2 known values, 2 symbols and 1 sensitive ones",
+    ),
+    (
+        SpecError,
+        spec(
+            alphabet={"id": "hashed", "num_buckets": 3},
+            mechanism={"id": "tsp", "epsilon": 1, "missing_rates": [0.5, 0.1]},
+            num_cohorts=2,
+        ),
+        "Collection.alphabet must give every value a symbol of its own, in the order of the values, and call none "
+        "non-sensitive for TwoStage, "
+        "got Hashed with 0 known values, 3 symbols and 3 sensitive ones",
+    ),
+    # files
+    (SpecError, file_of(b"\xff"), "FILE must be a UTF-8 text file, got other bytes"),
+    (SpecError, file_of(b"{\n'"), "FILE must be JSON, got a fault at line 2: "),
+    (SpecError, file_of(b'{"id": "a", "b": 1, "id": "c"}'), "FILE must not repeat a key, got id more than once"),
+    (SpecError, file_of(b"1" * 5000), "FILE must be JSON of sensible size, got too many digits or levels"),
+    (SpecError, file_of(b"[" * 100_000), "FILE must be JSON of sensible size, got too many digits or levels"),
+    (SpecError, lambda: parse_json("[-Infinity]", "it"), "it must hold finite numbers, got -Infinity"),
+    # registries
+    (
+        SpecError,
+        spec(alphabet={"id": "none"}),
+        "alphabet.id must be one of closed, hashed, permuted, tagged, got 'none'",
+    ),
+    (
+        SpecError,
+        spec(mechanism={"epsilon": 1}),
+        f"mechanism.id must be one of {', '.join(sorted(MECHANISMS))}, got None",
+    ),
+    (
+        SpecError,
+        lambda: CLOSED.estimate(COUNTS, "best"),
+        f"estimator.id must be one of {', '.join(sorted(ESTIMATORS))}, got 'best'",
+    ),
+    (
+        SpecError,
+        lambda: ALPHABETS.register(Hashed),
+        "alphabet.id must be new, got 'hashed', which Hashed has",
+    ),
+    (SpecError, spec(mechanism={"id": "krr"}), "KaryRR needs the key 'epsilon', got no keys"),
+    (
+        SpecError,
+        spec(mechanism={"id": "urap", "epsilon": 1, "num_symbols": 6}),
+        "UtilityOptimizedRappor takes the keys epsilon, theta, inversion, got 'num_symbols'",
+    ),
+    # alphabets
+    (SpecError, lambda: Closed(values="abc"), "Closed.values must be a list of texts, got 'abc'"),
+    (SpecError, closed("a", 1), "Closed.values must be a list of texts, got ('a', 1)"),
+    (SpecError, closed("a"), "Closed.values must have at least 2 entries, got 1"),
+    (SpecError, closed("a", "\ud800"), "Closed.values must be Unicode text, got '\\ud800'"),
+    (SpecError, closed("a", "b", "a"), "Closed.values must not repeat an entry (in Unicode NFC), got 'a' twice"),
+    (SpecError, closed("é", DECOMPOSED), "Closed.values must not repeat an entry (in Unicode NFC), got 'é' twice"),
+    (SpecError, closed("a", "b", sensitive=()), "Closed.sensitive must have at least 1 entries, got 0"),
+    (SpecError, closed("a", "b", sensitive="a"), "Closed.sensitive must be a list of texts, got 'a'"),
+    (
+        SpecError,
+        closed("a", "é", sensitive=("é", DECOMPOSED)),
+        "Closed.sensitive must not repeat an entry (in Unicode NFC), got 'é' twice",
+    ),
+    (SpecError, closed("a", "b", sensitive=("c",)), "Closed.sensitive must be a part of Closed.values, got 'c'"),
+    (SpecError, lambda: Permuted(values=("a",), num_buckets=2), "Permuted.values must have at least 2 entries, got 1"),
+    (
+        SpecError,
+        lambda: Permuted(values=("a", "b"), num_buckets=3),
+        "Permuted.num_buckets must be an integer in [2, 2], got 3",
+    ),
+    (
+        SpecError,
+        lambda: Permuted(values=("a", "b"), num_buckets=2, seed=-1),
+        "Permuted.seed must be an integer in [0, 18446744073709551615], got -1",
+    ),
+    (SpecError, lambda: Hashed(num_buckets=1), "Hashed.num_buckets must be an integer in [2, 65536], got 1"),
+    (
+        SpecError,
+        lambda: Hashed(num_buckets=2, seed=2**64),
+        "Hashed.seed must be an integer in [0, 18446744073709551615], got 18446744073709551616",
+    ),
+    (
+        SpecError,
+        lambda: Hashed(num_buckets=2, num_hashes=9),
+        "Hashed.num_hashes must be an integer in [1, 8], got 9",
+    ),
+    (
+        SpecError,
+        hashed(non_sensitive=("a",), num_hashes=2),
+        "Hashed.num_hashes must be an integer in [1, 1], got 2",
+    ),
+    (SpecError, hashed(non_sensitive="ab"), "Hashed.non_sensitive must be a list of texts, got 'ab'"),
+    (SpecError, hashed(non_sensitive=()), "Hashed.non_sensitive must have at least 1 entries, got 0"),
+    (
+        SpecError,
+        hashed(non_sensitive=("é", DECOMPOSED)),
+        "Hashed.non_sensitive must not repeat an entry (in Unicode NFC), got 'é' twice",
+    ),
+    (
+        SpecError,
+        hashed(num_clear_buckets=3),
+        "Hashed.num_clear_buckets must be absent without Hashed.non_sensitive, got 3",
+    ),
+    (
+        SpecError,
+        hashed(non_sensitive=("a",), num_clear_buckets=1),
+        "Hashed.num_clear_buckets must be an integer in [2, 65536], got 1",
+    ),
+    (SpecError, tagged(values=("a",)), "Tagged.values must have at least 2 entries, got 1"),
+    (SpecError, tagged(tags=()), "Tagged.tags must have at least 1 entries, got 0"),
+    (SpecError, tagged(tags="t"), "Tagged.tags must be a list of texts, got 't'"),
+    (
+        SpecError,
+        tagged(tags=("é", DECOMPOSED)),
+        "Tagged.tags must not repeat an entry (in Unicode NFC), got 'é' twice",
+    ),
+    (SpecError, tagged(sensitive=None), "Tagged.sensitive must be a list of texts, got None"),
+    (
+        SpecError,
+        tagged(values=[str(i) for i in range(4095)], tags=("t", "u")),
+        "Tagged.values and Tagged.tags must be at most 4096 together, got 4097",
+    ),
+    (SpecError, tagged(tags=("b",)), "Tagged.tags must differ from all values, got 'b' in both"),
+    (SpecError, tagged(sensitive=("c",)), "Tagged.sensitive must be a part of Tagged.values, got 'c'"),
+    (
+        SpecError,
+        tagged(sensitive=("a", "b")),
+        "Tagged.sensitive must leave a value that a tag can hide, got all values",
+    ),
+    (SpecError, tagged(background=[1]), "Tagged.background must be an object of tags, got [1]"),
+    (SpecError, tagged(background={"u": {"a": 1}}), "Tagged.background must have tags as keys, each once, got 'u'"),
+    *(
+        (
+            SpecError,
+            tagged(background={"t": shares}),
+            "Tagged.background must give every tag shares in [0, 1] that sum to 1, got others for 't'",
+        )
+        for shares in (None, {}, {"a": 0.5}, {"a": 1.5, "b": -0.5}, {"a": "1"}, {"a": True}, {"a": float("nan")})
+    ),
+    (
+        SpecError,
+        tagged(sensitive=("a",), background={"t": {"a": 1}}),
+        "Tagged.background must speak of values that are not sensitive to everybody, got 'a'",
+    ),
+    (
+        SpecError,
+        lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"w": ["a"]}),
+        "PersonalTags must use the tags t, u, got another text",
+    ),
+    (
+        SpecError,
+        lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"t": "a"}),
+        "PersonalTags must have a list of values behind 't', got one text",
+    ),
+    (
+        SpecError,
+        lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"t": ["secret"]}),
+        "PersonalTags must hide values of the alphabet, got another text behind 't'",
+    ),
+    (
+        SpecError,
+        lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"t": ["a"], "u": ["a"]}),
+        "PersonalTags must have every value behind one tag, got one behind 'u' and another",
+    ),
+    (
+        SpecError,
+        lambda: Collection.from_json(
+            SPEC | {"alphabet": {"id": "tagged", "values": ["a", "b"], "tags": ["t"]}}
+        ).perturb(["a", "yak"]),
+        "Tagged.values and tags lists 3 values, got 1 value(s) that are not among them",
+    ),
+    (
+        SpecError,
+        lambda: CLOSED.perturb(["ant", "yak", "gnu"]),
+        "Closed.values lists 6 values, got 2 value(s) that are not among them",
+    ),
+    (
+        SpecError,
+        lambda: COLLECTIONS["permuted-krr"].perturb(["yak"]),
+        "Permuted.values lists 6 values, got 1 value(s) that are not among them",
+    ),
+    (SpecError, lambda: CLOSED.perturb("ant"), "values must be a list of texts, got one str"),
+    (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates="ant"), "candidates must be a list of texts, got 'ant'"),
+    (TypeError, lambda: CLOSED.perturb([7]), "values must be text (str), got int"),
+    (
+        SpecError,
+        lambda: OPEN.perturb(["\ud800"]),
+        "values must be Unicode text, got one with a surrogate, which has no UTF-8 form",
+    ),
+    # mechanisms
+    (SpecError, krr(num_symbols=1), "KaryRR.num_symbols must be an integer in [2, 1048576], got 1"),
+    (
+        SpecError,
+        lambda: UtilityOptimizedRR(num_symbols=3, num_sensitive=4, epsilon=1),
+        "UtilityOptimizedRR.num_sensitive must be an integer in [1, 3], got 4",
+    ),
+    (SpecError, krr(epsilon=0), "KaryRR.epsilon must be a number in (0, 16], got 0"),
+    (SpecError, krr(epsilon=float("nan")), "KaryRR.epsilon must be a number in (0, 16], got nan"),
+    (SpecError, krr(epsilon="1"), "KaryRR.epsilon must be a number in (0, 16], got '1'"),
+    (SpecError, krr(epsilon=True), "KaryRR.epsilon must be a number in (0, 16], got True"),
+    (SpecError, krr(epsilon=16.1), "KaryRR.epsilon must be a number in (0, 16], got 16.1"),
+    (
+        SpecError,
+        krr(epsilon=1e-20),
+        "KaryRR.epsilon must be large enough to leave a signal in 64 bits, got 1e-20",
+    ),
+    (
+        SpecError,
+        lambda: Rappor(num_symbols=3, num_sensitive=3, epsilon=1, theta=1),
+        'Rappor.theta must be a number in (0, 1), "optimal" or null, got 1',
+    ),
+    (
+        SpecError,
+        lambda: UtilityOptimizedRappor(num_symbols=3, num_sensitive=3, epsilon=1, theta="1/2"),
+        "UtilityOptimizedRappor.theta must be a number in (0, 1), \"optimal\" or null, got '1/2'",
+    ),
+    (
+        SpecError,
+        lambda: UtilityOptimizedRappor(num_symbols=3, num_sensitive=3, epsilon=1, inversion="naive"),
+        'UtilityOptimizedRappor.inversion must be "aware" or "marginal", got \'naive\'',
+    ),
+    (
+        SpecError,
+        lambda: AttributeOUE(num_symbols=2, num_sensitive=2, epsilon=1, theta=0.5, priors=((1, 0), (0, 1))),
+        "AttributeOUE.theta must be absent (it is 1/2), got 0.5",
+    ),
+    (SpecError, agrr(1025, (), ()), "AttributeGRR.priors must be for at most 1024 values, got 1025"),
+    (
+        SpecError,
+        agrr(2, (0.5, 0.5)),
+        "AttributeGRR.priors must be a list of at least 2 rows, one a state, got ((0.5, 0.5),)",
+    ),
+    *(
+        (
+            SpecError,
+            agrr(2, (1, 0), row),
+            f"AttributeGRR.priors must have rows of 2 shares in [0, 1] that sum to 1, got {row!r}",
+        )
+        for row in ((1, 0, 0), (0.5, 0.25), (1.5, -0.5), ("1", 0), (True, False), (1, float("nan")), "10", 1)
+    ),
+    (
+        SpecError,
+        tsp(2, (0.5, 0.1)),
+        "TwoStage.num_symbols must be 3 to 1024, two answers and the missing one or more, got 2",
+    ),
+    *(
+        (
+            SpecError,
+            tsp(3, rates),
+            f"TwoStage.missing_rates must be a list of at least 2 numbers in (0, 1), got {rates!r}",
+        )
+        for rates in ((0.5,), (0.5, 0), (0.5, 1), (0.5, "0.1"), (0.5, True), (0.5, float("nan")), "ab", None)
+    ),
+    (
+        SpecError,
+        lambda: SubsetSelection(num_symbols=4, num_sensitive=4, epsilon=1, subset_size=4),
+        "SubsetSelection.subset_size must be an integer in [1, 3], got 4",
+    ),
+    # reports
+    (
+        TypeError,
+        lambda: CLOSED.perturb(["ant"], rng=1),
+        "rng must be None, a numpy.random.Generator or a word source, got int",
+    ),
+    (
+        SpecError,
+        lambda: CLOSED.perturb(["ant"], event_times=[1.5]),
+        f"event_times must be 1 integers {TIME}, got float64 (1,)",
+    ),
+    (
+        SpecError,
+        lambda: CLOSED.perturb(["ant"], event_times=[1, 2]),
+        f"event_times must be 1 integers {TIME}, got int64 (2,)",
+    ),
+    (
+        SpecError,
+        lambda: batch(cohorts=INT),
+        "ReportBatch.cohorts must be uint16 (2,), got int64 (2,)",
+    ),
+    (
+        SpecError,
+        lambda: batch(event_times=INT[:1]),
+        "ReportBatch.event_times must be int64 (2,), got int64 (1,)",
+    ),
+    (
+        SpecError,
+        lambda: ReportBatch.concatenate([]),
+        "ReportBatch.concatenate needs batches of exactly one collection",
+    ),
+    (
+        SpecError,
+        lambda: CLOSED.count(batch(fingerprint=bytes(32))),
+        f"{ID} version 1 has the fingerprint {CLOSED.fingerprint.hex()[:16]}..., got reports for 0000000000000000...",
+    ),
+    (
+        SpecError,
+        lambda: CLOSED.count(batch(payloads=np.zeros((2, 3), dtype=np.uint8))),
+        f"{ID} has payloads of 1 bytes and cohorts below 1, got payloads of 3 bytes and cohorts up to 0",
+    ),
+    (
+        SpecError,
+        lambda: CLOSED.count(batch(cohorts=np.array([0, 9], dtype=np.uint16))),
+        f"{ID} has payloads of 1 bytes and cohorts below 1, got payloads of 1 bytes and cohorts up to 9",
+    ),
+    (
+        SpecError,
+        lambda: CLOSED.count(batch(payloads=np.array([[5], [6]], dtype=np.uint8))),
+        f"{ID} counts valid payloads only, got 1 invalid one(s)",
+    ),
+    # counts
+    (
+        SpecError,
+        lambda: CohortCounts(FLOAT, COUNTS.cells),
+        "CohortCounts.num_reports must be an int64 array of 1 dimension(s), got float64 (2,)",
+    ),
+    (
+        SpecError,
+        lambda: CohortCounts(INT, [[1]]),
+        "CohortCounts.cells must be an int64 array of 2 dimension(s), got list",
+    ),
+    (
+        SpecError,
+        lambda: CohortCounts(INT, COUNTS.cells),
+        "CohortCounts.cells must have one row per cohort (2), got 1",
+    ),
+    (
+        SpecError,
+        lambda: COUNTS + OPEN_COUNTS,
+        "CohortCounts can be added only in equal shapes, got (1, 6) and (16, 4)",
+    ),
+    (
+        SpecError,
+        lambda: CohortCounts.empty(1, 6, 2) + CohortCounts.empty(1, 6, 3),
+        "CohortCounts.patterns can be added only in equal lengths, got 2 and 3",
+    ),
+    (
+        SpecError,
+        lambda: CohortCounts(INT, np.zeros((2, 1), np.int64), FLOAT),
+        "CohortCounts.patterns must be an int64 array of 1 dimension(s), got float64 (2,)",
+    ),
+    # estimates
+    (
+        SpecError,
+        lambda: CLOSED.estimate(OPEN_COUNTS),
+        f"{ID} has counts of shape (1, 6), got (16, 4)",
+    ),
+    (
+        SpecError,
+        lambda: OPEN.estimate(OPEN_COUNTS, "ml", ["ant"]),
+        f"estimator 'ml' does not support {ID}: values need symbols of their own; em takes others",
+    ),
+    (
+        SpecError,
+        lambda: OPEN.estimate_reports(OPEN.perturb(["ant"]), "ml", ["ant"]),
+        f"estimator 'ml' does not support {ID}: values need symbols of their own; em takes others",
+    ),
+    (
+        SpecError,
+        lambda: BITS.estimate(BITS.count(BITS.perturb(["ant"])), "ml"),
+        f"estimator 'ml' does not support {ID}: there is no closed form for rappor; em takes others",
+    ),
+    (
+        SpecError,
+        lambda: BITS.estimate(BITS.count(BITS.perturb(["ant"])), "em"),
+        f"estimator 'em' does not support {ID}: counts do not hold the likelihood of rappor; "
+        "estimate_reports takes the reports",
+    ),
+    (
+        SpecError,
+        lambda: TWICE.estimate_reports(TWICE.perturb(["ant"] * 99), "em", ["ant"]),
+        f"estimator 'em' does not support {ID}: the likelihood of several hash functions per cohort is not implemented",
+    ),
+    (
+        SpecError,
+        lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t",)), {"t": ["a"]}).hide("ab"),
+        "PersonalTags.hide must get a list of texts, got one text",
+    ),
+    (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates=[]), "candidates must have at least 1 entries, got 0"),
+    (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates=[7]), "candidates must be a list of texts, got (7,)"),
+    (
+        SpecError,
+        lambda: OPEN.estimate(OPEN_COUNTS, candidates=[["ant"]]),
+        "candidates must be a list of texts, got (['ant'],)",
+    ),
+    (
+        SpecError,
+        lambda: OPEN.estimate(OPEN_COUNTS, candidates=["ant", "ant"]),
+        "candidates must not repeat an entry (in Unicode NFC), got 'ant' twice",
+    ),
+    (
+        SpecError,
+        lambda: OPEN.estimate(OPEN_COUNTS),
+        f"{ID} has an open alphabet and needs a list of candidate values, got none",
+    ),
+    (
+        SpecError,
+        lambda: OPEN.estimate(OPEN_COUNTS, candidates=[str(i) for i in range(8193)]),
+        "candidates of an open alphabet, with its non-sensitive values, must be at most 8192, got 8193",
+    ),
+    (
+        SpecError,
+        lambda: CLOSED.estimate(COUNTS, candidates=["ant", "yak"]),
+        f"{ID} has a closed alphabet of 6 values, got 1 candidate(s) that are not among them",
+    ),
+    (
+        NoReportsError,
+        lambda: CLOSED.estimate(CohortCounts.empty(1, 6)),
+        f"{ID}: an estimate needs at least 1 report, got 0",
+    ),
+    (
+        InsufficientCohortsError,
+        lambda: OPEN.estimate(OPEN.count(OPEN.perturb(["ant"])), candidates=VALUES),
+        f"{ID}: 6 candidates need at least 2 reporting cohorts, got 1",
+    ),
+    (
+        IllConditionedError,
+        estimate_two_values_that_share_all_buckets,
+        f"{ID}: 2 candidates must be distinguishable with a condition number below 1e+08, got ",
+    ),
+    # utility
+    (
+        SpecError,
+        calling(utility.expected_l1, URR, THREE, 9, method="best"),
+        'expected_l1.method must be "normal" or "exact", got \'best\'',
+    ),
+    *(
+        (
+            SpecError,
+            calling(utility.expected_l1, mechanism, THREE, 9, model=model, method="exact"),
+            'expected_l1.method can be "exact" only in the model "population" and where each estimate follows from one '
+            f'count, got the model "{model}" and {type(mechanism).__name__}',
+        )
+        for mechanism, model in ((URR, "sample"), (URAP, "population"), (TSP, "population"))
+    ),
+    (
+        SpecError,
+        calling(utility.expected_l2, BLOOM, THREE, 9),
+        "expected loss: mechanism must give every value one symbol, got 2 hash functions",
+    ),
+    (
+        SpecError,
+        calling(utility.expected_l2, URR, THREE[:2], 9),
+        "expected loss: frequencies must have 3 entries in its last axis, got the shape (2,)",
+    ),
+    *(
+        (
+            SpecError,
+            calling(utility.expected_l2, URR, frequencies, 9),
+            "expected loss: frequencies must be shares of at least 0 that sum to 1, got others",
+        )
+        for frequencies in ([0.5, 0.5, 0.1], [1.5, -0.5, 0], [1, float("nan"), 0])
+    ),
+    (SpecError, calling(utility.expected_l2, URR, THREE, 0), f"expected loss: num_reports {NO_REPORTS}"),
+    (
+        SpecError,
+        calling(utility.expected_l2, URR, THREE, 9, model="all"),
+        'expected loss: model must be "population", "sample" or "without_replacement", got \'all\'',
+    ),
+    *(
+        (
+            SpecError,
+            calling(utility.expected_l2, URR, THREE, 9, model="without_replacement", population_size=size),
+            f"expected loss: population_size must be an integer in [9, {1 << 62}], got {size}",
+        )
+        for size in (8, None)
+    ),
+    (
+        SpecError,
+        calling(utility.expected_l2, URR, THREE, 9, population_size=10),
+        'expected loss: population_size must be absent in the model "population", got 10',
+    ),
+    *(
+        (SpecError, calling(function, *args, 0), f"{function.__name__}.num_reports {NO_REPORTS}")
+        for function, *args in (
+            (utility.l1_without_privacy, THREE),
+            (utility.l2_without_privacy, THREE),
+            (utility.worst_case_l1, URR),
+            (utility.worst_case_l2, URR),
+            (utility.l2_minimax_without_privacy, 2),
+        )
+    ),
+    *(
+        (
+            SpecError,
+            calling(function, np.float64(1), 9),
+            f"{function.__name__}.frequencies must have one or more entries in its last axis, got the shape ()",
+        )
+        for function in (utility.l1_without_privacy, utility.l2_without_privacy)
+    ),
+    (
+        SpecError,
+        calling(utility.worst_case_l1, BLOOM, 9),
+        "TwoBlocks.of: mechanism must give every value one symbol, got 2 hash functions",
+    ),
+    (
+        SpecError,
+        calling(utility.worst_case_distribution, URR, "l3"),
+        'worst_case_distribution.loss must be "l1" or "l2", got \'l3\'',
+    ),
+    *(
+        (SpecError, calling(function, *args, 17), f"{function.__name__}.epsilon {NO_EPSILON}")
+        for function, *args in (
+            (utility.optimal_theta, 3),
+            (utility.uldp_minimax, 3, 2),
+            (utility.ldp_minimax, 3),
+            (utility.best_num_buckets,),
+        )
+    ),
+    *(
+        (SpecError, calling(function, 0, *rest), f"{function.__name__}.{name} must be an integer in {allowed}, got 0")
+        for function, rest, name, allowed in (
+            (utility.optimal_theta, (1,), "num_sensitive", "[1, 1048576]"),
+            (utility.uldp_minimax, (1, 1), "num_values", "[2, 1048576]"),
+            (utility.ldp_minimax, (1,), "num_values", "[2, 1048576]"),
+            (utility.l2_minimax_without_privacy, (1,), "num_values", "[2, 1048576]"),
+            (utility.cohorts_needed, (2,), "num_candidates", "[1, 1048576]"),
+            (utility.distinguishable_share, (1, 1), "num_buckets", "[2, 65536]"),
+        )
+    ),
+    (
+        SpecError,
+        calling(utility.uldp_minimax, 3, 4, 1),
+        "uldp_minimax.num_sensitive must be an integer in [1, 3], got 4",
+    ),
+    (
+        SpecError,
+        calling(utility.optimal_theta, 3, 1, 1.5),
+        "optimal_theta.sensitive_share must be a number in [0, 1], got 1.5",
+    ),
+    (
+        SpecError,
+        calling(utility.optimal_theta, 3, 1, inversion="best"),
+        'optimal_theta.inversion must be "aware" or "marginal", got \'best\'',
+    ),
+    (SpecError, calling(utility.Guarantee, epsilon=0), "Guarantee.epsilon must be a number above 0, got 0"),
+    (
+        SpecError,
+        calling(utility.Guarantee, epsilon=1, kind="pure"),
+        'Guarantee.kind must be "ldp", "uldp" or "osldp", got \'pure\'',
+    ),
+    *(
+        (
+            SpecError,
+            calling(utility.Guarantee, epsilon=1, kind=kind, non_sensitive=frozenset(values)),
+            f'Guarantee.non_sensitive must be empty for "ldp" and only there, got {len(values)} value(s) for {kind!r}',
+        )
+        for kind, values in (("ldp", "ab"), ("uldp", ""), ("osldp", ""))
+    ),
+    *(
+        (
+            SpecError,
+            calling(getattr(utility.Guarantee(epsilon=1), name), 0),
+            f"Guarantee.{name}: number must be an integer in [1, {1 << 31}], got 0",
+        )
+        for name in ("for_reports", "per_report")
+    ),
+    (
+        SpecError,
+        calling(
+            utility.Guarantee(epsilon=1).joined_with,
+            utility.Guarantee(epsilon=1, kind="osldp", non_sensitive=frozenset("a")),
+        ),
+        "Guarantee.joined_with must be two-sided on both sides (\"ldp\" or \"uldp\"), got 'ldp' and 'osldp'",
+    ),
+    (
+        SpecError,
+        calling(utility.best_num_buckets, 1, -1),
+        "best_num_buckets.sensitive_share must be a number in [0, 1], got -1",
+    ),
+    (
+        SpecError,
+        calling(utility.best_num_buckets, 1, 1, 0),
+        "best_num_buckets.num_candidates must be an integer in [1, 1048576], got 0",
+    ),
+    (
+        SpecError,
+        calling(utility.cohorts_needed, 5, 1),
+        "cohorts_needed.num_buckets must be an integer in [2, 65536], got 1",
+    ),
+    *(
+        (
+            SpecError,
+            calling(utility.hashed_variance, mechanism, *args, **fields),
+            f"hashed_variance.{sentence}",
+        )
+        for mechanism, args, fields, sentence in (
+            (BLOOM, (9, 9, 9), {}, "mechanism must give every value one symbol, got 2 hash functions"),
+            (URR, (0, 9, 9), {}, f"num_reports {NO_REPORTS}"),
+            (URR, (9, 1, 9), {}, "num_cohorts must be an integer in [2, 65536], got 1"),
+            (URR, (9, 9, 9), {}, "num_candidates must be an integer in [1, 8], got 9"),
+            (URR, (9, 9, 3), {"sensitive_share": 2}, "sensitive_share must be a number in [0, 1], got 2"),
+            (URR, (9, 9, 3), {"unlisted_squares": "0"}, "unlisted_squares must be a number in [0, 1], got '0'"),
+            (
+                TSP,
+                (9, 9, 3),
+                {"sensitive_share": 0.5},
+                "sensitive_share must be 1 where every symbol is sensitive, got 0.5",
+            ),
+        )
+    ),
+    (
+        SpecError,
+        calling(utility.distinguishable_share, 2, 0, 1),
+        "distinguishable_share.num_cohorts must be an integer in [1, 65536], got 0",
+    ),
+    (
+        SpecError,
+        calling(utility.distinguishable_share, 2, 1, 0),
+        "distinguishable_share.num_candidates must be an integer in [1, 1048576], got 0",
+    ),
+    (
+        SpecError,
+        calling(utility.cohorts_to_distinguish, 2, 9, 1),
+        "cohorts_to_distinguish.target must be a number in (0, 1), got 1",
+    ),
+    (
+        SpecError,
+        calling(utility.tagged_l1_bound, TAGS, THREE, THREE[:1], BEHIND),
+        "tagged_l1_bound.true must have 3 entries in its last axis, got the shape (1,)",
+    ),
+    (
+        SpecError,
+        calling(utility.tagged_l1_bound, TAGS, THREE[:1], THREE, BEHIND),
+        "tagged_l1_bound.estimated must have the shape (3,), got (1,)",
+    ),
+    *(
+        (
+            SpecError,
+            calling(utility.tagged_l1_bound, TAGS, THREE, THREE, behind),
+            "tagged_l1_bound.behind must have a column of non-sensitive values for each of 1 tag(s), "
+            f"got the shape {behind.shape} or weight on sensitive ones",
+        )
+        for behind in (BEHIND[[1, 0, 2]], np.repeat(BEHIND, 2, axis=1))
+    ),
+    (
+        SpecError,
+        calling(utility.tagged_l2, TAGS, URR, THREE * 2, 9, BEHIND),
+        "tagged_l2.frequencies must be shares of at least 0 that sum to 1, got others",
+    ),
+    (SpecError, calling(utility.tagged_l2, TAGS, URR, THREE, 0, BEHIND), f"tagged_l2.num_reports {NO_REPORTS}"),
+    *(
+        (SpecError, calling(utility.ClosedQuestion, **fields), f"ClosedQuestion.{sentence}")
+        for fields, sentence in (
+            ({"num_values": 1, "num_sensitive": 1}, "num_values must be an integer in [2, 1048576], got 1"),
+            ({"num_values": 3, "num_sensitive": 4}, "num_sensitive must be an integer in [1, 3], got 4"),
+            (
+                {"num_values": 3, "num_sensitive": 2, "sensitive_share": 2},
+                "sensitive_share must be a number in [0, 1], got 2",
+            ),
+            (
+                {"num_values": 3, "num_sensitive": 3, "sensitive_share": 1},
+                "sensitive_share must be absent where all values are sensitive, got 1",
+            ),
+        )
+    ),
+    *(
+        (SpecError, calling(utility.OpenQuestion, **fields), f"OpenQuestion.{sentence}")
+        for fields, sentence in (
+            ({"num_candidates": 0}, "num_candidates must be an integer in [1, 8192], got 0"),
+            (
+                {"num_candidates": 8000, "num_non_sensitive": 193},
+                "num_non_sensitive must be an integer in [0, 192], got 193",
+            ),
+            (
+                {"num_candidates": 3, "num_non_sensitive": 2, "sensitive_share": 2},
+                "sensitive_share must be a number in [0, 1], got 2",
+            ),
+            (
+                {"num_candidates": 3, "sensitive_share": 1},
+                "sensitive_share must be absent where all texts are sensitive, got 1",
+            ),
+        )
+    ),
+    *(
+        (SpecError, calling(utility.plan, utility.OpenQuestion(num_candidates=3), *args, **fields), f"plan.{sentence}")
+        for args, fields, sentence in (
+            ((17, 9), {}, f"epsilon {NO_EPSILON}"),
+            ((1, 0), {}, f"num_reports {NO_REPORTS}"),
+            ((1, 9), {"target_l1": 0}, "target_l1 must be a number above 0, got 0"),
+            ((1, 9), {"target_l2": float("inf")}, "target_l2 must be a number above 0, got inf"),
+            (
+                (1, 9),
+                {"target_l1": 1, "target_l2": 2},
+                "target_l2 must be absent where plan.target_l1 is given, got 2",
+            ),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), SENTENCES, ids=[row[2][:60] for row in SENTENCES])
+def test_sentence(kind, call, sentence, tmp_path):
+    needs_folder = call.__code__.co_argcount > 0
+    with pytest.raises(kind) as caught:
+        call(tmp_path) if needs_folder else call()
+    said = str(caught.value).replace(str(tmp_path / "c.json"), "FILE")
+    assert said.startswith(sentence) if sentence.endswith(" ") else said == sentence
+    assert type(caught.value) is kind
+
+
+# ---------------------------------------------------------------------- the table is complete
+
+
+def pattern(node: ast.expr) -> str:
+    """A regular expression for the texts that an expression can be: fixed parts literally, anything for the rest."""
+    if isinstance(node, ast.Constant):
+        return re.escape(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(pattern, node.values))
+    return ".+"
+
+
+def refusals(source: Path) -> Iterator[tuple[str, str]]:
+    """(place, pattern of the sentence) of each ``raise`` and of each ``require_...`` in a file."""
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        place = f"{source.relative_to(SOURCES[0].parent)}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            yield place, pattern(node.exc.args[0])
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("require_"):
+            yield place, pattern(node.args[0]) + " (must|needs|takes) .+"
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
+def test_every_refusal_has_a_row(source):
+    sentences = [sentence + "..." * sentence.endswith(" ") for _, _, sentence in SENTENCES]
+    missing = [
+        place for place, text in refusals(source) if not any(re.fullmatch(text, sentence) for sentence in sentences)
+    ]
+    assert not missing
+
+
+def test_the_refusals_are_found():
+    assert len({place for source in SOURCES for place, _ in refusals(source)}) > 50
+
+
+KINDS = sorted({kind for kind, _, _ in SENTENCES} - {TypeError}, key=lambda kind: kind.__name__)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_errors_of_the_library_are_value_errors_with_one_base(kind):
+    assert issubclass(kind, UldpError)
+    assert issubclass(kind, ValueError)

@@ -1,0 +1,213 @@
+"""Hashed alphabets with a public list of texts that are not sensitive, and with several hash functions.
+
+The channel from *texts* to reports is enumerated in exact numbers: cohort c has probability 1 / C, and in it the report
+is that of the text's symbol.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tests.support.cases import DECOMPOSED, collection, e_below, exact_channel
+from tests.support.tolerance import binomial_limits, generator, within
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.alphabets import Hashed
+from uldp_transforms.ldp.sampling import WORD
+
+LISTED = ("n1", "né", "n3")
+SENSITIVE = tuple(f"s{i}" for i in range(12))
+TEXTS = (*SENSITIVE, *LISTED)
+OWN = Hashed(num_buckets=3, seed=4, non_sensitive=LISTED)
+SHARED = Hashed(num_buckets=3, seed=4, non_sensitive=LISTED, num_clear_buckets=2)
+FIELDS = [("urr", {}), ("urap", {}), ("urap", {"inversion": "marginal"}), ("uss", {"subset_size": 2})]
+
+both = pytest.mark.parametrize("alphabet", [OWN, SHARED], ids=["own", "shared"])
+
+
+def channel_of_texts(item: Collection) -> dict[tuple[int, bytes], list[Fraction]]:
+    """Exact Pr((cohort, payload) | text) for all TEXTS, for every cohort and payload."""
+    payloads, rows = exact_channel(item.mechanism)
+    C = item.num_cohorts
+    table = item.alphabet.symbol_table(TEXTS, C)
+    return {
+        (cohort, payload): [row[symbol] / C for symbol in table[cohort]]
+        for cohort in range(C)
+        for payload, row in zip(payloads, rows)
+    }
+
+
+# ---------------------------------------------------------------------- the guarantee over texts
+
+
+@both
+@pytest.mark.parametrize(("mechanism", "fields"), FIELDS)
+@pytest.mark.parametrize("num_cohorts", [2, 5])
+def test_sensitive_texts_are_protected_against_all_texts(alphabet, mechanism, fields, num_cohorts):
+    """Utility-optimised LDP: what a sensitive text can send it sends nearly as often as any other text."""
+    item = collection(alphabet, num_cohorts, mechanism, **fields)
+    channel = channel_of_texts(item)
+    assert [sum(column) for column in zip(*channel.values())] == [1] * len(TEXTS)
+    sensitive = len(SENSITIVE)
+    clear_senders = []
+    for row in channel.values():
+        if any(row[:sensitive]):
+            assert max(row) <= e_below(1.0) * min(row)
+            assert len(set(row)) <= 2
+        else:
+            clear_senders.append([text for text, q in zip(LISTED, row[sensitive:]) if q])
+    if alphabet is OWN:  # a clear report has one text that it can come from
+        assert max(map(len, clear_senders)) == min(map(len, clear_senders)) == 1
+    else:
+        assert {text for senders in clear_senders for text in senders} == set(LISTED)
+
+
+def test_golden_channel():
+    """Two cohorts, three buckets, E = 2: protected reports 1/4 or 1/8, clear ones 1/8."""
+    spec = collection(OWN, 2, "urr").to_json()
+    spec["mechanism"]["epsilon"] = float(np.log(2))
+    channel = channel_of_texts(Collection.from_json(spec))
+    found = {round(float(q), 12) for row in channel.values() for q in row[: len(SENSITIVE)]}
+    assert found == {0.25, 0.125, 0.0}
+    assert {round(float(q), 12) for row in channel.values() for q in row[len(SENSITIVE) :]} == {0.125, 0.0}
+
+
+@both
+@pytest.mark.parametrize(("mechanism", "fields"), FIELDS)
+def test_no_sensitive_text_is_ever_sent_in_clear(alphabet, mechanism, fields):
+    item = collection(alphabet, 16, mechanism, **fields)
+    texts = [f"any text {i}" for i in range(20_000)]
+    batch = item.perturb(texts, generator("never", mechanism))
+    assert not item.mechanism.supports(batch.payloads)[:, alphabet.num_buckets :].any()
+
+
+# ---------------------------------------------------------------------- symbols
+
+
+@both
+def test_listed_texts_have_clear_symbols_and_all_others_sensitive_ones(alphabet):
+    many = tuple(f"text {i}" for i in range(500))
+    assert (alphabet.symbol_table(many, 40) < alphabet.num_buckets).all()
+    clear = alphabet.symbol_table(LISTED, 40)
+    assert ((clear >= alphabet.num_buckets) & (clear < alphabet.num_symbols)).all()
+    assert alphabet.num_sensitive == alphabet.num_buckets == 3
+    assert alphabet.clear_values == LISTED
+    assert alphabet.known_values is None
+
+
+def test_each_listed_text_has_its_own_symbol_in_the_order_of_the_list():
+    np.testing.assert_array_equal(OWN.symbol_table(LISTED, 7), np.tile([3, 4, 5], (7, 1)))
+    assert OWN.num_symbols == 6
+    assert OWN.has_own_symbol(TEXTS).tolist() == [False] * len(SENSITIVE) + [True] * 3
+
+
+def test_clear_buckets_are_those_of_a_hashed_alphabet_of_that_size():
+    table = SHARED.symbol_table(LISTED, 50)
+    np.testing.assert_array_equal(table, 3 + Hashed(num_buckets=2, seed=4).symbol_table(LISTED, 50))
+    assert SHARED.num_symbols == 5
+    assert not SHARED.has_own_symbol(TEXTS).any()
+    assert len(np.unique(table, axis=0)) > 1, "differently in each cohort"
+
+
+@both
+def test_the_list_does_not_move_the_buckets_of_sensitive_texts(alphabet):
+    plain = Hashed(num_buckets=3, seed=4).symbol_table(SENSITIVE, 9)
+    np.testing.assert_array_equal(alphabet.symbol_table(SENSITIVE, 9), plain)
+
+
+@both
+def test_another_spelling_of_a_listed_text_is_listed(alphabet):
+    cohorts = np.arange(9)
+    symbols = alphabet.encode(["n" + DECOMPOSED] * 9, cohorts, 9)
+    np.testing.assert_array_equal(symbols, alphabet.symbol_table(("né",), 9)[:, 0])
+    assert (symbols >= alphabet.num_buckets).all()
+    again = Hashed(
+        **{k: v for k, v in alphabet.to_json().items() if k != "id"} | {"non_sensitive": ["n1", "n" + DECOMPOSED, "n3"]}
+    )
+    assert again == alphabet
+
+
+@both
+def test_near_misses_of_listed_texts_are_sensitive(alphabet):
+    for text in ("N1", "n1 ", " n1", "n1\0", "n", "", "ne"):
+        assert (alphabet.symbol_table((text,), 20) < alphabet.num_buckets).all(), text
+
+
+# ---------------------------------------------------------------------- configuration
+
+
+def test_without_a_list_the_json_form_is_what_it_was():
+    assert Hashed(num_buckets=4).to_json() == {"id": "hashed", "num_buckets": 4, "seed": 0, "num_hashes": 1}
+
+
+@pytest.mark.parametrize("name", ["non_sensitive", "num_clear_buckets"])
+def test_null_means_absent(name):
+    spec = collection(Hashed(num_buckets=4), 4, "urr").to_json()
+    other = copy.deepcopy(spec)
+    other["alphabet"][name] = None
+    assert Collection.from_json(other) == Collection.from_json(spec)
+    assert Collection.from_json(other).fingerprint == Collection.from_json(spec).fingerprint
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"non_sensitive": None, "num_clear_buckets": None},
+        {"non_sensitive": ["n1", "né"]},
+        {"non_sensitive": ["n1", "n3", "né"]},
+        {"non_sensitive": ["n1", "né", "n4"]},
+        {"num_clear_buckets": None},
+        {"num_clear_buckets": 3},
+    ],
+)
+def test_the_public_list_is_part_of_the_fingerprint(fields):
+    spec = collection(SHARED, 4, "urr").to_json()
+    other = copy.deepcopy(spec)
+    other["alphabet"] |= fields
+    assert Collection.from_json(other).fingerprint != Collection.from_json(spec).fingerprint
+
+
+def test_spelling_is_not_part_of_the_fingerprint():
+    spec = collection(OWN, 4, "urr").to_json()
+    other = copy.deepcopy(spec)
+    other["alphabet"]["non_sensitive"] = ["n1", "n" + DECOMPOSED, "n3"]
+    assert Collection.from_json(other).fingerprint == Collection.from_json(spec).fingerprint
+
+
+# ---------------------------------------------------------------------- several hash functions
+
+
+@pytest.mark.parametrize("num_hashes", [2, 3, 8])
+def test_hash_function_j_of_cohort_c_takes_word_c_h_plus_j(num_hashes):
+    alphabet = Hashed(num_buckets=5, seed=9, num_hashes=num_hashes)
+    table = alphabet.symbol_table(("a", "é"), 6)
+    assert table.shape == (6, 2, num_hashes)
+    for (cohort, j), (i, text) in itertools.product(np.ndindex(6, num_hashes), enumerate(("a", "é"))):
+        message = b"uldp-hash-1\x00" + (9).to_bytes(8, "little") + text.encode()
+        stream = hashlib.shake_128(message).digest(8 * (cohort * num_hashes + j + 1))
+        assert table[cohort, i, j] == int.from_bytes(stream[-8:], "little") * 5 >> 64
+
+
+@pytest.mark.parametrize("text", ["a", "b", "c"])
+def test_bits_of_a_text_follow_its_hash_functions(text):
+    """From the text to the counts: own bits with probability theta, others psi, in every cohort."""
+    item = collection(Hashed(num_buckets=4, seed=1, num_hashes=2), 6, "rappor")
+    batch = item.perturb([text] * 60_000, generator("bits", text))
+    counts = item.count(batch)
+    table = item.alphabet.symbol_table((text,), 6)[:, 0]
+    own = (table[:, :, np.newaxis] == np.arange(4)).any(axis=1)
+    psi, kappa = float(item.mechanism.noise_rate), item.mechanism.keep_weight / WORD
+    q = np.where(own, kappa + (1 - kappa) * psi, psi)
+    assert within(counts.cells, binomial_limits(counts.num_reports[:, np.newaxis], q)).all()
+    assert (own.sum(axis=1) == 1).any() or text != "a", "a text whose hash functions coincide somewhere"
+
+
+def test_each_bit_has_its_part_of_the_budget():
+    once, twice = (collection(Hashed(num_buckets=4, num_hashes=h), 2, "rappor").mechanism for h in (1, 2))
+    assert once.bit_epsilon == 2 * twice.bit_epsilon == 1.0
+    assert twice.effective_epsilon <= 1.0

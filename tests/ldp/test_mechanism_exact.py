@@ -1,0 +1,694 @@
+"""Small instances of every mechanism against the complete enumeration of their reports, in exact numbers.
+
+Letters: K symbols of which v sensitive, W payload bytes, Y payloads that a client can send, E = e**epsilon.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from tests.support.cases import (
+    MECHANISMS_TO_TEST,
+    PRIVATE_SYMBOLS_TO_TEST,
+    as_array,
+    e_below,
+    enumerated,
+    exact_channel,
+    instances,
+    label,
+    mechanisms,
+    private_symbols,
+    set_reports,
+)
+from tests.support.tolerance import generator
+from uldp_transforms.ldp import CohortCounts
+from uldp_transforms.ldp.estimators import Normalized, Projected
+from uldp_transforms.ldp.mechanisms import (
+    KaryRR,
+    Mechanism,
+    Rappor,
+    SetReportMechanism,
+    SubsetSelection,
+    UniformPerturbation,
+    UtilityOptimizedRappor,
+    UtilityOptimizedRR,
+    UtilityOptimizedSubsetSelection,
+)
+from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
+from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, exp_bounds
+
+GOLDEN_DIGITS = 6
+"""Significant digits of the numbers that were computed independently of this program."""
+
+
+def distributions(num_symbols: int) -> np.ndarray:
+    """(K + 2, K): every certain symbol, equal shares, and shares that fall like 1 / rank."""
+    zipf = 1 / np.arange(1, num_symbols + 1)
+    return np.vstack([np.eye(num_symbols), np.full(num_symbols, 1 / num_symbols), zipf / zipf.sum()])
+
+
+# ---------------------------------------------------------------------- the channel
+
+
+@mechanisms
+def test_probabilities_of_every_symbol_sum_to_exactly_one(mechanism):
+    _, rows = exact_channel(mechanism)
+    assert [sum(column) for column in zip(*rows)] == [1] * mechanism.num_symbols
+
+
+@private_symbols
+def test_protected_reports_obey_epsilon_exactly_and_nearly_reach_it(mechanism):
+    protected = [row for row in exact_channel(mechanism)[1] if all(row)]
+    assert len(protected) == len(list(mechanism.noise_law()))
+    largest = max(max(row) / min(row) for row in protected)
+    assert largest == mechanism.exact_ratio <= e_below(mechanism.epsilon)
+    assert math.log(largest) == pytest.approx(mechanism.effective_epsilon, rel=1e-9)
+    assert mechanism.epsilon - 1e-8 <= mechanism.effective_epsilon <= mechanism.epsilon
+
+
+@private_symbols
+def test_no_better_coin_would_be_private(mechanism):
+    """The next coin that every mechanism can toss: equal slices of noise for v symbols change it by v words."""
+    better = mechanism.keep_weight + mechanism.num_sensitive
+    assert Fraction(better, WORD - better) / mechanism.noise_rate > exp_bounds(mechanism.epsilon)[1] - 1
+
+
+@set_reports
+def test_clear_reports_come_from_one_symbol_which_is_not_sensitive(mechanism):
+    clear = [row for row in exact_channel(mechanism)[1] if not all(row)]
+    senders = [[symbol for symbol, probability in enumerate(row) if probability] for row in clear]
+    kinds = 2**mechanism.num_sensitive if mechanism.clear_rate else 1  # with noise in all sensitive bits, or without
+    not_sensitive = range(mechanism.num_sensitive, mechanism.num_symbols)
+    assert senders == [[symbol] for symbol in not_sensitive for _ in range(kinds)]
+
+
+@pytest.mark.parametrize("epsilon", [2.0**-30, 2.0**-10, 1.0, 16.0])
+def test_rational_bounds_enclose_the_exponential(epsilon):
+    low, high = exp_bounds(epsilon)
+    assert low < e_below(epsilon) < high
+    assert high - low < high / 10**69
+
+
+@mechanisms
+def test_valid_payloads_are_exactly_those_that_a_client_can_send(mechanism):
+    width = mechanism.payload_size
+    assert width <= 2, "too many payloads to try them all"
+    everything = as_array([bytes(payload) for payload in itertools.product(range(256), repeat=width)])
+    accepted = {payload.tobytes() for payload in everything[mechanism.is_valid(everything)]}
+    payloads, _ = exact_channel(mechanism)
+    assert accepted == set(payloads)
+    assert len(payloads) == len(set(payloads)) == mechanism.num_outputs
+
+
+@mechanisms
+def test_log_prob_is_the_channel(mechanism):
+    codes, probabilities, _, _ = enumerated(mechanism)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(mechanism.log_prob(codes), np.log(probabilities), rtol=1e-9, atol=1e-9)
+
+
+# ---------------------------------------------------------------------- what follows from the channel
+
+
+@set_reports
+def test_each_report_counts_what_it_supports(mechanism):
+    codes, _, cells, _ = enumerated(mechanism)
+    np.testing.assert_array_equal(cells, mechanism.supports(codes))
+
+
+@mechanisms
+def test_response_is_the_expected_count(mechanism):
+    _, probabilities, cells, _ = enumerated(mechanism)
+    shares = distributions(mechanism.num_symbols)
+    np.testing.assert_allclose(mechanism.response(shares), shares @ probabilities.T @ cells, atol=1e-14)
+
+
+@mechanisms
+def test_inverse_of_one_report_is_unbiased(mechanism):
+    _, probabilities, _, inverse = enumerated(mechanism)
+    np.testing.assert_allclose(
+        probabilities.T @ inverse, np.eye(mechanism.num_symbols), atol=1e-13 * abs(inverse).max()
+    )
+
+
+@mechanisms
+def test_inverse_of_exact_counts_is_the_truth(mechanism):
+    n = 10**15
+    shares = distributions(mechanism.num_symbols)
+    counts = CohortCounts(np.full(len(shares), n), np.rint(n * mechanism.response(shares)).astype(np.int64))
+    steepness = abs(enumerated(mechanism)[3]).max()
+    np.testing.assert_allclose(mechanism.invert(counts), shares, atol=mechanism.num_symbols * 2e-15 * steepness)
+
+
+@mechanisms
+def test_inverse_of_no_reports_is_zero(mechanism):
+    assert not mechanism.invert(CohortCounts.empty(2, mechanism.num_symbols)).any()
+
+
+@mechanisms
+def test_variances_are_those_of_the_inverse(mechanism):
+    _, probabilities, _, inverse = enumerated(mechanism)
+    shares = distributions(mechanism.num_symbols)
+    expected = shares @ probabilities.T @ inverse**2 - shares**2
+    np.testing.assert_allclose(mechanism.variances(shares), expected, rtol=1e-9, atol=1e-13 * (inverse**2).max())
+
+
+@set_reports
+def test_private_variances_are_the_covariance_seen_by_contrasts(mechanism):
+    _, probabilities, _, inverse = enumerated(mechanism)
+    v = mechanism.num_sensitive
+    contrast = np.eye(v) - 1 / v
+    for shares in distributions(mechanism.num_symbols)[[0, -3, -2, -1]]:
+        sensitive = shares[:v]
+        covariance = (inverse[:, :v].T * (probabilities @ shares)) @ inverse[:, :v] - np.outer(sensitive, sensitive)
+        short = np.diag(mechanism.private_variances(shares)) - np.outer(sensitive, sensitive)
+        np.testing.assert_allclose(
+            contrast @ short @ contrast, contrast @ covariance @ contrast, atol=1e-13 * (inverse**2).max()
+        )
+
+
+@mechanisms
+def test_null_variances_are_the_variances_where_nobody_holds_the_symbol(mechanism):
+    for symbol in {0, mechanism.num_sensitive - 1, mechanism.num_symbols - 1}:
+        without = distributions(mechanism.num_symbols)[-1]
+        without[symbol] = 0
+        without /= without.sum()
+        computed = mechanism.null_variances(without)
+        assert computed.shape == (mechanism.num_symbols,)
+        scale = (enumerated(mechanism)[3] ** 2).max()
+        assert computed[symbol] == pytest.approx(mechanism.variances(without)[symbol], rel=1e-9, abs=1e-13 * scale)
+
+
+@pytest.mark.parametrize("mechanism", [m for m in PRIVATE_SYMBOLS_TO_TEST if m.num_sensitive > 1], ids=label)
+def test_null_variances_do_not_depend_on_who_holds_the_symbol(mechanism):
+    """All else as it was: those who hold the symbol hold another sensitive one, whichever; clear reports stay."""
+    _, probabilities, _, inverse = enumerated(mechanism)
+    shares = distributions(mechanism.num_symbols)[-1]
+    computed = mechanism.null_variances(shares)
+    for symbol, other in ((0, 1), (mechanism.num_sensitive - 1, 0)):
+        moved = shares.copy()
+        moved[other] += moved[symbol]
+        moved[symbol] = 0
+        expected = inverse[:, symbol] ** 2 @ probabilities @ moved
+        assert computed[symbol] == pytest.approx(expected, rel=1e-9, abs=1e-13 * (inverse**2).max())
+    assert not computed[mechanism.num_sensitive :].any()
+
+
+@mechanisms
+def test_variance_of_a_weighted_sum_is_that_of_the_weighted_inverse(mechanism):
+    _, probabilities, _, inverse = enumerated(mechanism)
+    K, v = mechanism.num_symbols, mechanism.num_sensitive
+    symbols = np.arange(K)
+    members = [symbols < v, symbols >= v, symbols % 2 == 0, symbols == K - 1, symbols >= 0, symbols < 0]
+    drawn = generator("weights", label(mechanism)).normal(size=(4, K))
+    weights = np.vstack([np.array(members, dtype=np.float64), drawn])
+    for shares in distributions(K)[[0, -3, -2, -1]]:
+        expected = (inverse @ weights.T).T ** 2 @ probabilities @ shares - (weights @ shares) ** 2
+        computed = mechanism.variance_of(weights, shares)
+        atol = 1e-13 * K**2 * (inverse**2).max()
+        np.testing.assert_allclose(computed, expected, rtol=1e-9, atol=atol)
+        stacked = mechanism.variance_of(weights.reshape(2, 5, K), shares)
+        np.testing.assert_allclose(stacked, computed.reshape(2, 5), rtol=1e-12, atol=atol)
+
+
+@mechanisms
+def test_distributions_may_be_stacked(mechanism):
+    shares = distributions(mechanism.num_symbols)
+    private = [mechanism.private_variances] if isinstance(mechanism, SetReportMechanism) else []
+    for function in (mechanism.response, mechanism.variances, *private):
+        one_by_one = np.array([function(row) for row in shares])
+        atol = 1e-14 * abs(one_by_one).max()
+        np.testing.assert_allclose(function(shares), one_by_one, rtol=1e-14, atol=atol)
+        np.testing.assert_allclose(function(shares[np.newaxis])[0], one_by_one, rtol=1e-14, atol=atol)
+
+
+# ---------------------------------------------------------------------- what the likelihood needs
+
+
+def log_likelihood(outcomes: Outcomes, frequencies: np.ndarray) -> float:
+    """Of frequencies (C, K), one row a cohort; up to what does not depend on them."""
+    of = frequencies[outcomes.cohorts]
+    return float(outcomes.counts @ np.log(outcomes.base * of.sum(axis=1) + (outcomes.rows.toarray() * of).sum(axis=1)))
+
+
+@mechanisms
+def test_outcomes_of_reports_are_the_channel_up_to_a_factor(mechanism):
+    codes, probabilities, _, _ = enumerated(mechanism)
+    outcomes = mechanism.outcomes_of_reports(codes, np.arange(len(codes)))
+    assert sorted(outcomes.cohorts) == list(range(len(codes)))
+    assert set(outcomes.counts) == {1}
+    assert set(outcomes.base) <= {0, 1}
+    computed = outcomes.base[:, np.newaxis] + outcomes.rows.toarray()
+    expected = probabilities[outcomes.cohorts]
+    factor = expected.max(axis=1) / computed.max(axis=1)
+    np.testing.assert_allclose(computed * factor[:, np.newaxis], expected, rtol=1e-9)
+
+
+@mechanisms
+def test_equal_reports_are_one_outcome_of_their_cohort(mechanism):
+    codes, probabilities, _, _ = enumerated(mechanism)
+    rng = generator("outcomes", label(mechanism))
+    C, n = 300, 400
+    cohorts = rng.choice([0, 1, 299], n).astype(np.uint16)
+    drawn = rng.choice(len(codes), n, p=probabilities.mean(axis=1))
+    outcomes = mechanism.outcomes_of_reports(codes[drawn], cohorts)
+    assert outcomes.counts.sum() == n
+    assert len(outcomes.counts) <= len(set(zip(drawn, cohorts))) or mechanism.id == "tsp"
+    one, other = rng.dirichlet(np.ones(mechanism.num_symbols), (2, C))
+    expected = sum(
+        sign * np.log((probabilities[drawn] * p[cohorts]).sum(axis=1)).sum() for sign, p in ((1, one), (-1, other))
+    )
+    computed = log_likelihood(outcomes, one) - log_likelihood(outcomes, other)
+    assert computed == pytest.approx(expected, rel=1e-7, abs=1e-9 * n)
+
+    counted = mechanism.outcomes_of_counts(
+        CohortCounts(np.bincount(cohorts, minlength=C), mechanism.count(codes[drawn], cohorts, C))
+    )
+    one_symbol = len(codes) == mechanism.num_symbols and mechanism.id not in ("rappor", "urap", "ss", "uss", "aoue")
+    assert (counted is not None) == one_symbol
+    if counted is not None:
+        computed = log_likelihood(counted, one) - log_likelihood(counted, other)
+        assert computed == pytest.approx(expected, rel=1e-7, abs=1e-9 * n)
+        assert (counted.counts > 0).all()
+
+
+CLOSED_FORM = [
+    mechanism for mechanism in MECHANISMS_TO_TEST if mechanism.has_closed_form and mechanism.num_symbols < 10
+]
+
+
+def gradient(mechanism: UtilityOptimizedRR, cells: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Of sum_y T_y ln Pr(y | p), from the exact channel."""
+    _, rows, counted, _ = enumerated(mechanism)
+    seen = cells[counted.argmax(axis=1)]
+    expected = rows @ p
+    return (seen[seen > 0] / expected[seen > 0]) @ rows[seen > 0]
+
+
+@pytest.mark.parametrize("mechanism", CLOSED_FORM, ids=label)
+def test_most_likely_frequencies_fulfil_the_conditions_of_a_maximum(mechanism):
+    """It is concave: at the maximum over distributions the gradient is n where p > 0, and at most n elsewhere."""
+    rng = generator("most likely", label(mechanism))
+    K, v = mechanism.num_symbols, mechanism.num_sensitive
+    cases = [rng.multinomial(10 ** (1 + i % 4), rng.dirichlet(np.full(K, 0.5))) for i in range(40)]
+    cases += [*np.eye(K, dtype=np.int64), *(7 * np.eye(K, dtype=np.int64)), np.full(K, 3)]
+    for cells in cases:
+        p, n = mechanism.most_likely(cells), cells.sum()
+        assert (p >= 0).all()
+        assert p.sum() == pytest.approx(1)
+        slope = gradient(mechanism, cells, p)
+        np.testing.assert_allclose(slope[p > 1e-12], n, rtol=1e-6)
+        assert (slope <= n * (1 + 1e-6)).all()
+        assert ((p > 0) == (cells > 0))[v:].all()
+        raw = mechanism.invert(CohortCounts(np.array([n]), cells[np.newaxis]))[0]
+        if (raw >= 0).all():
+            np.testing.assert_allclose(p, raw, atol=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", [m for m in CLOSED_FORM if m.num_symbols == 3], ids=label)
+def test_no_distribution_on_a_grid_is_more_likely(mechanism):
+    _, rows, counted, _ = enumerated(mechanism)
+    grid = np.array([(i, j, 60 - i - j) for i in range(61) for j in range(61 - i)]) / 60
+    for cells in generator("grid", label(mechanism)).multinomial(50, [0.7, 0.2, 0.1], 5):
+        seen = cells[counted.argmax(axis=1)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            levels = [
+                np.where(seen > 0, seen * np.log(rows @ p), 0).sum() for p in (mechanism.most_likely(cells), *grid)
+            ]
+        assert levels[0] >= max(levels[1:]) - 1e-9
+
+
+@mechanisms
+def test_json_form_makes_an_equal_mechanism(mechanism):
+    fields = {key: value for key, value in mechanism.to_json().items() if key != "id"}
+    sizes = {"num_symbols": mechanism.num_symbols, "num_sensitive": mechanism.num_sensitive}
+    assert type(mechanism)(**sizes, **fields) == mechanism
+
+
+# ---------------------------------------------------------------------- limits that must coincide
+
+
+ALL_SENSITIVE_FORM = {
+    KaryRR: UtilityOptimizedRR,
+    Rappor: UtilityOptimizedRappor,
+    SubsetSelection: UtilityOptimizedSubsetSelection,
+    UniformPerturbation: KaryRR,
+}
+
+
+def with_class(mechanism: Mechanism, cls: type[Mechanism]) -> Mechanism:
+    """The mechanism of another class with the same parameters."""
+    sizes = {"num_symbols": mechanism.num_symbols, "num_sensitive": mechanism.num_sensitive}
+    return cls(**sizes, **{key: value for key, value in mechanism.to_json().items() if key != "id"})
+
+
+@pytest.mark.parametrize("mechanism", [m for m in PRIVATE_SYMBOLS_TO_TEST if m.protects_all], ids=label)
+def test_without_clear_symbols_the_utility_optimized_form_is_the_plain_one(mechanism):
+    assert exact_channel(with_class(mechanism, ALL_SENSITIVE_FORM[type(mechanism)])) == exact_channel(mechanism)
+
+
+@pytest.mark.parametrize("mechanism", [m for m in MECHANISMS_TO_TEST if m.protects_all], ids=label)
+def test_plain_mechanisms_protect_every_symbol(mechanism):
+    fields = {key: value for key, value in mechanism.to_json().items() if key != "id"}
+    assert type(mechanism)(num_symbols=mechanism.num_symbols, num_sensitive=1, **fields) == mechanism
+
+
+def test_two_symbols_make_warners_randomized_response():
+    truth = math.e / (1 + math.e)
+    _, probabilities, _, _ = enumerated(KaryRR(num_symbols=2, num_sensitive=2, epsilon=1))
+    np.testing.assert_allclose(probabilities, [[truth, 1 - truth], [1 - truth, truth]], rtol=1e-15)
+
+
+def test_one_sensitive_symbol_of_two_makes_mangats_randomized_response():
+    lie = math.exp(-1)
+    _, probabilities, _, _ = enumerated(UtilityOptimizedRR(num_symbols=2, num_sensitive=1, epsilon=1))
+    np.testing.assert_allclose(probabilities, [[1, lie], [0, 1 - lie]], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [m for m in MECHANISMS_TO_TEST if isinstance(m.to_json().get("theta"), float)], ids=label
+)
+def test_own_bit_is_one_with_probability_theta_and_others_with_psi(mechanism):
+    e, theta = math.exp(mechanism.epsilon), mechanism.theta
+    rounding = 2.0 ** -(BIT_PLANES + 1)  # of psi; theta = E psi / (1 + (E - 1) psi) is steeper by at most E
+    assert float(mechanism.noise_rate) == pytest.approx(theta / ((1 - theta) * e + theta), abs=rounding)
+    assert mechanism.miss + mechanism.delta == pytest.approx(theta, abs=e * rounding)
+
+
+@pytest.mark.parametrize("mechanism", instances(Rappor, [(4, 4)], epsilon=[0.5, 1.0, 4.0]), ids=label)
+def test_rappor_is_symmetric_by_default(mechanism):
+    assert mechanism.miss + mechanism.delta == pytest.approx(1 - mechanism.miss, abs=1e-8)
+
+
+@pytest.mark.parametrize("theta", [1e-12, 1 - 1e-12])
+@pytest.mark.parametrize("cls", [Rappor, UtilityOptimizedRappor])
+def test_extreme_thetas_keep_noise_in_every_bit_and_stay_private(cls, theta):
+    mechanism = cls(num_symbols=3, num_sensitive=2, epsilon=1, theta=theta)
+    assert 0 < mechanism.noise_rate < 1
+    assert Fraction(mechanism.keep_weight, WORD - mechanism.keep_weight) / mechanism.noise_rate <= e_below(1) - 1
+
+
+# ---------------------------------------------------------------------- the marginal form of uRAP
+
+MARGINAL = [m for m in MECHANISMS_TO_TEST if isinstance(m, UtilityOptimizedRappor) and m.inversion == "marginal"]
+
+
+@pytest.mark.parametrize("mechanism", MARGINAL, ids=label)
+def test_marginal_bits_are_inverted_one_by_one(mechanism):
+    """As in the paper: (T_x / n - psi) / (theta - psi), with the variance of one bit of n reports."""
+    v, psi, theta = mechanism.num_sensitive, mechanism.miss, mechanism.miss + mechanism.delta
+    assert psi == pytest.approx(float(mechanism.noise_rate))
+    cells = generator("marginal", label(mechanism)).integers(0, 1000, (5, mechanism.num_symbols))
+    inverted = mechanism.invert(CohortCounts(np.full(5, 1000), cells))
+    np.testing.assert_allclose(inverted[:, :v], (cells[:, :v] / 1000 - psi) / (theta - psi), rtol=1e-9)
+    np.testing.assert_allclose(inverted[:, v:], cells[:, v:] / 1000 / mechanism.kappa, rtol=1e-9)
+    shares = distributions(mechanism.num_symbols)
+    m = psi + (theta - psi) * shares[:, :v]
+    np.testing.assert_allclose(mechanism.variances(shares)[:, :v], m * (1 - m) / (theta - psi) ** 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", MARGINAL, ids=label)
+def test_marginal_and_aware_reports_differ_in_the_noise_of_clear_ones_alone(mechanism):
+    """The same coin and protected reports; a clear one has the channel of the aware form times that of v noise bits."""
+    v, K = mechanism.num_sensitive, mechanism.num_symbols
+    fields = {"epsilon": mechanism.epsilon, "theta": 0.4}
+    aware, marginal = (
+        UtilityOptimizedRappor(num_symbols=K, num_sensitive=v, inversion=i, **fields) for i in (None, "marginal")
+    )
+    of_aware, of_marginal = (dict(zip(*exact_channel(m))) for m in (aware, marginal))
+    psi = aware.noise_rate
+    for payload, row in of_marginal.items():
+        bits, clear = payload[: aware.bit_bytes], payload[aware.bit_bytes :]
+        if any(clear):
+            ones = sum(byte.bit_count() for byte in bits)
+            noise = psi**ones * (1 - psi) ** (v - ones)
+            assert row == [noise * q for q in of_aware[bytes(aware.bit_bytes) + clear]]
+        else:
+            assert row == of_aware[payload]
+    assert len(of_marginal) == 2**v * (1 + K - v)
+
+
+@pytest.mark.parametrize("mechanism", MARGINAL, ids=label)
+def test_the_aware_inversion_is_never_less_precise(mechanism):
+    aware, marginal = (
+        UtilityOptimizedRappor(num_symbols=m.num_symbols, num_sensitive=m.num_sensitive, epsilon=m.epsilon, inversion=i)
+        for m, i in ((mechanism, "aware"), (mechanism, "marginal"))
+    )
+    assert aware.inversion is None
+    shares = distributions(mechanism.num_symbols)
+    slack = 1e-12 * marginal.variances(shares).max()
+    assert (aware.variances(shares) <= marginal.variances(shares) + slack).all()
+
+
+# ---------------------------------------------------------------------- the optimal theta
+
+
+def worst_error(cls: type[Mechanism], v: int, epsilon: float, theta: float | str | None, **fields: str) -> float:
+    """n times the mean squared error over the symbols, without the part that no theta changes, for the least favourable
+    share of people with sensitive values. K - v = v symbols are not sensitive unless the mechanism protects all."""
+    all_sensitive = cls is Rappor
+    mechanism = cls(num_symbols=v if all_sensitive else 2 * v, num_sensitive=v, epsilon=epsilon, theta=theta, **fields)
+    errors = []
+    for sensitive in (1.0,) if all_sensitive else (0.0, 0.3, 1.0):
+        shares = np.full(v, sensitive / v)
+        shares = shares if all_sensitive else np.append(shares, np.full(v, (1 - sensitive) / v))
+        errors.append(float((mechanism.variances(shares) + shares**2).sum()))
+    return max(errors)
+
+
+FORMS = [(Rappor, {}), (UtilityOptimizedRappor, {}), (UtilityOptimizedRappor, {"inversion": "marginal"})]
+
+
+@pytest.mark.parametrize(("v", "epsilon"), [(2, 1.0), (5, 1.0), (15, 1.0), (15, 6.0), (76, 2.0), (3, 0.05), (4, 12.0)])
+@pytest.mark.parametrize(("cls", "fields"), FORMS)
+def test_no_other_theta_has_a_smaller_worst_error(cls, fields, v, epsilon):
+    best = worst_error(cls, v, epsilon, "optimal", **fields)
+    found = optimize.minimize_scalar(
+        lambda theta: worst_error(cls, v, epsilon, theta, **fields), bounds=(1e-6, 1 - 1e-6), method="bounded"
+    )
+    assert best <= found.fun * (1 + 1e-8)
+    sizes = {"num_symbols": 2 * v, "num_sensitive": v, "epsilon": epsilon}
+    optimal = cls(**sizes | ({"num_symbols": v} if cls is Rappor else {}), theta="optimal", **fields)
+    theta = optimal.miss + optimal.delta
+    for neighbour in (theta - 0.01 * min(theta, 1 - theta), theta + 0.01 * min(theta, 1 - theta), None, 0.5):
+        assert worst_error(cls, v, epsilon, neighbour, **fields) >= best * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(("v", "epsilon", "theta"), [(15, 1.0, 0.513553), (15, 6.0, 0.840645)])
+def test_golden_optimal_thetas_of_the_marginal_form(v, epsilon, theta):
+    """Least favourable: nobody's value is sensitive."""
+    mechanism = UtilityOptimizedRappor(
+        num_symbols=2 * v, num_sensitive=v, epsilon=epsilon, theta="optimal", inversion="marginal"
+    )
+    agree(mechanism.miss + mechanism.delta, theta)
+
+
+@pytest.mark.parametrize(("v", "epsilon"), [(5, 1.0), (15, 6.0), (76, 2.0)])
+@pytest.mark.parametrize("cls", [Rappor, UtilityOptimizedRappor])
+def test_optimal_theta_where_everybodys_value_is_sensitive(cls, v, epsilon):
+    """theta = a / (a + b) with a**2 = E (v + E - 1) and b**2 = v E - E + 1."""
+    e = math.exp(epsilon)
+    a, b = math.sqrt(e * (v + e - 1)), math.sqrt(v * e - e + 1)
+    mechanism = cls(num_symbols=v, num_sensitive=v, epsilon=epsilon, theta="optimal")
+    assert mechanism.miss + mechanism.delta == pytest.approx(a / (a + b), abs=e * 2.0**-BIT_PLANES)
+
+
+def test_the_worst_error_has_its_golden_value():
+    """(sqrt(a) + sqrt(c))**2 / (E - 1)**2 for v = 15, epsilon = 1 and nobody's value sensitive."""
+    agree(worst_error(UtilityOptimizedRappor, 15, 1.0, "optimal", inversion="marginal"), 58.3615)
+
+
+# ---------------------------------------------------------------------- several hash functions
+
+BLOOM = instances(Rappor, [(4, 4), (6, 6)], num_hashes=[2, 3], epsilon=[0.5, 1.0, 4.0], theta=[None, 0.5, "optimal"])
+
+
+def bit_sets(mechanism: Rappor) -> list[frozenset[int]]:
+    """The own bits that a value can have: h of them, or fewer where its hash functions coincide."""
+    sizes = range(1, mechanism.num_hashes + 1)
+    return [frozenset(c) for size in sizes for c in itertools.combinations(range(mechanism.num_symbols), size)]
+
+
+def of_bit_set(mechanism: Rappor, own: frozenset[int]) -> list[Fraction]:
+    """Exact probability of each of the 2**K reports of a value: its own bits have coins of their own."""
+    kappa, psi = Fraction(mechanism.keep_weight, WORD), mechanism.noise_rate
+    theta = kappa + (1 - kappa) * psi
+    rates = [theta if bit in own else psi for bit in range(mechanism.num_symbols)]
+    return [
+        math.prod(rate if bit else 1 - rate for rate, bit in zip(rates, bits))
+        for bits in itertools.product((0, 1), repeat=mechanism.num_symbols)
+    ]
+
+
+@pytest.mark.parametrize("mechanism", BLOOM, ids=lambda m: f"{m.num_hashes}-{label(m)}")
+def test_several_own_bits_share_the_budget_exactly(mechanism):
+    channel = [of_bit_set(mechanism, own) for own in bit_sets(mechanism)]
+    assert all(sum(row) == 1 for row in channel)
+    largest = max(max(column) / min(column) for column in zip(*channel))
+    assert largest <= e_below(mechanism.epsilon)
+    disjoint = 2 * mechanism.num_hashes <= mechanism.num_symbols
+    if disjoint:
+        assert largest == mechanism.exact_ratio
+        assert math.log(largest) == pytest.approx(mechanism.effective_epsilon, rel=1e-9)
+        assert mechanism.epsilon - 1e-8 <= mechanism.effective_epsilon <= mechanism.epsilon
+    else:
+        assert math.log(largest) < mechanism.effective_epsilon
+
+
+@pytest.mark.parametrize("mechanism", BLOOM, ids=lambda m: f"{m.num_hashes}-{label(m)}")
+def test_moments_of_several_own_bits(mechanism):
+    """The inverse is unbiased for the rates of the bits; its covariance stays below the diagonal bound."""
+    K = mechanism.num_symbols
+    sets = bit_sets(mechanism)
+    codes = as_array(
+        [
+            mechanism.bits_payload(frozenset(itertools.compress(range(K), bits)))
+            for bits in itertools.product((0, 1), repeat=K)
+        ]
+    )
+    cells = mechanism.count(codes, np.arange(len(codes)), len(codes))
+    inverse = mechanism.invert(CohortCounts(np.ones(len(codes), dtype=np.int64), cells))
+    channel = np.array([[float(q) for q in of_bit_set(mechanism, own)] for own in sets])
+    pattern = np.array([[bit in own for bit in range(K)] for own in sets], dtype=np.float64)
+    np.testing.assert_allclose(channel @ inverse, pattern, atol=1e-12 * abs(inverse).max())
+    rng = generator("several", label(mechanism), mechanism.num_hashes)
+    for held in (*np.eye(len(sets))[[0, -1]], *rng.dirichlet(np.full(len(sets), 0.3), 5)):
+        rates = held @ pattern
+        np.testing.assert_allclose(mechanism.response(rates), (held @ channel) @ cells, atol=1e-12)
+        covariance = (inverse.T * (held @ channel)) @ inverse - np.outer(rates, rates)
+        np.testing.assert_allclose(mechanism.variances(rates), np.diag(covariance), rtol=1e-9)
+        bound = np.diag(mechanism.private_variances(rates)) - np.outer(rates, rates)
+        assert np.linalg.eigvalsh(bound - covariance).min() >= -1e-12 * covariance.max()
+    nobody = mechanism.null_variances(np.full(K, 0.3))
+    np.testing.assert_allclose(nobody, mechanism.variances(np.zeros(K)), rtol=1e-12)
+
+
+def test_one_hash_function_is_plain_rappor():
+    sizes = {"num_symbols": 5, "num_sensitive": 5, "epsilon": 1.0}
+    assert Rappor(**sizes, num_hashes=1) == Rappor(**sizes)
+    assert "num_hashes" not in Rappor(**sizes, num_hashes=2).to_json()
+
+
+@pytest.mark.parametrize("mechanism", BLOOM, ids=lambda m: f"{m.num_hashes}-{label(m)}")
+def test_the_likelihood_of_several_own_bits_is_not_linear(mechanism):
+    payloads = np.zeros((3, mechanism.payload_size), dtype=np.uint8)
+    assert mechanism.outcomes_of_reports(payloads, np.zeros(3, dtype=np.int64)) is None
+    assert mechanism.outcomes_of_counts(CohortCounts.empty(1, mechanism.num_symbols)) is None
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1 / 3, 1.0, 0.7, 2.0**-10])
+@pytest.mark.parametrize("num_hashes", range(1, 9))
+def test_parts_of_the_budget_never_exceed_it(num_hashes, epsilon):
+    mechanism = Rappor(num_symbols=16, num_sensitive=16, num_hashes=num_hashes, epsilon=epsilon)
+    share = Fraction(mechanism.bit_epsilon)
+    assert num_hashes * share <= Fraction(epsilon) < num_hashes * share + Fraction(epsilon) / 2**50
+
+
+# ---------------------------------------------------------------------- numbers computed elsewhere
+
+
+def agree(values: np.ndarray, expected: list[float], digits: int = GOLDEN_DIGITS) -> None:
+    """Assert that values round to the expected numbers, to half a unit (and a little) in the last digit."""
+    expected = np.array(expected, dtype=np.float64)
+    size = 10.0 ** np.floor(np.log10(np.maximum(abs(expected), 1e-300)))
+    assert (abs(values - expected) <= 0.51 * size * 10.0 ** (1 - digits)).all(), (values, expected)
+
+
+def test_tiny_urr():
+    _, probabilities, _, _ = enumerated(UtilityOptimizedRR(num_symbols=3, num_sensitive=2, epsilon=math.log(2)))
+    np.testing.assert_allclose(3 * probabilities, [[2, 1, 1], [1, 2, 1], [0, 0, 1]], atol=1e-14)
+
+
+class TestTinyUrap:
+    """uRAP with v = 2, theta = 2/3, E = 4: psi = 1/3 and rho = 1/2, up to the 32 bits of psi."""
+
+    @staticmethod
+    def mechanism(num_symbols: int) -> UtilityOptimizedRappor:
+        return UtilityOptimizedRappor(num_symbols=num_symbols, num_sensitive=2, epsilon=math.log(4), theta=2 / 3)
+
+    def test_constants(self):
+        mechanism = self.mechanism(5)
+        computed = [float(mechanism.noise_rate), mechanism.kappa, mechanism.miss, mechanism.delta]
+        np.testing.assert_allclose(computed, [1 / 3, 1 / 2, 1 / 3, 1 / 3], rtol=1e-9)
+
+    def test_variances(self):
+        variances = self.mechanism(5).variances(np.array([0.3, 0.2, 0.25, 0.2, 0.05]))
+        np.testing.assert_allclose(variances, [1.71, 1.66, 0.4375, 0.36, 0.0975], rtol=1e-8)
+
+    def test_revealed_aware_inverse(self):
+        counts = CohortCounts(np.array([1000]), np.array([[260, 220, 150, 90, 10]]))
+        np.testing.assert_allclose(self.mechanism(5).invert(counts)[0], [0.03, -0.09, 0.3, 0.18, 0.02], atol=1e-9)
+
+
+def test_tiny_uss():
+    """v = 4, d = 2, E = 2: phi = 1/2, eta = 1/3, kappa = 1/3."""
+    mechanism = UtilityOptimizedSubsetSelection(num_symbols=6, num_sensitive=4, epsilon=math.log(2), subset_size=2)
+    computed = [
+        float(mechanism.noise_rate),
+        float(mechanism.pair_rate),
+        mechanism.kappa,
+        mechanism.miss,
+        mechanism.delta,
+    ]
+    np.testing.assert_allclose(computed, [1 / 2, 1 / 3, 1 / 3, 4 / 9, 2 / 9], rtol=1e-14)
+    variances = mechanism.variances(np.array([0.2, 0.1, 0.1, 0.1, 0.3, 0.2]))
+    np.testing.assert_allclose(variances, [4.31, 4.29, 4.29, 4.29, 0.81, 0.56], rtol=1e-12)
+
+
+def test_urr_decoders():
+    mechanism = UtilityOptimizedRR(num_symbols=6, num_sensitive=3, epsilon=1)
+    raw = mechanism.invert(CohortCounts(np.array([2000]), np.array([[700, 520, 380, 250, 100, 50]])))[0]
+    agree(raw, [0.379099, 0.131965, -0.0602500, 0.343241, 0.137297, 0.0686483])
+    most_likely = mechanism.most_likely(np.array([700, 520, 380, 250, 100, 50]))
+    agree(most_likely, [0.353065, 0.112626, 0, 0.333943, 0.133577, 0.0667887])
+    agree(Projected().post_process(raw), [0.367049, 0.119915, 0, 0.331191, 0.125247, 0.0565983])
+    agree(Normalized().post_process(raw), [0.357556, 0.124466, 0, 0.323736, 0.129494, 0.0647472])
+
+
+def test_krr_decoders():
+    mechanism = KaryRR(num_symbols=4, num_sensitive=4, epsilon=1)
+    raw = mechanism.invert(CohortCounts(np.array([1000]), np.array([[500, 300, 120, 80]])))[0]
+    agree(raw, [1.08198, 0.416395, -0.182628, -0.315744])
+    agree(mechanism.most_likely(np.array([500, 300, 120, 80])), [0.770494, 0.229506, 0, 0])
+    agree(Projected().post_process(raw), [0.832791, 0.167209, 0, 0])
+
+
+def test_coins():
+    urr = UtilityOptimizedRR(num_symbols=20, num_sensitive=5, epsilon=1)
+    assert 0 <= 4717977891582421986 - urr.keep_weight < 5  # equal slices of noise leave up to v - 1 words unused
+    assert urr.kappa == pytest.approx(0.255762, rel=1e-5)
+    rappor, oue = (Rappor(num_symbols=20, num_sensitive=20, epsilon=1, theta=theta) for theta in (None, 0.5))
+    agree(float(rappor.noise_rate), 0.377541)
+    agree(rappor.kappa, 0.393469)
+    agree(float(oue.noise_rate), 0.268941)
+    agree(oue.kappa, 0.316060)
+
+
+@pytest.mark.parametrize(
+    ("cls", "theta", "expected"),
+    [
+        (KaryRR, None, 0.0758483),
+        (Rappor, None, 0.0396153),
+        (Rappor, 0.5, 0.0377653),
+        (UtilityOptimizedRR, None, 0.00636584),
+        (UtilityOptimizedRappor, None, 0.00910624),
+        (UtilityOptimizedRappor, 0.5, 0.00929460),
+        (UtilityOptimizedRappor, 0.582752, 0.00904514),
+    ],
+)
+def test_mean_squared_error_of_a_zipf_distribution(cls, theta, expected):
+    mechanism = cls(num_symbols=20, num_sensitive=5, epsilon=1, **({} if theta is None else {"theta": theta}))
+    agree(mechanism.variances(distributions(20)[-1]).sum() / 2000, expected)
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(8, 0.780924), (16, 1.55811), (64, 2.69217), (256, 3.67139)])
+def test_krr_and_rappor_are_equally_precise_at_the_crossover(k, epsilon):
+    krr, rappor = (cls(num_symbols=k, num_sensitive=k, epsilon=epsilon) for cls in (KaryRR, Rappor))
+    uniform = np.full(k, 1 / k)
+    assert krr.variances(uniform).sum() == pytest.approx(rappor.variances(uniform).sum(), rel=1e-5)

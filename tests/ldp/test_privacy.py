@@ -1,0 +1,242 @@
+"""The audit: what it proves about good mechanisms, and that it refutes bad ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+from fractions import Fraction
+
+import pytest
+
+from pipelines import audit as program
+from tests.support.cases import ALL_COLLECTIONS as COLLECTIONS
+from uldp_transforms.ldp import Collection, privacy
+from uldp_transforms.ldp.alphabets import Hashed
+from uldp_transforms.ldp.mechanisms import KaryRR, Rappor, UtilityOptimizedRappor, UtilityOptimizedRR
+from uldp_transforms.ldp.privacy import audit
+from uldp_transforms.ldp.sampling import WORD
+
+ANIMALS = ("ant", "bee", "cat", "dog", "eel")
+PRIORS = [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]
+
+
+def closed(mechanism: dict, values=ANIMALS, **fields) -> Collection:
+    alphabet = {"id": "closed", "values": list(values)} | fields
+    return Collection.from_json({"id": "a", "version": 1, "alphabet": alphabet, "mechanism": mechanism})
+
+
+def with_mechanism(collection: Collection, cls: type) -> Collection:
+    """The collection with a mechanism of another class and the same fields."""
+    mechanism = collection.mechanism
+    return dataclasses.replace(
+        collection, mechanism=cls(**{f.name: getattr(mechanism, f.name) for f in dataclasses.fields(mechanism)})
+    )
+
+
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_every_collection_keeps_its_promise_and_spends_it(name):
+    found = audit(COLLECTIONS[name])
+    assert found.faults == ()
+    spent = float(found.effective_epsilon)
+    assert spent <= found.epsilon
+    assert spent == pytest.approx(COLLECTIONS[name].mechanism.effective_epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_kinds_of_reports_say_what_all_reports_say(name, monkeypatch):
+    enumerated = audit(COLLECTIONS[name])
+    monkeypatch.setattr(privacy, "MAX_CELLS", 0)
+    by_kind = audit(COLLECTIONS[name])
+    assert by_kind.worst.ratio == enumerated.worst.ratio
+    assert by_kind.faults == enumerated.faults
+    assert by_kind.method.startswith("every kind of the ")
+
+
+def test_the_worst_pair_of_randomized_response():
+    found = audit(closed({"id": "urr", "epsilon": 1.0}, sensitive=["bee", "dog"]))
+    mechanism = found.worst
+    assert mechanism.report == "00"
+    assert (mechanism.likelier, mechanism.less_likely) == ("symbol 0", "symbol 1")
+    assert float(mechanism.probabilities[0]) == pytest.approx(math.e / (math.e + 1), rel=1e-15)
+    assert found.protects == "every sensitive value"
+    assert found.notes == ("Non-sensitive symbols are not protected: each is sent in clear with probability 0.462117.",)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "protects", "note"),
+    [
+        ({"id": "krr", "epsilon": 1.0}, "every value", None),
+        (
+            {"id": "agrr", "epsilon": 0.5, "priors": PRIORS},
+            "every declared state",
+            "States are protected under the declared priors only. Values are not: the log ratio between two values is "
+            "1.07696.",
+        ),
+        (
+            {"id": "tsp", "epsilon": 1.0, "missing_rates": [0.4, 0.2]},
+            "every declared state",
+            "That an answer is missing is protected under the declared rates only, and if answers do not depend on the "
+            "state; if every answer is a state of its own, the largest log ratio is 1.28768.",
+        ),
+    ],
+)
+def test_what_is_protected_and_what_is_not(mechanism, protects, note):
+    values = [*ANIMALS, "missing"] if mechanism["id"] == "tsp" else ANIMALS[:3]
+    found = audit(closed(mechanism, values))
+    assert found.protects == protects
+    assert found.notes == ((note,) if note else ())
+
+
+# ---------------------------------------------------------------------- what must be refuted
+
+
+class OneWordTooMany(UtilityOptimizedRR):
+    """Takes one word from every noise symbol: the smallest coin that is not private."""
+
+    @functools.cached_property
+    def noise_weight(self) -> int:
+        return super().noise_weight - 1
+
+
+class ForgetsToClear(Rappor):
+    """A unary encoder that always sets its own bit, as some published code does."""
+
+    @functools.cached_property
+    def keep_weight(self) -> int:
+        return WORD - 1
+
+
+class Leaks(UtilityOptimizedRR):
+    """Reports a sensitive symbol like a non-sensitive one now and then."""
+
+    def channel(self):
+        payloads, rows = super().channel()
+        leak = Fraction(1, 1000)
+        rows[0][0] -= leak
+        rows[self.num_sensitive][0] += leak
+        return payloads, rows
+
+
+class LosesReports(KaryRR):
+    """Probabilities that do not sum to 1."""
+
+    def channel(self):
+        payloads, rows = super().channel()
+        return payloads[:-1], rows[:-1]
+
+
+class TellsTwoApart(UtilityOptimizedRR):
+    """A clear report that two symbols share."""
+
+    def channel(self):
+        payloads, rows = super().channel()
+        rows[-2] = [a + b for a, b in zip(rows[-2], rows[-1])]
+        return payloads[:-1], rows[:-1]
+
+
+@pytest.mark.parametrize(
+    ("cls", "mechanism", "fault"),
+    [
+        (
+            OneWordTooMany,
+            {"id": "urr", "epsilon": 1.0},
+            "the ratio 2.7182818284590451 is above e**epsilon = 2.718281828459045",
+        ),
+        (ForgetsToClear, {"id": "rappor", "epsilon": 1.0}, "is above e**epsilon"),
+        (
+            Leaks,
+            {"id": "urr", "epsilon": 1.0},
+            "report 02 can come from a sensitive symbol and rules another symbol out",
+        ),
+        (LosesReports, {"id": "krr", "epsilon": 1.0}, "the probabilities of the reports of a symbol do not sum to 1"),
+        (TellsTwoApart, {"id": "urr", "epsilon": 1.0}, "the clear report 03 comes from 2 symbols instead of one"),
+    ],
+)
+def test_broken_mechanisms_are_refuted(cls, mechanism, fault):
+    sensitive = None if mechanism["id"] in ("krr", "rappor") else ["bee", "dog"]
+    found = audit(with_mechanism(closed(mechanism, sensitive=sensitive), cls))
+    assert any(fault in sentence for sentence in found.faults), found.faults
+
+
+def test_a_claim_that_is_not_the_channel_is_a_fault():
+    class Boasts(KaryRR):
+        exact_ratio = Fraction(2)
+
+    found = audit(with_mechanism(closed({"id": "krr", "epsilon": 1.0}), Boasts))
+    assert found.faults == ("the worst ratio is not the one that the mechanism claims",)
+
+
+def test_a_report_that_rules_a_state_out_is_a_fault():
+    class Certain(KaryRR):
+        @property
+        def protected_inputs(self):
+            return [[[Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)]]]
+
+        def channel(self):
+            half = Fraction(1, 2)
+            return [b"\0", b"\1", b"\2"], [[half, Fraction(0)], [Fraction(0), half], [half, half]]
+
+    found = audit(with_mechanism(closed({"id": "krr", "epsilon": 1.0}, ANIMALS[:2]), Certain))
+    assert {"report 00 rules state 1 out", "report 01 rules state 0 out"} <= set(found.faults)
+
+
+def test_a_large_instance_is_not_taken_at_its_word():
+    """Where there are too many reports for all of them, kinds of reports follow from the client's own integers."""
+
+    class Boasts(Rappor):
+        exact_ratio = Fraction(2)
+
+    values = [f"v{i}" for i in range(30)]
+    found = audit(with_mechanism(closed({"id": "rappor", "epsilon": 1.0}, values), Boasts))
+    assert found.method.startswith("every kind of the more than 10**9 reports")
+    assert found.faults == ("the worst ratio is not the one that the mechanism claims",)
+    found = audit(with_mechanism(closed({"id": "rappor", "epsilon": 1.0}, values), ForgetsToClear))
+    assert any("is above e**epsilon" in fault for fault in found.faults)
+    assert audit(closed({"id": "rappor", "epsilon": 1.0}, [f"v{i}" for i in range(16_000)])).faults == ()
+
+
+def test_public_values_among_the_sensitive_symbols_are_a_fault():
+    class Misplaces(Hashed):
+        def symbol_table(self, values, num_cohorts):
+            return super().symbol_table(values, num_cohorts) * 0
+
+    alphabet = Misplaces(num_buckets=3, non_sensitive=("north", "south"))
+    mechanism = UtilityOptimizedRappor(num_symbols=5, num_sensitive=3, epsilon=1.0)
+    collection = Collection(id="a", version=1, alphabet=alphabet, mechanism=mechanism, num_cohorts=4)
+    assert audit(collection).faults == ("2 public values share symbols with sensitive ones",)
+
+
+# ---------------------------------------------------------------------- the program
+
+
+def test_the_program_prints_proof_and_verdict(tmp_path, capsys):
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(closed({"id": "uss", "epsilon": 1.0}, sensitive=["bee", "dog", "eel"]).to_json()))
+    assert program.main(["--collection", str(path), "--collection", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert text.count("verdict     the promise holds, exactly") == 2
+    for words in (
+        "looked at   all 5 reports under each of 5 symbols",
+        "worst pair  report: ",
+        "note        Non-sensitive",
+    ):
+        assert words in text
+    spent = text.split("epsilon     ")[1].split(" <= 1")[0]
+    assert 0.999999999999999 < float(spent) <= 1
+
+
+def test_the_program_fails_for_a_broken_promise(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(closed({"id": "krr", "epsilon": 1.0}).to_json()))
+    monkeypatch.setattr(KaryRR, "noise_weight", WORD // 10)
+    assert program.main(["--collection", str(path)]) == 1
+    text = capsys.readouterr().out
+    assert "FAULT       the ratio " in text
+    assert "verdict     the promise does NOT hold" in text
+
+
+def test_the_program_refuses_in_one_line(capsys):
+    assert program.main(["--collection", "nowhere.json"]) == 2
+    assert capsys.readouterr().err == "audit: nowhere.json: No such file or directory\n"

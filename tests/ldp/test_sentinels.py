@@ -1,0 +1,531 @@
+"""Sentinels: p-values that hold exactly, computed power that is reached, and what nobody can see."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import types
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.campaigns.attacks import (
+    ATTACKS,
+    CANARIES,
+    POPULATIONS,
+    UNSOUND,
+    WATCHED,
+    bit_rates,
+    closed,
+    honest_windows,
+    level,
+    missing_noise,
+    one_symbol,
+    patterns_of,
+    times_seen,
+    unary,
+    window,
+    with_canaries,
+)
+from tests.support.cases import ALL_COLLECTIONS, VALUES, enumerated
+from tests.support.tolerance import binomial_limits, generator, normal_limit
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms import MECHANISMS
+from uldp_transforms.ldp.sentinels import (
+    FALSE_ALARMS,
+    SENTINELS,
+    Finding,
+    _bound_of_tail,
+    _people_with_sensitive_values,
+    _tail_of_two_binomials,
+    examine,
+)
+from uldp_transforms.ldp.utility.canaries import canary_share
+
+PRIORS = [[0.6, 0.4], [0.3, 0.7]]
+
+FEW = [  # mechanism, values, sensitive ones, cohorts, reports, fields: all windows of so many reports are looked at
+    ("krr", 2, 2, 1, 12, {}),
+    ("krr", 3, 3, 2, 6, {}),
+    ("krr", 3, 3, 1, 8, {"epsilon": 16.0}),
+    ("urr", 3, 1, 2, 6, {}),
+    ("urr", 4, 3, 1, 7, {"epsilon": 2.0**-10}),
+    ("rappor", 2, 2, 2, 4, {}),
+    ("rappor", 2, 2, 1, 9, {"epsilon": 16.0}),
+    ("rappor", 2, 2, 1, 9, {"theta": 0.5}),
+    ("urap", 3, 2, 1, 6, {}),
+    ("urap", 4, 2, 1, 6, {"epsilon": 16.0}),
+    ("urap", 3, 2, 1, 4, {"inversion": "marginal"}),
+    ("ss", 4, 4, 1, 4, {"subset_size": 2}),
+    ("uss", 4, 3, 2, 3, {"subset_size": 2}),
+    ("agrr", 2, 2, 2, 6, {"priors": PRIORS}),
+    ("aoue", 2, 2, 1, 8, {"priors": PRIORS}),
+    ("tsp", 3, 3, 2, 5, {"missing_rates": [0.4, 0.05]}),
+    ("up", 3, 3, 2, 5, {}),
+]
+
+
+def small(mechanism: str, num_values: int, v: int, num_cohorts: int, fields: dict) -> Collection:
+    values = list(VALUES[:num_values])
+    alphabet = {"id": "closed", "values": values} | ({"sensitive": values[:v]} if v < num_values else {})
+    spec = {"id": "few", "version": 1, "alphabet": alphabet, "num_cohorts": num_cohorts}
+    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": 1.0} | fields})
+
+
+def test_every_mechanism_is_among_the_small_ones():
+    assert {case[0] for case in FEW} == set(MECHANISMS)
+
+
+@pytest.mark.parametrize(("mechanism", "num_values", "v", "num_cohorts", "n", "fields"), FEW)
+def test_p_values_hold_exactly(mechanism, num_values, v, num_cohorts, n, fields):
+    """Every window of n reports is examined; Pr(p <= a) is summed over them for many populations, for every a."""
+    item = small(mechanism, num_values, v, num_cohorts, fields)
+    codes, channel, cells, _ = enumerated(item.mechanism)
+    kinds = len(cells) * num_cohorts
+    parts = np.array(
+        [np.diff((-1, *bars, n + kinds - 1)) - 1 for bars in itertools.combinations(range(n + kinds - 1), kinds - 1)]
+    )
+    assert len(parts) == math.comb(n + kinds - 1, n) and (parts.sum(axis=1) == n).all()
+    tables = parts.reshape(-1, num_cohorts, len(cells))
+    patterns = patterns_of(item.mechanism)
+    np.testing.assert_array_equal(item.mechanism.count_patterns(codes, np.arange(len(codes)), len(codes)), patterns)
+    counts = [CohortCounts(table.sum(axis=1), table @ cells, table.sum(axis=0) @ patterns) for table in tables]
+    judged = [{finding.name: finding.p_value for finding in examine(item, one)} for one in counts]
+
+    populations = [*np.eye(num_values), *generator("few", mechanism).dirichlet(np.ones(num_values), 30)]
+    laws = np.array([channel @ shares for shares in populations]) / num_cohorts
+    for law in laws:
+        chances = stats.multinomial.pmf(parts, n, np.tile(law / law.sum() / num_cohorts, num_cohorts))
+        assert chances.sum() == pytest.approx(1)
+        for name in judged[0]:
+            assert_valid(np.array([found[name] for found in judged]), chances)
+
+
+@pytest.mark.parametrize("epsilon", [4.0, 16.0])
+def test_p_values_of_several_hash_functions_hold_exactly(epsilon):
+    """Two of three bits, or one twice, are a person's own, other ones in each cohort; all windows of 3 reports."""
+    item = Collection.from_json(
+        {
+            "id": "twice",
+            "version": 1,
+            "alphabet": {"id": "hashed", "num_buckets": 3, "num_hashes": 2},
+            "mechanism": {"id": "rappor", "epsilon": epsilon},
+            "num_cohorts": 2,
+        }
+    )
+    root = math.exp(epsilon / 4)  # each bit has half the budget
+    own, noise = root / (1 + root), 1 / (1 + root)
+    bits = np.array(list(itertools.product((0, 1), repeat=3)))[:, ::-1]  # the first bit is the lowest one
+    sets = np.array([held for held in bits if 1 <= held.sum() <= 2])  # own bits of a person in one cohort
+    rates = np.where(sets == 1, own, noise)[:, np.newaxis]
+    channel = np.prod(np.where(bits == 1, rates, 1 - rates), axis=2)
+    n, kinds = 3, 2 * len(bits)
+    parts = np.array(
+        [np.diff((-1, *bars, n + kinds - 1)) - 1 for bars in itertools.combinations(range(n + kinds - 1), kinds - 1)]
+    )
+    weights = bits.sum(axis=1)[:, np.newaxis] == np.arange(4)
+    judged = []
+    for table in parts.reshape(-1, 2, len(bits)):
+        counts = CohortCounts(table.sum(axis=1), table @ bits, table.sum(axis=0) @ weights)
+        judged.append({finding.name: finding.p_value for finding in examine(item, counts)})
+    assert set(judged[0]) == {"floor", "weight", "histogram", "cohorts"}
+    rng = generator("few", "twice", epsilon)
+    for held in [*np.eye(len(sets))[:, np.newaxis].repeat(2, axis=1), *rng.dirichlet(np.ones(len(sets)), (20, 2))]:
+        chances = stats.multinomial.pmf(parts, n, (held @ channel / 2).ravel())
+        assert chances.sum() == pytest.approx(1)
+        for name in judged[0]:
+            assert_valid(np.array([found[name] for found in judged]), chances)
+
+
+def assert_valid(p_values: np.ndarray, chances: np.ndarray) -> None:
+    """Pr(p <= a) <= a for every a that occurs."""
+    order = np.argsort(p_values)
+    at_most = np.cumsum(chances[order])[np.searchsorted(p_values[order], p_values[order], side="right") - 1]
+    assert (at_most <= p_values[order] * (1 + 1e-9) + 1e-12).all()
+
+
+def test_there_are_as_few_false_alarms_as_stated():
+    """The rate of a window, all sentinels together; and each sentinel at the level of 5 %, which is closer by."""
+    alarms, below = [], {name: [] for name in SENTINELS}
+    for item, counts in honest_windows(3):
+        findings = examine(item, counts)
+        alarms.append(any(finding.fired for finding in findings))
+        for finding in findings:
+            below[finding.name].append(finding.p_value <= 0.05)
+    assert sum(alarms) <= binomial_limits(len(alarms), FALSE_ALARMS)[1]
+    for name, hits in below.items():
+        assert sum(hits) <= binomial_limits(len(hits), 0.05)[1], name
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "rappor", "urap"])
+def test_thousands_of_symbols_are_no_reason_for_an_alarm(mechanism):
+    """The chances that belong to sets of thousands of symbols are far below the smallest number of 64 bits."""
+    num_values, n = 4096, 1_000_000
+    v = num_values // 2 if mechanism == "urap" else num_values
+    item, rng = closed(mechanism, num_values, v), generator("thousands", mechanism)
+    law, shares = one_symbol if mechanism == "krr" else unary, np.full(num_values, 1 / num_values)
+    counts = window(rng, n, 1, lambda rng, sizes: law(rng, sizes, shares, v))
+    assert not any(finding.fired for finding in examine(item, counts))
+    missing = counts.cells.copy()
+    missing[0, :20] //= 2
+    if mechanism == "krr":
+        missing[0, 20] += n - missing.sum()
+    assert next(f for f in examine(item, CohortCounts(counts.num_reports, missing)) if f.name == "floor").fired
+
+
+def test_real_reports_of_several_hash_functions_are_not_suspicious():
+    item = ALL_COLLECTIONS["hashed-twice-rappor"]
+    rng = generator("two hashes")
+    for shares in POPULATIONS.values():
+        batches = [item.perturb(rng.choice(VALUES, 500, p=shares).tolist(), rng) for _ in range(60)]
+        found = [
+            {finding.name: finding.p_value for finding in examine(item, item.count(batch, bit_patterns=True))}
+            for batch in batches
+        ]
+        assert set(found[0]) == {"floor", "weight", "histogram", "cohorts"}
+        for name in found[0]:
+            assert sum(one[name] <= 0.05 for one in found) <= binomial_limits(60, 0.05)[1]
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_attacks_are_seen_as_often_as_computed(attack):
+    """Or at most as often as honest windows, where nobody can see them."""
+    num_windows = 12 if attack.judges >= 4 else 40  # drawing the reports of 200,000 people, bit by bit, takes longer
+    seen = times_seen(attack, num_windows)
+    if attack.power is None:
+        rate = FALSE_ALARMS if attack.sentinel == "any" else level(attack.judges)
+        assert seen <= binomial_limits(num_windows, rate)[1]
+    else:
+        assert seen >= binomial_limits(num_windows, attack.power)[0]
+
+
+def test_the_attacks_that_have_to_be_seen_are_seen():
+    """Power 0.99 at 2 % (uRR, one of 50 values; uRAP, 5 bits) and 1 % (one cohort), and every sentinel has one."""
+    power = {(attack.name, attack.sentinel): attack.power for attack in ATTACKS}
+    assert power["urr, v 50: 2.0% report one sensitive value; the others are rare", "floor"] > 0.99
+    assert power["urap, v 32: 2.0% set 5 target bits and no other", "weight"] > 0.99
+    assert power["urap, v 32: 0.2% set 5 target bits and no other", "histogram"] > 0.9
+    assert power["rappor, v 32: 1.0% set 5 target bits, and others up to the usual weight", "pairs"] > 0.9
+    assert power["krr, K 8, C 32: 1.0% always send one symbol in one cohort", "cohorts"] > 0.99
+    assert {attack.sentinel for attack in ATTACKS if attack.power} == set(SENTINELS)
+
+
+# ---------------------------------------------------------------------- who can judge what
+
+FLOOR, WEIGHT, CEILING, COHORTS, HOMOGENEITY = "floor", "weight", "ceiling", "cohorts", "homogeneity"
+INSIDE = {"histogram", "pairs"}
+ABLE = {  # of mechanisms over an alphabet with values that are not sensitive, and where all are
+    "krr": ({FLOOR}, {FLOOR}),
+    "urr": ({FLOOR, CEILING}, {FLOOR}),
+    "rappor": ({FLOOR, WEIGHT}, {FLOOR, WEIGHT}),
+    "urap": ({FLOOR, CEILING, WEIGHT}, {FLOOR, WEIGHT}),
+    "ss": ({FLOOR}, {FLOOR}),
+    "uss": ({FLOOR, CEILING}, {FLOOR}),
+}
+
+
+@pytest.mark.parametrize("mechanism", ABLE)
+@pytest.mark.parametrize("num_cohorts", [1, 3])
+@pytest.mark.parametrize("num_sensitive", [3, 6])
+def test_which_sentinels_judge_what(mechanism, num_cohorts, num_sensitive):
+    item = closed(mechanism, 6, num_sensitive, num_cohorts)
+    counts = item.count(item.perturb(["value 1"] * 50, generator(mechanism, num_cohorts)))
+    expected = ABLE[mechanism][num_sensitive == 6] | ({COHORTS, HOMOGENEITY} if num_cohorts > 1 else set())
+    assert {finding.name for finding in examine(item, counts)} == expected
+    batch = item.perturb(["value 1"] * 50, generator(mechanism, num_cohorts))
+    inside = INSIDE if mechanism in ("rappor", "urap") else set()
+    assert {finding.name for finding in examine(item, item.count(batch, bit_patterns=True))} == expected | inside
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "v", "able"),
+    [("rappor", 256, INSIDE), ("rappor", 257, {"histogram"}), ("urap", 1, {"histogram"}), ("urap", 2, INSIDE)],
+)
+def test_pairs_are_counted_of_2_to_256_bits(mechanism, v, able):
+    item = closed(mechanism, v + (mechanism == "urap"), v)
+    counts = item.count(item.perturb(["value 0"] * 9, generator("wide", v)), bit_patterns=True)
+    assert {finding.name for finding in examine(item, counts)} & INSIDE == able
+
+
+def test_sentinels_that_judge_share_the_false_alarms():
+    """The same p-value fires where two judge, and not where four do."""
+    item, n = closed("rappor", 3, 3), 10_000
+    usual = stats.binom(3 * n, (math.exp(0.5) + 2) / (3 * (1 + math.exp(0.5))))  # nearly: one own bit, two others
+    for excess in range(int(3 * usual.std()), int(6 * usual.std())):
+        cells = np.full((1, 3), (int(usual.mean()) + excess) // 3)
+        few = {f.name: f for f in examine(item, CohortCounts(np.array([n]), cells))}
+        if level(4) < few["weight"].p_value < level(2):
+            break
+    assert few["weight"].fired
+    law = np.convolve([1 - 0.622459, 0.622459], stats.binom.pmf(np.arange(3), 2, 0.377541))
+    weights = np.rint(n * law).astype(np.int64)
+    both = np.full(3, cells[0, 0] ** 2 // n)
+    more = {f.name: f for f in examine(item, CohortCounts(np.array([n]), cells, np.concatenate([weights, both])))}
+    assert set(more) == {"floor", "weight", "histogram", "pairs"}
+    assert more["weight"].p_value == few["weight"].p_value
+    assert not any(finding.fired for finding in more.values())
+
+
+def test_homogeneity_looks_at_symbols_that_mean_the_same_everywhere():
+    """In a hashed alphabet these are the public values with symbols of their own, if there are any."""
+    for name, alike in (("hashed-krr", False), ("permuted-krr", False), ("hashed-clear-urr", False),
+                        ("hashed-listed-urr", True), ("tagged-known-urr", True)):  # fmt: skip
+        item = ALL_COLLECTIONS[name]
+        counts = item.count(item.perturb(["dog", "cat"] * 50, generator(name)))
+        assert ("homogeneity" in {finding.name for finding in examine(item, counts)}) == alike, name
+    item = ALL_COLLECTIONS["hashed-listed-urr"]
+    shares = np.zeros(item.num_cells)
+    shares[item.alphabet.num_sensitive :] = 1 / 3
+    cells = np.rint(np.outer(np.full(16, 1000), item.mechanism.response(shares))).astype(np.int64)
+    cells[2, -1] += 400
+    cells[2, 0] -= 400 if cells[2, 0] >= 400 else 0
+    findings = {f.name: f.fired for f in examine(item, CohortCounts(cells.sum(axis=1), cells))}
+    assert findings["homogeneity"]
+
+
+def test_the_page_explains_every_sentinel():
+    page = (Path(__file__).parents[2] / "docs" / "sentinels.md").read_text(encoding="utf-8")
+    for name, (_, meaning) in SENTINELS.items():
+        assert f"| `{name}` | {meaning[0].lower()}{meaning[1:-1]} |" in page
+    for attack in ATTACKS:
+        assert f"| {attack.name} | {attack.sentinel} |" in page
+
+
+def test_a_window_without_reports_says_nothing():
+    item = closed("urap", 6, 3, 4)
+    assert examine(item, CohortCounts.empty(4, 6)) == []
+
+
+@pytest.mark.parametrize("name", sorted(set(ALL_COLLECTIONS) - {"hashed-twice-rappor"}))
+def test_findings_are_finite_however_strange_the_window(name):
+    """All reports alike, each kind of them once, in one cohort; one report, and a million."""
+    item = ALL_COLLECTIONS[name]
+    _, _, cells, _ = enumerated(item.mechanism)
+    patterns = patterns_of(item.mechanism)
+    for kind, n in itertools.product((0, len(cells) // 2, len(cells) - 1), (1, 1_000_000)):
+        counts = CohortCounts.empty(item.num_cohorts, item.num_cells, item.mechanism.num_patterns)
+        counts.num_reports[0], counts.cells[0], counts.patterns[:] = n, n * cells[kind], n * patterns[kind]
+        findings = examine(item, counts)
+        for finding in findings:
+            assert math.isfinite(finding.statistic) and 0 <= finding.p_value <= 1
+            assert finding.fired == (finding.p_value < FALSE_ALARMS / len(findings))
+            assert finding.sentence == (SENTINELS[finding.name][1] if finding.fired else "Nothing unusual.")
+            json.dumps(vars(finding), allow_nan=False)
+
+
+# ---------------------------------------------------------------------- the parts
+
+
+def p_value(name: str, item: Collection, cells: list[int], n: int) -> float:
+    counts = CohortCounts(np.array([n]), np.array([cells]))
+    return next(finding.p_value for finding in examine(item, counts) if finding.name == name)
+
+
+@pytest.mark.parametrize("mechanism", ["urr", "rappor"])
+def test_the_floor_is_the_least_of_all_sets(mechanism):
+    """Every set of symbols by itself, from the papers' probabilities."""
+    n, cells = 1000, [300, 150, 90, 120, 340] if mechanism == "urr" else [410, 330, 310, 390, 500]
+    item = closed(mechanism, 5, 5)
+    noise = 1 / (5 + math.expm1(1)) if mechanism == "urr" else 1 / (1 + math.exp(0.5))
+    found = []
+    for j in range(1, 6):
+        for chosen in itertools.combinations(cells, j):
+            law = stats.binom(n, j * noise) if mechanism == "urr" else stats.binom(n * j, noise)
+            found.append(5 * math.comb(5, j) * law.cdf(sum(chosen)))
+    assert p_value("floor", item, cells, n) == pytest.approx(min(found), rel=1e-6)
+    assert min(found) < 0.05
+
+
+def test_what_confidence_limits_leave_out_is_in_the_p_value():
+    assert p_value("weight", closed("rappor", 5, 5), [0] * 5, 10_000) < 1e-15
+    assert p_value("weight", closed("urap", 6, 5), [0] * 6, 10_000) == pytest.approx(1e-5)
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.3, 0.9])
+@pytest.mark.parametrize("total", [1, 30, 200])
+def test_the_limits_of_sensitive_people_hold(total, rate):
+    """For every true number: both limits fail with at most half of 1e-5, by exact binomial sums."""
+    mechanism = types.SimpleNamespace(num_sensitive=3, num_symbols=6, reveal_rate=rate)
+    limits = [_people_with_sensitive_values(mechanism, total, clear) for clear in range(total + 1)]
+    fewest, most = np.array(limits).T
+    assert (fewest <= most).all()
+    for others in range(total + 1):
+        chances = stats.binom.pmf(np.arange(total + 1), others, rate)
+        assert chances[fewest > total - others].sum() <= 0.5e-5
+        assert chances[most < total - others].sum() <= 0.5e-5
+    assert _people_with_sensitive_values(closed("krr", 6, 6).mechanism, total, 0) == (total, total)
+
+
+def test_the_tail_of_two_binomials_is_their_convolution():
+    first, second = (7, Fraction(1, 3)), (9, Fraction(3, 5))
+
+    def law(trials: int, rate: Fraction) -> list[Fraction]:
+        return [math.comb(trials, k) * rate**k * (1 - rate) ** (trials - k) for k in range(trials + 1)]
+
+    both = [Fraction(0)] * 17
+    for (i, a), (j, b) in itertools.product(enumerate(law(*first)), enumerate(law(*second))):
+        both[i + j] += a * b
+    parameters = [(trials, float(rate)) for trials, rate in (first, second)]
+    for ones in range(17):
+        upper = _tail_of_two_binomials(ones, *parameters, upper=True)
+        lower = _tail_of_two_binomials(ones, *parameters, upper=False)
+        assert upper == pytest.approx(float(sum(both[ones:])), rel=1e-9)
+        assert lower == pytest.approx(float(sum(both[: ones + 1])), rel=1e-9)
+
+
+def with_patterns(item: Collection, cells: list[int], n: int, patterns: list[int]) -> dict[str, Finding]:
+    counts = CohortCounts(np.array([n]), np.array([cells]), np.array(patterns))
+    return {finding.name: finding for finding in examine(item, counts)}
+
+
+@pytest.mark.parametrize("weights", [[60, 300, 423, 217], [60, 330, 393, 217], [90, 290, 403, 217]])
+def test_the_histogram_is_the_most_unusual_of_all_weights(weights):
+    """Of three bits one is everybody's own; each weight by itself, from the papers' probabilities."""
+    own = math.exp(0.5) / (1 + math.exp(0.5))
+    rates = [own] + [1 - own] * 2
+    law = [0.0] * 4
+    for bits in itertools.product((0, 1), repeat=3):
+        law[sum(bits)] += math.prod(rate if bit else 1 - rate for bit, rate in zip(bits, rates))
+    tails = [min(stats.binom.cdf(count, 1000, p), stats.binom.sf(count - 1, 1000, p)) for count, p in zip(weights, law)]
+    total = weights[1] + 2 * weights[2] + 3 * weights[3]
+    found = with_patterns(closed("rappor", 3, 3), [total // 3] * 3, 1000, [*weights, 1, 1, 1])
+    assert found["histogram"].p_value == pytest.approx(min(1.0, 8 * min(tails)), rel=1e-6)
+
+
+@pytest.mark.parametrize("weights", [[700, 850, 250], [560, 1000, 240], [560, 850, 390]])
+@pytest.mark.parametrize("marginal", [False, True])
+def test_the_histogram_knows_people_within_limits(weights, marginal):
+    """Of 2,000 reports 200 are in clear, so that few or many of the others are of people with one of the two bits."""
+    item, n, clear = small("urap", 3, 2, 1, {"inversion": "marginal"} if marginal else {}), 2000, 200
+    weights = [weights[0] + 200 * marginal, *weights[1:]]
+    bits = sum(weights)
+    limits = _people_with_sensitive_values(item.mechanism, n, clear)
+    own, noise = math.exp(0.5) / (1 + math.exp(0.5)), 1 / (1 + math.exp(0.5))
+    tails = []
+    for weight, count in enumerate(weights):
+        with_own, without = (np.convolve([1 - rate, rate], [1 - noise, noise])[weight] for rate in (own, noise))
+        shares = [(people * with_own + (bits - people) * without) / bits for people in limits]
+        tails.append(max(stats.binom.cdf(count, bits, share) for share in shares))
+        tails.append(max(stats.binom.sf(count - 1, bits, share) for share in shares))
+    silent = 0 if marginal else clear
+    found = with_patterns(item, [700, 700, clear], n, [weights[0] + silent, *weights[1:], 1])["histogram"]
+    assert found.p_value == pytest.approx(min(1.0, 6 * min(tails) + 1e-5), rel=1e-6)
+
+
+def test_the_pairs_are_the_least_of_all_tables():
+    """Every pair by itself; its count is one of a table with given margins."""
+    ones, both = [420, 380, 400, 330], [170, 150, 140, 181, 120, 141]
+    item = closed("rappor", 4, 4)
+    found = with_patterns(item, ones, 1000, [200, 200, 200, 200, 200, *both])["pairs"]
+    tails = []
+    for (a, b), count in zip(itertools.combinations(ones, 2), both):
+        ways = [math.comb(a, k) * math.comb(1000 - a, b - k) for k in range(count, min(a, b) + 1)]
+        tails.append(Fraction(sum(ways), math.comb(1000, b)))
+    assert found.p_value == pytest.approx(float(6 * min(tails)), rel=1e-9)
+    a, b = (420, 400) if tails.index(min(tails)) == 1 else (380, 400)
+    variance = a * b * (1000 - a) * (1000 - b) / (1000**2 * 999)
+    assert found.statistic == pytest.approx((181 - a * b / 1000) / math.sqrt(variance))
+
+
+@pytest.mark.parametrize(("theta", "psi"), [(0.62, 0.38), (0.5, 0.01), (0.999, 0.001), (0.99, 0.9)])
+def test_bits_that_nobody_holds_together_meet_at_most_by_chance(theta, psi):
+    """Given how often each of two bits is set: for all numbers of holders of one, of the other and of neither."""
+    n = 6
+    for first in range(n + 1):
+        for second in range(n + 1 - first):
+            law = np.zeros((n + 1,) * 3)  # reports with the one bit, with the other, with both
+            law[0, 0, 0] = 1
+            for person in range(n):
+                one = theta if person < first else psi
+                other = theta if first <= person < first + second else psi
+                more = law * (1 - one) * (1 - other)
+                more[1:] += law[:-1] * one * (1 - other)
+                more[:, 1:] += law[:, :-1] * (1 - one) * other
+                more[1:, 1:, 1:] += law[:-1, :-1, :-1] * one * other
+                law = more
+            for a, b in itertools.product(range(n + 1), repeat=2):
+                tails = law[a, b, ::-1].cumsum()[::-1] / law[a, b].sum()
+                assert (tails <= stats.hypergeom.sf(np.arange(n + 1) - 1, n, a, b) + 1e-12).all()
+
+
+def test_unequal_trials_are_bounded_by_equal_ones():
+    """Every count of every mixture of few trials, rare and common ones: the bound holds, and is the binomial tail."""
+    rates = (0.0, 1e-6, 0.2, 0.7, 1 - 1e-6, 1.0)
+    for trials in (1, 3, 5):
+        for mixture in itertools.combinations_with_replacement(rates, trials):
+            law = np.ones(1)
+            for rate in mixture:
+                law = np.convolve(law, [1 - rate, rate])
+            counts, mean = np.arange(trials + 1), np.full(trials + 1, sum(mixture))
+            above, below = (_bound_of_tail(counts, trials, mean, upper=upper) for upper in (True, False))
+            assert (law[::-1].cumsum()[::-1] <= above + 1e-12).all()
+            assert (law.cumsum() <= below + 1e-12).all()
+            equal = stats.binom.sf(counts - 1, trials, sum(mixture) / trials)
+            np.testing.assert_allclose(above[counts >= mean + 1], equal[counts >= mean + 1])
+
+
+def test_a_window_of_thousands_of_bits_and_a_million_reports_has_a_histogram():
+    item, n, v = closed("rappor", 4096, 4096), 1_000_000, 4096
+    rng, (theta, psi, _) = generator("wide histogram"), bit_rates()
+    law = np.convolve([1 - theta, theta], stats.binom.pmf(np.arange(v), v - 1, psi))
+    weights = rng.multinomial(n, law / law.sum())
+    cells = np.full(v, (weights @ np.arange(v + 1)) // v).tolist()
+    assert not with_patterns(item, cells, n, weights.tolist())["histogram"].fired
+    weights[np.flatnonzero(n * law > 1e-10)[0]] += 1  # one report that nobody sends by chance
+    weights[np.argmax(weights)] -= 1
+    assert with_patterns(item, cells, n, weights.tolist())["histogram"].fired
+
+
+# ---------------------------------------------------------------------- canaries
+
+
+@pytest.mark.parametrize(("share", "epsilon"), UNSOUND)
+def test_canaries_measure_who_sends_no_noise(share, epsilon):
+    """Mean as computed, spread as reported; the standard error is the one of a binomial count."""
+    rng, draw, num_windows = generator("canary", share, epsilon), with_canaries(share, epsilon), 40
+    found = [canary_share(WATCHED, draw(rng), CANARIES) for _ in range(num_windows)]
+    shares = np.array([item.share for item in found])
+    noise = 10 / (50 + math.expm1(1))  # a canary, in an honest report
+    error = math.sqrt((1 - noise) / (200_000 * noise))
+    assert [item.standard_error for item in found] == pytest.approx([error] * num_windows, rel=1e-6)
+    # clients of another epsilon send noise too: their variance differs by at most the share of them
+    assert abs(shares.mean() - missing_noise(share, epsilon)) <= normal_limit() * 1.1 * error / math.sqrt(num_windows)
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "urr", "ss", "uss", "rappor", "urap"])
+def test_the_share_of_silent_reports_is_exact(mechanism):
+    """Expected counts of honest people who hold no canary, and silent protected reports among them."""
+    item = closed(mechanism, 9, 6)
+    shares = np.where(np.isin(np.arange(9), (2, 3)), 0.0, 1 / 7)
+    n, fake = 10**12, 3 * 10**10
+    cells = np.rint((n - fake) * item.mechanism.response(shares)).astype(np.int64)
+    found = canary_share(item, CohortCounts(np.array([n]), cells[np.newaxis]), ["value 2", "value 3"])
+    assert found.share == pytest.approx(0.03, rel=1e-6)
+
+
+def test_canaries_of_unary_bits_are_compared_with_protected_reports():
+    item = closed("urap", 9, 6)
+    counts = CohortCounts(np.array([10_000]), np.array([[2900, 3000, 2500, 2700, 2800, 2900, 700, 500, 400]]))
+    psi = 1 / (1 + math.exp(0.5))
+    found = canary_share(item, counts, ["value 2", "value 3"])
+    assert found.share == pytest.approx((2 * psi * 8400 - 5200) / (2 * psi * 10_000), rel=1e-6)
+
+
+def test_canaries_that_cannot_speak():
+    item = closed("urr", 6, 3)
+    counts = item.count(item.perturb(["value 1"] * 20, generator("silent")))
+    assert canary_share(item, counts, ["value 5"]) is None  # not sensitive
+    assert canary_share(item, CohortCounts.empty(1, 6), ["value 2"]) is None
+    buckets = ALL_COLLECTIONS["hashed-krr"]
+    assert canary_share(buckets, buckets.count(buckets.perturb(["ant"] * 9, generator("b"))), ["yak"]) is None
+    missing = ALL_COLLECTIONS["closed-tsp"]
+    assert canary_share(missing, missing.count(missing.perturb(["ant"] * 9, generator("t"))), ["bee"]) is None
+    with pytest.raises(SpecError, match=r"Closed\.values lists 6 values, got 1 value"):
+        canary_share(item, counts, ["yak"])
+    with pytest.raises(SpecError, match="candidates must"):
+        canary_share(item, counts, [])

@@ -1,0 +1,130 @@
+"""The demo on two days of its month: what it writes, what it prints, what its page refers to."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from pipelines import demo
+from tests.support.tolerance import binomial_limits
+
+DAYS = ["2001-01-01T00:00:00Z", "2001-01-02T00:00:00Z"]
+COLLECTIONS = ["us-flights", "us-flights-sensitive"]
+
+
+class Run(NamedTuple):
+    code: int
+    output: Path
+    printed: str
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.output / name).read_text("utf-8").splitlines()]
+
+    @property
+    def page(self) -> str:
+        return (self.output / "index.html").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    output = tmp_path_factory.mktemp("demo")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = demo.main(["--output", str(output), "--days", str(len(DAYS)), "--seed", "1"])
+    return Run(code, output, printed.getvalue())
+
+
+def test_succeeds_and_writes_all_files(run: Run) -> None:
+    assert run.code == 0
+    assert {path.name for path in run.output.iterdir()} == {Path(name).parts[0] for name in (*demo.FILES, "index.html")}
+    assert all((run.output / name).stat().st_size > 0 for name in demo.FILES)
+
+
+def test_every_window_has_an_estimate(run: Run) -> None:
+    rows = run.rows("estimates.jsonl")
+    assert sorted((row["collection_id"], row["window_start"]) for row in rows) == [
+        (name, day) for name in COLLECTIONS for day in DAYS
+    ]
+    assert {row["status"] for row in rows} == {"ok"}
+
+
+def test_ledger_balances(run: Run) -> None:
+    rows = run.rows("ledger.jsonl")
+    assert len(rows) == len(COLLECTIONS) * len(DAYS)
+    assert all(r["received"] == r["accepted"] + r["duplicates"] + sum(r["rejected"].values()) for r in rows)
+    assert run.printed.count(": balanced\n") == len(COLLECTIONS)
+    assert "NOT BALANCED" not in run.printed + run.page
+
+
+def test_printed_coverage_is_what_95_percent_intervals_have(run: Run) -> None:
+    lines = re.findall(r"^(\S+), (\w+ values): ([\d,]+) of ([\d,]+) intervals contain the truth", run.printed, re.M)
+    assert [line[:2] for line in lines] == [
+        ("us-flights", "all values"),
+        ("us-flights-sensitive", "clear values"),
+        ("us-flights-sensitive", "sensitive values"),
+    ]
+    for *_, covered, number in lines:  # only too few are wrong: intervals are cut to [0, 1] and exact for clear values
+        low, _ = binomial_limits(int(number.replace(",", "")), 0.95, rate=2e-10)
+        assert int(covered.replace(",", "")) >= low
+
+
+def test_table_lists_the_busiest_and_the_sensitive_airports(run: Run) -> None:
+    assert re.search(r"^ORD   .* to .* to ", run.printed, re.M)
+    assert re.search(r"^ADQ \* .* not a candidate .* to ", run.printed, re.M)
+    assert re.search(r"^\[ *\d+ s\] simulating [\d,]+ clients of us-flights$", run.printed, re.M)
+
+
+def test_page_needs_nothing_from_outside(run: Run) -> None:
+    assert not re.search(r"(src|href|url)\s*[=(]\s*[\"']?\s*(https?:)?//", run.page)
+    assert not re.search(r"<(script|link|iframe)|@import", run.page)
+    assert run.page.count("src=") == run.page.count('src="data:image/png;base64,') == 1
+    links = re.findall(r'href="([^"]*)"', run.page)
+    assert set(links) == set(demo.FILES)
+    assert all((run.output / link).is_file() for link in links)
+    assert run.page.count("<details") == len(DAYS)
+
+
+def test_seeded_reports_are_marked(run: Run) -> None:
+    assert "seeded (1), for simulation only" in run.page
+    assert "seeded (1), for simulation only" in run.printed
+
+
+def test_picture_is_not_empty(run: Run) -> None:
+    content = (run.output / "estimates.png").read_bytes()
+    assert content.startswith(b"\x89PNG\r\n") and len(content) > 100_000
+
+
+def test_without_matplotlib_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert demo.main(["--output", str(tmp_path / "new")]) == 2
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1 and "extra 'plot'" in printed
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("arguments", (["--days", "0"], ["--seed", "-1"], ["--seed", "x"], ["--what"]))
+def test_wrong_command_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.main(arguments) == 2
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1 and arguments[0] in printed
+
+
+def test_extract_is_the_one_described() -> None:
+    described = (demo.DATA / "README.md").read_text("utf-8")
+    packed = (demo.DATA / demo.VALUES).read_bytes()
+    content = gzip.decompress(packed)
+    assert hashlib.sha256(packed).hexdigest() in described
+    assert hashlib.sha256(content).hexdigest() in described
+    departures = len(content.splitlines()) - 1
+    assert f"{departures:,} departures" in described

@@ -1,0 +1,367 @@
+"""``pipelines.reestimate``: what the job would have written, from its counts, and what else these can tell."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import numpy as np
+import pytest
+
+from pipelines import estimate, reestimate, sinks
+from tests.servers.google_server import GoogleServer
+from tests.support import replay
+from tests.support.messages_cases import KRR, URAP, collection, container, single, write_files
+from tests.support.tolerance import generator
+from uldp_transforms import wire
+from uldp_transforms.ldp import Collection
+from uldp_transforms.rows import COUNTS_SCHEMA, ESTIMATE_SCHEMA, WindowCounts, name_of
+from uldp_transforms.windows import Windows
+
+MINUTE = 60_000
+PERIOD = 10 * MINUTE
+
+OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr", num_cohorts=16)
+TAGGED = collection("tagged", {"id": "tagged", "values": ["0", "1", "2"], "tags": ["t"], "sensitive": ["0"]}, "urr")
+COLLECTIONS = [KRR, URAP, OPEN]
+FILES = {f"{of.id}.json": of for of in (*COLLECTIONS, TAGGED)} | {
+    "candidates.txt": "0\n1\n2\n",
+    "more.txt": "2\n7\n8\n",
+}
+ALL = "--collection krr.json --collection urap.json --collection open.json --candidates candidates.txt"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The present folder, with collections and candidates."""
+    write_files(tmp_path, FILES)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def messages_of(collections: Sequence[Collection], n: int = 300) -> list[bytes]:
+    rng = generator("reestimate", n)
+    messages = []
+    for of in collections:
+        batch = of.perturb(rng.choice(["0", "1", "2"], n, p=[0.6, 0.3, 0.1]).tolist(), rng, rng.integers(0, PERIOD, n))
+        messages += wire.encode_reports(batch)
+    return messages
+
+
+def estimated(options: str, collections: Sequence[Collection] = COLLECTIONS, number: int = 300) -> Path:
+    """The output of the main job on files; counts are in the folder ``job``."""
+    container_of = container([(1, message) for message in messages_of(collections, number)])
+    Path("in.avro").write_bytes(container_of)
+    assert estimate.main(shlex.split(f"{options} --input in.avro --output job --write_counts")) == 0
+    return Path("job")
+
+
+def again(options: str, output: str = "again") -> Path:
+    assert reestimate.main(shlex.split(f"{options} --output {output}")) == 0
+    return Path(output)
+
+
+def lines(path: Path) -> list[bytes]:
+    return sorted(path.read_bytes().splitlines())
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (path / "estimates.jsonl").read_bytes().splitlines()]
+
+
+def records(path: Path) -> list[Any]:
+    with path.open("rb") as file:
+        return sorted(fastavro.reader(file), key=repr)
+
+
+# ---------------------------------------------------------------------- the same again
+
+
+@pytest.mark.parametrize("options", ["", "--window 5m", "--window 10m --slide 5m --min_reports 200", "--deduplicate"])
+@pytest.mark.usefixtures("folder")
+def test_the_estimates_of_files_are_made_again_byte_for_byte(options: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """In another order: the windows of each collection one after the other."""
+    job = estimated(f"{ALL} {options}")
+    capfd.readouterr()
+    least = "--min_reports 200" if "200" in options else ""
+    output = again(f"{ALL} --counts job {least}")
+    assert lines(output / "estimates.jsonl") == lines(job / "estimates.jsonl")
+    assert records(output / "estimates.avro") == records(job / "estimates.avro")
+    rows = rows_of(output)
+    assert len(rows) >= 3
+    assert capfd.readouterr() == ("", f"reestimate: {len(rows)} windows from 1 file(s)\n")
+    assert [(row["collection_id"], row["window_start"] or "") for row in rows] == sorted(
+        (row["collection_id"], row["window_start"] or "") for row in rows
+    )
+
+
+@pytest.mark.parametrize("release", [estimate.CORRECTED, estimate.FINAL])
+@pytest.mark.parametrize("slide", [None, PERIOD // 2], ids=["fixed", "sliding"])
+def test_of_a_stream_the_last_panes_are_made_again_byte_for_byte(
+    release: str, slide: int | None, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    messages = messages_of(COLLECTIONS, 120)
+    windows = Windows(size=PERIOD, slide=slide, allowed_lateness=5 * MINUTE)
+    job = replay.streaming_job(
+        COLLECTIONS, windows, release=release, write_counts=True, candidates=["0", "1", "2"], output=str(folder / "job")
+    )
+    events = [replay.arrive(PERIOD, messages[::3]), replay.watermark(PERIOD + MINUTE)]
+    events += [replay.arrive(PERIOD + MINUTE, messages[1::3]), replay.arrive(PERIOD + MINUTE, messages[2::3])]
+    (folder / "job").mkdir()
+    replay.run(job, events)
+    last: dict[tuple[Any, ...], tuple[int, bytes]] = {}
+    number = 0
+    for path in (folder / "job").glob("estimates-*.jsonl"):
+        for line in path.read_bytes().splitlines():
+            row = json.loads(line)
+            number += 1
+            key = (row["collection_id"], row["window_start"])
+            last[key] = max(last.get(key, (-1, b"")), (row["pane_index"], line))
+    output = again(f"{ALL} --counts job --min_reports 1")
+    assert lines(output / "estimates.jsonl") == sorted(line for _, line in last.values())
+    assert number == len(last) if release == estimate.FINAL else number > len(last)
+    files = len(list((folder / "job").glob("counts-*.avro")))
+    assert capfd.readouterr().err.endswith(f"reestimate: {len(last)} windows from {files} file(s)\n")
+
+
+# ---------------------------------------------------------------------- something new
+
+
+@pytest.mark.usefixtures("folder")
+def test_other_candidates_estimators_and_limits() -> None:
+    """As the array layer estimates the counts that the reports make."""
+    batch_of = {of.id: of for of in COLLECTIONS}
+    estimated(ALL)
+    output = again(
+        "--collection krr.json --collection open.json --collection urap.json --counts job/counts.avro "
+        "--candidates more.txt --estimator empirical --min_reports 300"
+    )
+    with Path("job/counts.avro").open("rb") as file:
+        kept = {row["collection_id"]: row for row in fastavro.reader(file)}
+    for row in rows_of(output):
+        of = batch_of[row["collection_id"]]
+        decoded = [message for message in messages_of(COLLECTIONS) if message[1:9] == of.fingerprint[:8]]
+        assert sum(kept[of.id]["num_reports"]) == len(decoded) == row["num_reports"] == 300
+        counts = counts_of(of, decoded)
+        assert kept[of.id]["num_reports"] == counts.num_reports.tolist()
+        assert kept[of.id]["cells"] == counts.cells.ravel().tolist()
+        expected = of.estimate(counts, "empirical", ["2", "7", "8"] if of is OPEN else None)
+        assert [entry["value"] for entry in row["estimates"]] == list(expected.values)
+        assert [entry["frequency"] for entry in row["estimates"]] == expected.frequencies.tolist()
+    assert {row["estimator"] for row in rows_of(output)} == {"empirical"}
+    suppressed = again(f"{ALL} --counts job --min_reports 301", "suppressed")
+    assert {(row["status"], row["num_reports"]) for row in rows_of(suppressed)} == {("suppressed", None)}
+
+
+def counts_of(of: Collection, messages: Sequence[bytes]) -> Any:
+    """Counts of single reports, of which the last bytes are cohort, length of the payload and payload."""
+    width = of.mechanism.payload_size
+    cohorts = np.array([message[-width - 2] // 2 for message in messages], np.uint16)
+    payloads = np.array([list(message[-width:]) for message in messages], np.uint8)
+    return of.count_groups(payloads, cohorts, 1)[0]
+
+
+@pytest.mark.usefixtures("folder")
+def test_better_background_knowledge_of_tags() -> None:
+    """It is the server's: reports, counts and fingerprint do not change, but the estimate does."""
+    estimated("--collection tagged.json", [TAGGED], number=2_000)
+    spec = TAGGED.to_json()
+    better = spec | {"alphabet": spec["alphabet"] | {"background": {"t": {"1": 0.25, "2": 0.75}}}}
+    write_files(Path.cwd(), {"better.json": better})
+    assert Collection.from_json("better.json").fingerprint == TAGGED.fingerprint
+    output = again("--collection better.json --counts job")
+    ((before,), (after,)) = rows_of(Path("job")), rows_of(output)
+    assert before["fingerprint"] == after["fingerprint"]
+    with Path("job/counts.avro").open("rb") as file:
+        (kept,) = fastavro.reader(file)
+    counts = dataclasses.replace(
+        TAGGED.count(TAGGED.perturb([])),
+        num_reports=np.array(kept["num_reports"]),
+        cells=np.array(kept["cells"]).reshape(TAGGED.num_cohorts, -1),
+    )
+    for row, of in ((before, TAGGED), (after, Collection.from_json(better))):
+        expected = of.estimate(counts, "projected")
+        assert [entry["frequency"] for entry in row["estimates"]] == expected.frequencies.tolist()
+    assert before["estimates"] != after["estimates"]
+
+
+# ---------------------------------------------------------------------- which rows
+
+
+def counts_row(of: Collection, pane_index: int, number: int, start: int | None = 0, **fields: Any) -> WindowCounts:
+    """Counts of reports of the first cell in each cohort."""
+    return WindowCounts(
+        **name_of(of)
+        | {
+            "window_start": start,
+            "window_end": None if start is None else start + PERIOD,
+            "pane_index": pane_index,
+            "pane_timing": "LATE" if pane_index else "ON_TIME",
+            "complete": True,
+            "num_reports": [number] * of.num_cohorts,
+            "cells": ([number] + [0] * (of.num_cells - 1)) * of.num_cohorts,
+        }
+        | fields
+    )
+
+
+def write_counts(**files: list[WindowCounts]) -> None:
+    for name, rows in files.items():
+        Path(f"{name}.avro").write_bytes(sinks.to_avro_file(rows, COUNTS_SCHEMA))
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_latest_pane_of_each_window_counts_wherever_it_stands() -> None:
+    write_counts(
+        a=[counts_row(KRR, 2, 30), counts_row(KRR, 0, 10), counts_row(URAP, 0, 5), counts_row(KRR, 0, 7, PERIOD)],
+        b=[counts_row(KRR, 1, 20), counts_row(URAP, 1, 6), counts_row(KRR, 10, 40, -PERIOD)],
+        c=[counts_row(KRR, 9, 39, -PERIOD), counts_row(KRR, 0, 3, None)],
+    )
+    output = again("--collection krr.json --collection urap.json --counts '[abc].avro' --min_reports 1")
+    found = [
+        (row["collection_id"], row["window_start"], row["pane_index"], row["num_reports"]) for row in rows_of(output)
+    ]
+    assert found == [
+        ("krr", "1969-12-31T23:50:00Z", 10, 120),
+        ("krr", None, 0, 9),
+        ("krr", "1970-01-01T00:00:00Z", 2, 90),
+        ("krr", "1970-01-01T00:10:00Z", 0, 21),
+        ("urap", "1970-01-01T00:00:00Z", 1, 18),
+    ]
+
+
+@pytest.mark.usefixtures("folder")
+def test_of_panes_with_one_index_the_larger_counts() -> None:
+    """Indexes repeat where an engine starts a job again without the rows that it had written."""
+    write_counts(counts=[counts_row(KRR, 2, 30), counts_row(KRR, 2, 50), counts_row(KRR, 3, 40)])
+    [row] = rows_of(again("--collection krr.json --counts . --min_reports 1"))
+    assert (row["num_reports"], row["pane_index"]) == (150, 2)
+
+
+def test_counts_may_lie_in_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Named by a directory or by a pattern."""
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path, FILES)
+    with GoogleServer() as server, server.environment():
+        server.objects["bucket/out/counts-1.avro"] = sinks.to_avro_file([counts_row(KRR, 0, 30)], COUNTS_SCHEMA)
+        server.objects["bucket/out/estimates-1.avro"] = b""
+        for counts in ("gs://bucket/out/", "gs://bucket/out/counts-*.avro"):
+            [row] = rows_of(again(f"--collection krr.json --counts {counts} --min_reports 1"))
+            assert row["num_reports"] == 90
+
+
+@pytest.mark.usefixtures("folder")
+def test_counts_of_several_jobs_add_up() -> None:
+    """Of each job the last pane; a window that one job saw to its end is complete."""
+    cut = [dataclasses.replace(counts_row(of, 0, 5), complete=False) for of in (KRR, URAP)]
+    write_counts(
+        a=[*cut, counts_row(KRR, 0, 2, PERIOD)],
+        b=[counts_row(KRR, 0, 1), counts_row(KRR, 3, 20), dataclasses.replace(counts_row(URAP, 1, 6), complete=False)],
+        c=[counts_row(KRR, 1, 100)],
+    )
+    jobs = " ".join(f"--counts {name}.avro" for name in "abc")
+    rows = rows_of(again(f"--collection krr.json --collection urap.json {jobs} --min_reports 1"))
+    found = [(row["collection_id"], row["pane_index"], row["num_reports"], row["status"]) for row in rows]
+    assert found == [("krr", 3, 375, "ok"), ("krr", 0, 6, "ok"), ("urap", 1, None, "partial")]
+
+
+@pytest.mark.usefixtures("folder")
+def test_rows_of_other_collections_are_left_out_and_counted(capfd: pytest.CaptureFixture[str]) -> None:
+    """Also those of another version, and of a collection of the same name."""
+    other = dataclasses.replace(KRR, version=2)
+    namesake = dataclasses.replace(KRR, num_cohorts=4)
+    rows = [counts_row(of, pane, 9) for of in (KRR, other, namesake, URAP) for pane in (0, 1)]
+    write_counts(counts=rows)
+    output = again("--collection krr.json --counts . --min_reports 1")
+    assert [(row["fingerprint"], row["pane_index"]) for row in rows_of(output)] == [(KRR.fingerprint.hex(), 1)]
+    said = "reestimate: 1 windows from 1 file(s), 6 row(s) of other collections left out\n"
+    assert capfd.readouterr() == ("", said)
+
+
+@pytest.mark.usefixtures("folder")
+def test_no_rows_make_empty_files() -> None:
+    write_counts(counts=[])
+    output = again("--collection krr.json --counts .")
+    assert (output / "estimates.jsonl").read_bytes() == b""
+    with (output / "estimates.avro").open("rb") as file:
+        reader = fastavro.reader(file)
+        canonical = fastavro.schema.to_parsing_canonical_form
+        assert canonical(reader.writer_schema) == canonical(ESTIMATE_SCHEMA)
+        assert list(reader) == []
+
+
+# ---------------------------------------------------------------------- errors
+
+FROM = "--collection krr.json --output again"
+SHAPE = "counts of collection 'krr' must have 3 cohorts and 9 cells, got"
+NOT_COUNTS = "must be a file that pipelines.estimate --write_counts wrote, got another"
+ERRORS = [
+    ("", "the following arguments are required: --collection, --counts, --output"),
+    (f"{FROM} --counts . --more", "unrecognized arguments: --more"),
+    (
+        f"{FROM} --counts good.avro --counts '[g]ood.avro'",
+        "--counts must name each file once, or its reports count twice, got 'FOLDER/good.avro' 2 times",
+    ),
+    (f"{FROM} --counts none.avro", "--counts must match at least one file, got 'none.avro'"),
+    (f"{FROM} --counts empty", "--counts must match at least one file, got 'empty/counts*.avro'"),
+    (f"{FROM} --counts good.avro --output good.avro", "--output must be a directory, got the file 'good.avro'"),
+    (f"{FROM} --counts good.avro --collection none.json", "none.json: No such file or directory"),
+    (f"{FROM} --counts good.avro --candidates none.txt", "none.txt: No such file or directory"),
+    (f"{FROM} --counts good.avro --min_reports 0", "--min_reports must be a whole number above 0, got '0'"),
+    (f"{FROM} --counts krr.json", f"krr.json {NOT_COUNTS}"),
+    (f"{FROM} --counts void.avro", f"void.avro {NOT_COUNTS}"),
+    (f"{FROM} --counts reports.avro", f"reports.avro {NOT_COUNTS}"),
+    (f"{FROM} --counts cut.avro", f"cut.avro {NOT_COUNTS}"),
+    (f"{FROM} --counts narrow.avro", f"{SHAPE} 3 and 6"),
+    (f"{FROM} --counts uneven.avro", f"{SHAPE} 2 and 9"),
+    (f"{FROM} --counts negative.avro", "counts of collection 'krr' must be from 0 to 9007199254740992, got others"),
+    (f"{FROM} --counts huge.avro", "counts of collection 'krr' must be from 0 to 9007199254740992, got others"),
+    (f"{FROM} --counts good.avro --output good.avro/none", "good.avro/none: Not a directory"),
+]
+
+
+@pytest.mark.parametrize(("argv", "sentence"), ERRORS, ids=[sentence[:60] for _, sentence in ERRORS])
+def test_what_is_wrong_is_one_line(argv: str, sentence: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    good = counts_row(KRR, 0, 9)
+    write_counts(
+        good=[good],
+        narrow=[dataclasses.replace(good, cells=good.cells[:6])],
+        uneven=[dataclasses.replace(good, num_reports=[1, 2])],
+        negative=[dataclasses.replace(good, cells=[-1, *good.cells[1:]])],
+        huge=[dataclasses.replace(good, num_reports=[1, 2, (1 << 53) + 1])],
+    )
+    write_files(
+        folder,
+        {"void.avro": b"", "reports.avro": container([(1, single())]), "cut.avro": Path("good.avro").read_bytes()[:-9]},
+    )
+    (folder / "empty").mkdir()
+    assert reestimate.main(shlex.split(argv)) == 2
+    out, err = capfd.readouterr()
+    assert (out, err.replace(os.path.realpath(folder), "FOLDER")) == ("", f"reestimate: {sentence}\n")
+    assert not list(folder.glob("again/estimates*"))
+
+
+def test_a_spoiled_file_is_never_a_traceback(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Cut anywhere, or with one byte changed: the sentence, or the numbers of a file that is still one."""
+    write_counts(good=[counts_row(KRR, pane, 9) for pane in range(3)])
+    content = Path("good.avro").read_bytes()
+    rng = generator("spoiled")
+    body = content.index(content[-16:]) + 16  # behind the first sync marker
+    spoiled = [content[:end] for end in rng.integers(0, len(content), 60)]
+    for at in [*rng.integers(0, body, 150), *rng.integers(body, len(content), 150)]:
+        spoiled.append(content[:at] + bytes([rng.integers(256)]) + content[at + 1 :])
+    for number, part in enumerate(spoiled):
+        Path("spoiled.avro").write_bytes(part)
+        code = reestimate.main(shlex.split(f"{FROM} --counts spoiled.avro"))
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert (code, err.count("\n")) in ((0, 1), (2, 1)), (number, err)
+        assert code == 0 or err.startswith(
+            (f"reestimate: spoiled.avro {NOT_COUNTS}", "reestimate: counts of collection 'krr' must ")
+        )

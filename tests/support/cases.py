@@ -1,0 +1,239 @@
+"""Small instances of every mechanism, alphabet and estimator, and the collections that they make.
+
+A new mechanism, alphabet or estimator is one line here; a test asserts that each registered id has one.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.alphabets import Alphabet, Closed, Hashed, Permuted, Tagged
+from uldp_transforms.ldp.estimators import (
+    Empirical,
+    ExpectationMaximization,
+    MaximumLikelihood,
+    Normalized,
+    Projected,
+    Threshold,
+)
+from uldp_transforms.ldp.estimators.estimator import PostProcessed
+from uldp_transforms.ldp.mechanisms import (
+    MECHANISMS,
+    AttributeGRR,
+    AttributeOUE,
+    KaryRR,
+    Mechanism,
+    Rappor,
+    SetReportMechanism,
+    SubsetSelection,
+    TwoStage,
+    UniformPerturbation,
+    UtilityOptimizedRappor,
+    UtilityOptimizedRR,
+    UtilityOptimizedSubsetSelection,
+)
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+DECOMPOSED = "e\N{COMBINING ACUTE ACCENT}"
+"""Two code points whose canonical form is one, é."""
+
+VALUES = ("ant", "bee", "cat", "dog", "émeu", "fox")
+SENSITIVE = ("fox", "bee", "ant")
+
+EPSILONS = (1.0, 2.0**-10, 16.0)
+THETAS = (None, 0.5, 0.9)
+ALL_SENSITIVE = ((2, 2), (3, 3), (5, 5))
+PART_SENSITIVE = ((2, 1), (3, 2), (3, 3), (6, 4))
+PRIORS = (((0.6, 0.3, 0.1), (0.2, 0.3, 0.5)), ((0.5, 0.5, 0.0), (0.0, 0.5, 0.5), (0.25, 0.5, 0.25)))
+MISSING_RATES = ((0.4, 0.05), (0.3, 0.2), (0.9, 0.5, 0.6))
+
+
+def instances(cls: type[Mechanism], sizes: Sequence[tuple[int, int]], **fields: Sequence[Any]) -> list[Mechanism]:
+    """Every combination of sizes (K, v) and values of the fields."""
+    return [
+        cls(num_symbols=num_symbols, num_sensitive=num_sensitive, **dict(zip(fields, chosen)))
+        for num_symbols, num_sensitive in sizes
+        for chosen in itertools.product(*fields.values())
+    ]
+
+
+# the last part of each line is an instance that needs every bit of its one or two payload bytes, or more
+MECHANISM_CASES: dict[str, list[Mechanism]] = {
+    "krr": instances(KaryRR, ALL_SENSITIVE, epsilon=EPSILONS) + instances(KaryRR, [(257, 257)], epsilon=[1]),
+    "urr": instances(UtilityOptimizedRR, PART_SENSITIVE, epsilon=EPSILONS)
+    + instances(UtilityOptimizedRR, [(256, 7)], epsilon=[1]),
+    "rappor": instances(Rappor, ALL_SENSITIVE, epsilon=EPSILONS, theta=THETAS)
+    + instances(Rappor, [(5, 5)], epsilon=EPSILONS, theta=["optimal"])
+    + instances(Rappor, [(9, 9)], epsilon=[1]),
+    "urap": instances(UtilityOptimizedRappor, PART_SENSITIVE, epsilon=EPSILONS, theta=THETAS)
+    + instances(UtilityOptimizedRappor, PART_SENSITIVE, epsilon=EPSILONS, inversion=["marginal"])
+    + instances(UtilityOptimizedRappor, [(6, 4)], epsilon=[1], theta=["optimal", 0.5], inversion=["marginal"])
+    + instances(UtilityOptimizedRappor, [(6, 4)], epsilon=EPSILONS, theta=["optimal"])
+    + instances(UtilityOptimizedRappor, [(10, 8), (259, 4)], epsilon=[1])
+    + instances(UtilityOptimizedRappor, [(10, 8)], epsilon=[1], inversion=["marginal"]),
+    "ss": instances(SubsetSelection, ALL_SENSITIVE, epsilon=EPSILONS)
+    + instances(SubsetSelection, [(5, 5)], epsilon=[1], subset_size=[1, 2, 4])
+    + instances(SubsetSelection, [(9, 9)], epsilon=[1]),
+    "uss": instances(UtilityOptimizedSubsetSelection, PART_SENSITIVE, epsilon=EPSILONS)
+    + instances(UtilityOptimizedSubsetSelection, [(6, 4)], epsilon=[1], subset_size=[2, 3])
+    + instances(UtilityOptimizedSubsetSelection, [(10, 8), (259, 4)], epsilon=[1]),
+    "agrr": instances(AttributeGRR, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS),
+    "aoue": instances(AttributeOUE, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS),
+    "tsp": instances(TwoStage, [(3, 3), (6, 6)], epsilon=EPSILONS, missing_rates=MISSING_RATES)
+    + instances(TwoStage, [(257, 257)], epsilon=[1], missing_rates=MISSING_RATES[:1]),
+    "up": instances(UniformPerturbation, ALL_SENSITIVE, epsilon=EPSILONS),
+}
+
+ALPHABET_CASES: dict[str, list[tuple[str, Alphabet, int]]] = {  # id -> name, instance, number of cohorts
+    "closed": [
+        ("closed", Closed(values=VALUES), 1),
+        ("closed-sensitive", Closed(values=VALUES, sensitive=SENSITIVE), 3),
+    ],
+    "permuted": [("permuted", Permuted(values=VALUES, num_buckets=3, seed=5), 12)],
+    "hashed": [
+        ("hashed", Hashed(num_buckets=4, seed=7), 16),
+        ("hashed-listed", Hashed(num_buckets=4, seed=7, non_sensitive=("dog", "cat", "yak")), 16),
+        ("hashed-clear", Hashed(num_buckets=3, seed=7, non_sensitive=("dog", "cat", "yak"), num_clear_buckets=4), 16),
+        ("hashed-twice", Hashed(num_buckets=8, seed=7, num_hashes=2), 16),
+    ],
+    "tagged": [
+        ("tagged", Tagged(values=VALUES, tags=("home", "work"), sensitive=SENSITIVE[:2]), 1),
+        ("tagged-known", Tagged(values=VALUES, tags=("home", "work"), background={"home": {"dog": 1.0}}), 2),
+    ],
+}
+
+ESTIMATOR_CASES = {
+    "empirical": [Empirical()],
+    "normalized": [Normalized()],
+    "projected": [Projected()],
+    "threshold": [Threshold()],
+    "ml": [MaximumLikelihood()],
+    "em": [ExpectationMaximization()],
+}
+
+# all; those of the set-report family; those of it whose promise is about symbols (the others': about declared states)
+MECHANISMS_TO_TEST = [case for cases in MECHANISM_CASES.values() for case in cases]
+SET_REPORTS_TO_TEST = [case for case in MECHANISMS_TO_TEST if isinstance(case, SetReportMechanism)]
+PRIVATE_SYMBOLS_TO_TEST = [case for case in SET_REPORTS_TO_TEST if not case.declares_priors]
+ALPHABETS_TO_TEST = [case[1:] for cases in ALPHABET_CASES.values() for case in cases]
+
+
+def label(case: Any) -> str:
+    """Short name of a mechanism for test reports: its id, K, v and fields."""
+    fields = [value for key, value in case.to_json().items() if key != "id"]
+    return "-".join(map(str, (case.id, case.num_symbols, case.num_sensitive, *fields)))
+
+
+def collection(alphabet: Any, num_cohorts: int, mechanism: str, **fields: Any) -> Collection:
+    """The collection of an alphabet and a mechanism with epsilon 1 and these fields."""
+    spec = {"id": "animals", "version": 1, "alphabet": alphabet.to_json(), "num_cohorts": num_cohorts}
+    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": 1.0} | fields})
+
+
+ALPHABETS = {
+    name: (alphabet, num_cohorts) for cases in ALPHABET_CASES.values() for name, alphabet, num_cohorts in cases
+}
+
+OF_VALUES: dict[str, dict[str, Any]] = {  # mechanisms whose fields speak of single values, with fields for VALUES
+    "agrr": {"priors": [[0.3, 0.3, 0.2, 0.1, 0.1, 0.0], [0.1, 0.2, 0.2, 0.1, 0.2, 0.2]]},
+    "aoue": {"priors": [[0.3, 0.3, 0.2, 0.1, 0.1, 0.0], [0.1, 0.2, 0.2, 0.1, 0.2, 0.2]]},
+    "tsp": {"missing_rates": [0.4, 0.05]},
+    "up": {},
+}
+
+
+def suits(name: str, alphabet: Alphabet, mechanism: str) -> bool:
+    """Whether an alphabet of the table goes with a mechanism, by id."""
+    if mechanism in OF_VALUES:
+        return name == "closed"
+    return alphabet.num_hashes <= MECHANISMS[mechanism].max_hashes
+
+
+ALL_COLLECTIONS = {
+    f"{name}-{mechanism}": collection(alphabet, num_cohorts, mechanism, **OF_VALUES.get(mechanism, {}))
+    for name, (alphabet, num_cohorts) in ALPHABETS.items()
+    for mechanism in MECHANISM_CASES
+    if suits(name, alphabet, mechanism)
+} | {
+    f"{name}-marginal": collection(*ALPHABETS[name], "urap", inversion="marginal")
+    for name in ("closed-sensitive", "hashed-listed")
+}
+
+# those without public lists, tags and several hash functions: symbols are the values, or buckets, all of them sensitive
+COLLECTIONS = {
+    name: item
+    for name, item in ALL_COLLECTIONS.items()
+    if item.alphabet.num_hashes == 1 and not item.alphabet.clear_values and item.alphabet.id != "tagged"
+}
+
+# the estimators that map the unbiased estimate, whatever the mechanism is; and every pair that goes together
+ESTIMATORS_TO_TEST = [case for cases in ESTIMATOR_CASES.values() for case in cases if isinstance(case, PostProcessed)]
+ANSWERS_TO_TEST = [
+    pytest.param(name, case, id=f"{name}-{case.id}")
+    for name, item in ALL_COLLECTIONS.items()
+    for cases in ESTIMATOR_CASES.values()
+    for case in cases
+    if case.supports(item)
+]
+
+mechanisms = pytest.mark.parametrize("mechanism", MECHANISMS_TO_TEST, ids=label)
+set_reports = pytest.mark.parametrize("mechanism", SET_REPORTS_TO_TEST, ids=label)
+private_symbols = pytest.mark.parametrize("mechanism", PRIVATE_SYMBOLS_TO_TEST, ids=label)
+alphabets = pytest.mark.parametrize(("alphabet", "num_cohorts"), ALPHABETS_TO_TEST)
+estimators = pytest.mark.parametrize("estimator", ESTIMATORS_TO_TEST, ids=lambda case: case.id)
+collections = pytest.mark.parametrize("name", COLLECTIONS)
+all_collections = pytest.mark.parametrize("name", ALL_COLLECTIONS)
+answers = pytest.mark.parametrize(("name", "estimator"), ANSWERS_TO_TEST)
+
+
+@functools.cache
+def exact_channel(mechanism: Mechanism) -> tuple[list[bytes], list[list[Fraction]]]:
+    """``mechanism.channel()``, computed once."""
+    return mechanism.channel()
+
+
+@functools.cache
+def e_below(epsilon: float) -> Fraction:
+    """A rational number below e**epsilon, closer than 1e-100 for epsilon <= 16: a partial sum of the series."""
+    term = total = Fraction(1)
+    for i in range(1, 250):
+        term = term * Fraction(epsilon) / i
+        total += term
+    return total
+
+
+def as_array(payloads: list[bytes]) -> np.ndarray:
+    """(Y, W) uint8."""
+    return np.frombuffer(b"".join(payloads), dtype=np.uint8).reshape(len(payloads), -1)
+
+
+@functools.cache
+def enumerated(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """All payloads (Y, W), their probabilities (Y, K) under each symbol, and the cells (Y, K) and the inverse (Y, K)
+    of each payload as the only report of its cohort."""
+    payloads, rows = exact_channel(mechanism)
+    codes = as_array(payloads)
+    cells = mechanism.count(codes, np.arange(len(codes)), len(codes))
+    inverse = mechanism.invert(CohortCounts(np.ones(len(codes), dtype=np.int64), cells))
+    return codes, np.array([[float(q) for q in row] for row in rows]), cells, inverse
+
+
+def golden(name: str, propose: Callable[[], list[dict]]) -> list[dict]:
+    """The records of a golden file. A missing one is written as proposed, and fails until someone reviews it."""
+    path = GOLDEN / name
+    if not path.exists():
+        records = ",\n".join(json.dumps(record) for record in propose())
+        path.write_text(f"[\n{records}\n]\n", encoding="utf-8")
+        pytest.fail(f"{path.name} was missing and has been written: review and commit it")
+    return json.loads(path.read_text(encoding="utf-8"))

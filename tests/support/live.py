@@ -1,0 +1,97 @@
+"""The main job in a process of its own, on a subscription of a loopback server: to be fed, watched and killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from google.cloud import pubsub_v1
+
+from tests.servers.pubsub_servers import IN_PROCESS, serving
+
+ROOT = Path(__file__).parents[2]
+TOPIC, SUBSCRIPTION = "projects/test-project/topics/reports", "projects/test-project/subscriptions/from-reports"
+PATIENCE = 120.0  # seconds until a wait gives up
+
+
+class Broker:
+    """A topic with one subscription."""
+
+    def __init__(self, ack_deadline_seconds: int = 10) -> None:
+        self._publisher = pubsub_v1.PublisherClient()
+        self._publisher.create_topic(name=TOPIC)
+        with pubsub_v1.SubscriberClient() as subscriber:
+            subscriber.create_subscription(name=SUBSCRIPTION, topic=TOPIC, ack_deadline_seconds=ack_deadline_seconds)
+
+    def publish(self, messages: Sequence[bytes]) -> None:
+        for future in [self._publisher.publish(TOPIC, message) for message in messages]:
+            future.result(timeout=PATIENCE)
+
+    def close(self) -> None:
+        self._publisher.stop()
+        self._publisher.transport.close()
+
+
+@contextmanager
+def broker(ack_deadline_seconds: int = 10, server: str = IN_PROCESS) -> Iterator[Broker]:
+    """A server, one of those of ``pubsub_servers``, its topic and its subscription."""
+    with serving(server):
+        found = Broker(ack_deadline_seconds)
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+@contextmanager
+def job(options: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """``pipelines.estimate`` with these options; it does not outlive the block."""
+    with log.open("ab") as errors:
+        command = [sys.executable, "-m", "pipelines.estimate", *options]
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+        process = subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors, env=environment)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def rows(output: Path, name: str) -> list[dict[str, Any]]:
+    """All rows of one kind, from all files that are complete."""
+    return [
+        json.loads(line) for path in output.glob(f"{name}-*.jsonl") for line in path.read_text("utf-8").splitlines()
+    ]
+
+
+def books(output: Path) -> Counter[str]:
+    """The sum of the ledger: received, accepted, duplicates and the reasons."""
+    total: Counter[str] = Counter()
+    for row in rows(output, "ledger"):
+        total.update(row["rejected"])
+        total.update({name: row[name] for name in ("received", "accepted", "duplicates")})
+    return +total
+
+
+def balance(found: Counter[str]) -> int:
+    """Received minus everything that became of it."""
+    return 2 * found["received"] - found.total()
+
+
+def wait_until(
+    done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, seconds: float = PATIENCE
+) -> None:
+    """Look again until it is so; a dead process or a long time is a failure."""
+    end = time.monotonic() + seconds
+    while not done():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < end, log.read_text()
+        time.sleep(0.2)

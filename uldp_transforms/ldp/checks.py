@@ -1,0 +1,90 @@
+"""Reading and checking configuration: strict JSON, and the checks of single fields."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from uldp_transforms.ldp.errors import SpecError
+
+
+def parse_json(text: str, what: str) -> Any:
+    """JSON without the liberties that Python's reader takes: no repeated keys, no NaN or Infinity.
+
+    Raises:
+        SpecError: naming ``what`` and the fault.
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            repeated = sorted({key for key, _ in pairs if [k for k, _ in pairs].count(key) > 1})
+            raise SpecError(f"{what} must not repeat a key, got {', '.join(repeated)} more than once")
+        return result
+
+    def refuse(constant: str) -> Any:
+        raise SpecError(f"{what} must hold finite numbers, got {constant}")
+
+    try:
+        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        raise SpecError(f"{what} must be JSON, got a fault at line {error.lineno}: {error.msg}") from None
+    except SpecError:
+        raise
+    except (ValueError, RecursionError):
+        raise SpecError(f"{what} must be JSON of sensible size, got too many digits or levels") from None
+
+
+def require_mapping(owner: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise SpecError(f"{owner} must be a JSON object, got {describe(value)}")
+    return value
+
+
+def require_keys(owner: str, spec: Mapping[str, Any], needed: Iterable[str], allowed: Iterable[str]) -> None:
+    """Check that a JSON object has all needed keys and no others than the allowed ones."""
+    missing = [name for name in needed if name not in spec]
+    if missing:
+        raise SpecError(f"{owner} needs the key {missing[0]!r}, got {', '.join(map(repr, spec)) or 'no keys'}")
+    unknown = [name for name in spec if name not in set(allowed)]
+    if unknown:
+        raise SpecError(f"{owner} takes the keys {', '.join(allowed)}, got {unknown[0]!r}")
+
+
+def require_int(where: str, value: object, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise SpecError(f"{where} must be an integer in [{low}, {high}], got {describe(value)}")
+
+
+def require_number(where: str, value: object, allowed: str, ok: bool) -> None:
+    """``ok`` is the test in a form that NaN fails; evaluated by the caller only for numbers."""
+    if not is_number(value) or not ok:
+        raise SpecError(f"{where} must be {allowed}, got {describe(value)}")
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def require_texts(where: str, values: object, at_least: int) -> None:
+    """A list of different texts without surrogates (they have no UTF-8 form)."""
+    if not isinstance(values, (list, tuple)) or not all(isinstance(v, str) for v in values):
+        raise SpecError(f"{where} must be a list of texts, got {describe(values)}")
+    if len(values) < at_least:
+        raise SpecError(f"{where} must have at least {at_least} entries, got {len(values)}")
+    for value in values:
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise SpecError(f"{where} must be Unicode text, got {value!r}") from None
+    if len(set(values)) != len(values):
+        seen: set[str] = set()
+        repeated = next(v for v in values if v in seen or seen.add(v))  # type: ignore[func-returns-value]
+        raise SpecError(f"{where} must not repeat an entry (in Unicode NFC), got {repeated!r} twice")
+
+
+def describe(value: object) -> str:
+    """What came, short enough for a sentence."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,324 @@
+"""What a mechanism is: symbol -> report on the client, reports -> counts -> symbol frequencies on the collector.
+
+Letters: n reports, C cohorts, K symbols of which v sensitive, M = K counted cells, W payload bytes.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from uldp_transforms.ldp.checks import is_number, require_int, require_number
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
+from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.ldp.sampling import WordSource
+
+MAX_EPSILON = 16.0
+"""Largest epsilon; far below the 44 at which 64-bit weights saturate."""
+
+MAX_SYMBOLS = 1 << 20
+
+
+class Kind(NamedTuple):
+    """A kind of report and two kinds of input, with the probabilities of the report up to a factor that they share."""
+
+    report: str
+    inputs: tuple[str, str]
+    probabilities: tuple[Fraction, Fraction]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Mechanism(abc.ABC):
+    """Perturbs symbols 0..K-1, the first v of which are sensitive.
+
+    The JSON form holds the fields other than those that come from the alphabet.
+
+    Attributes:
+        num_symbols: K.
+        num_sensitive: v, in [1, K].
+        num_hashes: h, symbols that one value has at once; 1 except for Bloom filters.
+        epsilon: the guarantee of one report, in (0, 16].
+    """
+
+    id: ClassVar[str]
+    protects_all: ClassVar[bool] = False
+    """True for the LDP members, which protect every symbol, whatever the alphabet calls sensitive."""
+    max_hashes: ClassVar[int] = 1
+    """Largest h that the mechanism can carry."""
+    declares_priors: ClassVar[bool] = False
+    """True if its fields speak of single values, in the alphabet's order, each of which then needs its own symbol."""
+
+    num_symbols: int
+    num_sensitive: int
+    num_hashes: int = 1
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        require_int(f"{name}.num_symbols", self.num_symbols, 2, MAX_SYMBOLS)
+        if self.protects_all:
+            object.__setattr__(self, "num_sensitive", self.num_symbols)
+        require_int(f"{name}.num_sensitive", self.num_sensitive, 1, self.num_symbols)
+        require_int(f"{name}.num_hashes", self.num_hashes, 1, self.max_hashes)
+        allowed = f"a number in (0, {MAX_EPSILON:g}]"
+        require_number(
+            f"{name}.epsilon", self.epsilon, allowed, is_number(self.epsilon) and 0 < self.epsilon <= MAX_EPSILON
+        )
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        self.check_own_fields()
+        if not self.has_signal:
+            raise SpecError(f"{name}.epsilon must be large enough to leave a signal in 64 bits, got {self.epsilon!r}")
+
+    def check_own_fields(self) -> None:  # noqa: B027  # most mechanisms have none
+        """Check the fields that a subclass adds (raises SpecError); the others are checked already."""
+
+    def to_json(self) -> dict[str, Any]:
+        """``{"id": ..., field: value}`` without what the alphabet determines."""
+        outside = {f.name for f in dataclasses.fields(Mechanism)} - {"epsilon"}
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in outside}
+        return {"id": self.id} | {name: _plain(value) for name, value in fields.items() if value is not None}
+
+    # ------------------------------------------------------------------ the definition
+
+    @property
+    @abc.abstractmethod
+    def has_signal(self) -> bool:
+        """False if rounding towards privacy leaves no informative report."""
+
+    @property
+    @abc.abstractmethod
+    def effective_epsilon(self) -> float:
+        """ln of the largest ratio that the client really has, at most ``epsilon``."""
+
+    @property
+    @abc.abstractmethod
+    def exact_ratio(self) -> Fraction:
+        """The largest ratio itself: of the probabilities of one report under two inputs that it must not tell apart.
+
+        These are a sensitive symbol and any other one, or two states of a mechanism that declares priors.
+        """
+
+    @abc.abstractmethod
+    def kinds(self) -> Iterator[Kind]:
+        """Every structurally different pair of inputs and protected report, from the client's integers alone.
+
+        It must not use ``exact_ratio``, which an audit compares it with.
+        """
+
+    @property
+    def caveats(self) -> list[str]:
+        """What the promise does not say, in sentences."""
+        return []
+
+    @property
+    @abc.abstractmethod
+    def num_outputs(self) -> int:
+        """How many different payloads ``perturb`` can make."""
+
+    @property
+    def protected_inputs(self) -> list[list[list[Fraction]]] | None:
+        """Groups of distributions of the symbol; a report must not tell those of one group apart.
+
+        None: every sensitive symbol against every other symbol, in protected reports.
+        """
+        return None
+
+    @property
+    @abc.abstractmethod
+    def exact_weights(self) -> dict[str, int | str]:
+        """The integers that decide the client's probabilities; part of the fingerprint."""
+
+    @abc.abstractmethod
+    def channel(self) -> tuple[list[bytes], list[list[Fraction]]]:
+        """Every payload and its exact probability under every symbol, by enumeration of a small instance.
+
+        Returns:
+            payloads, and rows[i][x] = Q(payloads[i] | x).
+        """
+
+    @abc.abstractmethod
+    def log_prob(self, payloads: np.ndarray) -> np.ndarray:
+        """The definition in floating point: (n, K), ln Q(payload | symbol); -inf where impossible."""
+
+    # ------------------------------------------------------------------ reports
+
+    @property
+    @abc.abstractmethod
+    def payload_size(self) -> int:
+        """W, bytes of every payload."""
+
+    @abc.abstractmethod
+    def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
+        """Run by the client: one payload per value.
+
+        Args:
+            symbols: (n,) int64 in [0, K); (n, h) if values have h > 1 symbols.
+            source: of random words; the number drawn depends on n alone.
+
+        Returns:
+            (n, W) uint8.
+        """
+
+    @abc.abstractmethod
+    def violations(self, payloads: np.ndarray) -> Iterator[tuple[Reason, np.ndarray]]:
+        """Run by the collector: each way in which a payload cannot come from ``perturb``, with an (n,) mask.
+
+        A payload that is in no mask is in the support of ``perturb``, exactly.
+        """
+
+    def is_valid(self, payloads: np.ndarray) -> np.ndarray:
+        """(n,) bool: True for exactly the payloads that ``perturb`` can make."""
+        valid = np.ones(len(payloads), dtype=bool)
+        for _, mask in self.violations(payloads):
+            valid &= ~mask
+        return valid
+
+    @abc.abstractmethod
+    def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
+        """Run by the collector: how often each cell is counted in each group of reports.
+
+        Args:
+            payloads: (n, W) uint8, valid.
+            groups: (n,) integers in [0, num_groups), for instance cohorts.
+            num_groups: number of rows to return.
+
+        Returns:
+            (num_groups, K) int64: c_x, the reports that support x, for x < v; R_z, the clear reports of z, for z >= v.
+        """
+
+    @property
+    def num_patterns(self) -> int:
+        """P, what ``count_patterns`` counts; 0 if there is nothing to see inside a report."""
+        return 0
+
+    def count_patterns(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
+        """Run by the collector, if asked: what sentinels want to know of each report as a whole.
+
+        Args:
+            payloads, groups, num_groups: as for ``count``.
+
+        Returns:
+            (num_groups, P) int64.
+        """
+        return np.zeros((num_groups, 0), dtype=np.int64)
+
+    # ------------------------------------------------------------------ what counts say
+
+    @abc.abstractmethod
+    def response(self, frequencies: np.ndarray) -> np.ndarray:
+        """Expected cells per report when symbols have these frequencies.
+
+        Args:
+            frequencies: (..., K) summing to 1 (to at most h, if values have h symbols).
+
+        Returns:
+            (..., K).
+        """
+
+    @abc.abstractmethod
+    def invert(self, counts: CohortCounts) -> np.ndarray:
+        """Unbiased, unclipped symbol frequencies of each cohort; rows of empty cohorts are 0.
+
+        Args:
+            counts: of C cohorts.
+
+        Returns:
+            (C, K) float64.
+        """
+
+    @abc.abstractmethod
+    def variances(self, frequencies: np.ndarray) -> np.ndarray:
+        """n times the variance of ``invert`` when n independent people hold symbols with these frequencies.
+
+        Args:
+            frequencies: (..., K) summing to 1.
+
+        Returns:
+            (..., K).
+        """
+
+    @abc.abstractmethod
+    def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
+        """``variances`` of each symbol if nobody held it; (K,) -> (K,).
+
+        Set reports: its people hold other sensitive symbols instead, so that as many people do. Otherwise: they are
+        left out.
+        """
+
+    @abc.abstractmethod
+    def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+        """n times the variance of weighted sums of ``invert``.
+
+        Args:
+            weights: (..., K), of each sum.
+            frequencies: (K,) summing to 1.
+
+        Returns:
+            (...).
+        """
+
+    @abc.abstractmethod
+    def intervals(self, counts: CohortCounts, frequencies: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
+        """Confidence intervals of the pooled symbol frequencies, which hold for rare symbols too.
+
+        Args:
+            counts: of one (pooled) cohort with at least one report.
+            frequencies: (K,) point at which the noise of the other symbols is taken.
+            confidence: for instance 0.95.
+
+        Returns:
+            low (K,), high (K,), not cut to [0, 1].
+        """
+
+    @property
+    @abc.abstractmethod
+    def reveal_rate(self) -> float:
+        """Probability that a non-sensitive symbol is sent in clear."""
+
+    @property
+    def floor_rate(self) -> float | None:
+        """The smallest rate of any sensitive symbol among protected reports of honest clients; None: unknown."""
+        return None
+
+    # ------------------------------------------------------------------ likelihood
+
+    has_closed_form: ClassVar[bool] = False
+    """True if ``most_likely`` is implemented."""
+
+    def most_likely(self, cells: np.ndarray) -> np.ndarray:
+        """The symbol frequencies (K,) under which counts (K,) of one cohort are most likely, in closed form."""
+        raise NotImplementedError
+
+    def outcomes_of_counts(self, counts: CohortCounts) -> Outcomes | None:
+        """What the likelihood needs to know, from the counts; None if it needs more than they hold."""
+        return None
+
+    def outcomes_of_reports(self, payloads: np.ndarray, cohorts: np.ndarray) -> Outcomes | None:
+        """The same from the reports themselves; None if the likelihood is not linear in symbol frequencies."""
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists, as JSON has them."""
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def score_intervals(
+    raw: np.ndarray, null: np.ndarray, slope: np.ndarray | float, num_reports: int, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """All p with (raw - p)^2 <= z^2 V(p) / n, where V(p) = null + slope p - p^2 is n times the variance of raw.
+
+    The normal interval takes V at raw and is far too short where a symbol is rare and noise is small.
+    """
+    spread = special.ndtri((1 + confidence) / 2) ** 2 / num_reports
+    centre = raw + spread * slope / 2
+    half = np.sqrt(np.maximum(centre**2 - (1 + spread) * (raw**2 - spread * null), 0))
+    return (centre - half) / (1 + spread), (centre + half) / (1 + spread)

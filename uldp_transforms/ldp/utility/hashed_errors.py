@@ -1,0 +1,146 @@
+"""Open alphabets: how many buckets and cohorts, and how precise the frequencies of candidates are.
+
+Letters: k buckets of sensitive texts, C cohorts, S candidates that are hashed into them, n reports.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from uldp_transforms.ldp.checks import is_number, require_int, require_number
+from uldp_transforms.ldp.collection import MAX_COHORTS
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms import SetReportMechanism
+from uldp_transforms.ldp.utility.arguments import (
+    require_epsilon,
+    require_one_symbol,
+    require_reports,
+    require_share,
+)
+
+MAX_BUCKETS = 1 << 16
+MAX_CANDIDATES = 1 << 20
+"""Largest number of candidates that is calculated with; estimates take fewer."""
+
+SPARE = 4
+"""Equations per candidate; with 4 the variance is at most 4 / 3 of what endless cohorts would give."""
+
+
+def best_num_buckets(epsilon: float, sensitive_share: float = 1.0, num_candidates: int = 1) -> int:
+    """The number of buckets with the least squared error for one-symbol reports (krr, urr).
+
+    Minimises S v0(k) + P_N / kappa(k) over k, v0 being the variance of a candidate and P_N / kappa that of the listed
+    non-sensitive texts. Near e**epsilon + 1 if all texts are sensitive, fewer otherwise.
+
+    Args:
+        epsilon: in (0, 16].
+        sensitive_share: P_S = 1 - P_N, the share of people with sensitive texts.
+        num_candidates: S; without effect if all texts are sensitive.
+
+    Raises:
+        SpecError: for arguments out of range.
+
+    Source: Kairouz, Bonawitz and Ramage 2016, section 5 (hashing into few buckets); derived in docs/utility.md.
+    """
+    require_epsilon("best_num_buckets.epsilon", epsilon)
+    require_share("best_num_buckets.sensitive_share", sensitive_share)
+    require_int("best_num_buckets.num_candidates", num_candidates, 1, MAX_CANDIDATES)
+    gain, k = math.expm1(epsilon), np.arange(2.0, MAX_BUCKETS + 1)
+    others = 1 - sensitive_share
+    candidates = (sensitive_share * (k + gain) ** 2 + others * k * (k + gain)) / ((k - 1) * gain**2)
+    return 2 + int(np.argmin(num_candidates * candidates + others * (k + gain) / gain))
+
+
+def cohorts_needed(num_candidates: int, num_buckets: int) -> int:
+    """The least number of cohorts that gives four equations per candidate: C (k - 1) >= 4 S, and at least 2.
+
+    Raises:
+        SpecError: for arguments out of range.
+    """
+    require_int("cohorts_needed.num_candidates", num_candidates, 1, MAX_CANDIDATES)
+    require_int("cohorts_needed.num_buckets", num_buckets, 2, MAX_BUCKETS)
+    return max(2, -(-SPARE * num_candidates // (num_buckets - 1)))
+
+
+def hashed_variance(
+    mechanism: SetReportMechanism,
+    num_reports: int,
+    num_cohorts: int,
+    num_candidates: int,
+    *,
+    sensitive_share: float = 1.0,
+    unlisted_squares: float = 0.0,
+) -> float:
+    """Variance of the frequency of one rare candidate, by centred least squares.
+
+        (v0 / n + unlisted_squares / (C (k - 1))) / (1 - S / (C (k - 1))),   v0 = k / (k - 1) private variance
+
+    The leading term for random hash functions; frequent candidates and few cohorts change it by some per cent. The
+    part of unlisted texts does not fall with the number of reports, only with the number of cohorts.
+
+    Args:
+        mechanism: over the symbols of a hashed alphabet; its k sensitive symbols are the buckets.
+        num_reports: n.
+        num_cohorts: C.
+        num_candidates: S, hashed ones.
+        sensitive_share: P_S, share of people with sensitive texts; 1 if all are.
+        unlisted_squares: sum of the squared frequencies of sensitive texts that are no candidates.
+
+    Raises:
+        SpecError: for arguments out of range, or if there are no more candidates than equations C (k - 1).
+
+    Source: derived in docs/utility.md.
+    """
+    require_one_symbol("hashed_variance.mechanism", mechanism)
+    require_reports("hashed_variance.num_reports", num_reports)
+    require_int("hashed_variance.num_cohorts", num_cohorts, 2, MAX_COHORTS)
+    require_share("hashed_variance.sensitive_share", sensitive_share)
+    squares_ok = is_number(unlisted_squares) and 0 <= unlisted_squares <= 1
+    require_number("hashed_variance.unlisted_squares", unlisted_squares, "a number in [0, 1]", squares_ok)
+    k, all_symbols = mechanism.num_sensitive, mechanism.num_symbols
+    if k == all_symbols and sensitive_share < 1:
+        raise SpecError(
+            f"hashed_variance.sensitive_share must be 1 where every symbol is sensitive, got {sensitive_share!r}"
+        )
+    equations = num_cohorts * (k - 1)
+    require_int("hashed_variance.num_candidates", num_candidates, 1, equations - 1)
+    frequencies = np.repeat([sensitive_share / k, 0.0], [k, all_symbols - k])
+    if k < all_symbols:
+        frequencies[k:] = (1 - sensitive_share) / (all_symbols - k)
+    private = k / (k - 1) * float(mechanism.private_variances(frequencies).mean())
+    return (private / num_reports + unlisted_squares / equations) / (1 - num_candidates / equations)
+
+
+def distinguishable_share(num_buckets: int, num_cohorts: int, num_candidates: int) -> float:
+    """Probability that a text shares its buckets of all cohorts with none of the other candidates: (1 - k**-C)**(S-1).
+
+    Raises:
+        SpecError: for arguments out of range.
+
+    Source: Kairouz, Bonawitz and Ramage 2016, appendix G, which prints k**-C for the probability 1 - k**-C that one
+    cohort or more tells two texts apart.
+    """
+    require_int("distinguishable_share.num_buckets", num_buckets, 2, MAX_BUCKETS)
+    require_int("distinguishable_share.num_cohorts", num_cohorts, 1, MAX_COHORTS)
+    require_int("distinguishable_share.num_candidates", num_candidates, 1, MAX_CANDIDATES)
+    return math.exp((num_candidates - 1) * math.log1p(-math.exp(-num_cohorts * math.log(num_buckets))))
+
+
+def cohorts_to_distinguish(num_buckets: int, num_candidates: int, target: float) -> int:
+    """The least number of cohorts with which ``distinguishable_share`` reaches a target below 1.
+
+    This is what it takes to tell texts apart at all; estimates need ``cohorts_needed``.
+
+    Raises:
+        SpecError: for arguments out of range.
+
+    Source: as for ``distinguishable_share``.
+    """
+    target_ok = is_number(target) and 0 < target < 1
+    require_number("cohorts_to_distinguish.target", target, "a number in (0, 1)", target_ok)
+    cohorts = 1
+    while distinguishable_share(num_buckets, cohorts, num_candidates) < target:
+        cohorts += 1
+    return cohorts
