@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.measure import collection, cpu_seconds, line, reports
-from uldp_transforms import wire
-from uldp_transforms.decoding import MessageDecoder
 from uldp_transforms.ldp.sampling import SeededSource
-from uldp_transforms.registry import CollectionRegistry
+from uldp_transforms.messages import wire
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.decoder import MessageDecoder
 
 
 def main() -> None:
@@ -55,7 +55,7 @@ def main() -> None:
     batch = reports(spec, 200_000)
     single = wire.encode_reports(batch[:50_000])
     packed = [wire.encode_batch(batch[i : i + 1000]) for i in range(0, len(batch), 1000)] * 10
-    decoder = MessageDecoder(CollectionRegistry([spec]))
+    decoder = MessageDecoder(CollectionCatalog([spec]))
     for name, messages, n in (("single", single, 50_000), ("packed 1000", packed, 2_000_000)):
         line(
             f"  {name}",

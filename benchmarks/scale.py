@@ -15,14 +15,14 @@ from apache_beam.utils.timestamp import Timestamp
 
 from benchmarks.measure import DAY, collection, cpu_seconds, line, reports
 from uldp_transforms import CountReports, DecodeReports, EstimateDistribution, SummarizeLedger, Windows, wire
-from uldp_transforms.coders import CohortCountsCoder
 from uldp_transforms.count import SumCountsFn, count_periods
-from uldp_transforms.decoding import MessageDecoder
 from uldp_transforms.deduplicate import merge, to_rows
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.registry import CollectionRegistry
-from uldp_transforms.rows import Row
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms.rows.windowed_estimate import Row
+from uldp_transforms.runtime.coders import CohortCountsCoder
 
 HOUR = DAY // 24
 
@@ -32,7 +32,7 @@ def volume() -> None:
     spec = collection("krr", 16, 64)
     batch = reports(spec, 1_000_000)
     messages = [wire.encode_batch(batch[i : i + 10_000]) for i in range(0, len(batch), 10_000)]
-    decoder = MessageDecoder(CollectionRegistry([spec]))
+    decoder = MessageDecoder(CollectionCatalog([spec]))
     totals: dict[int, CohortCounts] = {}
     begin = time.process_time()
     for _ in range(1000):
@@ -86,7 +86,7 @@ def many_collections() -> None:
             Collection.from_json(collection("krr", 16, 64).to_json() | {"id": f"collection-{i}"}) for i in range(number)
         ]
         begin = time.process_time()
-        registry = CollectionRegistry(specs)
+        registry = CollectionCatalog(specs)
         print(f"  {number:,} collections: {time.process_time() - begin:.2f} s to build each registry", flush=True)
         batches = [reports(spec, 100) for spec in specs[:1000]]
         packed = [wire.encode_batch(batch) for batch in batches] * (2000 // len(batches))
@@ -123,7 +123,7 @@ def _closed(number: int) -> Collection:
     return Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 1}})
 
 
-def _decode_and_count(registry: CollectionRegistry, messages: list[bytes]) -> None:
+def _decode_and_count(registry: CollectionCatalog, messages: list[bytes]) -> None:
     for batch in MessageDecoder(registry).decode(messages)[0]:
         for _ in count_periods(registry[batch.fingerprint], batch, HOUR):
             pass

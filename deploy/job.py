@@ -8,8 +8,9 @@ import sys
 import time
 from pathlib import Path
 
+from uldp_transforms.pipelines import simulate
+
 from deploy.cache import ROOT
-from pipelines import simulate
 
 REPORTS_OF_A_FILE = 1_000_000
 SPEC = {
@@ -60,7 +61,13 @@ def run(folder: Path, pattern: str, output: Path, options: list[str]) -> float:
     Raises:
         RuntimeError: the job did not end well.
     """
-    command = [sys.executable, "-m", "pipelines.estimate", f"--collection={collection(folder)}", f"--input={pattern}"]
+    command = [
+        sys.executable,
+        "-m",
+        "uldp_transforms.pipelines.estimate",
+        f"--collection={collection(folder)}",
+        f"--input={pattern}",
+    ]
     command += [f"--output={output}", "--window=6h", "--slide=3h", "--write_counts", *options]
     log = output.with_name(f"{output.name}.log")
     begin = time.monotonic()

@@ -6,9 +6,10 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 
-from pipelines import cli
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.privacy import Audit, audit
+
+from . import cli
 
 REFUTED = 1
 
@@ -22,7 +23,7 @@ class Configuration:
 
 def configure(argv: Sequence[str]) -> Configuration:
     """The command line of ``pipelines.audit``; raises SpecError or OSError."""
-    parser = cli.Parser(prog="python -m pipelines.audit", description=__doc__)
+    parser = cli.Parser("audit", description=__doc__)
     parser.add_argument("--collection", required=True, action="append", help="JSON file of a collection; repeatable")
     return Configuration(collections=cli.read_collections(parser.parse_args(argv).collection))
 

@@ -1,35 +1,88 @@
-"""What all command lines share: one-line errors, exit code 2 for a wrong configuration, Beam's options checked."""
+"""``uldp``, and what all command lines share: one-line errors, and exit code 2 for a wrong configuration."""
 
 from __future__ import annotations
 
 import argparse
-import io
+import importlib
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from apache_beam.io.filesystems import FileSystems
 from google.auth.exceptions import DefaultCredentialsError
 
 from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.checks import parse_json
+from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.spec import read_collection
+from uldp_transforms.version import __version__
 from uldp_transforms.windows import parse_duration
 
 T = TypeVar("T")
 
+Options = Mapping[str, Mapping[str, Any]]
+"""Options of a command line and their arguments for argparse."""
+
 DONE, WRONG_CONFIGURATION = 0, 2
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line."""
+PROGRAMS = {
+    "simulate": "make reports of people's values in a CSV file, as clients would",
+    "estimate": "the main job: reports in, windowed estimates out, from files or a stream",
+    "reestimate": "estimate stored counts again, with other candidates or another estimator",
+    "plan": "compare mechanisms before anybody is asked, and write a collection",
+    "audit": "prove the epsilon of a collection in exact numbers",
+    "reproduce": "run the experiments of the papers with this library",
+    "demo": "a month of flights, from simulated clients to a page in the browser",
+}
+"""Programs and what they do; each is a module of this package with ``main(argv)``."""
 
-    def __init__(self, **kwargs: Any):
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line.
+
+    Args:
+        program: name, which ``--help`` shows in the way it was called: ``uldp NAME``, or ``python -m pipelines.NAME``
+            in a checkout.
+        kwargs: for ``argparse``.
+    """
+
+    def __init__(self, program: str | None = None, **kwargs: Any):
+        if program is not None:
+            kwargs["prog"] = f"uldp {program}" if _called_as_uldp() else f"python -m pipelines.{program}"
         super().__init__(allow_abbrev=False, formatter_class=argparse.ArgumentDefaultsHelpFormatter, **kwargs)
 
     def error(self, message: str) -> NoReturn:
         raise SpecError(re.sub(r"^argument (\S+): (?=must )", r"\1 ", message))
+
+
+def _called_as_uldp() -> bool:
+    return Path(sys.argv[0]).stem == "uldp"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The console script ``uldp``: its first argument names a program, which gets the rest.
+
+    Returns:
+        the exit code of the program; 2 if there is no such program.
+    """
+    words = sys.argv[1:] if argv is None else list(argv)
+    if not words or words[0] in ("-h", "--help"):
+        width = max(map(len, PROGRAMS))
+        print("usage: uldp PROGRAM [options]\n\nDistributions of values that people do not tell.\n\nprograms:")
+        print(*(f"  {name:{width}}  {what}" for name, what in PROGRAMS.items()), sep="\n")
+        print("\nuldp PROGRAM --help explains one of them.")
+        return DONE
+    if words[0] == "--version":
+        print(f"uldp_transforms {__version__}")
+        return DONE
+    if words[0] not in PROGRAMS:
+        print(f"uldp: PROGRAM must be one of {', '.join(PROGRAMS)}, got {describe(words[0])}", file=sys.stderr)
+        return WRONG_CONFIGURATION
+    program: Any = importlib.import_module(f".{words[0]}", __package__)
+    return int(program.main(words[1:]))
 
 
 def run(
@@ -64,7 +117,7 @@ def run(
 
 def _wrong(name: str, error: Exception) -> int:
     if isinstance(error, DefaultCredentialsError):
-        message = f"Google Cloud must know who asks (gcloud auth application-default login), got: {error}"
+        message = f"Google Cloud needs credentials (gcloud auth application-default login), got: {error}"
     elif isinstance(error, OSError) and error.filename and error.strerror:
         message = f"{error.filename}: {error.strerror}"
     else:
@@ -88,28 +141,8 @@ def matching(option: str, patterns: Sequence[str]) -> list[str]:
 
 
 def read_collections(paths: Sequence[str]) -> list[Collection]:
-    """Collections from JSON files, local ones or gs://BUCKET/NAME; an error names the file."""
-    collections = []
-    for path in paths:
-        try:
-            source = parse_json(_read_text(path), path) if "://" in path else path
-            collections.append(Collection.from_json(source))
-        except SpecError as error:
-            raise SpecError(f"{path}: {error}" if not str(error).startswith(path) else str(error)) from None
-    return collections
-
-
-def read_lines(path: str) -> list[str]:
-    """The lines of a UTF-8 text file without their ends; empty lines are left out."""
-    return [line for line in _read_text(path).split("\n") if line]
-
-
-def _read_text(path: str) -> str:
-    try:
-        with FileSystems.open(path) if "://" in path else open(path, "rb") as file:
-            return io.TextIOWrapper(file, encoding="utf-8-sig").read()
-    except UnicodeDecodeError:
-        raise SpecError(f"{path} must be a UTF-8 text file, got other bytes") from None
+    """Collections from JSON files, local ones or of a store such as gs://; an error names the file."""
+    return [read_collection(path) for path in paths]
 
 
 def duration(option: str) -> Callable[[str], int]:

@@ -31,11 +31,12 @@ from typing import Any
 
 import numpy as np
 
-from pipelines import cli, estimate, simulate
-from pipelines.values import ValuesFile
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import rfc3339
+
+from . import cli, estimate, simulate
+from .values import ValuesFile
 
 DATA = Path(__file__).with_name("data")
 VALUES, CANDIDATES = "flights_2001_01.csv.gz", "airports.txt"
@@ -68,7 +69,7 @@ class Demo:
 
 def configure(argv: Sequence[str]) -> Demo:
     """The command line of ``pipelines.demo``; raises SpecError or OSError."""
-    parser = cli.Parser(prog="python -m pipelines.demo", description=(__doc__ or "").partition("\n")[0])
+    parser = cli.Parser("demo", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--output", default="demo-output", help="directory for all files")
     parser.add_argument("--days", type=cli.positive(), help="only the first days of the month")
     parser.add_argument("--seed", type=int, help="reproducible reports; without it the system's randomness")

@@ -9,10 +9,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pipelines import cli
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.utility import ClosedQuestion, OpenQuestion, Plan, PlanRow, plan
+
+from . import cli
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,7 @@ class Planning:
 
 def configure(argv: Sequence[str]) -> Planning:
     """The command line of ``pipelines.plan``; raises SpecError."""
-    parser = cli.Parser(prog="python -m pipelines.plan", description=__doc__)
+    parser = cli.Parser("plan", description=__doc__)
     parser.add_argument("--num_values", type=cli.positive(), help="values of a known list")
     parser.add_argument("--num_sensitive", type=cli.positive(), help="how many of them are sensitive; all")
     parser.add_argument("--open", action="store_true", help="any text, instead of a known list")

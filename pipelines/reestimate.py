@@ -22,36 +22,39 @@ import fastavro
 import numpy as np
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines import cli
-from pipelines.sinks import ENCODERS
-from uldp_transforms.estimate import MIN_REPORTS, EstimateDistribution, estimate_window, reason_to_withhold
+from uldp_transforms import JobSpec
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.collection import canonical_candidates
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.rows import COUNTS_SCHEMA, ESTIMATE_SCHEMA, WindowedEstimate
+from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
+from uldp_transforms.rows.windowed_estimate import (
+    ESTIMATE_SCHEMA,
+    WindowedEstimate,
+    estimate_window,
+    reason_to_withhold,
+)
+from uldp_transforms.spec import ESTIMATOR, MIN_REPORTS
+from uldp_transforms.windows import rfc3339
+
+from . import cli
+from .sinks.row_files import ENCODERS
 
 _MOST = 1 << 53
 """Larger sums than anybody has reports for, and smaller than the largest integers: sums of them stay right."""
-
-_PLACE = ("window_start", "window_end", "pane_index", "pane_timing")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reestimation:
     """What to estimate again."""
 
-    collections: dict[str, Collection]
+    spec: JobSpec
     files: list[list[str]]  # of each job
     output: str
-    estimator: str
-    candidates: tuple[str, ...] | None
-    min_reports: int
 
 
 def configure(argv: Sequence[str]) -> Reestimation:
     """The command line of ``pipelines.reestimate``; raises SpecError or OSError."""
-    parser = cli.Parser(prog="python -m pipelines.reestimate", description=__doc__)
+    parser = cli.Parser("reestimate", description=__doc__)
     add = parser.add_argument
     add("--collection", required=True, action="append", help="JSON file of a collection; may be given several times")
     add(
@@ -62,13 +65,17 @@ def configure(argv: Sequence[str]) -> Reestimation:
         "of several jobs are added up",
     )
     add("--output", required=True, help="directory for the results")
-    add("--estimator", default="projected", help=f"one of {', '.join(sorted(ESTIMATORS))}")
+    add("--estimator", default=ESTIMATOR, help=f"one of {', '.join(sorted(ESTIMATORS))}")
     add("--candidates", help="text file, one value a line: what to estimate in open alphabets")
     add("--min_reports", type=cli.positive(), default=MIN_REPORTS, help="fewer reports are suppressed")
     args = parser.parse_args(argv)
-    collections = cli.read_collections(args.collection)
-    candidates = None if args.candidates is None else cli.read_lines(args.candidates)
-    EstimateDistribution(collections, args.estimator, candidates, args.min_reports)  # refuses what cannot be estimated
+    spec = JobSpec.of(
+        collections=args.collection,
+        estimator=args.estimator,
+        candidates=args.candidates,
+        min_reports=args.min_reports,
+    )
+    spec.check_candidates()
     files = [_files_of(counts) for counts in args.counts]
     for name, number in Counter(map(os.path.realpath, itertools.chain(*files))).items():
         if number > 1:
@@ -78,14 +85,7 @@ def configure(argv: Sequence[str]) -> Reestimation:
     if os.path.isfile(args.output):
         raise SpecError(f"--output must be a directory, got the file {args.output!r}")
     os.makedirs(args.output, exist_ok=True)
-    return Reestimation(
-        collections={collection.fingerprint.hex(): collection for collection in collections},
-        files=files,
-        output=args.output,
-        estimator=args.estimator,
-        candidates=None if candidates is None else canonical_candidates(candidates),
-        min_reports=args.min_reports,
-    )
+    return Reestimation(spec=spec, files=files, output=args.output)
 
 
 def _files_of(counts: str) -> list[str]:
@@ -109,11 +109,12 @@ def _order(row: dict[str, Any]) -> tuple[int, int]:
 def job(task: Reestimation) -> int:
     """Estimate and write; says how many windows were of other collections."""
     windows: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    known = {collection.fingerprint.hex() for collection in task.spec.collections}
     strangers = 0
     for files in task.files:
         latest: dict[tuple[Any, ...], dict[str, Any]] = {}
         for row in _read(files):
-            if row["fingerprint"] not in task.collections:
+            if row["fingerprint"] not in known:
                 strangers += 1
                 continue
             key = (row["collection_id"], row["collection_version"], row["window_start"] or 0, row["window_end"] or 0)
@@ -152,16 +153,17 @@ def _in_milliseconds(row: Any) -> dict[str, Any]:
 
 def _estimate(task: Reestimation, jobs: Sequence[dict[str, Any]]) -> WindowedEstimate:
     """The row of a window from what each job counted of it; complete if one of them saw its end."""
-    collection = task.collections[jobs[0]["fingerprint"]]
-    last = max(jobs, key=lambda row: row["pane_index"])
+    spec, last = task.spec, max(jobs, key=lambda row: row["pane_index"])
+    collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
+    times = {name: None if last[name] is None else rfc3339(last[name]) for name in ("window_start", "window_end")}
     counts = functools.reduce(operator.add, (_counts(collection, row) for row in jobs))
     return estimate_window(
         collection,
         counts,
-        {name: last[name] for name in _PLACE},
-        ESTIMATORS[task.estimator](),
-        task.candidates,
-        reason_to_withhold(counts, task.min_reports, partial=not any(row["complete"] for row in jobs)),
+        times | {name: last[name] for name in ("pane_index", "pane_timing")},
+        ESTIMATORS[spec.estimator](),
+        spec.candidates,
+        reason_to_withhold(counts, spec.min_reports, partial=not any(row["complete"] for row in jobs)),
     )
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from pipelines import cli
-from pipelines.experiments import EXPERIMENTS
-from pipelines.experiments.frame import Experiment, Result, Verdict
+from . import cli
+from .experiments import EXPERIMENTS
+from .experiments.frame import Experiment, Result, Verdict
 
 DOTS_PER_INCH = 100
 
@@ -42,7 +42,7 @@ class Reproduction:
 def configure(argv: Sequence[str]) -> Reproduction:
     """The command line of ``pipelines.reproduce``; raises SpecError or OSError."""
     experiments = {experiment.id: experiment for experiment in EXPERIMENTS}
-    parser = cli.Parser(prog="python -m pipelines.reproduce", description=__doc__)
+    parser = cli.Parser("reproduce", description=__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("name", nargs="?", choices=experiments, metavar="NAME", help="of the experiment")
     what.add_argument("--list", action="store_true", help="list all experiments")

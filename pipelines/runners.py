@@ -14,28 +14,24 @@ from apache_beam.options.pipeline_options import (
     TestOptions,
 )
 
-from pipelines.cli import Parser
 from uldp_transforms.ldp.errors import SpecError
+
+from .cli import Parser
 
 DATAFLOW, PRISM = "DataflowRunner", "PrismRunner"
 
 LOCAL_FILES, LOCAL_STREAMS = "FnApiRunner", "BundleBasedDirectRunner"
 """The engines that are part of Beam's Python package."""
 
-_TEN_YEARS = 3650 * 86_400_000
 _LOCAL = ("directrunner", "switchingdirectrunner", "bundlebaseddirectrunner", "fnapirunner")
 _WITHOUT_PUBSUB = ("flinkrunner", "fnapirunner", "portablerunner", "prismrunner", "sparkrunner")
 
 
-def choose_local_engine(options: PipelineOptions, streaming: bool) -> int | None:
+def choose_local_engine(options: PipelineOptions, *, streaming: bool) -> None:
     """Name the engine for ``DirectRunner`` (the default), and set what a stream needs.
 
     ``DirectRunner`` is a switch that may first try to download another engine; the two named here are part of Beam:
     one for files, one that can read Pub/Sub.
-
-    Returns:
-        Milliseconds by which the local watermark, which is the wall clock, may run ahead of the messages; None: the
-        runner's watermark follows the messages.
 
     Raises:
         SpecError: the runner has no source of Beam's Python SDK that reads Pub/Sub.
@@ -44,10 +40,8 @@ def choose_local_engine(options: PipelineOptions, streaming: bool) -> int | None
     standard.streaming = streaming
     if streaming and str(standard.runner).lower() in _WITHOUT_PUBSUB:
         raise SpecError(f"--subscription needs --runner DirectRunner or DataflowRunner, got {standard.runner!r}")
-    if standard.runner not in (None, "DirectRunner"):
-        return None
-    standard.runner = LOCAL_STREAMS if streaming else LOCAL_FILES
-    return _TEN_YEARS if streaming else None
+    if standard.runner in (None, "DirectRunner"):
+        standard.runner = LOCAL_STREAMS if streaming else LOCAL_FILES
 
 
 def require_java_engine(options: PipelineOptions) -> None:
@@ -68,10 +62,10 @@ def require_java_engine(options: PipelineOptions) -> None:
 
 
 def require_credentials() -> None:
-    """Find out who asks before anything runs; a server named by ``PUBSUB_EMULATOR_HOST`` does not want to know.
+    """Check for Google credentials before the job starts; a server named by ``PUBSUB_EMULATOR_HOST`` needs none.
 
     Raises:
-        google.auth.exceptions.DefaultCredentialsError: nobody.
+        google.auth.exceptions.DefaultCredentialsError: if there are none.
     """
     if not os.environ.get("PUBSUB_EMULATOR_HOST"):
         google.auth.default()

@@ -14,12 +14,13 @@ from typing import Any
 import fastavro
 import numpy as np
 
-from pipelines import cli
-from pipelines.values import ValuesFile
-from uldp_transforms import wire
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages import wire
+
+from . import cli
+from .values import ValuesFile
 
 _CHUNK_ROWS = 1 << 16
 
@@ -40,7 +41,7 @@ class Simulation:
 
 def configure(argv: Sequence[str]) -> Simulation:
     """The command line of ``pipelines.simulate``; raises SpecError or OSError."""
-    parser = cli.Parser(prog="python -m pipelines.simulate", description=__doc__)
+    parser = cli.Parser("simulate", description=__doc__)
     parser.add_argument("--collection", required=True, help="JSON file of the collection")
     parser.add_argument(
         "--values",

@@ -7,38 +7,59 @@ using it does not import Beam either.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from uldp_transforms.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from uldp_transforms.count import CountReports as CountReports
+    from uldp_transforms.decode import DecodeReports as DecodeReports
+    from uldp_transforms.estimate_distribution import CountsRows as CountsRows
+    from uldp_transforms.estimate_distribution import EstimateDistribution as EstimateDistribution
+    from uldp_transforms.estimate_reports import EstimateReports as EstimateReports
+    from uldp_transforms.ledger import SummarizeLedger as SummarizeLedger
+    from uldp_transforms.read_files import ReadReportFiles as ReadReportFiles
+    from uldp_transforms.release import ReleaseOnce as ReleaseOnce
+    from uldp_transforms.rows.windowed_estimate import EstimatedValue as EstimatedValue
+    from uldp_transforms.rows.windowed_estimate import WindowedEstimate as WindowedEstimate
+    from uldp_transforms.spec import JobSpec as JobSpec
+    from uldp_transforms.windows import Windows as Windows
+else:
+    _HOME = {
+        "CountReports": "count",
+        "CountsRows": "estimate_distribution",
+        "DecodeReports": "decode",
+        "EstimateDistribution": "estimate_distribution",
+        "EstimateReports": "estimate_reports",
+        "EstimatedValue": "rows.windowed_estimate",
+        "JobSpec": "spec",
+        "ReadReportFiles": "read_files",
+        "ReleaseOnce": "release",
+        "SummarizeLedger": "ledger",
+        "WindowedEstimate": "rows.windowed_estimate",
+        "Windows": "windows",
+    }
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has the names {', '.join(__all__)}, got {name!r}")
+        try:
+            return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+        except AttributeError as error:  # which "from ... import" would take for a name that is not there
+            raise ImportError(f"{__name__}.{name} cannot be imported: {error}") from error
+
 
 __all__ = [
     "CountReports",
     "CountsRows",
     "DecodeReports",
     "EstimateDistribution",
+    "EstimateReports",
+    "EstimatedValue",
+    "JobSpec",
     "ReadReportFiles",
     "ReleaseOnce",
     "SummarizeLedger",
-    "TimeGate",
     "WindowedEstimate",
     "Windows",
 ]
-
-_HOME = {
-    "CountReports": "count",
-    "CountsRows": "estimate",
-    "DecodeReports": "decode",
-    "EstimateDistribution": "estimate",
-    "ReadReportFiles": "files",
-    "ReleaseOnce": "release",
-    "SummarizeLedger": "ledger",
-    "TimeGate": "windows",
-    "WindowedEstimate": "rows",
-    "Windows": "windows",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has the names {', '.join(__all__)}, got {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -7,20 +7,28 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
+from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms import trigger
-from apache_beam.transforms.window import FixedWindows, GlobalWindow, GlobalWindows, SlidingWindows, TimestampedValue
-from apache_beam.utils.timestamp import Duration, Timestamp
+from apache_beam.transforms.window import (
+    GlobalWindow,
+    GlobalWindows,
+    TimestampedValue,
+    WindowFn,
+)
+from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from uldp_transforms.coders import CohortCountsCoder
-from uldp_transforms.deduplicate import MAX_PARTS, PARTS, CountNewReports
-from uldp_transforms.ldp.checks import require_int
+from uldp_transforms.deduplicate import CountNewReports
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ledger import ACCEPTED, LedgerEntry
-from uldp_transforms.registry import CollectionRegistry
-from uldp_transforms.windows import Windows, number_periods
+from uldp_transforms.runtime import metrics
+from uldp_transforms.runtime.beam_windows import as_duration, beam_periods, beam_windows
+from uldp_transforms.runtime.coders import KEYED_COUNTS, CohortCountsCoder
+from uldp_transforms.runtime.inputs import spec_for
+from uldp_transforms.spec import JobSpec
+from uldp_transforms.windows import BasePeriods, split_by_period
 
 _MAX_CELLS = 1 << 22
 """Counters that one worker holds before it hands them on."""
@@ -29,11 +37,11 @@ _MAX_CELLS = 1 << 22
 class CountedReports(NamedTuple):
     """Outputs of ``CountReports``."""
 
-    counts: beam.PCollection[tuple[bytes, CohortCounts]]
-    ledger: beam.PCollection[LedgerEntry]
+    counts: PCollection[tuple[bytes, CohortCounts]]
+    ledger: PCollection[LedgerEntry]
 
 
-class CountReports(beam.PTransform):
+class CountReports(beam.PTransform[PCollection[ReportBatch], CountedReports]):
     """Counts reports per collection, cohort and window of event time.
 
     Input: ``ReportBatch`` in the global window, for instance from ``DecodeReports``.
@@ -42,94 +50,73 @@ class CountReports(beam.PTransform):
     (a later pane replaces an earlier one); ``ledger``, what was accepted and what was there already.
 
     A worker adds up the reports of a bundle per base period with array operations; Beam's windows are applied to
-    these few sums. For sliding windows the sums of base periods are added per window.
+    these few sums. For sliding windows the sums of base periods are added per window. In bounded input nothing is late:
+    each window has one pane, and Beam has less to do.
 
     Args:
-        collections: those that the job counts.
-        windows: None puts all reports into one global window (bounded input only).
-        unbounded: False for files, where nothing is late: each window then has one pane, and Beam has less to do.
-        deduplicate: count each report id once per base period; costs a shuffle and state per report.
-        deduplicate_parts: of a base period, each held by a worker; 1 to 2**32. A running job cannot change it.
-        bit_patterns: look inside reports of independent bits too, for two more sentinels; costs time per report.
+        spec: of the job.
     """
 
-    def __init__(
-        self,
-        collections: Iterable[Collection],
-        windows: Windows | None = None,
-        unbounded: bool = True,
-        deduplicate: bool = False,
-        bit_patterns: bool = False,
-        deduplicate_parts: int = PARTS,
-    ):
+    def __init__(self, spec: JobSpec):
         super().__init__()
-        self._unbounded = unbounded
-        self._deduplicate = deduplicate
-        require_int("CountReports.deduplicate_parts", deduplicate_parts, 1, MAX_PARTS)
-        self._parts = deduplicate_parts
-        self._bit_patterns = bit_patterns
-        self._registry = CollectionRegistry(collections)
-        self._windows = windows
+        self._spec = spec
 
-    def expand(self, reports: beam.PCollection[ReportBatch]) -> CountedReports:
-        windows = self._windows
-        base = None if windows is None else windows.base
-        if self._deduplicate:
-            sums = reports | "CountNewReports" >> CountNewReports(
-                self._registry, windows, self._unbounded, self._bit_patterns, self._parts
-            )
+    def expand(self, reports: PCollection[ReportBatch]) -> CountedReports:
+        spec = spec_for("CountReports", self._spec, reports, ReportBatch)
+        if spec.deduplicate:
+            sums = reports | "CountNewReports" >> CountNewReports(spec)
         else:
-            sums = reports | "CountBundle" >> beam.ParDo(
-                _CountBundleFn(self._registry, base, self._bit_patterns)
-            ).with_outputs("ledger", main="counts")
-        counts = sums.counts
-        sums.ledger.element_type = LedgerEntry
-        counts.element_type = _KEYED_COUNTS
-        if windows is not None and windows.size != windows.base:
+            sums = reports | "CountBundle" >> beam.ParDo(_CountBundleFn(spec)).with_outputs("ledger", main="counts")
+        counts, ledger = sums.counts, sums.ledger
+        ledger.element_type = LedgerEntry
+        counts.element_type = KEYED_COUNTS
+        windows = spec.windows
+        if windows is not None and windows.overlap:
+            periods = beam_periods(windows.periods)
             counts = (
                 counts
-                | "BasePeriods" >> self._into(FixedWindows(_seconds(windows.base)), accumulating=False)
+                | "BasePeriods" >> _into(spec, periods, accumulating=False)
                 | "SumBasePeriods" >> beam.CombinePerKey(SumCountsFn())
-                | "AtPeriodStart" >> beam.FlatMap(_at_period_start).with_output_types(_KEYED_COUNTS)
-                | "Windows"
-                >> self._into(SlidingWindows(_seconds(windows.size), _seconds(windows.step)), accumulating=True)
+                | "AtPeriodStart" >> beam.FlatMap(_at_period_start).with_output_types(KEYED_COUNTS)
             )
-        elif windows is not None:
-            counts = counts | "Windows" >> self._into(FixedWindows(_seconds(windows.size)), accumulating=True)
+        if windows is not None:
+            counts = counts | "Windows" >> _into(spec, beam_windows(windows), accumulating=True)
         totals = counts | "SumWindows" >> beam.CombinePerKey(SumCountsFn())
-        totals.element_type = _KEYED_COUNTS
-        ledger = sums.ledger
-        if not self._unbounded and (windows is None or windows.size == windows.base):
-            ledger = self._with_what_was_counted(ledger, totals)
+        totals.element_type = KEYED_COUNTS
+        if spec.bounded and (windows is None or not windows.overlap):
+            ledger = _with_what_was_counted(ledger, totals)
         return CountedReports(totals, ledger)
 
-    def _with_what_was_counted(
-        self, ledger: beam.PCollection[LedgerEntry], totals: beam.PCollection[tuple[bytes, CohortCounts]]
-    ) -> beam.PCollection[LedgerEntry]:
-        """Take what was accepted from the finished windows, where each report is in one: what is lost there shows."""
-        others = ledger | "NotAccepted" >> beam.Filter(_is_not_accepted).with_output_types(LedgerEntry)
-        counted = totals | "Counted" >> beam.Map(_counted).with_output_types(LedgerEntry)
-        return (others, counted | "InNoWindow" >> beam.WindowInto(GlobalWindows())) | "LedgerOfCounts" >> beam.Flatten()
-
-    def _into(self, window_fn: Any, accumulating: bool) -> beam.WindowInto:
-        windows = self._windows
-        if not self._unbounded or windows is None:
-            return beam.WindowInto(window_fn)
-        early = trigger.AfterProcessingTime(windows.early_every // 1000) if windows.early_every else None
-        mode = trigger.AccumulationMode.ACCUMULATING if accumulating else trigger.AccumulationMode.DISCARDING
-        return beam.WindowInto(
-            window_fn,
-            trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
-            accumulation_mode=mode,
-            allowed_lateness=_seconds(windows.allowed_lateness + windows.lateness_slack),
-        )
-
     def display_data(self) -> dict[str, Any]:
+        spec = self._spec
         return {
-            "windows": str(self._windows),
-            "deduplicate": self._deduplicate,
-            "bit_patterns": self._bit_patterns,
+            "windows": str(spec.windows),
+            "allowed_lateness": spec.allowed_lateness,
+            "deduplicate": spec.deduplicate,
+            "bit_patterns": spec.bit_patterns,
         }
+
+
+def _into(spec: JobSpec, window_fn: WindowFn, *, accumulating: bool) -> beam.WindowInto:
+    if spec.bounded:
+        return beam.WindowInto(window_fn)
+    early = trigger.AfterProcessingTime(spec.early_every // 1000) if spec.early_every else None
+    mode = trigger.AccumulationMode.ACCUMULATING if accumulating else trigger.AccumulationMode.DISCARDING
+    return beam.WindowInto(
+        window_fn,
+        trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
+        accumulation_mode=mode,
+        allowed_lateness=as_duration(spec.allowed_lateness + spec.slack),
+    )
+
+
+def _with_what_was_counted(
+    ledger: PCollection[LedgerEntry], totals: PCollection[tuple[bytes, CohortCounts]]
+) -> PCollection[LedgerEntry]:
+    """Take what was accepted from the finished windows, where each report is in one: what is lost there shows."""
+    others = ledger | "NotAccepted" >> beam.Filter(_is_not_accepted).with_output_types(LedgerEntry)
+    counted = totals | "Counted" >> beam.Map(_counted).with_output_types(LedgerEntry)
+    return (others, counted | "InNoWindow" >> beam.WindowInto(GlobalWindows())) | "LedgerOfCounts" >> beam.Flatten()
 
 
 def _is_not_accepted(entry: LedgerEntry) -> bool:
@@ -141,9 +128,6 @@ def _counted(sums: tuple[bytes, CohortCounts], window: Any = beam.DoFn.WindowPar
     return LedgerEntry(ACCEPTED, sums[0], start, sums[1].total)
 
 
-_KEYED_COUNTS = beam.typehints.Tuple[bytes, CohortCounts]
-
-
 def _at_period_start(
     sums: tuple[bytes, CohortCounts | None], window: Any = beam.DoFn.WindowParam
 ) -> list[TimestampedValue]:
@@ -152,10 +136,6 @@ def _at_period_start(
     Beam stamps it with the last microsecond, which, before 1970, is rounded into the next period on its way.
     """
     return [] if sums[1] is None else [TimestampedValue(sums, window.start)]
-
-
-def _seconds(milliseconds: int) -> Duration:
-    return Duration(micros=milliseconds * 1000)
 
 
 class SumCountsFn(beam.CombineFn):
@@ -183,20 +163,24 @@ class SumCountsFn(beam.CombineFn):
 class _CountBundleFn(beam.DoFn):
     """Adds up the reports of a bundle per collection and base period."""
 
-    def __init__(self, registry: CollectionRegistry, base: int | None, bit_patterns: bool = False):
-        self._registry = registry
-        self._base = base
-        self._bit_patterns = bit_patterns
+    def __init__(self, spec: JobSpec):
+        self._catalog = spec.catalog
+        self._periods = spec.periods
+        self._bit_patterns = spec.bit_patterns
 
     def start_bundle(self) -> None:
-        self._sums: dict[tuple[bytes, int], CohortCounts] = {}
+        metrics.start_bundle()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._sums: dict[tuple[bytes, int | None], CohortCounts] = {}
         self._cells = 0
 
-    def process(self, batch: ReportBatch, timestamp=beam.DoFn.TimestampParam) -> Iterator[Any]:
+    def process(self, batch: ReportBatch, timestamp: Timestamp = beam.DoFn.TimestampParam) -> Iterator[Any]:
         self._arrival = timestamp
-        collection = self._registry[batch.fingerprint]
-        for period, counts in count_periods(collection, batch, self._base, self._bit_patterns):
-            key = (batch.fingerprint, period)
+        collection = self._catalog[batch.fingerprint]
+        for start, counts in count_periods(collection, batch, self._periods, self._bit_patterns):
+            key = (batch.fingerprint, start)
             if key in self._sums:
                 self._sums[key] += counts
             else:
@@ -207,44 +191,41 @@ class _CountBundleFn(beam.DoFn):
 
     def finish_bundle(self) -> Iterator[Any]:
         sums = self._sums
-        self.start_bundle()
-        for (fingerprint, period), counts in sums.items():
-            start = None if self._base is None else period * self._base
-            timestamp = Timestamp(micros=(start or 0) * 1000)
+        self._forget()
+        for (fingerprint, start), counts in sums.items():
             window = (GlobalWindow(),)
-            yield WindowedValue((fingerprint, counts), timestamp, window)
+            metrics.count(counts.total, metrics.ACCEPTED)
+            yield WindowedValue((fingerprint, counts), Timestamp(micros=(start or 0) * 1000), window)
             accepted = LedgerEntry(ACCEPTED, fingerprint, start, counts.total)
-            yield beam.pvalue.TaggedOutput("ledger", WindowedValue(accepted, self._arrival, window))
+            yield TaggedOutput("ledger", WindowedValue(accepted, self._arrival, window))
 
 
 def count_periods(
-    collection: Collection, batch: ReportBatch, base: int | None, bit_patterns: bool = False
-) -> Iterator[tuple[int, CohortCounts]]:
+    collection: Collection, batch: ReportBatch, periods: BasePeriods | None, bit_patterns: bool = False
+) -> Iterator[tuple[int | None, CohortCounts]]:
     """Counts of each base period that occurs in a batch, in one pass over the reports where memory allows.
 
     Args:
         collection: of the batch.
         batch: n >= 1 reports.
-        base: milliseconds; None: all reports belong to period 0.
+        periods: None: all reports belong to one, which has no start.
         bit_patterns: look inside the reports too, see ``Collection.count``.
 
     Yields:
-        (period, counts), where a period starts at ``period * base``.
+        (start in milliseconds, counts) of each period.
     """
-    times, cohorts = batch.event_times, batch.cohorts
-    first, last = (0, 0) if base is None else (int(times.min()) // base, int(times.max()) // base)
-    if first == last:
-        yield first, collection.count_groups(batch.payloads, cohorts, 1, bit_patterns)[0]
+    cohorts = batch.cohorts
+    starts, index = split_by_period(batch.event_times, periods)
+    if len(starts) == 1:
+        yield starts[0], collection.count_groups(batch.payloads, cohorts, 1, bit_patterns)[0]
         return
-    periods, index = number_periods(times, base)
     counters = collection.num_cohorts * collection.num_cells + collection.mechanism.num_patterns * bit_patterns
     at_once = max(1, _MAX_CELLS // counters)
-    for start in range(0, len(periods), at_once):
-        stop = min(start + at_once, len(periods))
-        rows, payloads = index - start, batch.payloads
-        groups = cohorts
-        if at_once < len(periods):
-            here = np.flatnonzero((index >= start) & (index < stop))
+    for first in range(0, len(starts), at_once):
+        last = min(first + at_once, len(starts))
+        rows, payloads, groups = index - first, batch.payloads, cohorts
+        if at_once < len(starts):
+            here = np.flatnonzero((index >= first) & (index < last))
             rows, payloads, groups = rows[here], payloads[here], cohorts[here]
         rows = rows * collection.num_cohorts + groups
-        yield from zip(periods[start:stop], collection.count_groups(payloads, rows, stop - start, bit_patterns))
+        yield from zip(starts[first:last], collection.count_groups(payloads, rows, last - first, bit_patterns))

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
-from apache_beam.transforms.window import GlobalWindow, GlobalWindows
+from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-import uldp_transforms.coders  # noqa: F401  # registers how reports cross between workers
-from uldp_transforms.decoding import Decoded, MessageDecoder, Rejection
-from uldp_transforms.ldp.collection import Collection
-from uldp_transforms.ldp.errors import SpecError
+import uldp_transforms.runtime.coders  # noqa: F401  # registers how reports cross between workers
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ledger import RECEIVED, LedgerEntry
-from uldp_transforms.registry import CollectionRegistry
-from uldp_transforms.windows import TimeGate, Windows, number_periods
+from uldp_transforms.messages.decoder import Decoded, MessageDecoder
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.runtime import metrics
+from uldp_transforms.runtime.inputs import spec_for
+from uldp_transforms.spec import JobSpec
+from uldp_transforms.windows import BasePeriods, split_by_period
 
 _FLUSH_BYTES = 1 << 21
 """Messages are decoded together when they reach this size, or at the end of the bundle."""
@@ -30,59 +32,42 @@ _FLUSH_MESSAGES = 1 << 14
 class DecodedReports(NamedTuple):
     """Outputs of ``DecodeReports``."""
 
-    reports: beam.PCollection[ReportBatch]
-    rejected: beam.PCollection[Rejection]
-    received: beam.PCollection[LedgerEntry]
+    reports: PCollection[ReportBatch]
+    rejected: PCollection[Rejection]
+    ledger: PCollection[LedgerEntry]
 
 
-class DecodeReports(beam.PTransform):
+class DecodeReports(beam.PTransform[PCollection[bytes], DecodedReports]):
     """Decodes messages strictly into batches of reports.
 
-    Input: ``bytes``, each one Avro message (a report or a packed batch of reports; see ``wire``), in the global
-    window. With a gate the timestamp of an element must be its arrival time, as it is for ``ReadFromPubSub`` without
-    ``timestamp_attribute``.
+    Input: ``bytes``, each one Avro message (a report or a packed batch of reports; see ``messages.wire``), in the
+    global window. In a stream the timestamp of an element must be its arrival time, as it is for ``ReadFromPubSub``
+    without ``timestamp_attribute``: event times are judged by it. Files have no arrival times.
 
     Output: ``reports``, one batch per collection for as many messages as came together, with the event times as a
-    column; ``rejected``, a ``Rejection`` for everything else. Nothing else happens to a report. ``received``, how many
-    reports came in, for the ledger.
+    column; ``rejected``, a ``Rejection`` for everything else. Nothing else happens to a report. ``ledger``, how many
+    reports came in.
 
     Args:
-        collections: those that the job counts.
-        gate: judges event times by arrival times; None for files, which have no arrival times.
-        windows: of the job, whose base periods the ledger is kept by; None without windows.
-        require_ids: refuse batches without report ids, which cannot be de-duplicated.
+        spec: of the job.
     """
 
-    def __init__(
-        self,
-        collections: Iterable[Collection],
-        gate: TimeGate | None = None,
-        windows: Windows | None = None,
-        require_ids: bool = False,
-    ):
+    def __init__(self, spec: JobSpec):
         super().__init__()
-        self._registry = CollectionRegistry(collections)
-        self._gate = gate
-        self._base = None if windows is None else windows.base
-        self._require_ids = require_ids
+        self._spec = spec
 
-    def expand(self, messages: beam.PCollection[bytes]) -> DecodedReports:
-        windowing = messages.windowing.windowfn
-        if windowing != GlobalWindows():
-            raise SpecError(
-                f"DecodeReports needs messages in the global window (reports carry their own time), "
-                f"got {type(windowing).__name__}"
-            )
-        decoder = MessageDecoder(self._registry, self._gate, self._require_ids)
-        decode_fn = (_DecodeFn if self._gate is None else _TimedDecodeFn)(decoder, self._base)
-        outputs = messages | "Decode" >> beam.ParDo(decode_fn).with_outputs("rejected", "received", main="reports")
+    def expand(self, messages: PCollection[bytes]) -> DecodedReports:
+        spec = spec_for("DecodeReports", self._spec, messages, bytes)
+        decoder = MessageDecoder(spec.catalog, spec.gate, spec.deduplicate)
+        decode_fn = (_DecodeFn if spec.gate is None else _TimedDecodeFn)(decoder, spec.periods)
+        outputs = messages | "Decode" >> beam.ParDo(decode_fn).with_outputs("rejected", "ledger", main="reports")
         outputs.reports.element_type = ReportBatch
         outputs.rejected.element_type = Rejection
-        outputs.received.element_type = LedgerEntry
-        return DecodedReports(outputs.reports, outputs.rejected, outputs.received)
+        outputs.ledger.element_type = LedgerEntry
+        return DecodedReports(outputs.reports, outputs.rejected, outputs.ledger)
 
     def display_data(self) -> dict[str, Any]:
-        return {"collections": ", ".join(f"{c.id} v{c.version}" for c in self._registry)}
+        return {"collections": ", ".join(f"{c.id} v{c.version}" for c in self._spec.collections)}
 
 
 class _DecodeFn(beam.DoFn):
@@ -92,11 +77,12 @@ class _DecodeFn(beam.DoFn):
     made for every message.
     """
 
-    def __init__(self, decoder: MessageDecoder, base: int | None):
+    def __init__(self, decoder: MessageDecoder, periods: BasePeriods | None):
         self._decoder = decoder
-        self._base = base
+        self._periods = periods
 
     def start_bundle(self) -> None:
+        metrics.start_bundle()
         self._messages: list[bytes] = []
         self._size = 0
 
@@ -111,37 +97,43 @@ class _DecodeFn(beam.DoFn):
     def _is_full(self) -> bool:
         return self._size >= _FLUSH_BYTES or len(self._messages) >= _FLUSH_MESSAGES
 
-    def _decoded(self, received: np.ndarray | None = None) -> list[Any]:
+    def _decoded(self, arrival_times: np.ndarray | None = None) -> list[Any]:
         messages = self._messages
         self._messages, self._size = [], 0
         if not messages:
             return []
-        decoded = self._decoder.decode(messages, received)
+        decoded = self._decoder.decode(messages, arrival_times)
+        entries = list(received_entries(decoded, self._periods))
+        metrics.count(sum(entry.num_reports for entry in entries), metrics.RECEIVED)
+        for rejection in decoded.rejections:
+            metrics.count(rejection.num_reports, metrics.REJECTED, rejection.reason.code)
+        for reason, worst in decoded.off_by.items():
+            metrics.observe(worst, metrics.OFF_BY, reason.code)
         return [
             *decoded.batches,
-            *(beam.pvalue.TaggedOutput("rejected", rejection) for rejection in decoded.rejections),
-            *(beam.pvalue.TaggedOutput("received", entry) for entry in received_entries(decoded, self._base)),
+            *(TaggedOutput("rejected", rejection) for rejection in decoded.rejections),
+            *(TaggedOutput("ledger", entry) for entry in entries),
         ]
 
     @staticmethod
     def _in_global_window(output: Any, timestamp: Timestamp) -> Any:
-        if isinstance(output, beam.pvalue.TaggedOutput):
-            return beam.pvalue.TaggedOutput(output.tag, WindowedValue(output.value, timestamp, (GlobalWindow(),)))
+        if isinstance(output, TaggedOutput):
+            return TaggedOutput(output.tag, WindowedValue(output.value, timestamp, (GlobalWindow(),)))
         return WindowedValue(output, timestamp, (GlobalWindow(),))
 
 
-def received_entries(decoded: Decoded, base: int | None) -> Iterator[LedgerEntry]:
+def received_entries(decoded: Decoded, periods: BasePeriods | None) -> Iterator[LedgerEntry]:
     """What came in, per collection and base period, as far as these were established.
 
     Verdicts say where reports belong, but not how many there are: what came in without a verdict, or got two, is
     entered without a period, and the ledger does not balance.
     """
-    unaccounted = Counter(decoded.received)
+    unaccounted = Counter(decoded.num_received)
     for batch in decoded.batches:
-        periods, index = number_periods(batch.event_times, base)
+        starts, index = split_by_period(batch.event_times, periods)
         unaccounted[batch.fingerprint] -= len(batch)
-        for period, number in zip(periods, np.bincount(index).tolist()):
-            yield LedgerEntry(RECEIVED, batch.fingerprint, None if base is None else period * base, number)
+        for start, number in zip(starts, np.bincount(index).tolist()):
+            yield LedgerEntry(RECEIVED, batch.fingerprint, start, number)
     for found in decoded.rejections:
         fingerprint = found.collection.fingerprint if found.collection else b""
         unaccounted[fingerprint] -= found.num_reports
@@ -156,16 +148,16 @@ class _TimedDecodeFn(_DecodeFn):
 
     def start_bundle(self) -> None:
         super().start_bundle()
-        self._received: list[int] = []
+        self._arrival_times: list[int] = []
 
-    def process(self, message: bytes, timestamp=beam.DoFn.TimestampParam) -> list[Any] | None:
-        self._received.append(timestamp.micros // 1000)
+    def process(self, message: bytes, timestamp: Timestamp = beam.DoFn.TimestampParam) -> list[Any] | None:
+        self._arrival_times.append(timestamp.micros // 1000)
         return super().process(message)
 
     def finish_bundle(self) -> list[Any]:
-        latest = Timestamp(micros=1000 * max(self._received, default=0))
+        latest = Timestamp(micros=1000 * max(self._arrival_times, default=0))
         return [self._in_global_window(output, latest) for output in self._decoded()]
 
-    def _decoded(self, received: np.ndarray | None = None) -> list[Any]:
-        received, self._received = np.array(self._received, dtype=np.int64), []
-        return super()._decoded(received)
+    def _decoded(self, arrival_times: np.ndarray | None = None) -> list[Any]:
+        arrived, self._arrival_times = np.array(self._arrival_times, dtype=np.int64), []
+        return super()._decoded(arrived)

@@ -14,28 +14,27 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 from apache_beam import coders
+from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms import userstate
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from uldp_transforms.coders import ReportBatchCoder
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
-from uldp_transforms.ledger import LedgerEntry
-from uldp_transforms.registry import CollectionRegistry
-from uldp_transforms.windows import Windows, number_periods
-
-PARTS, MAX_PARTS = 16, 1 << 32
-"""Parts of a base period that workers hold separately, by the first four bytes of the report id: default and most."""
+from uldp_transforms.ledger import ACCEPTED, DUPLICATES, LedgerEntry
+from uldp_transforms.runtime import metrics
+from uldp_transforms.runtime.coders import ReportBatchCoder
+from uldp_transforms.spec import JobSpec
+from uldp_transforms.windows import BasePeriods, split_by_period
 
 _HEAD = ID_BYTES + 8 + 2  # id, event time, cohort; the payload follows
 
 
-class CountNewReports(beam.PTransform):
+class CountNewReports(beam.PTransform[PCollection[ReportBatch], Any]):
     """Counts the reports that were not counted before.
 
     Input: ``ReportBatch`` with report ids, in the global window.
@@ -45,58 +44,43 @@ class CountNewReports(beam.PTransform):
     "accepted" and "duplicates".
 
     Args:
-        registry: the collections of the job.
-        windows: of the job; None without windows.
-        unbounded: True in a stream: what was counted is forgotten when nothing of its base period can arrive any more.
-        bit_patterns: look inside the reports too, see ``Collection.count``.
-        parts: each base period is held in so many parts, each of which is read and written whole.
+        spec: of the job, for this input: in a stream, what was counted is forgotten when nothing of its base period can
+            arrive any more.
     """
 
-    def __init__(
-        self,
-        registry: CollectionRegistry,
-        windows: Windows | None,
-        unbounded: bool,
-        bit_patterns: bool = False,
-        parts: int = PARTS,
-    ):
+    def __init__(self, spec: JobSpec):
         super().__init__()
-        self._parts = parts
-        self._bit_patterns = bit_patterns
-        self._registry = registry
-        self._windows = windows
-        self._unbounded = unbounded
+        self._spec = spec
 
-    def expand(self, reports: beam.PCollection[ReportBatch]) -> Any:
-        base = None if self._windows is None else self._windows.base
-        keep = None
-        if self._unbounded and self._windows is not None:
-            keep = self._windows.base + self._windows.allowed_lateness + self._windows.lateness_slack
+    def expand(self, reports: PCollection[ReportBatch]) -> Any:
+        spec, keep = self._spec, None
+        if not spec.bounded and spec.periods is not None:
+            keep = spec.periods.length + spec.allowed_lateness + spec.slack
         return (
             reports
-            | "ByPeriodAndId" >> beam.FlatMap(_split, base, self._parts).with_output_types(_KEYED_REPORTS)
-            | "CountNew"
-            >> beam.ParDo(_CountNewFn(self._registry, keep, self._bit_patterns)).with_outputs("ledger", main="counts")
+            | "ByPeriodAndId"
+            >> beam.FlatMap(_split, spec.periods, spec.deduplicate_parts).with_output_types(_KEYED_REPORTS)
+            | "CountNew" >> beam.ParDo(_CountNewFn(spec, keep)).with_outputs("ledger", main="counts")
         )
 
 
 _KEYED_REPORTS = beam.typehints.Tuple[bytes, bytes]
 
 
-def _split(batch: ReportBatch, base: int | None, num_parts: int) -> Iterator[tuple[bytes, bytes]]:
+def _split(batch: ReportBatch, periods: BasePeriods | None, num_parts: int) -> Iterator[tuple[bytes, bytes]]:
     """Parts of a batch by base period and by the first bytes of the id, keyed by these."""
     if len(batch.report_ids) < len(batch):
-        raise SpecError("CountReports.deduplicate needs reports with ids (DecodeReports.require_ids), got some without")
+        raise SpecError("CountReports needs reports with ids where JobSpec.deduplicate is true, got some without")
     coder = ReportBatchCoder()
-    periods, index = number_periods(batch.event_times, base)
+    starts, index = split_by_period(batch.event_times, periods)
     first_bytes = np.ascontiguousarray(batch.report_ids[:, :4]).view("<u4")[:, 0].astype(np.int64)
     places = index * num_parts + first_bytes % num_parts
     order = np.argsort(places, kind="stable")
-    bounds = np.flatnonzero(np.diff(places[order], prepend=-1, append=len(periods) * num_parts))
+    bounds = np.flatnonzero(np.diff(places[order], prepend=-1, append=len(starts) * num_parts))
     for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist()):
         period, part = divmod(int(places[order[start]]), num_parts)
-        begin = periods[period] * (base or 0)
-        place = begin.to_bytes(8, "big", signed=True) + part.to_bytes(4, "big") + bytes([base is not None])
+        begin = starts[period]
+        place = (begin or 0).to_bytes(8, "big", signed=True) + part.to_bytes(4, "big") + bytes([begin is not None])
         yield batch.fingerprint + place, coder.encode(batch[order[start:stop]])
 
 
@@ -106,10 +90,13 @@ class _CountNewFn(beam.DoFn):
     COUNTED = userstate.ReadModifyWriteStateSpec("counted", coders.BytesCoder())
     FORGET = userstate.TimerSpec("forget", TimeDomain.WATERMARK)
 
-    def __init__(self, registry: CollectionRegistry, keep: int | None, bit_patterns: bool):
-        self._registry = registry
+    def __init__(self, spec: JobSpec, keep: int | None):
+        self._catalog = spec.catalog
         self._keep = keep
-        self._bit_patterns = bit_patterns
+        self._bit_patterns = spec.bit_patterns
+
+    def start_bundle(self) -> None:
+        metrics.start_bundle()
 
     def process(
         self,
@@ -120,7 +107,7 @@ class _CountNewFn(beam.DoFn):
     ) -> Iterator[Any]:
         key, encoded = element
         batch = ReportBatchCoder().decode(encoded)
-        collection = self._registry[batch.fingerprint]
+        collection = self._catalog[batch.fingerprint]
         old = _from_state(counted.read(), collection)
         kept, removed, added, duplicates = merge(old, to_rows(batch))
         counted.write(kept.tobytes())
@@ -132,10 +119,11 @@ class _CountNewFn(beam.DoFn):
         if len(added):
             counts = self._count(collection, added) + _negative(self._count(collection, removed))
             yield WindowedValue((batch.fingerprint, counts), Timestamp(micros=start * 1000), window)
-        for name, number in (("accepted", len(added) - len(removed)), ("duplicates", duplicates)):
+        for name, number in ((ACCEPTED, len(added) - len(removed)), (DUPLICATES, duplicates)):
             if number:
+                metrics.count(number, name)
                 entry = LedgerEntry(name, batch.fingerprint, period, number)
-                yield beam.pvalue.TaggedOutput("ledger", WindowedValue(entry, timestamp, window))
+                yield TaggedOutput("ledger", WindowedValue(entry, timestamp, window))
 
     def _count(self, collection: Collection, rows: np.ndarray) -> CohortCounts:
         cohorts = np.ascontiguousarray(rows[:, _HEAD - 2 : _HEAD]).view("<u2")[:, 0]

@@ -22,15 +22,17 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam import coders
+from apache_beam.pvalue import PCollection
 from apache_beam.transforms import trigger
-from apache_beam.transforms.window import FixedWindows
-from apache_beam.utils.timestamp import Duration
 
-from uldp_transforms.decoding import Rejection
-from uldp_transforms.ldp.collection import Collection
-from uldp_transforms.registry import CollectionRegistry
-from uldp_transforms.rows import LedgerRow, RejectedReport, name_of
-from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, Windows
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.rows.ledger_row import LedgerRow
+from uldp_transforms.rows.place import name_of, span_of
+from uldp_transforms.runtime.beam_windows import as_duration, beam_periods
+from uldp_transforms.runtime.inputs import spec_for
+from uldp_transforms.spec import JobSpec
 
 RECEIVED, ACCEPTED, DUPLICATES = "received", "accepted", "duplicates"
 
@@ -44,26 +46,27 @@ class LedgerEntry(NamedTuple):
     num_reports: int
 
 
-class SummarizeLedger(beam.PTransform):
+class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
     """Adds up what came in and what became of it.
 
     Input: a tuple of PCollections, of ``LedgerEntry`` and of ``Rejection``, from all stages that have some.
 
-    Output: ``LedgerRow``.
+    Output: ``LedgerRow``; in a stream per base period of arrival time.
 
     Args:
-        collections: those that the job counts.
-        windows: of the job; None without windows.
-        unbounded: True in a stream: rows are emitted per base period of arrival time.
+        spec: of the job.
     """
 
-    def __init__(self, collections: Iterable[Collection], windows: Windows | None, unbounded: bool = False):
+    def __init__(self, spec: JobSpec):
         super().__init__()
-        self._registry = CollectionRegistry(collections)
-        self._windows = windows
-        self._unbounded = unbounded
+        self._spec = spec
 
-    def expand(self, inputs: tuple[beam.PCollection[LedgerEntry | Rejection], ...]):
+    def expand(self, inputs: tuple[PCollection[LedgerEntry | Rejection], ...]) -> PCollection[LedgerRow]:
+        if not isinstance(inputs, (tuple, list)) or not inputs:
+            raise SpecError(
+                f"SummarizeLedger needs a tuple of PCollections of LedgerEntry and Rejection, got "
+                f"{type(inputs).__name__}"
+            )
         entries = (
             tuple(
                 part | f"Entries{number}" >> beam.Map(_entry).with_output_types(_ENTRY)
@@ -71,18 +74,19 @@ class SummarizeLedger(beam.PTransform):
             )
             | "Entries" >> beam.Flatten()
         )
-        if self._unbounded and self._windows is not None:
+        spec = spec_for("SummarizeLedger", self._spec, entries, _ENTRY)
+        if not spec.bounded and spec.periods is not None:
             entries = entries | "Arrival" >> beam.WindowInto(
-                FixedWindows(Duration(micros=self._windows.base * 1000)),
+                beam_periods(spec.periods),
                 trigger=trigger.AfterWatermark(late=trigger.AfterCount(1)),
                 accumulation_mode=trigger.AccumulationMode.DISCARDING,
-                allowed_lateness=Duration(micros=self._windows.lateness_slack * 1000),
+                allowed_lateness=as_duration(spec.slack),
             )
-        base = None if self._windows is None else self._windows.base
+        length = None if spec.periods is None else spec.periods.length
         return (
             entries
             | "Sum" >> beam.CombinePerKey(SumByReasonFn())
-            | "Rows" >> beam.Map(_ledger_row, registry=self._registry, base=base).with_output_types(LedgerRow)
+            | "Rows" >> beam.Map(_ledger_row, catalog=spec.catalog, length=length).with_output_types(LedgerRow)
         )
 
 
@@ -135,37 +139,15 @@ def _entry(found: LedgerEntry | Rejection) -> tuple[str, dict[str, int]]:
     return _key(found.fingerprint.hex(), found.period_start), {found.bin: found.num_reports}
 
 
-def _ledger_row(sums: tuple[str, dict[str, int]], registry: CollectionRegistry, base: int | None) -> LedgerRow:
+def _ledger_row(sums: tuple[str, dict[str, int]], catalog: CollectionCatalog, length: int | None) -> LedgerRow:
     key, by_bin = sums
     fingerprint, _, start = key.partition("/")
     rejected = {name: n for name, n in sorted(by_bin.items()) if name not in (RECEIVED, ACCEPTED, DUPLICATES)}
     return LedgerRow(
-        **name_of(registry[bytes.fromhex(fingerprint)] if fingerprint else None),
-        window_start=int(start) if start else None,
-        window_end=int(start) + (base or 0) if start else None,
+        **name_of(catalog[bytes.fromhex(fingerprint)] if fingerprint else None),
+        **span_of(int(start) if start else None, length),
         received=by_bin.get(RECEIVED, 0),
         accepted=by_bin.get(ACCEPTED, 0),
         duplicates=by_bin.get(DUPLICATES, 0),
         rejected=rejected,
-    )
-
-
-def _with_a_name(moment: int | None) -> int | None:
-    """A time of arrival, or None if rows cannot name it: a source may let its senders choose it."""
-    return moment if moment is not None and MIN_EVENT_TIME <= moment < MAX_EVENT_TIME else None
-
-
-def rejected_row(rejection: Rejection, base: int | None) -> RejectedReport:
-    """The row of a rejection; ``base`` is the length of a base period in ms."""
-    start = rejection.period_start
-    fields: dict[str, Any] = name_of(rejection.collection)
-    return RejectedReport(
-        reason=rejection.reason.code,
-        num_reports=rejection.num_reports,
-        window_start=start,
-        window_end=None if start is None or base is None else start + base,
-        received_at=_with_a_name(rejection.received),
-        message_bytes=rejection.message_bytes,
-        source=rejection.source,
-        **fields,
     )

@@ -7,44 +7,45 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam import coders
-from apache_beam.metrics import Metrics
+from apache_beam.pvalue import PCollection
 from apache_beam.transforms import userstate
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.utils.timestamp import Duration
 
-from uldp_transforms.coders import CohortCountsCoder
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.windows import Windows
-
-_MARGIN = 60_000
-"""Longest time in ms between the end of the allowed lateness and the release."""
+from uldp_transforms.runtime import metrics
+from uldp_transforms.runtime.beam_windows import as_duration
+from uldp_transforms.runtime.coders import KEYED_COUNTS, CohortCountsCoder
+from uldp_transforms.runtime.inputs import spec_for
+from uldp_transforms.spec import JobSpec
 
 _RELEASED = b"released"
 
 
-class ReleaseOnce(beam.PTransform):
-    """Holds the panes of each window back and lets the last one pass.
+class ReleaseOnce(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[tuple[bytes, CohortCounts]]]):
+    """Holds the panes of each window back and lets the last one pass; of bounded input every pane is the last one.
 
     Windows are released at their end plus the allowed lateness plus a margin of at most a minute (half the slack for
     which the runner keeps state, if that is less), by the watermark: after that the gate refuses every report of the
     window. A pane that comes later nevertheless is dropped; the counter ``after_release`` and the ledger, which then
     has more accepted reports than the row, show it.
 
-    Input and output: windowed pairs (fingerprint, counts), as ``CountReports`` makes them in a stream.
+    Input and output: windowed pairs (fingerprint, counts), as ``CountReports`` makes them.
 
     Args:
-        windows: of the job.
+        spec: of the job.
     """
 
-    def __init__(self, windows: Windows):
+    def __init__(self, spec: JobSpec):
         super().__init__()
-        self.delay = windows.allowed_lateness + min(_MARGIN, windows.lateness_slack // 2)
-        """Milliseconds from the end of a window to its release."""
+        self._spec = spec
 
-    def expand(self, panes: beam.PCollection[tuple[bytes, CohortCounts]]) -> beam.PCollection[Any]:
-        return panes | "Hold" >> beam.ParDo(_HoldFn(Duration(micros=1000 * self.delay))).with_output_types(
-            beam.typehints.Tuple[bytes, CohortCounts]
-        )
+    def expand(self, panes: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[tuple[bytes, CohortCounts]]:
+        spec = spec_for("ReleaseOnce", self._spec, panes, KEYED_COUNTS, windowed=True)
+        if spec.bounded:
+            return panes
+        delay = as_duration(spec.release_delay)
+        return panes | "Hold" >> beam.ParDo(_HoldFn(delay)).with_output_types(KEYED_COUNTS)
 
 
 class _HoldFn(beam.DoFn):
@@ -53,7 +54,9 @@ class _HoldFn(beam.DoFn):
 
     def __init__(self, delay: Duration):
         self._delay = delay
-        self._after_release = Metrics.counter("uldp", "after_release")
+
+    def start_bundle(self) -> None:
+        metrics.start_bundle()
 
     def process(
         self,
@@ -66,7 +69,7 @@ class _HoldFn(beam.DoFn):
         held = latest.read() or b""
         index = max(pane.index, 0)
         if held == _RELEASED:
-            self._after_release.inc()
+            metrics.count(1, metrics.AFTER_RELEASE)
         elif not held or index >= int.from_bytes(held[:8], "big"):
             latest.write(index.to_bytes(8, "big") + CohortCountsCoder().encode(element[1]))
             release.set(window.end + self._delay)

@@ -1,4 +1,7 @@
-"""Time: durations, windows and their base period, the gate between them and the clock. No Beam."""
+"""Time: durations, windows and the base periods that they are made of, and the gate between them and the clock.
+
+No Beam.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,13 @@ import dataclasses
 import datetime
 import math
 import re
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from uldp_transforms.ldp.checks import describe, require_int
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.reasons import Reason
 
 MIN_EVENT_TIME = -2_208_988_800_000
 """1900-01-01T00:00:00Z in milliseconds since 1970."""
@@ -21,6 +26,12 @@ MAX_EVENT_TIME = 253_370_764_800_000
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MAX_DURATION = 36_525 * _UNITS["d"]
 _MAX_SIZE = 365 * _UNITS["d"]
+
+FUTURE_SKEW = 300_000
+"""Milliseconds by which the clock of a client may be ahead."""
+
+LATENESS_SLACK = 600_000
+"""Milliseconds for which state outlives the allowed lateness, where the watermark follows the messages."""
 
 
 def parse_duration(text: str, where: str = "duration") -> int:
@@ -41,9 +52,62 @@ def rfc3339(milliseconds: int) -> str:
     return moment.isoformat(timespec="milliseconds" if milliseconds % 1000 else "seconds") + "Z"
 
 
+def milliseconds(value: str | int, where: str) -> int:
+    """Milliseconds of a text such as ``1h``, or of a number of milliseconds.
+
+    Raises:
+        SpecError: for anything else; ``where`` names the field.
+    """
+    if isinstance(value, str):
+        return parse_duration(value, where)
+    require_int(f"{where} in milliseconds", value, -_MAX_DURATION, _MAX_DURATION)
+    return value
+
+
+@dataclasses.dataclass(frozen=True)
+class BasePeriods:
+    """Time cut into periods of one length, in which reports are counted; every window is a whole number of them.
+
+    Attributes:
+        length: milliseconds.
+        phase: milliseconds in [0, length) by which periods start after multiples of ``length``.
+    """
+
+    length: int
+    phase: int = 0
+
+    def start_of(self, event_times: np.ndarray) -> np.ndarray:
+        """(n,) int64 start of the period of each event time (n,), in milliseconds."""
+        return (event_times - self.phase) // self.length * self.length + self.phase
+
+    def split(self, event_times: np.ndarray) -> tuple[list[int], np.ndarray]:
+        """The periods in which reports fall, in order, and the position of each report's period among them.
+
+        Args:
+            event_times: (n,) int64 milliseconds, n >= 1.
+
+        Returns:
+            starts of P periods; (n,) int64 positions.
+        """
+        numbers = (event_times - self.phase) // self.length
+        first, last = int(numbers.min()), int(numbers.max())
+        if last - first < 4 * len(numbers) + 1024:  # no sorting where a table of all periods is small
+            seen = np.bincount(numbers - first)
+            present = np.flatnonzero(seen) + first
+            index = (np.cumsum(seen > 0) - 1)[numbers - first]
+        else:
+            present, index = np.unique(numbers, return_inverse=True)
+        return (present * self.length + self.phase).tolist(), index
+
+
+def split_by_period(event_times: np.ndarray, periods: BasePeriods | None) -> tuple[Sequence[int | None], np.ndarray]:
+    """``BasePeriods.split``; without periods all reports are in one, which has no start."""
+    return ([None], np.zeros(len(event_times), dtype=np.int64)) if periods is None else periods.split(event_times)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Windows:
-    """Fixed or sliding windows of event time, aligned at 1970-01-01T00:00:00Z.
+    """Fixed or sliding windows of event time.
 
     Reports are counted once, per *base period*; every window is a whole number of base periods. So a sliding window
     costs no more per report than a fixed one.
@@ -51,29 +115,18 @@ class Windows:
     Attributes:
         size: milliseconds, at most 365 days.
         slide: milliseconds between the starts of two windows; None: ``size``.
-        allowed_lateness: milliseconds after the end of a base period during which its reports are still accepted.
-        early_every: milliseconds (whole seconds) of processing time between early panes; None: no early panes.
-        lateness_slack: milliseconds for which state is kept beyond ``allowed_lateness``. The gate refuses late
-            reports (and counts them) by their arrival time; the runner drops them silently by its watermark. The
-            slack keeps the gate first, and has to exceed the time by which the watermark can run ahead.
+        offset: milliseconds in [0, slide) by which windows start after 1970-01-01T00:00:00Z and its multiples.
     """
 
     size: int
     slide: int | None = None
-    allowed_lateness: int = 0
-    early_every: int | None = None
-    lateness_slack: int = 600_000
+    offset: int = 0
 
     def __post_init__(self) -> None:
         require_int("Windows.size", self.size, 1, _MAX_SIZE)
         if self.slide is not None:
             require_int("Windows.slide", self.slide, 1, self.size)
-        require_int("Windows.allowed_lateness", self.allowed_lateness, 0, _MAX_DURATION)
-        if self.early_every is not None:
-            require_int("Windows.early_every", self.early_every, 1000, _MAX_DURATION)
-            if self.early_every % 1000:
-                raise SpecError(f"Windows.early_every must be whole seconds in milliseconds, got {self.early_every}")
-        require_int("Windows.lateness_slack", self.lateness_slack, 1, 10 * _MAX_DURATION)
+        require_int("Windows.offset", self.offset, 0, self.step - 1)
 
     @property
     def step(self) -> int:
@@ -82,8 +135,18 @@ class Windows:
 
     @property
     def base(self) -> int:
-        """Length of a base period: the largest that divides all windows."""
+        """Milliseconds of a base period: the longest that divides all windows."""
         return math.gcd(self.size, self.step)
+
+    @property
+    def overlap(self) -> bool:
+        """Whether a report is in several windows, or in windows of several base periods."""
+        return self.size != self.base
+
+    @property
+    def periods(self) -> BasePeriods:
+        """The base periods of these windows."""
+        return BasePeriods(self.base, self.offset % self.base)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,47 +157,30 @@ class TimeGate:
     all its windows or in none. The runner's own dropping of late data must never come first: it leaves no trace.
 
     Attributes:
-        base: base period of the windows, milliseconds.
+        periods: base periods of the windows.
         allowed_lateness: milliseconds.
         future_skew: milliseconds by which the clock of a client may be ahead.
     """
 
-    base: int
+    periods: BasePeriods
     allowed_lateness: int
-    future_skew: int = 300_000
+    future_skew: int = FUTURE_SKEW
 
-    def __post_init__(self) -> None:
-        require_int("TimeGate.base", self.base, 1, _MAX_DURATION)
-        require_int("TimeGate.allowed_lateness", self.allowed_lateness, 0, _MAX_DURATION)
-        require_int("TimeGate.future_skew", self.future_skew, 0, _MAX_DURATION)
+    def early_by(self, event_times: np.ndarray, arrival_times: np.ndarray) -> np.ndarray:
+        """(n,) int64 milliseconds by which reports come too early; 0 or less if they do not."""
+        return event_times - arrival_times - self.future_skew
 
-    def too_early(self, event_times: np.ndarray, received: np.ndarray) -> np.ndarray:
-        """(n,) bool for (n,) event times and arrival times in milliseconds."""
-        return event_times > received + self.future_skew
+    def late_by(self, event_times: np.ndarray, arrival_times: np.ndarray) -> np.ndarray:
+        """(n,) int64 milliseconds by which reports come too late, counted from the last good one; 0 or less if not."""
+        ends = self.periods.start_of(event_times) + self.periods.length
+        return arrival_times - ends - self.allowed_lateness + 1
 
-    def too_old(self, event_times: np.ndarray, received: np.ndarray) -> np.ndarray:
-        """(n,) bool for (n,) event times and arrival times in milliseconds."""
-        return received >= (event_times // self.base + 1) * self.base + self.allowed_lateness
+    @property
+    def off_by(self) -> dict[Reason, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
+        """How many milliseconds a report misses its time by, for each reason to refuse it."""
+        return {Reason.TOO_EARLY: self.early_by, Reason.TOO_OLD: self.late_by}
 
 
-def number_periods(event_times: np.ndarray, base: int | None) -> tuple[list[int], np.ndarray]:
-    """The base periods in which reports fall, in order, and the position of each report's period among them.
-
-    Args:
-        event_times: (n,) int64 milliseconds, n >= 1.
-        base: length of a base period; None: everything is in period 0.
-
-    Returns:
-        numbers of P periods, which start at number * base; (n,) int64 positions.
-    """
-    if base is None:
-        return [0], np.zeros(len(event_times), dtype=np.int64)
-    periods = event_times // base
-    first, last = int(periods.min()), int(periods.max())
-    if last - first < 4 * len(periods) + 1024:  # no sorting where a table of all periods is small
-        seen = np.bincount(periods - first)
-        present = np.flatnonzero(seen)
-        position = np.cumsum(seen > 0) - 1
-        return (present + first).tolist(), position[periods - first]
-    unique, index = np.unique(periods, return_inverse=True)
-    return unique.tolist(), index
+def checked_milliseconds(where: str, value: object, low: int = 0) -> None:
+    """Refuse what is no number of milliseconds from ``low`` to a hundred years; raises SpecError."""
+    require_int(where, value, low, _MAX_DURATION)

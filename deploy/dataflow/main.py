@@ -2,7 +2,7 @@
 
 import sys
 
-from pipelines.estimate import main
+from uldp_transforms.pipelines.estimate import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import apache_beam as beam
 import numpy as np
+from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME
 
 from deploy.flink.cached import JARS, client, fetch
 from deploy.flink.cluster import JOB_SERVER, Cluster, cluster
@@ -24,9 +25,8 @@ from deploy.flink.java_worker import HARNESS
 from deploy.flink.kafka import broker, create_topic, expansion_service
 from deploy.flink.stream import TOPIC, Job, job
 from deploy.job import collection
-from pipelines.kafka import CREATE_TIME
-from uldp_transforms import wire
 from uldp_transforms.ldp import Collection
+from uldp_transforms.messages import wire
 
 FIRST = 20_000
 """Messages that are counted before the measurement begins: all processes run then, and have loaded their code."""

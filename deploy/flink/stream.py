@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME
 
 from deploy.flink.cached import JARS, fetch
 from deploy.flink.cluster import Cluster, cluster
@@ -31,7 +32,6 @@ from deploy.flink.kafka import broker, create_topic, expansion_service
 from deploy.flink.processes import process
 from deploy.flink.traffic import LATENESS, PARTITIONS, WINDOW, Sent, send
 from deploy.job import collection
-from pipelines.kafka import CREATE_TIME
 
 Ledger = dict[str | None, Counter[str]]
 
@@ -151,8 +151,20 @@ class Job:
 def job(folder: Path, name: str, options: Sequence[str], flink: Cluster) -> Iterator[Job]:
     """Start the main job; it ends on leaving."""
     output, log = folder / name, folder / f"{name}.log"
-    command = [sys.executable, "-m", "pipelines.estimate", f"--collection={collection(folder)}", f"--output={output}"]
-    command += [f"--window={WINDOW}ms", f"--allowed_lateness={LATENESS}ms", "--min_reports=1", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "uldp_transforms.pipelines.estimate",
+        f"--collection={collection(folder)}",
+        f"--output={output}",
+    ]
+    command += [
+        f"--collection={collection(folder)}",
+        f"--window={WINDOW}ms",
+        f"--allowed_lateness={LATENESS}ms",
+        "--min_reports=1",
+        *options,
+    ]
     command += [*flink.options(parallelism=1), "--experiments=use_deprecated_read"]
     with process(command, log) as started:
         yield Job(started, output, log)

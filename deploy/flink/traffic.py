@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from deploy.flink.cached import client
-from uldp_transforms import wire
 from uldp_transforms.ldp import Collection
+from uldp_transforms.messages import wire
 from uldp_transforms.windows import rfc3339
 
 WINDOW, LATENESS = 10_000, 30_000

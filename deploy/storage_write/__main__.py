@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import apache_beam as beam
+from uldp_transforms.pipelines import estimate
 
 from deploy import cache
 from deploy.flink.kafka import EXPANSION_SERVICE
 from deploy.flink.processes import free_port, java, process, wait_for
 from deploy.job import collection, make_reports
-from pipelines import estimate
 
 JARS = cache.Jars(source=Path(__file__).parent, folder=cache.CACHE / "storage-write-beam-2.73.0")
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.experiments import kairouz_hashing as hashing
-from pipelines.experiments import kairouz_inputs as inputs
-from pipelines.experiments.frame import Experiment, Result, Verdict, read_table, squared_error
 from uldp_transforms.ldp import Collection
+
+from . import kairouz_hashing as hashing
+from . import kairouz_inputs as inputs
+from .frame import Experiment, Result, Verdict, read_table, squared_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy import optimize
 
-from pipelines.experiments import kairouz_hashing as hashing
-from pipelines.experiments import kairouz_inputs as inputs
-from pipelines.experiments.frame import Experiment, Result, Verdict, squared_error
-from pipelines.experiments.kairouz_alphabets import COLORS, IDS, K_RAPPOR, K_RR, O_RAPPOR, O_RR
 from uldp_transforms.ldp import Collection
+
+from . import kairouz_hashing as hashing
+from . import kairouz_inputs as inputs
+from .frame import Experiment, Result, Verdict, squared_error
+from .kairouz_alphabets import COLORS, IDS, K_RAPPOR, K_RR, O_RAPPOR, O_RR
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

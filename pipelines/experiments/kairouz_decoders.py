@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.experiments import kairouz_inputs as inputs
-from pipelines.experiments.frame import Experiment, Result, Verdict
 from uldp_transforms.ldp import Collection
+
+from . import kairouz_inputs as inputs
+from .frame import Experiment, Result, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

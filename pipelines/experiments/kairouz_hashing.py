@@ -17,9 +17,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from pipelines.experiments import kairouz_inputs as inputs
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.mechanisms import KaryRR, Rappor
+
+from . import kairouz_inputs as inputs
 
 COUNTERS = 1 << 14
 """C * k, the counters of a window: what precision is bought with, equal for all designs."""

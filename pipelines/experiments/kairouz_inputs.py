@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.experiments.frame import draw_people, simulate_counts, simulate_reports
 from uldp_transforms.ldp import Collection
+
+from .frame import draw_people, simulate_counts, simulate_reports
 
 SOURCE = "Kairouz, Bonawitz and Ramage 2016"
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.experiments.frame import Experiment, Result, Verdict
-from pipelines.experiments.tang_priors import SOURCE, simulated
 from uldp_transforms.ldp import Collection
+
+from .frame import Experiment, Result, Verdict
+from .tang_priors import SOURCE, simulated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.experiments.frame import Experiment, Result, Verdict, draw_people, simulate_counts, squared_error
 from uldp_transforms.ldp import Collection
+
+from .frame import Experiment, Result, Verdict, draw_people, simulate_counts, squared_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

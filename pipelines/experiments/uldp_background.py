@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.experiments.frame import draw_people, shares, simulate_counts, total_variation
-from pipelines.experiments.uldp_check_ins import TAGS, CheckIns
-from pipelines.experiments.uldp_expected import expected_with_bias, symbol_frequencies
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts import CohortCounts
+
+from .frame import draw_people, shares, simulate_counts, total_variation
+from .uldp_check_ins import TAGS, CheckIns
+from .uldp_expected import expected_with_bias, symbol_frequencies
 
 NONE, UNIFORM, SURVEY, TRUE = "none", "uniform", "survey", "true"
 KNOWLEDGE = (NONE, UNIFORM, SURVEY, TRUE)

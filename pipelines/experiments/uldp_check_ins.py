@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.experiments.frame import draw_people, read_table, shares
-from pipelines.experiments.uldp_setting import MECHANISMS
 from uldp_transforms.ldp import Collection
+
+from .frame import draw_people, read_table, shares
+from .uldp_setting import MECHANISMS
 
 TAGS = ("home", "work")
 SIDE = 25

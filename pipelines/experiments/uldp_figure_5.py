@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.experiments.frame import Experiment, Result, Verdict, total_variation
-from pipelines.experiments.uldp_expected import covariance, expected_total_variation, symbol_frequencies
-from pipelines.experiments.uldp_pictures import draw_losses
-from pipelines.experiments.uldp_setting import (
+from .frame import Experiment, Result, Verdict, total_variation
+from .uldp_expected import covariance, expected_total_variation, symbol_frequencies
+from .uldp_pictures import draw_losses
+from .uldp_setting import (
     LIKELIHOOD,
     MECHANISMS,
     NO_PRIVACY,

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.experiments.frame import Experiment, Result, Verdict, total_variation
-from pipelines.experiments.uldp_expected import (
+from .frame import Experiment, Result, Verdict, total_variation
+from .uldp_expected import (
     covariance,
     expected_total_variation,
     expected_with_bias,
     standard_deviations,
     symbol_frequencies,
 )
-from pipelines.experiments.uldp_pictures import draw_losses
-from pipelines.experiments.uldp_setting import NO_PRIVACY, Population, acs, mean_and_error, simulated_estimates
+from .uldp_pictures import draw_losses
+from .uldp_setting import NO_PRIVACY, Population, acs, mean_and_error, simulated_estimates
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.experiments.frame import (
+from .frame import (
     Experiment,
     Result,
     Verdict,
@@ -18,9 +18,9 @@ from pipelines.experiments.frame import (
     simulate_reports,
     total_variation,
 )
-from pipelines.experiments.uldp_expected import expected_with_bias, standard_deviations, symbol_frequencies
-from pipelines.experiments.uldp_pictures import draw_losses
-from pipelines.experiments.uldp_setting import Population, mean_and_error, simulated_estimates
+from .uldp_expected import expected_with_bias, standard_deviations, symbol_frequencies
+from .uldp_pictures import draw_losses
+from .uldp_setting import Population, mean_and_error, simulated_estimates
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

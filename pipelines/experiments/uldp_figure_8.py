@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.experiments.frame import Experiment, Result, Verdict
-from pipelines.experiments.uldp_background import (
+from .frame import Experiment, Result, Verdict
+from .uldp_background import (
     ALL_PROTECTED,
     NONE,
     NOTHING_HIDDEN,
@@ -19,8 +19,8 @@ from pipelines.experiments.uldp_background import (
     UNIFORM,
     one_run,
 )
-from pipelines.experiments.uldp_check_ins import CheckIns, city, homelocator
-from pipelines.experiments.uldp_setting import mean_and_error
+from .uldp_check_ins import CheckIns, city, homelocator
+from .uldp_setting import mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.experiments.frame import Experiment, Result, Verdict, squared_error
-from pipelines.experiments.uldp_expected import covariance, expected_squared_error, symbol_frequencies
-from pipelines.experiments.uldp_pictures import draw_losses
-from pipelines.experiments.uldp_setting import (
+from .frame import Experiment, Result, Verdict, squared_error
+from .uldp_expected import covariance, expected_squared_error, symbol_frequencies
+from .uldp_pictures import draw_losses
+from .uldp_setting import (
     MECHANISMS,
     NO_PRIVACY,
     Population,

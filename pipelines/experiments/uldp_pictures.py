@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.experiments.uldp_setting import COLOURS
+from .uldp_setting import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.experiments.frame import read_table, sample_people, simulate_counts, simulate_reports
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.reports import ReportBatch
+
+from .frame import read_table, sample_people, simulate_counts, simulate_reports
 
 MECHANISMS: dict[str, dict[str, Any]] = {
     "RR": {"id": "krr"},

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.support.messages_cases import KNOWN, NOON, URAP
 from tests.support.tolerance import generator
-from uldp_transforms.coders import CohortCountsCoder, ReportBatchCoder
 from uldp_transforms.ldp import CohortCounts, ReportBatch
+from uldp_transforms.runtime.coders import CohortCountsCoder, ReportBatchCoder
 
 COUNTS, REPORTS = CohortCountsCoder(), ReportBatchCoder()
 LARGEST = (1 << 63) - 1

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from tests.support import replay
 from tests.support.messages_cases import BATCH, KRR, REPORT, URAP, collection, container, numbered
 from tests.support.tolerance import generator
-from uldp_transforms import wire
 from uldp_transforms.count import CountReports
 from uldp_transforms.decode import DecodeReports
 from uldp_transforms.deduplicate import CountNewReports, _split, merge, to_rows
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
-from uldp_transforms.registry import CollectionRegistry
-from uldp_transforms.windows import TimeGate, Windows
+from uldp_transforms.messages import wire
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.windows import BasePeriods, TimeGate, Windows
 
 MINUTE = 60_000
 PERIOD = 10 * MINUTE
@@ -358,11 +358,11 @@ def test_a_late_report_that_counts_instead_corrects_the_pane() -> None:
 
 def in_ledger(events: list[Event], windows: Windows, unbounded: bool = True) -> list[tuple[str, int]]:
     """Entries of the ledger in the order in which they were made; no report is refused for its age."""
-    gate = TimeGate(base=PERIOD, allowed_lateness=1_000 * DAY)
+    gate = TimeGate(periods=BasePeriods(PERIOD), allowed_lateness=1_000 * DAY)
     with replay.collector() as (collect, entries):
         with beam.Pipeline(options=replay.stream_options()) as pipeline:
             decoded = pipeline | replay.stream(events) | DecodeReports([KRR], gate, windows, require_ids=True)
-            new = decoded.reports | CountNewReports(CollectionRegistry([KRR]), windows, unbounded)
+            new = decoded.reports | CountNewReports(CollectionCatalog([KRR]), windows, unbounded)
             _ = new.ledger | collect
         return [(entry.bin, entry.num_reports) for entry, _, _ in entries]
 

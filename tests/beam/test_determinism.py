@@ -15,18 +15,18 @@ import fastavro
 import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
+from uldp_transforms.pipelines import estimate
 
 from deploy.compare import rows as rows_of_output
-from pipelines import estimate
 from tests.fuzz.fuzz_inputs import COLLECTIONS, Fuzzer
 from tests.support import cases, replay
 from tests.support.messages_cases import KNOWN, NOON, decoder, write_files
-from uldp_transforms import wire
 from uldp_transforms.count import CountReports, count_periods
 from uldp_transforms.decode import DecodeReports, received_entries
 from uldp_transforms.deduplicate import merge, to_rows
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
-from uldp_transforms.windows import TimeGate, Windows
+from uldp_transforms.messages import wire
+from uldp_transforms.windows import BasePeriods, TimeGate, Windows
 
 HOUR = 3_600_000
 PERMUTATIONS = 100
@@ -40,7 +40,7 @@ Result = tuple[dict[Any, CohortCounts], Counter[Any], dict[bytes, bytes]]
 
 def collect(bundles: Sequence[list[tuple[bytes, int]]]) -> Result:
     """Decode and count bundles of (message, arrival) one after the other, with de-duplication."""
-    gate = TimeGate(base=HOUR, allowed_lateness=HOUR)
+    gate = TimeGate(periods=BasePeriods(HOUR), allowed_lateness=HOUR)
     counts: dict[Any, CohortCounts] = {}
     ledger: Counter[Any] = Counter()
     kept: dict[bytes, np.ndarray] = {}

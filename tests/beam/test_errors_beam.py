@@ -17,10 +17,9 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import pytest
+from uldp_transforms.pipelines import bigquery, cli, demo, estimate, plan, reestimate, runners, simulate, sinks
 
-import pipelines
 import uldp_transforms
-from pipelines import bigquery, cli, demo, estimate, plan, reestimate, runners, simulate, sinks
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms import (
     CountReports,
@@ -28,13 +27,15 @@ from uldp_transforms import (
     DecodeReports,
     EstimateDistribution,
     SummarizeLedger,
+    pipelines,
 )
-from uldp_transforms.coders import CohortCountsCoder, ReportBatchCoder
 from uldp_transforms.deduplicate import _split
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.registry import CollectionRegistry
-from uldp_transforms.rows import COUNTS_SCHEMA, WindowCounts, name_of
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.rows.place import name_of
+from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
+from uldp_transforms.runtime.coders import CohortCountsCoder, ReportBatchCoder
 from uldp_transforms.windows import Windows, parse_duration
 
 FOLDERS = [Path(package.__file__ or "").parent for package in (uldp_transforms, pipelines)]
@@ -183,7 +184,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     *(
         (SpecError, make, "a job needs at least one collection, got none")
         for make in (
-            lambda: CollectionRegistry([]),
+            lambda: CollectionCatalog([]),
             lambda: DecodeReports([]),
             lambda: CountReports([]),
             lambda: EstimateDistribution([]),
@@ -193,13 +194,13 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
-        lambda: CollectionRegistry([KRR, KRR]),
+        lambda: CollectionCatalog([KRR, KRR]),
         "collections of one job must have different fingerprints, got 'krr' version 1 and 'krr' version 1 with the "
         "same one",
     ),
     (
         SpecError,
-        lambda: CollectionRegistry([KRR, collection("krr", {"id": "hashed", "num_buckets": 4}, "krr")]),
+        lambda: CollectionCatalog([KRR, collection("krr", {"id": "hashed", "num_buckets": 4}, "krr")]),
         "collections of one job must differ in id or version, got 'krr' version 1 twice",
     ),
     (SpecError, lambda: parse_duration("5x", "--window"), f"--window {DURATION} '5x'"),

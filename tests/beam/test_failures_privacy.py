@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from uldp_transforms.pipelines import estimate
 
 import uldp_transforms
-from pipelines import estimate
 from tests.beam.test_secrets import FILES, messages, shown
 from tests.support import cases
 from tests.support.messages_cases import KRR, decoder, write_files

@@ -20,9 +20,9 @@ from apache_beam.pipeline import PipelineVisitor
 from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
+from uldp_transforms.pipelines import estimate
+from uldp_transforms.pipelines.values import ValuesFile, milliseconds
 
-from pipelines import estimate
-from pipelines.values import ValuesFile, milliseconds
 from tests.support import cases, replay
 from tests.support.messages_cases import KRR, NOON, container, decoder, long, single, write_files
 from tests.support.tolerance import generator
@@ -30,8 +30,8 @@ from uldp_transforms import CountReports, DecodeReports, Windows, wire
 from uldp_transforms.count import _CountBundleFn
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.registry import CollectionRegistry
-from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, TimeGate
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, TimeGate
 
 ROOT = Path(__file__).parents[2]
 SOURCES = {
@@ -58,7 +58,7 @@ def nodes(name: str) -> Iterator[ast.AST]:
 def test_a_clock_of_another_unit_is_refused_in_a_stream(unit, reason):
     """Seconds taken for milliseconds are January 1970; in files they count there, for nothing in a file is late."""
     message = single(event_time=long(int(NOON / unit)))
-    gate = TimeGate(base=HOUR, allowed_lateness=365 * DAY)
+    gate = TimeGate(periods=BasePeriods(HOUR), allowed_lateness=365 * DAY)
     assert [found.reason for found in decoder(gate=gate).decode([message], np.array([NOON]))[1]] == [reason] * bool(
         reason
     )
@@ -193,7 +193,7 @@ COLD = Collection.from_json(cases.COLLECTIONS["closed-sensitive-urr"].to_json() 
 
 def test_a_hot_collection_is_one_element_a_bundle():
     """999 of 1,000 reports are of one collection: what is shuffled is a sum for each collection, not the reports."""
-    counter = _CountBundleFn(CollectionRegistry([HOT, COLD]), DAY)
+    counter = _CountBundleFn(CollectionCatalog([HOT, COLD]), DAY)
     counter.start_bundle()
     parts = [(HOT, 999, part) for part in range(20)] + [(COLD, 1, part) for part in range(20)]
     batches = [of.perturb(["ant"] * n, generator("hot", of.id, part), [NOON] * n) for of, n, part in parts]

@@ -15,12 +15,12 @@ from tests.support import cases, replay
 from tests.support.messages_cases import KRR, URAP
 from tests.support.tolerance import generator
 from uldp_transforms import EstimateDistribution, wire
-from uldp_transforms.estimate import estimate_window
-from uldp_transforms.health import finding_of_fit, health_of_window
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.sentinels import examine
-from uldp_transforms.rows import ESTIMATE_SCHEMA, HEALTH_SCHEMA, WindowHealth, name_of
+from uldp_transforms.rows.place import name_of
+from uldp_transforms.rows.window_health import HEALTH_SCHEMA, WindowHealth, finding_of_fit, health_of_window
+from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, estimate_window
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

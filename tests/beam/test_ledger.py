@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from apache_beam.testing.test_stream import Event
 from fastavro.validation import validate
+from uldp_transforms.pipelines import estimate
 
-from pipelines import estimate
 from tests.support import replay
 from tests.support.messages_cases import (
     BATCH,
@@ -33,11 +33,13 @@ from tests.support.messages_cases import (
 from tests.support.tolerance import generator
 from uldp_transforms import SummarizeLedger, count, deduplicate, ledger, wire
 from uldp_transforms.count import SumCountsFn
-from uldp_transforms.decoding import MessageDecoder, Rejection
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ledger import LedgerEntry
-from uldp_transforms.rows import LEDGER_SCHEMA, LedgerRow, WindowedEstimate, rfc3339
+from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
+from uldp_transforms.rows.windowed_estimate import WindowedEstimate, rfc3339
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

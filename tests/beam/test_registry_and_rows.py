@@ -9,18 +9,20 @@ import pickle
 import pytest
 
 from tests.support.messages_cases import KNOWN, KRR, NOON, STRANGER, decoder, single
-from uldp_transforms.decoding import Rejection
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.ledger import ReasonCountsCoder, SumByReasonFn, rejected_row
-from uldp_transforms.registry import CollectionRegistry
-from uldp_transforms.rows import LedgerRow, name_of
+from uldp_transforms.ledger import ReasonCountsCoder, SumByReasonFn
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.rows.ledger_row import LedgerRow
+from uldp_transforms.rows.place import name_of
+from uldp_transforms.rows.rejected_report import rejected_row
 
 # ---------------------------------------------------------------------- registry
 
 
 def test_collections_are_found_by_what_reports_carry():
-    registry = CollectionRegistry(KNOWN)
+    registry = CollectionCatalog(KNOWN)
     assert len(registry) == len(KNOWN)
     assert tuple(registry) == KNOWN
     for collection in KNOWN:
@@ -29,13 +31,13 @@ def test_collections_are_found_by_what_reports_carry():
 
 @pytest.mark.parametrize("size", [0, 7, 9, 32])
 def test_nothing_else_is_found(size):
-    assert CollectionRegistry(KNOWN).find(KRR.fingerprint[:size]) is None
-    assert CollectionRegistry(KNOWN).find(STRANGER.fingerprint[:8]) is None
+    assert CollectionCatalog(KNOWN).find(KRR.fingerprint[:size]) is None
+    assert CollectionCatalog(KNOWN).find(STRANGER.fingerprint[:8]) is None
 
 
 def test_old_and_new_versions_stand_side_by_side():
     new = dataclasses.replace(KRR, version=2)
-    registry = CollectionRegistry([KRR, new])
+    registry = CollectionCatalog([KRR, new])
     assert [registry.find(item.fingerprint[:8]) for item in (KRR, new)] == [KRR, new]
     batches, rejections, _ = decoder([KRR, new]).decode([single(KRR), single(new), single(STRANGER)])
     assert sorted(batch.fingerprint for batch in batches) == sorted([KRR.fingerprint, new.fingerprint])
@@ -72,16 +74,16 @@ def same_prefix(collection: Collection) -> Collection:
 )
 def test_collections_that_cannot_be_told_apart(collections, sentence):
     with pytest.raises(SpecError) as caught:
-        CollectionRegistry(collections)
+        CollectionCatalog(collections)
     assert str(caught.value) == sentence
 
 
 def test_collections_may_come_from_any_iterable():
-    assert len(CollectionRegistry(iter(KNOWN))) == len(KNOWN)
+    assert len(CollectionCatalog(iter(KNOWN))) == len(KNOWN)
 
 
 def test_a_registry_travels_to_workers():
-    again = pickle.loads(pickle.dumps(CollectionRegistry(KNOWN)))
+    again = pickle.loads(pickle.dumps(CollectionCatalog(KNOWN)))
     assert tuple(again) == KNOWN
     assert again.find(KRR.fingerprint[:8]) == KRR
 

@@ -22,11 +22,11 @@ from apache_beam.testing.test_stream import Event
 from apache_beam.transforms.window import GlobalWindow
 
 from tests.support import cases, replay
-from uldp_transforms import wire
 from uldp_transforms.count import CountedReports, CountReports
 from uldp_transforms.decode import DecodeReports
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
-from uldp_transforms.windows import TimeGate, Windows
+from uldp_transforms.messages import wire
+from uldp_transforms.windows import BasePeriods, TimeGate, Windows
 
 MINUTE = 60_000
 DAY = 1440 * MINUTE
@@ -198,7 +198,7 @@ def test_stream_equals_numpy(
     sent = sent_twice(batches, rng) if deduplicate else batches
     messages = as_messages(sent, packing, rng)
     windows = dataclasses.replace(windows, early_every=early_every)
-    gate = TimeGate(base=windows.base, allowed_lateness=windows.allowed_lateness)
+    gate = TimeGate(periods=BasePeriods(windows.base), allowed_lateness=windows.allowed_lateness)
     with replay.collector() as (collect_counts, panes), replay.collector() as (collect_ledger, ledger):
         with beam.Pipeline(options=replay.stream_options()) as pipeline:
             source = replay.stream(list(random_events(messages, rng, middle)))

@@ -16,31 +16,22 @@ import fastavro
 import jsonschema
 import pytest
 from fastavro.validation import validate
+from uldp_transforms.pipelines.sinks.row_files import to_avro_file, to_json_lines
 
-import schemas
-from pipelines.sinks import to_avro_file, to_json_lines
 from tests.support.cases import ALL_COLLECTIONS
 from tests.support.messages_cases import BATCH, KNOWN, KRR, NEW, NOON, REPORT, SCHEMAS
-from uldp_transforms.decoding import Rejection
+from uldp_transforms import schemas
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.alphabets import ALPHABETS
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.ledger import rejected_row
-from uldp_transforms.rows import (
-    COUNTS_SCHEMA,
-    ESTIMATE_SCHEMA,
-    HEALTH_SCHEMA,
-    LEDGER_SCHEMA,
-    REJECTED_SCHEMA,
-    LedgerRow,
-    RejectedReport,
-    Row,
-    WindowCounts,
-    WindowedEstimate,
-    WindowHealth,
-    name_of,
-)
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
+from uldp_transforms.rows.place import name_of
+from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA, RejectedReport, rejected_row
+from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
+from uldp_transforms.rows.window_health import HEALTH_SCHEMA, WindowHealth
+from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, Row, WindowedEstimate
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 # ---------------------------------------------------------------------- rows

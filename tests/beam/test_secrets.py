@@ -13,8 +13,8 @@ from pathlib import Path
 import apache_beam as beam
 import fastavro
 import pytest
+from uldp_transforms.pipelines import estimate, simulate
 
-from pipelines import estimate, simulate
 from tests.support.messages_cases import (
     BATCH,
     BATCH_HEADER,
@@ -32,9 +32,9 @@ from tests.support.messages_cases import (
     single,
     write_files,
 )
-from uldp_transforms.containers import read_messages
 from uldp_transforms.decode import DecodeReports
-from uldp_transforms.ledger import rejected_row
+from uldp_transforms.messages.containers import read_messages
+from uldp_transforms.rows.rejected_report import rejected_row
 
 SECRET = b"MARKER-8d1f"  # not in any file of this project but this one
 TEXT = SECRET.decode()

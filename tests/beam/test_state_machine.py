@@ -26,13 +26,13 @@ from tests.fuzz.fuzz_inputs import Fuzzer
 from tests.fuzz.fuzz_reference import Gate, Payloads, Reference
 from tests.support import replay
 from tests.support.messages_cases import Row, collection, data, decoder, long, numbered, packed, single
-from uldp_transforms import wire
-from uldp_transforms.coders import CohortCountsCoder, ReportBatchCoder
 from uldp_transforms.count import count_periods
 from uldp_transforms.decode import received_entries
 from uldp_transforms.deduplicate import merge, to_rows
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
-from uldp_transforms.windows import TimeGate, Windows
+from uldp_transforms.messages import wire
+from uldp_transforms.runtime.coders import CohortCountsCoder, ReportBatchCoder
+from uldp_transforms.windows import BasePeriods, TimeGate, Windows
 
 MINUTE = 60_000
 BASE = 10 * MINUTE
@@ -115,7 +115,9 @@ class Collector:
     """Decoder, de-duplication and counts, put together without Beam; all that it remembers can be stored."""
 
     def __init__(self) -> None:
-        self._decoder = decoder(COLLECTIONS, gate=TimeGate(base=BASE, allowed_lateness=LATENESS), require_ids=True)
+        self._decoder = decoder(
+            COLLECTIONS, gate=TimeGate(periods=BasePeriods(BASE), allowed_lateness=LATENESS), require_ids=True
+        )
         self._counted: dict[Key, bytes] = {}
         self._sums: dict[Key, bytes] = {}
         self.books: Counter[str] = Counter()

@@ -18,9 +18,9 @@ from apache_beam.transforms import trigger
 from apache_beam.transforms.display import DisplayData
 from apache_beam.transforms.window import FixedWindows, GlobalWindows
 from apache_beam.typehints import Tuple
+from uldp_transforms.pipelines import estimate
 
 import uldp_transforms
-from pipelines import estimate
 from tests.support import cases
 from uldp_transforms import (
     CountReports,
@@ -30,16 +30,17 @@ from uldp_transforms import (
     ReadReportFiles,
     ReleaseOnce,
     SummarizeLedger,
-    WindowedEstimate,
     Windows,
     wire,
 )
-from uldp_transforms.decoding import Rejection
-from uldp_transforms.estimate import estimate_window
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS, expectation_maximization
 from uldp_transforms.ledger import LedgerEntry
-from uldp_transforms.rows import LedgerRow, Row, WindowCounts, WindowHealth
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.rows.ledger_row import LedgerRow
+from uldp_transforms.rows.window_counts import WindowCounts
+from uldp_transforms.rows.window_health import WindowHealth
+from uldp_transforms.rows.windowed_estimate import Row, WindowedEstimate, estimate_window
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
 PLACES = Collection.from_json(cases.COLLECTIONS["hashed-krr"].to_json() | {"id": "places", "version": 7})

@@ -18,6 +18,7 @@ from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 from uldp_transforms.windows import (
     MAX_EVENT_TIME,
     MIN_EVENT_TIME,
+    BasePeriods,
     TimeGate,
     Windows,
     number_periods,
@@ -168,7 +169,7 @@ moments = st.integers(MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
 
 @given(moments, st.sampled_from([1, 7, MINUTE, HOUR, DAY]), st.integers(0, DAY), st.integers(0, HOUR))
 def test_the_gate_opens_and_closes_to_the_millisecond(moment, base, lateness, skew):
-    gate = TimeGate(base=base, allowed_lateness=lateness, future_skew=skew)
+    gate = TimeGate(periods=BasePeriods(base), allowed_lateness=lateness, future_skew=skew)
     closes = moment - moment % base + base + lateness
     arrivals = np.array([moment - skew - 1, moment - skew, closes - 1, closes])
     times = np.full(4, moment)
@@ -177,7 +178,7 @@ def test_the_gate_opens_and_closes_to_the_millisecond(moment, base, lateness, sk
 
 
 def test_all_reports_of_a_period_are_too_old_at_the_same_moment():
-    gate = TimeGate(base=HOUR, allowed_lateness=MINUTE)
+    gate = TimeGate(periods=BasePeriods(HOUR), allowed_lateness=MINUTE)
     times = np.array([0, 1, HOUR - 1, HOUR, -1, -HOUR])
     assert gate.too_old(times, np.full(6, HOUR + MINUTE)).tolist() == [True, True, True, False, True, True]
     assert not gate.too_old(times[:4], np.full(4, HOUR + MINUTE - 1)).any()

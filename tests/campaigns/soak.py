@@ -28,7 +28,7 @@ from tests.fuzz.fuzz_reference import Gate, Reference
 from tests.servers import pubsub_servers
 from tests.support import live
 from tests.support.messages_cases import KNOWN, write_files
-from uldp_transforms import wire
+from uldp_transforms.messages import wire
 
 WINDOW, LATENESS = 60, 300  # seconds
 BAD, COPIES = 0.05, 0.02

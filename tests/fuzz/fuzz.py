@@ -27,14 +27,15 @@ import numpy as np
 from tests.fuzz.fuzz_inputs import COLLECTIONS, NUM_COHORTS, PAYLOADS, Fuzzer, chunks
 from tests.fuzz.fuzz_reference import Gate, Reference, Verdict, read_file
 from tests.support.messages_cases import BATCH_HEADER, NOON, REPORT_HEADER, data, decoder, long, packed, rows_of, single
-from uldp_transforms import wire
-from uldp_transforms.containers import read_messages
 from uldp_transforms.count import count_periods
 from uldp_transforms.decode import received_entries
-from uldp_transforms.decoding import Decoded, MessageDecoder, Rejection
 from uldp_transforms.deduplicate import merge, to_rows
 from uldp_transforms.ldp import ReportBatch
-from uldp_transforms.windows import TimeGate
+from uldp_transforms.messages import wire
+from uldp_transforms.messages.containers import read_messages
+from uldp_transforms.messages.decoder import Decoded, MessageDecoder
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.windows import BasePeriods, TimeGate
 
 HOUR = 3_600_000
 LATENESS = 60_000
@@ -51,7 +52,7 @@ _KNOWN = {prefix: PAYLOADS[of.id] for prefix, of in BY_PREFIX.items()}
 SIDES: dict[str, tuple[MessageDecoder, Reference]] = {
     "files": (decoder(COLLECTIONS), Reference(collections=_KNOWN, num_cohorts=NUM_COHORTS)),
     "stream": (
-        decoder(COLLECTIONS, gate=TimeGate(base=HOUR, allowed_lateness=LATENESS), require_ids=True),
+        decoder(COLLECTIONS, gate=TimeGate(periods=BasePeriods(HOUR), allowed_lateness=LATENESS), require_ids=True),
         Reference(
             collections=_KNOWN, num_cohorts=NUM_COHORTS, gate=Gate(base=HOUR, lateness=LATENESS), require_ids=True
         ),
@@ -158,11 +159,14 @@ def check_file(content: bytes) -> Counter[str]:
     Raises:
         Escape: if other messages are read, in another order, or other parts are lost.
     """
-    found = list(read_messages(io.BytesIO(content), "tests.fuzz.fuzz.avro"))
+    found = list(read_messages(io.BytesIO(content), "fuzz.avro"))
     shown = [item if isinstance(item, bytes) else item.reason.code for item in found]
     require(shown == list(read_file(content)), "a file is read differently")
     lost = [item for item in found if isinstance(item, Rejection)]
-    require(all(item.num_reports == 1 and item.source == "tests.fuzz.fuzz.avro" for item in lost), "a lost part counts as one")
+    require(
+        all(item.num_reports == 1 and item.source == "fuzz.avro" for item in lost),
+        "a lost part counts as one",
+    )
     return Counter(item.reason.code for item in lost) + Counter(files=1, messages_of_files=len(found) - len(lost))
 
 

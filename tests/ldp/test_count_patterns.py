@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 from apache_beam.utils.timestamp import Timestamp
+from uldp_transforms.pipelines import estimate
 
-from pipelines import estimate
 from tests.support import replay
 from tests.support.messages_cases import BATCH, KRR, URAP, collection, container, numbered
 from tests.support.tolerance import generator
-from uldp_transforms import wire
 from uldp_transforms.count import SumCountsFn, _CountBundleFn, count_periods
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.sentinels import examine
-from uldp_transforms.registry import CollectionRegistry
+from uldp_transforms.messages import wire
+from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000
@@ -139,7 +139,7 @@ def test_a_bundle_of_many_periods_and_pairs_takes_bounded_memory():
     of = collection("pairs", numbered(256), "rappor")
     n = 1_000
     batch = of.perturb(["0"] * n, generator("many pairs"), np.arange(n) * DAY)
-    counter = _CountBundleFn(CollectionRegistry([of]), DAY, bit_patterns=True)
+    counter = _CountBundleFn(CollectionCatalog([of]), DAY, bit_patterns=True)
     counter.start_bundle()
     tracemalloc.start()
     handed_on = sum(1 for _ in counter.process(batch, Timestamp(0)))

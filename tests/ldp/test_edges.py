@@ -11,10 +11,7 @@ import pytest
 
 from tests.support.messages_cases import KRR, container, data, single
 from uldp_transforms import count
-from uldp_transforms.containers import read_messages
 from uldp_transforms.decode import received_entries
-from uldp_transforms.decoding import Decoded
-from uldp_transforms.health import finding_of_fit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import Tagged
 from uldp_transforms.ldp.errors import SpecError
@@ -25,6 +22,9 @@ from uldp_transforms.ldp.mechanisms.missing_values import TwoStage
 from uldp_transforms.ldp.mechanisms.unary import Rappor
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sentinels import examine
+from uldp_transforms.messages.containers import read_messages
+from uldp_transforms.messages.decoder import Decoded
+from uldp_transforms.rows.window_health import finding_of_fit
 
 
 def test_a_share_of_a_background_may_be_zero() -> None:

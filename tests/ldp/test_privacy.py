@@ -9,8 +9,8 @@ import math
 from fractions import Fraction
 
 import pytest
+from uldp_transforms.pipelines import audit as program
 
-from pipelines import audit as program
 from tests.support.cases import ALL_COLLECTIONS as COLLECTIONS
 from uldp_transforms.ldp import Collection, privacy
 from uldp_transforms.ldp.alphabets import Hashed

@@ -16,9 +16,9 @@ import fastavro
 import pytest
 
 from tests.support.messages_cases import BATCH, KRR, NOON, REPORT, container, data, long, packed, padded, single
-from uldp_transforms import containers, wire
-from uldp_transforms.decoding import Rejection
 from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.messages import containers, wire
+from uldp_transforms.messages.rejection import Rejection
 
 SYNC = b"sixteen  bytes !"
 

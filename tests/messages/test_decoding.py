@@ -45,12 +45,12 @@ from tests.support.messages_cases import (
     single,
     truncations,
 )
-from uldp_transforms import wire
-from uldp_transforms.containers import MAX_BLOCK_BYTES
-from uldp_transforms.decoding import Rejection
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, TimeGate
+from uldp_transforms.messages import wire
+from uldp_transforms.messages.containers import MAX_BLOCK_BYTES
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, TimeGate
 
 # ---------------------------------------------------------------------- single reports
 
@@ -237,7 +237,7 @@ def test_messages_above_the_cap_are_not_looked_at(make, head, excess):
 # ---------------------------------------------------------------------- arrival
 
 HOUR = 3_600_000
-GATE = TimeGate(base=HOUR, allowed_lateness=60_000, future_skew=5_000)
+GATE = TimeGate(periods=BasePeriods(HOUR), allowed_lateness=60_000, future_skew=5_000)
 
 
 @pytest.mark.parametrize("start", [0, NOON // HOUR * HOUR, -HOUR, MIN_EVENT_TIME // HOUR * HOUR + HOUR])

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from tests.support.messages_cases import BATCH, REPORT, SCHEMAS, container, data, decoder, long, packed, single
-from uldp_transforms.decoding import Rejection
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ledger import _entry
+from uldp_transforms.messages.rejection import Rejection
 
 ROOT = Path(__file__).parents[2]
 ROOM = 200 << 20  # bytes that the process may take beyond what its libraries do; a block of 16 MiB needs about half
@@ -41,7 +41,7 @@ def without_bound(content):
     return [len(zlib.decompress(content, -15))]
 
 collection = {"id": "krr", "version": 1, "alphabet": {"id": "closed", "values": ["0", "1"]}}
-job = registry.CollectionRegistry([Collection.from_json(collection | {"mechanism": {"id": "krr", "epsilon": 1.0}})])
+job = registry.CollectionCatalog([Collection.from_json(collection | {"mechanism": {"id": "krr", "epsilon": 1.0}})])
 contents = []
 while size := sys.stdin.buffer.read(8):
     contents.append(sys.stdin.buffer.read(struct.unpack("<Q", size)[0]))

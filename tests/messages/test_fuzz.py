@@ -15,8 +15,8 @@ from tests.fuzz.fuzz_inputs import COLLECTIONS, PAYLOADS, Fuzzer
 from tests.fuzz.fuzz_reference import Reference
 from tests.support.messages_cases import GOOD, KRR, NOON, data, decoder, packed, single
 from uldp_transforms import containers, decoding, wire
-from uldp_transforms.decoding import MessageDecoder
 from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.messages.decoder import MessageDecoder
 
 MESSAGES, FILES = 32_000, 3_000
 

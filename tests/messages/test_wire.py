@@ -42,13 +42,13 @@ from tests.support.messages_cases import (
     single,
 )
 from tests.support.tolerance import generator
-from uldp_transforms import wire
-from uldp_transforms.containers import MAX_BLOCK_BYTES
-from uldp_transforms.decoding import read_long
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.alphabets import ALPHABETS
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.messages import wire
+from uldp_transforms.messages.containers import MAX_BLOCK_BYTES
+from uldp_transforms.messages.wire import read_long
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 # ---------------------------------------------------------------------- golden messages

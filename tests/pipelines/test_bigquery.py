@@ -15,9 +15,8 @@ from apache_beam.io.gcp import bigquery_tools
 from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.typehints.schemas import typing_to_runner_api
 from apache_beam.utils.timestamp import Timestamp
-
-from pipelines import estimate
-from pipelines.bigquery import (
+from uldp_transforms.pipelines import estimate
+from uldp_transforms.pipelines.sinks.bigquery_tables import (
     INSERTS,
     LOADS,
     UNDELIVERED_SCHEMA,
@@ -27,13 +26,17 @@ from pipelines.bigquery import (
     table_row,
     table_schema,
 )
-from pipelines.sinks import WriteRowFiles
+from uldp_transforms.pipelines.sinks.row_files import WriteRowFiles
+
 from tests.beam.test_schemas import ROWS, estimate_row, ledger_row, milliseconds
 from tests.servers.google_server import GoogleServer, misfits, request_refused, rows_refused
 from tests.support.cases import golden
 from tests.support.messages_cases import KRR, container, single, write_files
 from uldp_transforms.ldp import SpecError
-from uldp_transforms.rows import ESTIMATE_SCHEMA, HEALTH_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA, Row
+from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
+from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
+from uldp_transforms.rows.window_health import HEALTH_SCHEMA
+from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, Row
 
 TABLES = {"estimates": ESTIMATE_SCHEMA, "ledger": LEDGER_SCHEMA, "rejected": REJECTED_SCHEMA, "health": HEALTH_SCHEMA}
 

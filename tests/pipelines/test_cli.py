@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import fastavro
 import numpy as np
 import pytest
+from uldp_transforms.pipelines import cli, estimate, simulate
+from uldp_transforms.pipelines.runners import check_options
 
-from pipelines import cli, estimate, simulate
-from pipelines.runners import check_options
 from tests.support.messages_cases import (
     BATCH,
     ID,
@@ -41,7 +41,11 @@ from tests.support.messages_cases import (
 )
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.rows import COUNTS_SCHEMA, ESTIMATE_SCHEMA, HEALTH_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA
+from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
+from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
+from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
+from uldp_transforms.rows.window_health import HEALTH_SCHEMA
+from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, rfc3339
 
 ROOT = Path(__file__).parents[2]
@@ -767,9 +771,11 @@ def test_programs_run_as_modules(folder):
         )
 
     values = ["--collection", str(folder / "krr.json"), "--values", str(folder / "good.csv")]
-    good = python("pipelines.simulate", *values, "--output", str(folder / "out.avro"))
+    good = python("uldp_transforms.pipelines.simulate", *values, "--output", str(folder / "out.avro"))
     assert (good.returncode, good.stdout) == (0, "")
     assert good.stderr == f"simulate: 2 reports to {folder / 'out.avro'}, randomness: system\n"
-    bad = python("pipelines.estimate", *values[:2], "--input", "none.avro", "--output", str(folder / "out"))
+    bad = python(
+        "uldp_transforms.pipelines.estimate", *values[:2], "--input", "none.avro", "--output", str(folder / "out")
+    )
     assert (bad.returncode, bad.stdout) == (2, "")
     assert bad.stderr == f"estimate: --input must match at least one file, got '{ROOT / 'none.avro'}'\n"

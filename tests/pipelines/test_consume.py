@@ -17,16 +17,18 @@ import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from google.cloud import bigquery, pubsub_v1
+from uldp_transforms.pipelines import estimate
+from uldp_transforms.pipelines.sinks.bigquery_tables import table_schema
+from uldp_transforms.pipelines.sinks.pubsub_topics import PublishRows
 
-from pipelines import estimate
-from pipelines.bigquery import table_schema
-from pipelines.sinks import PublishRows
 from tests.servers.google_server import GoogleServer
 from tests.servers.pubsub_servers import DEAD_LETTERS, FILTERS, params, preferred, serving
 from tests.support import cases
 from tests.support.messages_cases import crc_64_avro
-from uldp_transforms import wire
-from uldp_transforms.rows import ESTIMATE_SCHEMA, HEALTH_SCHEMA, REJECTED_SCHEMA, WindowedEstimate
+from uldp_transforms.messages import wire
+from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
+from uldp_transforms.rows.window_health import HEALTH_SCHEMA
+from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, WindowedEstimate
 
 PAGE = (Path(__file__).parents[2] / "docs/consume.md").read_text(encoding="utf-8")
 PROJECT = "projects/my-project"

@@ -17,8 +17,8 @@ from typing import Any
 
 import apache_beam
 import pytest
+from uldp_transforms.pipelines import cli, estimate
 
-from pipelines import cli, estimate
 from tests.servers.google_server import GoogleServer
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms.ldp import SpecError

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from uldp_transforms.pipelines import demo
 
-from pipelines import demo
 from tests.support.tolerance import binomial_limits
 
 DAYS = ["2001-01-01T00:00:00Z", "2001-01-02T00:00:00Z"]

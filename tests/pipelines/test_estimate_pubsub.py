@@ -34,9 +34,9 @@ from tests.servers.pubsub_servers import (
 )
 from tests.support import live
 from tests.support.messages_cases import BATCH, KRR, REPORT, decoder, packed, read_datum, single, write_files
-from uldp_transforms import wire
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.rows import ESTIMATE_SCHEMA
+from uldp_transforms.messages import wire
+from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
 
 PROJECT = "projects/test-project"
 NUMBER, GARBAGE = 60, 4

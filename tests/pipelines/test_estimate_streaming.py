@@ -20,14 +20,16 @@ import numpy as np
 import pytest
 from google.api_core import exceptions
 from google.cloud import pubsub_v1
+from uldp_transforms.pipelines import reestimate, simulate
 
-from pipelines import reestimate, simulate
 from tests.servers import pubsub_servers
 from tests.support import cases, replay
 from tests.support.messages_cases import header
-from uldp_transforms import wire
 from uldp_transforms.ldp import Collection
-from uldp_transforms.rows import ESTIMATE_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA
+from uldp_transforms.messages import wire
+from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
+from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
+from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
 from uldp_transforms.windows import Windows
 
 ROOT = Path(__file__).parents[2]
@@ -105,7 +107,7 @@ def topics(server: str) -> Iterator[Topics]:
 def started(options: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The job in a process of its own, which does not outlive the test."""
     with log.open("wb") as errors:
-        command = [sys.executable, "-m", "pipelines.estimate", *options]
+        command = [sys.executable, "-m", "uldp_transforms.pipelines.estimate", *options]
         process = subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors)
         try:
             yield process

@@ -20,9 +20,9 @@ from apache_beam.portability.api import beam_expansion_api_pb2_grpc, external_tr
 from apache_beam.runners.portability.expansion_service import ExpansionServiceServicer
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Timestamp
+from uldp_transforms.pipelines import estimate
+from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME, LOG_APPEND_TIME, ReadKafka
 
-from pipelines import estimate
-from pipelines.kafka import CREATE_TIME, LOG_APPEND_TIME, ReadKafka
 from tests.support import replay
 from tests.support.messages_cases import KRR, NOON, single, write_files
 from uldp_transforms.windows import Windows

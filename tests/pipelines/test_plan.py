@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from uldp_transforms.pipelines import plan as program
 
-from pipelines import plan as program
 from tests.ldp.test_utility_losses import make
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.mechanisms import MECHANISMS

@@ -15,7 +15,7 @@ from deploy import compare, prism
 from deploy.job import make_reports, run
 from tests.beam import test_same_counts as same
 from tests.support import replay
-from uldp_transforms.windows import TimeGate, Windows
+from uldp_transforms.windows import BasePeriods, TimeGate, Windows
 
 pytestmark = pytest.mark.skipif(prism.missing() is not None, reason=str(prism.missing()))
 
@@ -40,7 +40,7 @@ def test_stream_equals_numpy(windows: Windows, deduplicate: bool) -> None:
     batches = same.random_reports(rng, 0)
     sent = same.sent_twice(batches, rng) if deduplicate else batches
     messages = same.as_messages(sent, "mixed", rng)
-    gate = TimeGate(base=windows.base, allowed_lateness=windows.allowed_lateness)
+    gate = TimeGate(periods=BasePeriods(windows.base), allowed_lateness=windows.allowed_lateness)
     with replay.collector() as (collect_counts, panes), replay.collector() as (collect_ledger, ledger):
         with beam.Pipeline(options=STREAM) as pipeline:
             source = replay.stream(list(same.random_events(messages, rng, 0)))

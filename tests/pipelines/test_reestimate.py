@@ -13,15 +13,17 @@ from typing import Any
 import fastavro
 import numpy as np
 import pytest
+from uldp_transforms.pipelines import estimate, reestimate, sinks
 
-from pipelines import estimate, reestimate, sinks
 from tests.servers.google_server import GoogleServer
 from tests.support import replay
 from tests.support.messages_cases import KRR, URAP, collection, container, single, write_files
 from tests.support.tolerance import generator
-from uldp_transforms import wire
 from uldp_transforms.ldp import Collection
-from uldp_transforms.rows import COUNTS_SCHEMA, ESTIMATE_SCHEMA, WindowCounts, name_of
+from uldp_transforms.messages import wire
+from uldp_transforms.rows.place import name_of
+from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
+from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

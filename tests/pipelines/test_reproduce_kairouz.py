@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from uldp_transforms.pipelines import reproduce
+from uldp_transforms.pipelines.experiments import EXPERIMENTS, kairouz_budget, kairouz_crossover
+from uldp_transforms.pipelines.experiments import kairouz_hashing as hashing
+from uldp_transforms.pipelines.experiments import kairouz_inputs as inputs
+from uldp_transforms.pipelines.experiments.frame import Result
 
-from pipelines import reproduce
-from pipelines.experiments import EXPERIMENTS, kairouz_budget, kairouz_crossover
-from pipelines.experiments import kairouz_hashing as hashing
-from pipelines.experiments import kairouz_inputs as inputs
-from pipelines.experiments.frame import Result
 from tests.support.cases import as_array
 from tests.support.tolerance import chi_square_limits, generator, within
 from uldp_transforms.ldp import CohortCounts, Collection

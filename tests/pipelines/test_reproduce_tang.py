@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from uldp_transforms.pipelines import reproduce
+from uldp_transforms.pipelines.experiments import EXPERIMENTS, tang_missing, tang_priors
+from uldp_transforms.pipelines.experiments.frame import Result
 
-from pipelines import reproduce
-from pipelines.experiments import EXPERIMENTS, tang_missing, tang_priors
-from pipelines.experiments.frame import Result
 from tests.support.tolerance import chi_square_limits, generator, within
 
 BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}

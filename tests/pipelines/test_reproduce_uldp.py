@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from scipy import stats
+from uldp_transforms.pipelines.experiments import EXPERIMENTS, uldp_expected
+from uldp_transforms.pipelines.experiments.frame import Result
+from uldp_transforms.pipelines.experiments.uldp_background import KNOWLEDGE, TRUE, background
+from uldp_transforms.pipelines.experiments.uldp_check_ins import city, homelocator
+from uldp_transforms.pipelines.experiments.uldp_figure_7 import adult_attributes
+from uldp_transforms.pipelines.experiments.uldp_setting import MECHANISMS, Population, acs, adult
 
-from pipelines.experiments import EXPERIMENTS, uldp_expected
-from pipelines.experiments.frame import Result
-from pipelines.experiments.uldp_background import KNOWLEDGE, TRUE, background
-from pipelines.experiments.uldp_check_ins import city, homelocator
-from pipelines.experiments.uldp_figure_7 import adult_attributes
-from pipelines.experiments.uldp_setting import MECHANISMS, Population, acs, adult
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.counts import CohortCounts
 

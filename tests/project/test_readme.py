@@ -10,11 +10,11 @@ import apache_beam as beam
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
-from uldp_transforms import wire
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets import ALPHABETS
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import MECHANISMS
+from uldp_transforms.messages import wire
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

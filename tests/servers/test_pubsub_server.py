@@ -29,7 +29,7 @@ from tests.servers.pubsub_servers import (
     serving,
 )
 from tests.support.messages_cases import REPORT, REPORT_HEADER, single
-from uldp_transforms import wire
+from uldp_transforms.messages import wire
 
 PROJECT = "projects/test-project"
 TOPIC = f"{PROJECT}/topics/reports"

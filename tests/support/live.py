@@ -55,7 +55,7 @@ def broker(ack_deadline_seconds: int = 10, server: str = IN_PROCESS) -> Iterator
 def job(options: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """``pipelines.estimate`` with these options; it does not outlive the block."""
     with log.open("ab") as errors:
-        command = [sys.executable, "-m", "pipelines.estimate", *options]
+        command = [sys.executable, "-m", "uldp_transforms.pipelines.estimate", *options]
         environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
         process = subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors, env=environment)
         try:

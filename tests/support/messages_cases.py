@@ -1,6 +1,6 @@
 """Messages and files made by hand: a small encoder written from the Avro specification, and collections to use it on.
 
-Nothing here calls ``uldp_transforms.wire``: what the library writes and reads is compared with this.
+Nothing here calls ``uldp_transforms.messages.wire``: what the library writes and reads is compared with this.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any
 
 import fastavro
 
-from uldp_transforms.decoding import MessageDecoder, Rejection
 from uldp_transforms.ldp import Collection, ReportBatch
-from uldp_transforms.registry import CollectionRegistry
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms.messages.rejection import Rejection
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 REPORT, BATCH = (json.loads((SCHEMAS / name).read_text()) for name in ("report.avsc", "report_batch.avsc"))
@@ -179,7 +180,7 @@ def truncations(message: bytes) -> list[bytes]:
 
 
 def decoder(collections: Iterable[Collection] = KNOWN, **options: Any) -> MessageDecoder:
-    return MessageDecoder(CollectionRegistry(collections), **options)
+    return MessageDecoder(CollectionCatalog(collections), **options)
 
 
 def rows_of(batches: Iterable[ReportBatch]) -> Counter[tuple[bytes, Row]]:

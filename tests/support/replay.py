@@ -15,10 +15,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import ElementEvent, Event, ProcessingTimeEvent, TestStream, WatermarkEvent
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Duration, Timestamp
+from uldp_transforms.pipelines import estimate
 
-from pipelines import estimate
 from uldp_transforms.ldp import Collection
-from uldp_transforms.rows import LedgerRow, Row
+from uldp_transforms.rows.ledger_row import LedgerRow
 from uldp_transforms.windows import Windows
 
 _collected: dict[str, list[Any]] = {}

@@ -15,10 +15,11 @@ from typing import BinaryIO
 import fastavro.schema
 import numpy as np
 
-from uldp_transforms import wire
-from uldp_transforms.decoding import FIXED_BYTES, Rejection, read_long, split_batch
 from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.messages import wire
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.messages.wire import FIXED_BYTES, read_long, split_batch
 
 MAGIC = b"Obj\x01"
 SYNC_BYTES = 16

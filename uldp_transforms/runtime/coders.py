@@ -5,12 +5,11 @@ from __future__ import annotations
 import struct
 
 import numpy as np
-from apache_beam import coders
+from apache_beam import coders, typehints
 
-from uldp_transforms import wire
-from uldp_transforms.decoding import split_batch
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
+from uldp_transforms.messages import wire
 
 _COUNTS, _COUNTS_AND_PATTERNS = 1, 2
 _BATCH_VERSION = 1
@@ -85,7 +84,7 @@ class ReportBatchCoder(coders.Coder):
         version, seeded, width = struct.unpack_from("<BBI", encoded)
         if version != _BATCH_VERSION:
             raise ValueError(f"ReportBatchCoder reads version {_BATCH_VERSION}, got version {version}")
-        _, (cohorts, times, ids, payloads), _, _ = split_batch(encoded, 6 + 32)
+        _, (cohorts, times, ids, payloads), _, _ = wire.split_batch(encoded, 6 + 32)
         return ReportBatch(
             fingerprint=encoded[6 : 6 + 32],
             cohorts=np.frombuffer(cohorts, dtype="<u2").astype(np.uint16),
@@ -101,6 +100,9 @@ class ReportBatchCoder(coders.Coder):
     def to_type_hint(self) -> type:
         return ReportBatch
 
+
+KEYED_COUNTS = typehints.Tuple[bytes, CohortCounts]
+"""Counts with the fingerprint of their collection, as Beam's type hints say it."""
 
 coders.registry.register_coder(CohortCounts, CohortCountsCoder)
 coders.registry.register_coder(ReportBatch, ReportBatchCoder)

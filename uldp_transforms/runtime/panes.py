@@ -1,4 +1,4 @@
-"""Drained windows: closed by an operator before they were over.
+"""What Beam's windows and panes mean for a row: which it is, and whether all reports are in it.
 
 A drain moves the watermark to the end of time. Every open window then gives a row that looks like any other; only the
 clock tells that more reports would have come.
@@ -12,8 +12,22 @@ from typing import Any
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
+from uldp_transforms.windows import rfc3339
+
 CLOCK_SKEW = 5_000
 """Milliseconds by which the clocks of two workers may differ; a drain so shortly before the end goes unnoticed."""
+
+
+def place_of(window: Any, pane: Any) -> dict[str, Any]:
+    """The fields of a row that say which window and pane it stands for."""
+    timing = PaneInfoTiming.ON_TIME if pane.timing == PaneInfoTiming.UNKNOWN else pane.timing
+    windowed = window != GlobalWindow()
+    return {
+        "window_start": rfc3339(window.start.micros // 1000) if windowed else None,
+        "window_end": rfc3339(window.end.micros // 1000) if windowed else None,
+        "pane_index": max(pane.index, 0),
+        "pane_timing": PaneInfoTiming.to_string(timing),
+    }
 
 
 def is_partial(window: Any, pane: Any, complete_after: int | None) -> bool:

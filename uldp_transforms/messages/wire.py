@@ -14,8 +14,9 @@ import fastavro
 import fastavro.schema
 import numpy as np
 
-import schemas
+from uldp_transforms import schemas
 from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
+from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 
 REPORT_SCHEMA = schemas.load("report.avsc")
@@ -28,6 +29,9 @@ BATCH_FORM = 0x04
 """First byte of a plain batch."""
 
 SINGLE_OBJECT_MARKER = b"\xc3\x01"
+
+FIXED_BYTES = 1 + PREFIX_BYTES + ID_BYTES
+"""Bytes of the fields at the head of a single report: form, collection, report_id."""
 
 MAX_MESSAGE_BYTES = 10_000_000
 """Longest message that is looked at: the limit of Pub/Sub."""
@@ -126,3 +130,36 @@ def read_varints(data: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarr
             break
     decoded = (value >> np.uint64(1)).astype(np.int64) ^ -(value & np.uint64(1)).astype(np.int64)
     return decoded, at + size, canonical
+
+
+def split_batch(data: bytes, start: int) -> tuple[bytes, list[memoryview], int, Reason]:
+    """The fields of a packed datum: collection prefix, four columns, the position behind it, and what is wrong."""
+    at = start + 1 + PREFIX_BYTES
+    prefix = data[start + 1 : at]
+    view = memoryview(data)
+    fields: list[memoryview] = []
+    for _ in range(4):
+        size, at, fault = read_long(data, at)
+        if fault is Reason.ACCEPTED and not 0 <= size <= len(data) - at:
+            fault = Reason.MALFORMED
+        if fault is not Reason.ACCEPTED:
+            return prefix, fields, at, fault
+        fields.append(view[at : at + size])
+        at += size
+    return prefix, fields, at, Reason.ACCEPTED
+
+
+def read_long(data: bytes, at: int) -> tuple[int, int, Reason]:
+    """One variable-length integer: its value, the position behind it, and what is wrong."""
+    value = 0
+    for place in range(10):
+        if at >= len(data):
+            return 0, at, Reason.MALFORMED
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << (7 * place)
+        if byte < 0x80:
+            if (place > 0 and byte == 0) or value >= 1 << 64:
+                return 0, at, Reason.NON_CANONICAL
+            return (value >> 1) ^ -(value & 1), at, Reason.ACCEPTED
+    return 0, at, Reason.NON_CANONICAL

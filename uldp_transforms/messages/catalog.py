@@ -9,7 +9,7 @@ from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
 from uldp_transforms.ldp.errors import SpecError
 
 
-class CollectionRegistry:
+class CollectionCatalog:
     """A fixed set of collections; old and new versions stand side by side.
 
     Raises:

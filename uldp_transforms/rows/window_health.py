@@ -1,16 +1,23 @@
-"""What the sentinels, and the fit of an estimate, say of a window."""
+"""What the sentinels, and the fit of an estimate, say of a window.
 
-from __future__ import annotations
+Annotations are real objects here, and ``Optional`` is spelled out: Beam makes schemas of nothing else.
+"""
 
+# ruff: noqa: UP045
 import dataclasses
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Optional
 
+from apache_beam import coders
 from scipy import special
 
+from uldp_transforms import schemas
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS, NOTHING_UNUSUAL, Finding, examine
-from uldp_transforms.rows import WindowHealth, name_of
+from uldp_transforms.rows.place import name_of
+
+HEALTH_SCHEMA = schemas.load("health.avsc")
 
 FIT = "fit"
 _LEAST, _MOST = 1e-300, 1 - 1e-16  # probabilities whose z-scores are numbers
@@ -18,12 +25,40 @@ _LEAST, _MOST = 1e-300, 1 - 1e-16  # probabilities whose z-scores are numbers
 MISFIT = "The cohorts do not agree on these candidates: a frequent value is not listed, or clients are not honest."
 
 
+class HealthFinding(NamedTuple):
+    """What one sentinel says; the fields are those of the Avro schema."""
+
+    name: str
+    statistic: float
+    p_value: float
+    fired: bool
+    sentence: str
+
+
+class WindowHealth(NamedTuple):
+    """What the sentinels say of one window; the fields are those of the Avro schema."""
+
+    collection_id: str
+    collection_version: int
+    fingerprint: str
+    window_start: Optional[str]
+    window_end: Optional[str]
+    pane_index: int
+    pane_timing: str
+    num_reports: Optional[int]
+    status: str
+    findings: Sequence[HealthFinding]
+
+
+coders.registry.register_coder(WindowHealth, coders.RowCoder)
+
+
 def health_of_window(
     collection: Collection,
     counts: CohortCounts,
     place: dict[str, Any],
-    withheld: str | None,
-    fit_p_value: float | None,
+    withheld: Optional[str],
+    fit_p_value: Optional[float],
 ) -> WindowHealth:
     """The row of one window and pane; without findings if its numbers are withheld.
 
@@ -45,7 +80,7 @@ def health_of_window(
         **place,
         num_reports=None if withheld else counts.total,
         status=status or "ok",
-        findings=[dataclasses.asdict(found) for found in findings],
+        findings=[HealthFinding(**dataclasses.asdict(found)) for found in findings],
     )
 
 

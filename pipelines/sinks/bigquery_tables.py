@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
-import datetime
+import argparse
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import apache_beam as beam
 from apache_beam.io.gcp.bigquery import WriteToBigQuery
 from apache_beam.io.gcp.bigquery_tools import RetryStrategy
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
-from apache_beam.utils.timestamp import Timestamp
 
-import schemas
+from uldp_transforms import schemas
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.rows import Row
+from uldp_transforms.rows.forms import as_dict, time_fields, timestamp_of
+
+from .. import cli
+from ..sources import Source
+from .row_files import WriteRowFiles
+from .sink import Output, Sink
 
 UNDELIVERED_SCHEMA = schemas.load("undelivered_row.avsc")
 
@@ -24,8 +30,7 @@ LOADS, INSERTS, STORAGE_WRITE_API = "loads", "inserts", "storage_write_api"
 _TYPES = {"string": "STRING", "int": "INTEGER", "long": "INTEGER", "double": "FLOAT", "boolean": "BOOLEAN"}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class UndeliveredRow(Row):
+class UndeliveredRow(NamedTuple):
     """A row that BigQuery refused; the fields are those of the Avro schema."""
 
     table: str
@@ -63,18 +68,16 @@ def _column(name: str, type: Any, doc: str, **rest: Any) -> dict[str, Any]:
     return column | {"type": "TIMESTAMP" if logical == "timestamp-millis" else _TYPES[form]}
 
 
-def table_row(row: Row, schema: Any) -> dict[str, Any]:
+def table_row(row: Any, schema: Any) -> dict[str, Any]:
     """The row with the columns of ``table_schema``, ready for JSON; times as RFC 3339."""
-    return _maps_as_entries(json.loads(row.to_json()), schema)
+    return _maps_as_entries(as_dict(row), schema)
 
 
-def native_row(row: Row, schema: Any) -> dict[str, Any]:
+def native_row(row: Any, schema: Any) -> dict[str, Any]:
     """The same with times as Beam's ``Timestamp``, which the Storage Write API takes."""
-    record = _maps_as_entries(row.to_avro(), schema)
-    return {
-        name: Timestamp.from_utc_datetime(value) if isinstance(value, datetime.datetime) else value
-        for name, value in record.items()
-    }
+    record = table_row(row, schema)
+    times = {name: timestamp_of(record[name]) for name in time_fields(schema) if record[name] is not None}
+    return record | times
 
 
 def _maps_as_entries(record: dict[str, Any], schema: Any) -> dict[str, Any]:
@@ -85,7 +88,7 @@ def _maps_as_entries(record: dict[str, Any], schema: Any) -> dict[str, Any]:
     return record
 
 
-class WriteTable(beam.PTransform):
+class WriteTable(beam.PTransform[PCollection[Any], PCollection[UndeliveredRow]]):
     """Appends rows to a BigQuery table, which is made if there is none.
 
     Rows go into the global window first: Beam's inserts regroup them, and an engine may drop what belongs to a window
@@ -108,15 +111,15 @@ class WriteTable(beam.PTransform):
         self._schema = schema
         self._method = method
 
-    def expand(self, rows: beam.PCollection[Row]) -> beam.PCollection[UndeliveredRow]:
+    def expand(self, rows: PCollection[Any]) -> PCollection[UndeliveredRow]:
         write = {LOADS: self._load, INSERTS: self._insert, STORAGE_WRITE_API: self._write_to_storage}[self._method]
         return write(rows | "RowsNameTheirWindow" >> beam.WindowInto(GlobalWindows()))
 
-    def _load(self, rows: beam.PCollection[Row]) -> beam.PCollection[UndeliveredRow]:
+    def _load(self, rows: PCollection[Any]) -> PCollection[UndeliveredRow]:
         _ = self._records(rows, table_row) | "Load" >> self._sink(WriteToBigQuery.Method.FILE_LOADS)
         return rows.pipeline | "NoneRefused" >> beam.Create([])
 
-    def _insert(self, rows: beam.PCollection[Row]) -> beam.PCollection[UndeliveredRow]:
+    def _insert(self, rows: PCollection[Any]) -> PCollection[UndeliveredRow]:
         written = self._records(rows, table_row) | "Insert" >> self._sink(
             WriteToBigQuery.Method.STREAMING_INSERTS, insert_retry_strategy=RetryStrategy.RETRY_ON_TRANSIENT_ERROR
         )
@@ -124,7 +127,7 @@ class WriteTable(beam.PTransform):
             UndeliveredRow
         )
 
-    def _write_to_storage(self, rows: beam.PCollection[Row]) -> beam.PCollection[UndeliveredRow]:
+    def _write_to_storage(self, rows: PCollection[Any]) -> PCollection[UndeliveredRow]:
         try:
             written = self._records(rows, native_row) | "StorageWrite" >> self._sink(
                 WriteToBigQuery.Method.STORAGE_WRITE_API
@@ -138,7 +141,7 @@ class WriteTable(beam.PTransform):
             _refused_by_storage, self._table
         ).with_output_types(UndeliveredRow)
 
-    def _records(self, rows: beam.PCollection[Row], form: Any) -> beam.PCollection[dict[str, Any]]:
+    def _records(self, rows: PCollection[Any], form: Any) -> PCollection[dict[str, Any]]:
         return rows | "TableRows" >> beam.Map(form, self._schema).with_output_types(dict[str, Any])
 
     def _sink(self, method: str, **more: Any) -> WriteToBigQuery:
@@ -163,3 +166,50 @@ def _refused_by_storage(refused: dict[str, Any], table: str) -> UndeliveredRow:
 
 def _json(row: dict[str, Any]) -> str:
     return json.dumps(row, ensure_ascii=False, default=str)
+
+
+class BigQueryTables(Sink):
+    """All rows but counts, in tables of one dataset; what BigQuery refuses goes into files."""
+
+    options: ClassVar[cli.Options] = {
+        "--bigquery": {
+            "type": cli.dataset,
+            "help": "dataset PROJECT:DATASET for tables estimates, ledger, rejected, health",
+        },
+        "--bigquery_method": {
+            "choices": (STORAGE_WRITE_API,),
+            "help": "none: load jobs for files, streaming inserts for a stream; storage_write_api needs Java",
+        },
+    }
+
+    TABLES = ("estimates", "rejected", "ledger", "health")
+
+    def __init__(self, dataset: str, method: str, directory: str, *, unbounded: bool):
+        self._dataset = dataset
+        self._method = method
+        self._directory = directory
+        self._unbounded = unbounded
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> BigQueryTables | None:
+        if args.bigquery is None:
+            if args.bigquery_method is not None:
+                raise SpecError("--bigquery_method needs --bigquery, got none")
+            return None
+        temporary = options.view_as(GoogleCloudOptions).temp_location
+        method = args.bigquery_method or (LOADS if source.bounded else INSERTS)
+        if method == LOADS and not str(temporary).startswith("gs://"):
+            raise SpecError(
+                f"--bigquery with {source.option} needs --temp_location gs://BUCKET/FOLDER, got {temporary}"
+            )
+        return cls(args.bigquery, method, args.output, unbounded=not source.bounded)
+
+    def write(self, outputs: Sequence[Output]) -> None:
+        undelivered = [
+            rows | f"Table_{name}" >> WriteTable(self._dataset, name, schema, self._method)
+            for name, rows, schema, _ in outputs
+            if name in self.TABLES
+        ] | "Undelivered" >> beam.Flatten()
+        _ = undelivered | "WriteUndelivered" >> WriteRowFiles(
+            self._directory, "undelivered", "jsonl", UNDELIVERED_SCHEMA, unbounded=self._unbounded, keyed=False
+        )

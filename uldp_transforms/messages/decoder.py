@@ -15,38 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from uldp_transforms import wire
 from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
-from uldp_transforms.registry import CollectionRegistry
+from uldp_transforms.messages import wire
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, TimeGate
 
-FIXED_BYTES = 1 + PREFIX_BYTES + ID_BYTES  # form, collection, report_id
 _PADDING = 64  # zero bytes behind the messages, so that reading over an end is harmless
-
-
-@dataclasses.dataclass(frozen=True)
-class Rejection:
-    """Reports refused together: of all messages of one size that arrived in the same millisecond.
-
-    Attributes:
-        reason: the first check that failed.
-        num_reports: how many; a message or block that could not be read counts as 1.
-        message_bytes: size of the message or block.
-        collection: None if never established.
-        period_start: start of the base period in ms; None if the event time was never established.
-        received: arrival time in ms; None for files.
-        source: "message" or the name of a file.
-    """
-
-    reason: Reason
-    num_reports: int
-    message_bytes: int
-    collection: Collection | None = None
-    period_start: int | None = None
-    received: int | None = None
-    source: str = "message"
 
 
 class Decoded(NamedTuple):
@@ -55,14 +32,16 @@ class Decoded(NamedTuple):
     Attributes:
         batches: accepted reports.
         rejections: everything else.
-        received: number of reports by fingerprint (empty if never established), counted when they were taken out of
+        num_received: number of reports by fingerprint (empty if never established), counted when they were taken out of
             their messages, before they were judged; a message that nothing was taken out of and that was not refused
             either counts as one report.
+        off_by: largest number of milliseconds by which a report came too early or too late, by reason.
     """
 
     batches: list[ReportBatch]
     rejections: list[Rejection]
-    received: Counter[bytes]
+    num_received: Counter[bytes]
+    off_by: dict[Reason, int]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,28 +60,28 @@ class MessageDecoder:
     """Decodes many messages at once.
 
     Args:
-        registry: the collections of the job.
+        catalog: the collections of the job.
         gate: judges event times against arrival times; None: messages have no arrival time (files).
         require_ids: refuse batches without report ids.
     """
 
-    def __init__(self, registry: CollectionRegistry, gate: TimeGate | None = None, require_ids: bool = False):
-        self._registry = registry
+    def __init__(self, catalog: CollectionCatalog, gate: TimeGate | None = None, require_ids: bool = False):
+        self._catalog = catalog
         self._gate = gate
         self._require_ids = require_ids
 
-    def decode(self, messages: Sequence[bytes], received: np.ndarray | None = None) -> Decoded:
+    def decode(self, messages: Sequence[bytes], arrival_times: np.ndarray | None = None) -> Decoded:
         """Reports and verdicts of n messages.
 
         Args:
             messages: n messages, each a single report or a batch.
-            received: (n,) int64 arrival times in ms; needed if there is a gate.
+            arrival_times: (n,) int64 in ms; needed if there is a gate.
 
         Returns:
             Accepted reports, and everything else: every report stands in exactly one of them; and how many came.
         """
         lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
-        verdicts = _Verdicts(lengths, received)
+        verdicts = _Verdicts(lengths, arrival_times)
         form = np.frombuffer(b"".join([message[:1] or b"\0" for message in messages]), dtype=np.uint8).copy()
         # batches are taken apart one by one; everything else is looked at together, in one buffer
         small = form != wire.BATCH_FORM
@@ -133,7 +112,7 @@ class MessageDecoder:
             batch = self._judge(part, verdicts)
             if len(batch):
                 batches.append(batch)
-        return Decoded(batches, verdicts.rejections, verdicts.received_reports())
+        return Decoded(batches, verdicts.rejections, verdicts.num_received(), verdicts.off_by)
 
     # ---------------------------------------------------------------- single reports: all messages at once
 
@@ -149,8 +128,8 @@ class MessageDecoder:
             reason[mask & (reason == 0)] = why
 
         last = len(data) - _PADDING  # positions of broken messages are held inside the buffer
-        fixed = sliding_window_view(data, FIXED_BYTES)[start]
-        times, after_time, time_ok = wire.read_varints(data, np.minimum(start + FIXED_BYTES, last))
+        fixed = sliding_window_view(data, wire.FIXED_BYTES)[start]
+        times, after_time, time_ok = wire.read_varints(data, np.minimum(start + wire.FIXED_BYTES, last))
         cohorts, after_cohort, cohort_ok = wire.read_varints(data, np.minimum(after_time, last))
         sizes, payload_at, size_ok = wire.read_varints(data, np.minimum(after_cohort, last))
         fail(payload_at > end, Reason.MALFORMED)
@@ -163,7 +142,7 @@ class MessageDecoder:
         prefixes = np.ascontiguousarray(fixed[:, 1 : 1 + PREFIX_BYTES]).view(np.uint64)[:, 0]
         strangers = reason == 0
         for prefix in prefixes[:1] if (prefixes == prefixes[:1]).all() else np.unique(prefixes):
-            collection = self._registry.find(prefix.tobytes())
+            collection = self._catalog.find(prefix.tobytes())
             if collection is None:
                 continue
             here = (prefixes == prefix) & (reason == 0)
@@ -196,8 +175,8 @@ class MessageDecoder:
         known: dict[bytes, Collection] = {}
         for index in which.tolist():
             message = messages[index]
-            prefix, fields, end, reason = split_batch(message, int(offsets[index]))
-            collection = self._registry.find(prefix)
+            prefix, fields, end, reason = wire.split_batch(message, int(offsets[index]))
+            collection = self._catalog.find(prefix)
             num_reports = 1
             if reason is Reason.ACCEPTED and end < len(message):
                 reason = Reason.TRAILING_BYTES
@@ -242,7 +221,7 @@ class MessageDecoder:
         collection = part.collection
         n = len(part.cohorts)
         reason: np.ndarray | None = None
-        for why, mask in self._violations(part, verdicts.received):
+        for why, mask in self._violations(part, verdicts):
             if mask.any():
                 reason = np.zeros(n, dtype=np.uint8) if reason is None else reason
                 reason[mask & (reason == 0)] = why
@@ -255,14 +234,16 @@ class MessageDecoder:
         )
         if reason is None:
             return batch
-        for why in np.unique(reason[reason > 0]):
+        for why in map(Reason, np.unique(reason[reason > 0])):
             rows = np.flatnonzero(reason == why)
-            timed = why in (Reason.TOO_EARLY, Reason.TOO_OLD)
-            periods = part.event_times[rows] // self._gate.base * self._gate.base if timed and self._gate else None
-            verdicts.refuse_reports(part.message[rows], Reason(why), collection, periods)
+            times, messages, periods = part.event_times[rows], part.message[rows], None
+            if self._gate is not None and verdicts.arrival_times is not None and why in self._gate.off_by:
+                periods = self._gate.periods.start_of(times)
+                verdicts.note(why, self._gate.off_by[why](times, verdicts.arrival_times[messages]))
+            verdicts.refuse_reports(messages, why, collection, periods)
         return batch[np.flatnonzero(reason == 0)]
 
-    def _violations(self, part: _Columns, received: np.ndarray | None) -> Iterator[tuple[Reason, np.ndarray]]:
+    def _violations(self, part: _Columns, verdicts: _Verdicts) -> Iterator[tuple[Reason, np.ndarray]]:
         yield Reason.COHORT_RANGE, (part.cohorts < 0) | (part.cohorts >= part.collection.num_cohorts)
         yield from part.collection.mechanism.violations(part.payloads)
         if self._require_ids and len(part.report_ids) < len(part.cohorts):
@@ -271,30 +252,35 @@ class MessageDecoder:
         if times.min() < MIN_EVENT_TIME or times.max() >= MAX_EVENT_TIME:
             yield Reason.TIME_RANGE, (times < MIN_EVENT_TIME) | (times >= MAX_EVENT_TIME)
             times = np.clip(times, MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
-        if self._gate is not None and received is not None:
-            arrived = received[part.message]
-            yield Reason.TOO_EARLY, self._gate.too_early(times, arrived)
-            yield Reason.TOO_OLD, self._gate.too_old(times, arrived)
+        if self._gate is not None and verdicts.arrival_times is not None:
+            arrived = verdicts.arrival_times[part.message]
+            yield Reason.TOO_EARLY, self._gate.early_by(times, arrived) > 0
+            yield Reason.TOO_OLD, self._gate.late_by(times, arrived) > 0
 
 
 class _Verdicts:
     """Collects the rejections of one ``decode`` call, and counts what came."""
 
-    def __init__(self, lengths: np.ndarray, received: np.ndarray | None):
-        self.received = received
+    def __init__(self, lengths: np.ndarray, arrival_times: np.ndarray | None):
+        self.arrival_times = arrival_times
+        self.off_by: dict[Reason, int] = {}
         self._refused: Counter[tuple[Reason, int, Collection | None, int | None, int]] = Counter()
         self._lengths = lengths
         self._settled = np.zeros(len(lengths), dtype=bool)
-        self._received: Counter[bytes] = Counter()
+        self._num_received: Counter[bytes] = Counter()
 
     def take_out(self, messages: np.ndarray, collection: Collection, num_reports: int) -> None:
         """Count the reports of messages that are going to be judged."""
         self._settled[messages] = True
-        self._received[collection.fingerprint] += num_reports
+        self._num_received[collection.fingerprint] += num_reports
 
-    def received_reports(self) -> Counter[bytes]:
-        """See ``Decoded.received``."""
-        return self._received + Counter({b"": int((~self._settled).sum())})
+    def note(self, reason: Reason, off_by: np.ndarray) -> None:
+        """Remember by how many milliseconds the worst of these reports missed its time."""
+        self.off_by[reason] = max(int(off_by.max()), self.off_by.get(reason, 0))
+
+    def num_received(self) -> Counter[bytes]:
+        """See ``Decoded.num_received``."""
+        return self._num_received + Counter({b"": int((~self._settled).sum())})
 
     def refuse(
         self, messages: np.ndarray, reason: Reason, collection: Collection | None = None, num_reports: int = 1
@@ -303,7 +289,7 @@ class _Verdicts:
         if not len(messages):
             return
         self._settled[messages] = True
-        self._received[collection.fingerprint if collection else b""] += len(messages) * num_reports
+        self._num_received[collection.fingerprint if collection else b""] += len(messages) * num_reports
         self._add(messages, reason, num_reports, collection, None)
 
     def refuse_reports(
@@ -324,56 +310,23 @@ class _Verdicts:
         nothing = np.zeros(len(messages), dtype=np.int64)
         keys = [
             self._lengths[messages],
-            nothing if self.received is None else self.received[messages],
+            nothing if self.arrival_times is None else self.arrival_times[messages],
             nothing if periods is None else periods,
         ]
         groups, counts = np.unique(np.stack(keys, axis=1), axis=0, return_counts=True)
-        for (size, received, period), count in zip(groups.tolist(), counts.tolist()):
-            key = (reason, size, collection, None if periods is None else period, received)
+        for (size, arrival, period), count in zip(groups.tolist(), counts.tolist()):
+            key = (reason, size, collection, None if periods is None else period, arrival)
             self._refused[key] += num_reports * count
 
     @property
     def rejections(self) -> list[Rejection]:
         """Everything that was refused, one for each reason, size, collection, period and time of arrival."""
         return [
-            Rejection(reason, number, size, collection, period, None if self.received is None else received)
-            for (reason, size, collection, period, received), number in self._refused.items()
+            Rejection(reason, number, size, collection, period, None if self.arrival_times is None else arrival)
+            for (reason, size, collection, period, arrival), number in self._refused.items()
         ]
 
 
 def _refuse_each(verdicts: _Verdicts, which: np.ndarray, reason: np.ndarray) -> None:
     for why in np.unique(reason[reason > 0]):
         verdicts.refuse(which[reason == why], Reason(why))
-
-
-def split_batch(data: bytes, start: int) -> tuple[bytes, list[memoryview], int, Reason]:
-    """The fields of a packed datum: collection prefix, four columns, the position behind it, and what is wrong."""
-    at = start + 1 + PREFIX_BYTES
-    prefix = data[start + 1 : at]
-    view = memoryview(data)
-    fields: list[memoryview] = []
-    for _ in range(4):
-        size, at, fault = read_long(data, at)
-        if fault is Reason.ACCEPTED and not 0 <= size <= len(data) - at:
-            fault = Reason.MALFORMED
-        if fault is not Reason.ACCEPTED:
-            return prefix, fields, at, fault
-        fields.append(view[at : at + size])
-        at += size
-    return prefix, fields, at, Reason.ACCEPTED
-
-
-def read_long(data: bytes, at: int) -> tuple[int, int, Reason]:
-    """One variable-length integer: its value, the position behind it, and what is wrong."""
-    value = 0
-    for place in range(10):
-        if at >= len(data):
-            return 0, at, Reason.MALFORMED
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << (7 * place)
-        if byte < 0x80:
-            if (place > 0 and byte == 0) or value >= 1 << 64:
-                return 0, at, Reason.NON_CANONICAL
-            return (value >> 1) ^ -(value & 1), at, Reason.ACCEPTED
-    return 0, at, Reason.NON_CANONICAL

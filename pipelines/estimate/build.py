@@ -1,0 +1,30 @@
+"""The pipeline of the main job, on one screen."""
+
+from __future__ import annotations
+
+import apache_beam as beam
+
+from uldp_transforms import EstimateReports
+from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
+from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
+from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
+from uldp_transforms.rows.window_health import HEALTH_SCHEMA
+from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, VALUE_SCHEMA
+
+from ..sinks import Output
+from .options import Job
+
+
+def build(pipeline: beam.Pipeline, job: Job) -> None:
+    """Read reports from the source, estimate, and give every kind of row to every sink."""
+    windows = job.source.read(pipeline) | "EstimateReports" >> EstimateReports(job.spec)
+    outputs = [
+        Output("estimates", windows.estimates, ESTIMATE_SCHEMA),
+        Output("values", windows.values, VALUE_SCHEMA),
+        Output("rejected", windows.rejected, REJECTED_SCHEMA, keyed=False),
+        Output("ledger", windows.ledger, LEDGER_SCHEMA),
+        Output("health", windows.health, HEALTH_SCHEMA),
+        Output("counts", windows.counts, COUNTS_SCHEMA),
+    ]
+    for sink in job.sinks:
+        sink.write(outputs)

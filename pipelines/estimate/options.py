@@ -1,0 +1,191 @@
+"""The command line of the main job, and the job that it describes."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Sequence
+
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+
+from uldp_transforms import JobSpec
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.spec import CORRECTED, ESTIMATOR, FINAL, MIN_REPORTS, PARTS
+
+from .. import cli
+from ..runners import PRISM, check_exactly_once, check_options
+from ..sinks import SINKS, Sink
+from ..sources import SOURCES, Source
+from . import __doc__ as description
+
+_STREAMS = " or ".join(source.option for source in SOURCES if not source.bounded)
+
+_COUNTING: cli.Options = {
+    "--window": {
+        "type": cli.duration("--window"),
+        "help": "length of a window, such as 15m, 1h, 1d, at most 365d; none: one window for everything (files only)",
+    },
+    "--slide": {"type": cli.duration("--slide"), "help": "time between the starts of two windows; none: --window"},
+    "--window_offset": {
+        "type": cli.duration("--window_offset"),
+        "help": "time by which windows start after midnight, 1970-01-01 UTC, and its multiples; none: 0",
+    },
+    "--allowed_lateness": {
+        "type": cli.duration("--allowed_lateness"),
+        "default": "1h",
+        "help": "how long after the end of its base period, the longest time that divides window and slide, a report "
+        "still counts (streams; files have no arrival times)",
+    },
+    "--early_every": {
+        "type": cli.duration("--early_every"),
+        "help": "also estimate unfinished windows, this often (streams)",
+    },
+    "--release": {
+        "choices": (CORRECTED, FINAL),
+        "default": CORRECTED,
+        "help": "streams: a row when the watermark passes the end of a window and whenever late reports change it, or "
+        "one row a window, after the allowed lateness",
+    },
+    "--deduplicate": cli.SWITCH | {"help": "count each report id once per base period; costs a shuffle and state"},
+    "--deduplicate_parts": {
+        "type": cli.positive(),
+        "help": f"parts of a base period, each held and written whole; none: {PARTS}, for up to a million reports a "
+        "base period",
+    },
+    "--bit_patterns": cli.SWITCH
+    | {"help": "look inside the reports of rappor, urap and aoue, for two more sentinels; costs time per report"},
+}
+
+_ESTIMATING: cli.Options = {
+    "--estimator": {"default": ESTIMATOR, "help": f"one of {', '.join(sorted(ESTIMATORS))}"},
+    "--candidates": {"help": "text file, one value a line: what to estimate in open alphabets"},
+    "--min_reports": {
+        "type": cli.positive(),
+        "default": MIN_REPORTS,
+        "help": "windows with fewer reports are suppressed",
+    },
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Job:
+    """Everything that the pipeline needs to be built.
+
+    Attributes:
+        spec: what is done with the reports.
+        source: where they come from.
+        sinks: where rows go.
+        output: directory of the row files.
+        options: of Beam.
+    """
+
+    spec: JobSpec
+    source: Source
+    sinks: tuple[Sink, ...]
+    output: str
+    options: PipelineOptions
+
+
+def command_line() -> cli.Parser:
+    """The options of this program; those of Beam come on top."""
+    parser = cli.Parser(
+        "estimate",
+        description=description,
+        epilog="All options of Apache Beam can be given too, for instance --runner DataflowRunner.",
+    )
+    parser.add_argument(
+        "--collection",
+        required=True,
+        action="append",
+        help="JSON file of a collection, or a pattern for several; may be given several times",
+    )
+    exclusive = parser.add_mutually_exclusive_group(required=True)
+    for source in SOURCES:
+        source.add_options(parser, exclusive)
+    of_sinks = [option for sink in SINKS for option in sink.options.items()]
+    for name, settings in (*of_sinks, *_COUNTING.items(), *_ESTIMATING.items()):
+        parser.add_argument(name, **settings)
+    return parser
+
+
+def read_arguments(argv: Sequence[str]) -> Job:
+    """The job of a command line; raises SpecError or OSError."""
+    args, beam_args = command_line().parse_known_args(argv)
+    check_options(beam_args)
+    options = PipelineOptions(beam_args)
+    FileSystems.set_options(options)
+    chosen = next(source for source in SOURCES if getattr(args, source.option[2:]) is not None)
+    _check(args, options, chosen)
+    sinks = [sink.of(args, chosen, options) for sink in SINKS]
+    source = chosen.of(args, options)
+    return Job(
+        spec=specification(args, chosen),
+        source=source,
+        sinks=tuple(sink for sink in sinks if sink is not None),
+        output=args.output,
+        options=options,
+    )
+
+
+def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
+    """What a command line says of counting and estimating."""
+    return JobSpec.of(
+        collections=cli.matching("--collection", args.collection),
+        window=args.window,
+        slide=args.slide,
+        window_offset=args.window_offset,
+        allowed_lateness=args.allowed_lateness,
+        early_every=args.early_every,
+        release=args.release,
+        deduplicate=args.deduplicate,
+        deduplicate_parts=args.deduplicate_parts,
+        bit_patterns=args.bit_patterns,
+        candidates=args.candidates,
+        estimator=args.estimator,
+        min_reports=args.min_reports,
+        bounded=source.bounded,
+    )
+
+
+def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Source]) -> None:
+    """Refuse options that do not go together, by their names on the command line; raises SpecError."""
+    stream, streams = not source.bounded, _STREAMS
+    standard = options.view_as(StandardOptions)
+    rules = [
+        (standard.streaming and not stream, f"--streaming needs {streams}, got {source.option}"),
+        (args.early_every is not None and not stream, f"--early_every needs {streams}, got {source.option}"),
+        (
+            stream and args.window is None,
+            f"{source.option} needs --window: an endless stream without windows has no estimate, got none",
+        ),
+        *(
+            (getattr(args, name[2:]) is not None, f"{name} needs {other.option}, got {source.option}")
+            for other in SOURCES
+            if other is not source
+            for name in other.own_options
+        ),
+        (
+            args.release == FINAL and not stream,
+            f"--release final needs {streams}: files have one row a window anyway, got {source.option}",
+        ),
+        (
+            args.release == FINAL and standard.runner == PRISM,
+            "--release final needs a runner that keeps windows for their lateness, got PrismRunner",
+        ),
+        (
+            args.release == FINAL and args.early_every is not None,
+            "--early_every cannot go with --release final, got both",
+        ),
+        (args.window is None and args.slide is not None, "--slide needs --window, got none"),
+        (args.window is None and args.window_offset is not None, "--window_offset needs --window, got none"),
+        (
+            args.deduplicate_parts is not None and not args.deduplicate,
+            "--deduplicate_parts needs --deduplicate, got none",
+        ),
+    ]
+    for wrong, sentence in rules:
+        if wrong:
+            raise SpecError(sentence)
+    check_exactly_once(options)

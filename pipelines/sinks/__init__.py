@@ -1,0 +1,13 @@
+"""Where rows go. A new sink is a file here and a line below."""
+
+from .bigquery_tables import BigQueryTables as BigQueryTables
+from .pubsub_topics import PubSubTopics as PubSubTopics
+from .row_files import RowFiles as RowFiles
+from .sink import Output as Output
+from .sink import Sink as Sink
+
+SINKS: list[type[Sink]] = [
+    RowFiles,
+    PubSubTopics,
+    BigQueryTables,
+]

@@ -1,0 +1,37 @@
+"""Reports from a Pub/Sub subscription."""
+
+from __future__ import annotations
+
+import argparse
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.pvalue import PCollection
+
+from .. import cli
+from ..runners import LOCAL_STREAMS, choose_local_engine, require_credentials
+from .source import Source
+
+
+class PubSubSubscription(Source):
+    """Messages as they are published; the arrival time is the publish time."""
+
+    option = "--subscription"
+    help = "Pub/Sub subscription, projects/P/subscriptions/S"
+    kind = staticmethod(cli.resource("subscriptions"))
+    bounded = False
+
+    def __init__(self, subscription: str):
+        self.subscription = subscription
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, options: PipelineOptions) -> PubSubSubscription:
+        choose_local_engine(options, streaming=True)
+        return cls(args.subscription)
+
+    def read(self, pipeline: beam.Pipeline) -> PCollection[bytes]:
+        return pipeline | "ReadPubSub" >> beam.io.ReadFromPubSub(subscription=self.subscription)
+
+    def check_access(self, options: PipelineOptions) -> None:
+        if options.view_as(StandardOptions).runner == LOCAL_STREAMS:
+            require_credentials()

@@ -1,0 +1,53 @@
+"""What a source of reports is: an option that names it, whether it ends, and how it reads."""
+
+from __future__ import annotations
+
+import abc
+import argparse
+from typing import Any, ClassVar
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.pvalue import PCollection
+
+from uldp_transforms.read_files import ReadFiles
+
+from .. import cli
+
+
+class Source(abc.ABC):
+    """Where the reports of a job come from. A new source is a file with a subclass, and a line in ``SOURCES``."""
+
+    option: ClassVar[str]
+    """The option that names it, such as ``--input``; a job has exactly one source."""
+    help: ClassVar[str]
+    """What the option is, for ``--help``."""
+    kind: ClassVar[Any] = str
+    """argparse type of the option."""
+    own_options: ClassVar[cli.Options] = {}
+    """Further options that only this source takes, with their arguments for argparse; their default is None."""
+    bounded: ClassVar[bool]
+    """Whether it ends."""
+
+    @classmethod
+    def add_options(cls, parser: argparse.ArgumentParser, exclusive: Any) -> None:
+        """Add the options to a parser; ``exclusive`` is its group of sources."""
+        exclusive.add_argument(cls.option, type=cls.kind, help=cls.help)
+        for name, settings in cls.own_options.items():
+            parser.add_argument(name, **settings)
+
+    @classmethod
+    @abc.abstractmethod
+    def of(cls, args: argparse.Namespace, options: PipelineOptions) -> Source:
+        """The source that a command line names; sets what the engine needs for it in the options of Beam.
+
+        Raises:
+            SpecError: for options that do not go together, or an engine that cannot read it.
+        """
+
+    @abc.abstractmethod
+    def read(self, pipeline: beam.Pipeline) -> PCollection[bytes] | ReadFiles:
+        """What ``EstimateReports`` takes."""
+
+    def check_access(self, options: PipelineOptions) -> None:  # noqa: B027  # most sources need none
+        """Check, before the job starts, that this machine may read the source; raises what its client raises."""

@@ -1,0 +1,126 @@
+"""EstimateDistribution: counts in, windowed estimates out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection, TaggedOutput
+
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows.window_counts import WindowCounts, counts_of_window
+from uldp_transforms.rows.window_health import WindowHealth, health_of_window
+from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window, reason_to_withhold
+from uldp_transforms.runtime import metrics
+from uldp_transforms.runtime.coders import KEYED_COUNTS
+from uldp_transforms.runtime.inputs import spec_for
+from uldp_transforms.runtime.panes import is_partial, place_of
+from uldp_transforms.spec import JobSpec
+
+
+class EstimatedWindows(NamedTuple):
+    """Outputs of ``EstimateDistribution``."""
+
+    estimates: PCollection[WindowedEstimate]
+    health: PCollection[WindowHealth]
+
+
+class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], EstimatedWindows]):
+    """Estimates the distribution of values for each collection, window and pane, and examines the counts behind it.
+
+    Input: pairs of a collection's fingerprint and the counts of its reports, as ``CountReports`` makes them.
+
+    Output: one row of each kind per input. ``estimates``: too few reports, or counts that cannot give an estimate, make
+    a row without numbers whose ``status`` says why; no window is silently absent. Rows of a stream that come, by the
+    clock, before all reports of their window could arrive are ``partial``, because the job was drained. ``health``:
+    what ``uldp_transforms.ldp.sentinels`` and the fit of the estimate say.
+
+    Args:
+        spec: of the job.
+
+    Raises:
+        SpecError: if an open alphabet has no candidates.
+    """
+
+    def __init__(self, spec: JobSpec):
+        super().__init__()
+        spec.check_candidates()
+        self._spec = spec
+
+    def expand(self, counts: PCollection[tuple[bytes, CohortCounts]]) -> EstimatedWindows:
+        spec = spec_for("EstimateDistribution", self._spec, counts, KEYED_COUNTS, windowed=True)
+        rows = counts | "Estimate" >> beam.ParDo(_EstimateFn(spec)).with_outputs("health", main="estimates")
+        rows.estimates.element_type = WindowedEstimate
+        rows.health.element_type = WindowHealth
+        return EstimatedWindows(rows.estimates, rows.health)
+
+    def display_data(self) -> dict[str, Any]:
+        return {"estimator": self._spec.estimator, "min_reports": self._spec.min_reports}
+
+
+class _EstimateFn(beam.DoFn):
+    def __init__(self, spec: JobSpec):
+        self._catalog = spec.catalog
+        self._estimator = ESTIMATORS[spec.estimator]()
+        self._candidates = spec.candidates
+        self._min_reports = spec.min_reports
+        self._complete_after = spec.complete_after
+
+    def start_bundle(self) -> None:
+        metrics.start_bundle()
+
+    def process(
+        self,
+        element: tuple[bytes, CohortCounts],
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+    ) -> Iterator[Any]:
+        fingerprint, counts = element
+        collection, place = self._catalog[fingerprint], place_of(window, pane)
+        withheld = reason_to_withhold(counts, self._min_reports, is_partial(window, pane, self._complete_after))
+        begin = time.monotonic_ns()
+        row = estimate_window(collection, counts, place, self._estimator, self._candidates, withheld)
+        metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
+        metrics.count(1, metrics.WINDOWS, row.status)
+        yield row
+        health = health_of_window(collection, counts, place, withheld, row.fit_p_value)
+        for finding in health.findings:
+            metrics.count(finding.fired, metrics.ALARMS, finding.name)
+        yield TaggedOutput("health", health)
+
+
+class CountsRows(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[WindowCounts]]):
+    """Counts as rows, to be kept and estimated again later; see ``pipelines.reestimate``.
+
+    Input: as for ``EstimateDistribution``. Output: ``WindowCounts``.
+
+    Args:
+        spec: of the job.
+    """
+
+    def __init__(self, spec: JobSpec):
+        super().__init__()
+        self._spec = spec
+
+    def expand(self, counts: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[WindowCounts]:
+        spec = spec_for("CountsRows", self._spec, counts, KEYED_COUNTS, windowed=True)
+        return counts | "Rows" >> beam.ParDo(_CountsRowsFn(spec)).with_output_types(WindowCounts)
+
+
+class _CountsRowsFn(beam.DoFn):
+    def __init__(self, spec: JobSpec):
+        self._catalog = spec.catalog
+        self._complete_after = spec.complete_after
+
+    def process(
+        self,
+        element: tuple[bytes, CohortCounts],
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+    ) -> Iterator[WindowCounts]:
+        fingerprint, counts = element
+        complete = not is_partial(window, pane, self._complete_after)
+        yield counts_of_window(self._catalog[fingerprint], counts, place_of(window, pane), complete=complete)

@@ -1,0 +1,93 @@
+"""EstimateReports: messages in, windowed estimates and everything else that is known of them out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from typing_extensions import Unpack
+
+from uldp_transforms.count import CountReports
+from uldp_transforms.decode import DecodeReports
+from uldp_transforms.estimate_distribution import CountsRows, EstimateDistribution
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ledger import SummarizeLedger
+from uldp_transforms.read_files import ReadFiles
+from uldp_transforms.release import ReleaseOnce
+from uldp_transforms.rows.ledger_row import LedgerRow
+from uldp_transforms.rows.rejected_report import RejectedReport, rejected_row
+from uldp_transforms.rows.window_counts import WindowCounts
+from uldp_transforms.rows.window_health import WindowHealth
+from uldp_transforms.rows.windowed_estimate import EstimatedValue, WindowedEstimate, flat
+from uldp_transforms.runtime.inputs import spec_for
+from uldp_transforms.spec import FINAL, JobSpec, SpecValues
+
+
+class EstimatedReports(NamedTuple):
+    """Outputs of ``EstimateReports``."""
+
+    estimates: PCollection[WindowedEstimate]
+    values: PCollection[EstimatedValue]
+    health: PCollection[WindowHealth]
+    ledger: PCollection[LedgerRow]
+    rejected: PCollection[RejectedReport]
+    counts: PCollection[WindowCounts]
+
+
+class EstimateReports(beam.PTransform[Any, EstimatedReports]):
+    """The whole chain: decode, count, estimate, and account for every report.
+
+    Input: messages as ``bytes`` in the global window, for instance of ``ReadFromPubSub``; or the output of
+    ``ReadReportFiles``. Whether the input ends is taken from it.
+
+    Output, as PCollections of NamedTuples with Beam schemas: ``estimates``, one row a collection, window and pane;
+    ``values``, the same with one row a value; ``health``, what sentinels say; ``ledger``, what became of every report;
+    ``rejected``, what was refused and why; ``counts``, from which windows can be estimated again.
+
+    Example:
+        windows = messages | EstimateReports(collections=["C.json"], window="1h")
+        windows.values | WriteToParquet("gs://bucket/values")
+
+    Args:
+        spec: of the job.
+        values: or the plain values from which ``JobSpec.of`` makes it; see ``SpecValues``.
+
+    Raises:
+        SpecError: for a wrong value, or if an open alphabet has no candidates.
+        OSError: for a file that cannot be read.
+    """
+
+    def __init__(self, spec: JobSpec | None = None, **values: Unpack[SpecValues]):
+        super().__init__()
+        if spec is not None and values:
+            raise SpecError(f"EstimateReports needs a JobSpec or plain values, got both ({', '.join(values)})")
+        if spec is not None and not isinstance(spec, JobSpec):
+            raise SpecError(f"EstimateReports.spec must be a JobSpec, got {type(spec).__name__}")
+        self._spec = JobSpec.of(**values) if spec is None else spec
+        self._spec.check_candidates()
+
+    def expand(self, source: PCollection[bytes] | ReadFiles) -> EstimatedReports:
+        messages = source.messages if isinstance(source, ReadFiles) else source
+        spec = spec_for("EstimateReports", self._spec, messages, bytes)
+        decoded = messages | "DecodeReports" >> DecodeReports(spec)
+        counted = decoded.reports | "CountReports" >> CountReports(spec)
+        counts = counted.counts
+        if spec.release == FINAL:
+            counts = counts | "ReleaseOnce" >> ReleaseOnce(spec)
+        windows = counts | "EstimateDistribution" >> EstimateDistribution(spec)
+        values = windows.estimates | "Values" >> beam.FlatMap(flat).with_output_types(EstimatedValue)
+
+        rejections, entries = [decoded.rejected], [decoded.ledger, counted.ledger]
+        if isinstance(source, ReadFiles):
+            rejections.append(source.rejected)
+            entries.append(source.ledger)
+        refused = rejections | "Refused" >> beam.Flatten()
+        return EstimatedReports(
+            estimates=windows.estimates,
+            values=values,
+            health=windows.health,
+            ledger=(*entries, refused) | "SummarizeLedger" >> SummarizeLedger(spec),
+            rejected=refused | "RejectedRows" >> beam.Map(rejected_row, spec.periods).with_output_types(RejectedReport),
+            counts=counts | "CountsRows" >> CountsRows(spec),
+        )

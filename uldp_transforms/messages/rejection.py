@@ -1,0 +1,31 @@
+"""What became of reports that were not accepted."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.reasons import Reason
+
+
+@dataclasses.dataclass(frozen=True)
+class Rejection:
+    """Reports refused together: of all messages of one size that arrived in the same millisecond.
+
+    Attributes:
+        reason: the first check that failed.
+        num_reports: how many; a message or block that could not be read counts as 1.
+        message_bytes: size of the message or block.
+        collection: None if never established.
+        period_start: start of the base period in ms; None if the event time was never established.
+        arrival_time: in ms; None for files.
+        source: "message" or the name of a file.
+    """
+
+    reason: Reason
+    num_reports: int
+    message_bytes: int
+    collection: Collection | None = None
+    period_start: int | None = None
+    arrival_time: int | None = None
+    source: str = "message"

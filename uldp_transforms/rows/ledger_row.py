@@ -1,0 +1,39 @@
+"""What became of the reports of one collection and base period, and the law that holds between its numbers.
+
+Annotations are real objects here, and ``Optional`` is spelled out: Beam makes schemas of nothing else.
+"""
+
+# ruff: noqa: UP045
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Optional
+
+from apache_beam import coders
+
+from uldp_transforms import schemas
+
+LEDGER_SCHEMA = schemas.load("ledger.avsc")
+
+
+class LedgerRow(NamedTuple):
+    """What became of the reports of one collection and period; the fields are those of the Avro schema."""
+
+    collection_id: Optional[str]
+    collection_version: Optional[int]
+    fingerprint: Optional[str]
+    window_start: Optional[str]
+    window_end: Optional[str]
+    received: int
+    accepted: int
+    duplicates: int
+    rejected: Mapping[str, int]
+
+
+coders.registry.register_coder(LedgerRow, coders.RowCoder)
+
+
+def missing(row: Mapping[str, Any]) -> int:
+    """Reports of a row (of fields by name) that nothing became of: received - (accepted + duplicates + rejected).
+
+    0 if the row balances; negative if more became of the reports than came in.
+    """
+    return int(row["received"] - row["accepted"] - row["duplicates"] - sum(row["rejected"].values()))

@@ -1,0 +1,52 @@
+"""What was refused, and why; never what it said.
+
+Annotations are real objects here, and ``Optional`` is spelled out: Beam makes schemas of nothing else.
+"""
+
+# ruff: noqa: UP045
+from typing import NamedTuple, Optional
+
+from apache_beam import coders
+
+from uldp_transforms import schemas
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.rows.place import name_of, span_of
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, rfc3339
+
+REJECTED_SCHEMA = schemas.load("rejected_report.avsc")
+
+
+class RejectedReport(NamedTuple):
+    """Reports that were not counted; the fields are those of the Avro schema."""
+
+    reason: str
+    num_reports: int
+    collection_id: Optional[str]
+    collection_version: Optional[int]
+    fingerprint: Optional[str]
+    window_start: Optional[str]
+    window_end: Optional[str]
+    received_at: Optional[str]
+    message_bytes: int
+    source: str
+
+
+coders.registry.register_coder(RejectedReport, coders.RowCoder)
+
+
+def rejected_row(rejection: Rejection, periods: Optional[BasePeriods]) -> RejectedReport:
+    """The row of a rejection; ``periods`` are the base periods of the job."""
+    return RejectedReport(
+        **name_of(rejection.collection),
+        **span_of(rejection.period_start, None if periods is None else periods.length),
+        reason=rejection.reason.code,
+        num_reports=rejection.num_reports,
+        received_at=_moment(rejection.arrival_time),
+        message_bytes=rejection.message_bytes,
+        source=rejection.source,
+    )
+
+
+def _moment(time: Optional[int]) -> Optional[str]:
+    """A time of arrival; None if rows cannot name it: a source may let its senders choose it."""
+    return rfc3339(time) if time is not None and MIN_EVENT_TIME <= time < MAX_EVENT_TIME else None

@@ -1,0 +1,57 @@
+"""Windows of this package as Beam's, and Beam's as ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apache_beam.transforms.window import FixedWindows, GlobalWindows, SlidingWindows, WindowFn
+from apache_beam.utils.timestamp import Duration, Timestamp
+
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import BasePeriods, Windows
+
+
+def windows_of_beam(window_fn: WindowFn) -> Windows | None:
+    """The windows that a window function of Beam makes; None for the global window.
+
+    Raises:
+        SpecError: for windows that reports are not counted in, such as sessions, and for parts of milliseconds.
+    """
+    if isinstance(window_fn, GlobalWindows):
+        return None
+    if isinstance(window_fn, FixedWindows):
+        return Windows(size=_milliseconds(window_fn.size), offset=_milliseconds(window_fn.offset))
+    if isinstance(window_fn, SlidingWindows):
+        return Windows(
+            size=_milliseconds(window_fn.size),
+            slide=_milliseconds(window_fn.period),
+            offset=_milliseconds(window_fn.offset),
+        )
+    raise SpecError(f"windows must be fixed or sliding, got {type(window_fn).__name__}")
+
+
+def beam_windows(windows: Windows | None) -> WindowFn:
+    """The window function of Beam that assigns these windows."""
+    if windows is None:
+        return GlobalWindows()
+    offset = Timestamp(micros=1000 * windows.offset)
+    if not windows.overlap:
+        return FixedWindows(as_duration(windows.size), offset)
+    return SlidingWindows(as_duration(windows.size), as_duration(windows.step), offset)
+
+
+def beam_periods(periods: BasePeriods) -> WindowFn:
+    """The window function of Beam whose windows are the base periods."""
+    return FixedWindows(as_duration(periods.length), Timestamp(micros=1000 * periods.phase))
+
+
+def as_duration(milliseconds: int) -> Duration:
+    """Beam's form of a number of milliseconds."""
+    return Duration(micros=1000 * milliseconds)
+
+
+def _milliseconds(time: Any) -> int:
+    """Of a Duration or Timestamp of Beam."""
+    if time.micros % 1000:
+        raise SpecError(f"windows must be whole milliseconds, got {time.micros} microseconds")
+    return int(time.micros // 1000)

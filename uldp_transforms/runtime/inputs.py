@@ -1,0 +1,53 @@
+"""What a transform may be applied to: checked when the pipeline is built, in one sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apache_beam.options.pipeline_options import StandardOptions
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.typehints import Any as AnyType
+from apache_beam.typehints.typehints import is_consistent_with
+
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.runtime.beam_windows import beam_windows
+
+if TYPE_CHECKING:
+    from uldp_transforms.spec import JobSpec
+
+_CLOCK_IS_WATERMARK = ("SwitchingDirectRunner", "BundleBasedDirectRunner")
+
+
+def spec_for(owner: str, spec: JobSpec, elements: PCollection, kind: Any, *, windowed: bool = False) -> JobSpec:
+    """The specification for this input, if a transform can take it.
+
+    Args:
+        owner: the transform, for the sentence.
+        spec: of the job.
+        elements: the input.
+        kind: type of its elements, as Beam's type hints say it.
+        windowed: whether it must be in the windows of the job; otherwise in the global window.
+
+    Raises:
+        SpecError: for elements of another type, in other windows, or that end against the specification.
+    """
+    if not isinstance(elements, PCollection):
+        raise SpecError(f"{owner} needs a PCollection of {_name(kind)}, got {type(elements).__name__}")
+    came = elements.element_type
+    if came not in (None, AnyType, Any) and not is_consistent_with(came, kind):
+        raise SpecError(f"{owner} needs elements of type {_name(kind)}, got {_name(came)}")
+    expected = beam_windows(spec.windows) if windowed else GlobalWindows()
+    window_fn = elements.windowing.windowfn
+    if window_fn != expected:
+        why = "those of the specification" if windowed else "the global window (reports carry their own time)"
+        raise SpecError(f"{owner} needs elements in {why}, got {type(window_fn).__name__}")
+    runner = type(elements.pipeline.runner).__name__
+    streaming = elements.pipeline.options.view_as(StandardOptions).streaming
+    return spec.for_input(
+        bool(elements.is_bounded), clock_is_watermark=bool(streaming) and runner in _CLOCK_IS_WATERMARK
+    )
+
+
+def _name(kind: Any) -> str:
+    return kind.__name__ if isinstance(kind, type) else str(kind)

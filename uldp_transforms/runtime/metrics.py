@@ -1,0 +1,51 @@
+"""The numbers that engines show while a job runs: Beam counters and distributions in the namespace ``uldp``.
+
+They are for dashboards. What must be right in every case is the ledger: engines may count a repeated bundle twice.
+"""
+
+from __future__ import annotations
+
+from apache_beam.metrics.metric import Metrics
+from apache_beam.runners.worker import statesampler
+
+NAMESPACE = "uldp"
+
+RECEIVED, ACCEPTED, DUPLICATES, REJECTED = "received", "accepted", "duplicates", "rejected"
+"""Numbers of reports; ``rejected_REASON`` for each reason."""
+
+WINDOWS, ALARMS = "windows", "alarms"
+"""Numbers of rows by status (``windows_STATUS``) and of alarms by sentinel (``alarms_NAME``)."""
+
+OFF_BY = "off_by_ms"
+"""``too_early_off_by_ms`` and ``too_old_off_by_ms``: the worst report among those that were decoded together."""
+
+ESTIMATE_MS = "estimate_ms"
+"""Milliseconds that the estimate of one window took."""
+
+AFTER_RELEASE = "after_release"
+"""Rows that came after the only one of their window was released, and were dropped."""
+
+
+def count(number: int, name: str, kind: str = "") -> None:
+    """Add to a counter, ``name`` or ``name_kind``."""
+    if number:
+        Metrics.counter(NAMESPACE, f"{name}_{kind}" if kind else name).inc(number)
+
+
+def observe(value: int, name: str, kind: str = "") -> None:
+    """Add a value to a distribution, ``name`` or ``kind_name``."""
+    Metrics.distribution(NAMESPACE, f"{kind}_{name}" if kind else name).update(value)
+
+
+def start_bundle() -> None:
+    """To be called in ``start_bundle`` of each DoFn that counts.
+
+    Beam's local engine for streams makes a container of metrics for each bundle, but hands out that of the first bundle
+    of a step for ever: its sampler, which no other engine names "", finds a step's state by name. Without the old state
+    the next bundle gets its own.
+    """
+    sampler = statesampler.get_current_tracker()
+    if sampler is not None and getattr(sampler, "stage_name", None) == "":
+        states, step = getattr(sampler, "_states_by_name", {}), sampler.current_state().name.step_name
+        for name in [name for name in states if name.step_name == step]:
+            del states[name]

@@ -1,0 +1,353 @@
+"""The specification of a job: what is counted, in which windows, and how late data, copies and release are treated.
+
+Every transform of a job takes the same ``JobSpec`` and derives from it what it needs. Two transforms of one job cannot
+contradict each other, and a specification that contradicts itself cannot be built.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from apache_beam.transforms.window import WindowFn
+from typing_extensions import Unpack
+
+from uldp_transforms.ldp.checks import describe, parse_json, require_int, require_keys, require_mapping
+from uldp_transforms.ldp.collection import Collection, canonical_candidates
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.runtime.beam_windows import windows_of_beam
+from uldp_transforms.runtime.texts import read_lines, read_text
+from uldp_transforms.windows import (
+    FUTURE_SKEW,
+    LATENESS_SLACK,
+    BasePeriods,
+    TimeGate,
+    Windows,
+    checked_milliseconds,
+    milliseconds,
+)
+
+CORRECTED, FINAL = "corrected", "final"
+"""How results are released: a row at the end of each window and whenever late reports change it, or one row."""
+
+MIN_REPORTS = 100
+"""Default minimum of reports behind a published estimate."""
+
+ESTIMATOR = "projected"
+"""Default estimator."""
+
+PARTS, MAX_PARTS = 16, 1 << 32
+"""Parts of a base period that workers hold separately when they remove copies: default and most."""
+
+_AS_THEY_ARE = (
+    "release",
+    "deduplicate",
+    "deduplicate_parts",
+    "bit_patterns",
+    "estimator",
+    "min_reports",
+    "bounded",
+)
+_DURATIONS = ("allowed_lateness", "early_every", "future_skew", "lateness_slack")
+_RELEASE_MARGIN = 60_000
+_SECOND = 1_000
+
+
+class SpecValues(TypedDict, total=False):
+    """The plain values that a ``JobSpec`` is built from; all but ``collections`` have defaults.
+
+    Durations are texts such as ``"15m"`` or numbers of milliseconds.
+
+    Attributes:
+        collections: what reports are made for: paths of JSON files, the objects in them, or ``Collection``.
+        window: length of a window; or Beam's ``FixedWindows`` or ``SlidingWindows``. None: one for all reports, only
+            for bounded input.
+        slide: time between the starts of two windows. None: ``window``.
+        window_offset: by how much windows start after 1970-01-01T00:00:00Z and its multiples. None: not at all.
+        allowed_lateness: how long after the end of its base period a report still counts, in a stream. Default 1h.
+        early_every: in a stream, also estimate unfinished windows, this often; whole seconds. None: do not.
+        release: in a stream, ``"corrected"`` (default): a row when the watermark passes the end of a window and
+            whenever late reports change it. ``"final"``: one row, after the allowed lateness.
+        deduplicate: count each report id once per base period; costs a shuffle and state. Default False.
+        deduplicate_parts: parts of a base period, each of which is held and written whole. None: 16.
+        bit_patterns: look inside the reports of rappor, urap and aoue, for two more sentinels. Default False.
+        candidates: values to estimate in open alphabets: a list, or the path of a text file with one value a line.
+        estimator: id. None: projected.
+        min_reports: windows with fewer reports are suppressed. Default 100.
+        bounded: whether the input ends; files do, streams do not. None: as the input says.
+        future_skew: how far the clock of a client may be ahead. Default 5m.
+        lateness_slack: how long state outlives the allowed lateness. It has to exceed the time by which the watermark
+            runs ahead of the clock, or the runner drops late reports silently before the gate refuses them. None: 10m,
+            and ten years on local engines, whose watermark is the clock.
+    """
+
+    collections: Sequence[Collection | Mapping[str, Any] | str | os.PathLike[str]]
+    window: str | int | WindowFn | Windows | None
+    slide: str | int | None
+    window_offset: str | int | None
+    allowed_lateness: str | int
+    early_every: str | int | None
+    release: str
+    deduplicate: bool
+    deduplicate_parts: int | None
+    bit_patterns: bool
+    candidates: Sequence[str] | str | os.PathLike[str] | None
+    estimator: str | None
+    min_reports: int
+    bounded: bool | None
+    future_skew: str | int
+    lateness_slack: str | int | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JobSpec:
+    """What a job does. ``JobSpec.of`` and ``JobSpec.from_json`` build one from plain values.
+
+    Attributes:
+        collections: at least one, all different.
+        windows: of event time; None: one window for everything, only for bounded input.
+        allowed_lateness: milliseconds after the end of a base period during which its reports are still accepted.
+        early_every: milliseconds (whole seconds) of processing time between early panes; None: no early panes.
+        release: CORRECTED or FINAL.
+        deduplicate: count each report id once per base period.
+        deduplicate_parts: of a base period, in [1, 2**32]; a running job cannot change it.
+        bit_patterns: look inside reports of independent bits too.
+        candidates: canonical values to estimate in open alphabets; None: no list.
+        estimator: id, see ``uldp_transforms.ldp.estimators``.
+        min_reports: windows with fewer reports are ``suppressed``.
+        bounded: whether the input ends; None: as the input says, see ``for_input``.
+        future_skew: milliseconds by which the clock of a client may be ahead.
+        lateness_slack: milliseconds for which state is kept beyond ``allowed_lateness``; None: as the engine needs.
+
+    Raises:
+        SpecError: for a value that is not allowed, or two that contradict each other.
+    """
+
+    collections: tuple[Collection, ...]
+    windows: Windows | None = None
+    allowed_lateness: int = 3_600_000
+    early_every: int | None = None
+    release: str = CORRECTED
+    deduplicate: bool = False
+    deduplicate_parts: int = PARTS
+    bit_patterns: bool = False
+    candidates: tuple[str, ...] | None = None
+    estimator: str = ESTIMATOR
+    min_reports: int = MIN_REPORTS
+    bounded: bool | None = None
+    future_skew: int = FUTURE_SKEW
+    lateness_slack: int | None = None
+
+    def __post_init__(self) -> None:
+        checked_milliseconds("JobSpec.allowed_lateness", self.allowed_lateness)
+        checked_milliseconds("JobSpec.future_skew", self.future_skew)
+        if self.lateness_slack is not None:
+            checked_milliseconds("JobSpec.lateness_slack", self.lateness_slack, low=1)
+        if self.early_every is not None:
+            checked_milliseconds("JobSpec.early_every", self.early_every, low=_SECOND)
+            if self.early_every % _SECOND:
+                raise SpecError(f"JobSpec.early_every must be whole seconds, got {self.early_every} ms")
+        require_int("JobSpec.min_reports", self.min_reports, 1, 1 << 62)
+        require_int("JobSpec.deduplicate_parts", self.deduplicate_parts, 1, MAX_PARTS)
+        for name in ("deduplicate", "bit_patterns"):
+            if not isinstance(getattr(self, name), bool):
+                raise SpecError(f"JobSpec.{name} must be true or false, got {describe(getattr(self, name))}")
+        if self.bounded not in (None, True, False):
+            raise SpecError(f"JobSpec.bounded must be true, false or null, got {describe(self.bounded)}")
+        if self.release not in (CORRECTED, FINAL):
+            raise SpecError(f'JobSpec.release must be "{CORRECTED}" or "{FINAL}", got {describe(self.release)}')
+        chosen = ESTIMATORS[self.estimator]()
+        for collection in CollectionCatalog(self.collections):
+            collection.check_estimator(chosen)
+        self._check_agreement()
+
+    def _check_agreement(self) -> None:
+        """Refuse values that are allowed alone, but not together."""
+        if self.release == FINAL and self.early_every is not None:
+            raise SpecError('JobSpec.early_every must be null where release is "final", got both')
+        if self.bounded and self.early_every is not None:
+            raise SpecError("JobSpec.early_every must be null where the input is bounded, got both")
+        if self.bounded is False and self.windows is None:
+            raise SpecError(
+                "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none"
+            )
+        if not self.deduplicate and self.deduplicate_parts != PARTS:
+            raise SpecError(
+                f"JobSpec.deduplicate_parts must be absent where deduplicate is false, got {self.deduplicate_parts}"
+            )
+
+    # ------------------------------------------------------------------ plain values
+
+    @classmethod
+    def of(cls, **values: Unpack[SpecValues]) -> JobSpec:
+        """The specification that plain values describe; ``SpecValues`` explains them.
+
+        Raises:
+            SpecError: for a missing, unknown or wrong value.
+            OSError: for a file that cannot be read.
+        """
+        require_keys("JobSpec", values, ("collections",), SpecValues.__annotations__)
+        given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+        fields: dict[str, Any] = {
+            name: given[name]
+            for name in (
+                "release",
+                "deduplicate",
+                "deduplicate_parts",
+                "bit_patterns",
+                "estimator",
+                "min_reports",
+                "bounded",
+            )
+            if name in given
+        }
+        for name in ("allowed_lateness", "early_every", "future_skew", "lateness_slack"):
+            if name in given:
+                fields[name] = milliseconds(given[name], f"JobSpec.{name}")
+        if "candidates" in given:
+            fields["candidates"] = _candidates(given["candidates"])
+        return cls(collections=_collections(given.get("collections")), windows=_windows(given), **fields)
+
+    @classmethod
+    def from_json(cls, source: str | os.PathLike[str] | Mapping[str, Any]) -> JobSpec:
+        """``of`` the values in a JSON file, or in the object that such a file holds.
+
+        Raises:
+            SpecError, OSError: as ``of``; SpecError also for a file that is not JSON.
+        """
+        if not isinstance(source, Mapping):
+            source = parse_json(read_text(source), str(source))
+        return cls.of(**require_mapping("JobSpec", source))  # type: ignore[typeddict-item]  # ``of`` checks the keys
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values from which ``from_json`` makes an equal specification."""
+        windows = self.windows
+        return {
+            "collections": [collection.to_json() for collection in self.collections],
+            "window": windows and windows.size,
+            "slide": windows and windows.slide,
+            "window_offset": windows and windows.offset,
+            "candidates": None if self.candidates is None else list(self.candidates),
+            "deduplicate_parts": self.deduplicate_parts if self.deduplicate else None,
+        } | {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name not in ("collections", "windows", "candidates", "deduplicate_parts")
+        }
+
+    # ------------------------------------------------------------------ what transforms derive
+
+    def for_input(self, bounded: bool, *, clock_is_watermark: bool = False) -> JobSpec:
+        """This specification for an input that ends or does not; nothing is left open in it.
+
+        In bounded input nothing is late and each window has one row, so early panes and the release do not apply.
+
+        Args:
+            bounded: whether the input ends.
+            clock_is_watermark: whether the engine takes its clock for the watermark, however old messages are.
+
+        Raises:
+            SpecError: if the specification says otherwise, or has no windows for unbounded input.
+        """
+        if self.bounded not in (None, bounded):
+            kinds = {True: "bounded", False: "unbounded"}
+            raise SpecError(f"JobSpec.bounded must be that of the input, which is {kinds[bounded]}, got {self.bounded}")
+        slack = self.lateness_slack or (10 * 365 * 86_400_000 if clock_is_watermark else LATENESS_SLACK)
+        stream_only = {"early_every": None, "release": CORRECTED} if bounded else {}
+        return dataclasses.replace(self, bounded=bounded, lateness_slack=slack, **stream_only)
+
+    @property
+    def catalog(self) -> CollectionCatalog:
+        """The collections, found by what reports carry."""
+        return CollectionCatalog(self.collections)
+
+    @property
+    def periods(self) -> BasePeriods | None:
+        """The base periods in which reports are counted; None without windows."""
+        return None if self.windows is None else self.windows.periods
+
+    @property
+    def gate(self) -> TimeGate | None:
+        """Judges event times by arrival times; None for bounded input, which has no arrival times."""
+        if self.bounded or self.periods is None:
+            return None
+        return TimeGate(periods=self.periods, allowed_lateness=self.allowed_lateness, future_skew=self.future_skew)
+
+    @property
+    def slack(self) -> int:
+        """Milliseconds for which state is kept beyond the allowed lateness."""
+        return self.lateness_slack or LATENESS_SLACK
+
+    @property
+    def release_delay(self) -> int:
+        """Milliseconds from the end of a window to its one row: the lateness, and a margin of at most a minute."""
+        return self.allowed_lateness + min(_RELEASE_MARGIN, self.slack // 2)
+
+    @property
+    def complete_after(self) -> int | None:
+        """Milliseconds from the end of a window to the first row that has all its reports; None: every row has."""
+        if self.bounded:
+            return None
+        return self.release_delay if self.release == FINAL else 0
+
+    def check_candidates(self) -> None:
+        """Refuse to estimate an open alphabet without candidates, or with too many; raises SpecError."""
+        for collection in self.collections:
+            if collection.alphabet.known_values is None:
+                number = len({*(self.candidates or ()), *collection.alphabet.clear_values})
+                if not 1 <= number <= MAX_CANDIDATES:
+                    raise SpecError(
+                        f"collection {collection.id!r} has an open alphabet and needs 1 to {MAX_CANDIDATES} candidate "
+                        f"values (--candidates) or public ones, got {number}"
+                    )
+
+
+def _collections(given: object) -> tuple[Collection, ...]:
+    if not isinstance(given, (list, tuple)):
+        raise SpecError(
+            f"JobSpec.collections must be a list of collections, JSON objects or paths, got {describe(given)}"
+        )
+    return tuple(item if isinstance(item, Collection) else read_collection(item) for item in given)
+
+
+def read_collection(source: Mapping[str, Any] | str | os.PathLike[str]) -> Collection:
+    """A collection from a JSON object or file, also one that is in a store such as gs://; errors name the file.
+
+    Raises:
+        SpecError: if it holds no collection.
+        OSError: if it cannot be read.
+    """
+    if isinstance(source, Mapping):
+        return Collection.from_json(source)
+    path = os.fspath(source)
+    try:
+        return Collection.from_json(parse_json(read_text(path), path))
+    except SpecError as error:
+        raise SpecError(str(error) if str(error).startswith(path) else f"{path}: {error}") from None
+
+
+def _windows(given: Mapping[str, Any]) -> Windows | None:
+    window, rest = given.get("window"), {name: given[name] for name in ("slide", "window_offset") if name in given}
+    if isinstance(window, WindowFn):
+        window = windows_of_beam(window)
+    if window is None or isinstance(window, Windows):
+        if rest:
+            came = "none" if window is None else "a window object, which has its own"
+            raise SpecError(f"JobSpec.window must be a duration where {' or '.join(rest)} is given, got {came}")
+        return window
+    return Windows(
+        size=milliseconds(window, "JobSpec.window"),
+        slide=milliseconds(rest["slide"], "JobSpec.slide") if "slide" in rest else None,
+        offset=milliseconds(rest["window_offset"], "JobSpec.window_offset") if "window_offset" in rest else 0,
+    )
+
+
+def _candidates(given: Any) -> tuple[str, ...]:
+    if isinstance(given, (str, os.PathLike)):
+        given = read_lines(given)
+    return canonical_candidates(given)
