@@ -7,19 +7,22 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
-from unittest import mock
+from typing import Any, ClassVar
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import ElementEvent, Event, ProcessingTimeEvent, TestStream, WatermarkEvent
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Duration, Timestamp
-from uldp_transforms.pipelines import estimate
+from uldp_transforms.pipelines.estimate.build import build
+from uldp_transforms.pipelines.estimate.options import Job
+from uldp_transforms.pipelines.sinks import Output, RowFiles, Sink
+from uldp_transforms.pipelines.sources import AvroFiles, Source
 
+from uldp_transforms import JobSpec
 from uldp_transforms.ldp import Collection
 from uldp_transforms.rows.ledger_row import LedgerRow
-from uldp_transforms.windows import Windows
+from uldp_transforms.windows import LATENESS_SLACK, Windows
 
 _collected: dict[str, list[Any]] = {}
 _names = map(str, itertools.count())
@@ -42,11 +45,6 @@ class _KeepFn(beam.DoFn):
 
     def process(self, element: Any, window=beam.DoFn.WindowParam, pane=beam.DoFn.PaneInfoParam) -> None:
         _collected[self._name].append((element, window, pane))
-
-
-class _Ignore(beam.PTransform):
-    def expand(self, elements: beam.PCollection[Any]) -> beam.PCollection[Any]:
-        return elements
 
 
 @contextmanager
@@ -86,54 +84,110 @@ def stream(events: Sequence[Event]) -> TestStream:
     return TestStream(coder=beam.coders.BytesCoder(), events=events, output_tags=[None]).with_output_types(bytes)
 
 
-def streaming_job(collections: list[Collection], windows: Windows | None, **fields: Any) -> estimate.Job:
-    """The configuration of the main job that reads a subscription."""
-    job = estimate.Job(
-        collections=collections,
-        input=None,
-        subscription="projects/test-project/subscriptions/reports",
-        output="nowhere",
-        output_topic=None,
-        windows=windows,
-        estimator="projected",
-        candidates=None,
-        min_reports=1,
-        options=stream_options(),
+class Replayed(Source):
+    """The events of a TestStream."""
+
+    option = "--replayed"
+    bounded = False
+
+    def __init__(self, events: Sequence[Event] = ()):
+        self.events = events
+
+    @classmethod
+    def of(cls, args: Any, options: PipelineOptions) -> Replayed:
+        return cls()
+
+    def read(self, pipeline: beam.Pipeline) -> beam.PCollection[bytes]:
+        return pipeline | "ReadPubSub" >> stream(self.events)
+
+
+class Lists(Sink):
+    """Keeps the rows of each kind in a list."""
+
+    options: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self) -> None:
+        self._keys: dict[str, str] = {}
+
+    @classmethod
+    def of(cls, args: Any, source: Any, options: PipelineOptions) -> Lists:
+        return cls()
+
+    def write(self, outputs: Sequence[Output]) -> None:
+        for output in outputs:
+            self._keys[output.name] = key = next(_names)
+            _collected[key] = []
+            _ = output.rows | f"Keep_{output.name}" >> Collect(key)
+
+    def rows(self) -> dict[str, list[Any]]:
+        """The rows by kind; to be called once."""
+        return {name: [row for row, _, _ in _collected.pop(key)] for name, key in self._keys.items()}
+
+
+def spec(collections: Sequence[Collection], windows: Windows | None, **fields: Any) -> JobSpec:
+    """A specification that lets everything through: no minimum of reports, no lateness unless it is asked for."""
+    lenient: dict[str, Any] = {"min_reports": 1, "allowed_lateness": 0, "lateness_slack": LATENESS_SLACK}
+    return JobSpec(collections=tuple(collections), windows=windows, **lenient | fields)
+
+
+def streaming_job(
+    collections: Sequence[Collection],
+    windows: Windows | None,
+    *,
+    output: str = "nowhere",
+    options: PipelineOptions | None = None,
+    write_counts: bool = False,
+    **fields: Any,
+) -> Job:
+    """The main job over a stream, which ``replay`` and ``run`` fill; ``fields`` are those of the specification."""
+    return Job(
+        spec=spec(collections, windows, bounded=False, **fields),
+        source=Replayed(),
+        sinks=(RowFiles(output, unbounded=True, with_counts=write_counts),),
+        output=output,
+        options=options or stream_options(),
     )
-    return dataclasses.replace(job, **fields)
 
 
-def file_job(collections: list[Collection], windows: Windows | None, pattern: str, **fields: Any) -> estimate.Job:
-    """The same for files."""
-    files = {"input": pattern, "subscription": None, "options": PipelineOptions(["--runner=FnApiRunner"])}
-    return dataclasses.replace(streaming_job(collections, windows), **files | fields)
+def file_job(
+    collections: Sequence[Collection],
+    windows: Windows | None,
+    pattern: str,
+    *,
+    output: str = "nowhere",
+    options: PipelineOptions | None = None,
+    write_counts: bool = False,
+    **fields: Any,
+) -> Job:
+    """The same over files."""
+    return Job(
+        spec=spec(collections, windows, bounded=True, **fields),
+        source=AvroFiles(pattern),
+        sinks=(RowFiles(output, unbounded=False, with_counts=write_counts),),
+        output=output,
+        options=options or PipelineOptions(["--runner=FnApiRunner"]),
+    )
 
 
-def run(job: estimate.Job, events: Sequence[Event] = ()) -> None:
-    """Build the job as it is, with a TestStream for the subscription, and run it to the end of the stream."""
+def run(job: Job, events: Sequence[Event] = ()) -> Any:
+    """Build the job as it is, with a TestStream for a stream, and run it to the end; returns the engine's result."""
+    if isinstance(job.source, Replayed):
+        job = dataclasses.replace(job, source=Replayed(events))
     pipeline = beam.Pipeline(options=job.options)
-    with mock.patch.object(beam.io, "ReadFromPubSub", lambda subscription: stream(events)):
-        estimate.build(pipeline, job)
-    pipeline.run().wait_until_finish()
+    build(pipeline, job)
+    result = pipeline.run()
+    result.wait_until_finish()
+    return result
 
 
-def replay(job: estimate.Job, events: Sequence[Event] = ()) -> dict[str, list[Row]]:
-    """Run the job with lists for the files; returns the rows by the files' name."""
-    collected: dict[str, list[Any]] = {}
-
-    def to_list(directory: str, name: str, *more: Any, **options: Any) -> beam.PTransform:
-        if name in collected:  # the same rows in another form
-            return _Ignore()
-        key = next(_names)
-        collected[name] = _collected[key] = []
-        return Collect(key)
-
-    with mock.patch.object(estimate, "WriteRowFiles", to_list):
-        run(job, events)
-    return {name: [row for row, _, _ in rows] for name, rows in collected.items()}
+def replay(job: Job, events: Sequence[Event] = ()) -> dict[str, list[Any]]:
+    """Run the job with lists for its sinks; returns the rows by kind."""
+    lists = Lists()
+    run(dataclasses.replace(job, sinks=(lists,)), events)
+    return lists.rows()
 
 
-Place = tuple[str | None, int | None]
+Place = tuple[str | None, str | None]
 """Fingerprint of a collection and start of a base period."""
 
 
