@@ -1,15 +1,39 @@
-"""Which folders the package is made of; pyproject.toml has the rest. Dataflow workers install from it too.
+"""Package definition; Dataflow workers install from it too (``--setup_file ./setup.py``).
 
 Installed, everything has the one name ``uldp_transforms``: the folders ``pipelines`` and ``schemas`` of a checkout are
 ``uldp_transforms.pipelines`` and ``uldp_transforms.schemas``.
 """
 
+import runpy
+from pathlib import Path
+
 from setuptools import find_packages, setup
 
+HERE = Path(__file__).parent
 NAME = "uldp_transforms"
 MAPPED = ("pipelines", "schemas")
 
+PLOT = ["matplotlib>=3.8,<4"]
+YAML = ["apache-beam[yaml]>=2.77,<3"]
+LINT = ["ruff>=0.6", "mypy>=1.11"]
+TEST = [
+    "apache-beam[dataframe]>=2.77,<3",
+    "pytest>=8,<10",
+    "pytest-xdist>=3.5,<4",
+    "hypothesis>=6.100,<7",
+    "jsonschema>=4.20,<5",
+    "pyyaml>=6,<7",
+]
+
 setup(
+    name="uldp-transforms",
+    version=runpy.run_path(str(HERE / NAME / "version.py"))["__version__"],
+    description="Apache Beam transforms that turn locally private reports into windowed distribution estimates",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    classifiers=["Typing :: Typed"],
+    python_requires=">=3.10",
     packages=[
         *find_packages(include=[f"{NAME}*"]),
         *(f"{NAME}.{folder}" for folder in MAPPED),
@@ -17,8 +41,17 @@ setup(
     ],
     package_dir={f"{NAME}.{folder}": folder for folder in MAPPED},
     package_data={
-        NAME: ["py.typed", "yaml/*.yaml"],
+        NAME: ["py.typed"],
         f"{NAME}.schemas": ["*.avsc", "*.json"],
         f"{NAME}.pipelines": ["data/*"],
     },
+    entry_points={"console_scripts": [f"uldp = {NAME}.pipelines.cli:main"]},
+    install_requires=[
+        "apache-beam[gcp]>=2.77,<3",
+        "numpy>=2.0,<3",
+        "scipy>=1.11,<2",
+        "fastavro>=1.9,<2",
+        "google-cloud-pubsub>=2.21,<3",
+    ],
+    extras_require={"plot": PLOT, "yaml": YAML, "lint": LINT, "test": [*PLOT, *YAML, *LINT, *TEST]},
 )

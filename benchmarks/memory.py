@@ -9,7 +9,8 @@ _CHILD = """
 import resource
 from benchmarks import pipeline
 from benchmarks.measure import collection, reports
-from uldp_transforms import Windows, wire
+from uldp_transforms import Windows
+from uldp_transforms.messages import wire
 spec = collection("krr", 16, 64)
 batch = reports(spec, 100_000)
 pipeline._MESSAGES["x"] = [wire.encode_batch(batch[i : i + 1000]) for i in range(0, len(batch), 1000)]

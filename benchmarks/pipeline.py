@@ -6,9 +6,11 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from benchmarks.measure import DAY, collection, cpu_seconds, line, reports
-from uldp_transforms import CountReports, DecodeReports, Windows, wire
+from benchmarks import measure
+from benchmarks.measure import DAY, cpu_seconds, line, reports
+from uldp_transforms import CountReports, DecodeReports, JobSpec, Windows
 from uldp_transforms.ldp import Collection
+from uldp_transforms.messages import wire
 
 _MESSAGES: dict[str, list[bytes]] = {}
 
@@ -20,25 +22,27 @@ class _Repeat(beam.DoFn):
         yield from _MESSAGES[name]
 
 
-def run(spec: Collection, name: str, repeats: int, windows: Windows | None) -> None:
+def run(collection: Collection, name: str, repeats: int, windows: Windows | None) -> None:
     """Decode and count the named messages, several times over."""
+    spec = JobSpec(collections=(collection,), windows=windows)
     with beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"])) as pipeline:
-        decoded = pipeline | beam.Create([name] * repeats) | beam.ParDo(_Repeat()) | DecodeReports([spec])
-        _ = decoded.reports | CountReports([spec], windows)
+        messages = pipeline | beam.Create([name] * repeats) | beam.ParDo(_Repeat()).with_output_types(bytes)
+        decoded = messages | DecodeReports(spec)
+        _ = decoded.reports | CountReports(spec)
 
 
-def seconds_of(spec: Collection, name: str, repeats: int, windows: Windows | None) -> float:
+def seconds_of(collection: Collection, name: str, repeats: int, windows: Windows | None) -> float:
     """CPU time of ``repeats`` rounds of messages, without what an almost empty pipeline takes."""
-    empty = cpu_seconds(lambda: run(spec, name, 1, windows))
-    full = cpu_seconds(lambda: run(spec, name, 1 + repeats, windows))
+    empty = cpu_seconds(lambda: run(collection, name, 1, windows))
+    full = cpu_seconds(lambda: run(collection, name, 1 + repeats, windows))
     return full - empty
 
 
 def main() -> None:
-    spec = collection("krr", 16, 64)
+    collection = measure.collection("krr", 16, 64)
     minute = DAY // 1440
     fixed, sliding = Windows(size=60 * minute), Windows(size=60 * minute, slide=10 * minute)
-    batch = reports(spec, 400_000, days=1)
+    batch = reports(collection, 400_000, days=1)
     _MESSAGES["packed 1000"] = [wire.encode_batch(batch[i : i + 1000]) for i in range(0, len(batch), 1000)]
     _MESSAGES["packed 10000"] = [wire.encode_batch(batch[i : i + 10_000]) for i in range(0, len(batch), 10_000)]
     mixed = batch[np.random.default_rng(1).permutation(len(batch))]
@@ -59,7 +63,7 @@ def main() -> None:
         n = repeats * (50_000 if name == "single" else len(batch))
         by_windows = {}
         for label, windows in (("global window", None), ("fixed 60 min", fixed), ("sliding 60/10 min", sliding)):
-            by_windows[label] = seconds_of(spec, name, repeats, windows)
+            by_windows[label] = seconds_of(collection, name, repeats, windows)
             line(f"  {name}, {label}", n, by_windows[label], limit * n)
         ratio = by_windows["sliding 60/10 min"] / by_windows["fixed 60 min"]
         print(f"  {name}: sliding costs {ratio:.2f} x fixed")

@@ -14,15 +14,17 @@ from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Timestamp
 
 from benchmarks.measure import DAY, collection, cpu_seconds, line, reports
-from uldp_transforms import CountReports, DecodeReports, EstimateDistribution, SummarizeLedger, Windows, wire
+from uldp_transforms import CountReports, DecodeReports, EstimateReports, JobSpec, Windows
 from uldp_transforms.count import SumCountsFn, count_periods
 from uldp_transforms.deduplicate import merge, to_rows
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
-from uldp_transforms.rows.windowed_estimate import Row
+from uldp_transforms.rows.forms import to_json
 from uldp_transforms.runtime.coders import CohortCountsCoder
+from uldp_transforms.windows import BasePeriods
 
 HOUR = DAY // 24
 
@@ -103,15 +105,13 @@ def one_job_of_many_collections() -> None:
         wire.encode_batch(spec.perturb(["0", "1"] * 50, np.random.default_rng(i), [i * 1000] * 100))
         for i, spec in enumerate(specs)
     ]
-    windows = Windows(size=HOUR)
 
     def run() -> None:
         with beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"])) as pipeline:
-            decoded = pipeline | beam.Create(messages) | DecodeReports(specs, windows=windows)
-            counted = decoded.reports | CountReports(specs, windows, unbounded=False)
-            estimated = counted.counts | EstimateDistribution(specs, min_reports=1)
-            _ = (decoded.received, counted.ledger, decoded.rejected) | SummarizeLedger(specs, windows)
-            _ = estimated.estimates | beam.Map(Row.to_json)
+            estimated = (
+                pipeline | beam.Create(messages) | EstimateReports(collections=specs, window="1h", min_reports=1)
+            )
+            _ = estimated.estimates | beam.Map(to_json)
 
     seconds = cpu_seconds(run, repeats=1)
     line(f"  10,000 collections, one window each: {seconds:.1f} s", 100 * len(messages), seconds)
@@ -123,9 +123,9 @@ def _closed(number: int) -> Collection:
     return Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 1}})
 
 
-def _decode_and_count(registry: CollectionCatalog, messages: list[bytes]) -> None:
-    for batch in MessageDecoder(registry).decode(messages)[0]:
-        for _ in count_periods(registry[batch.fingerprint], batch, HOUR):
+def _decode_and_count(catalog: CollectionCatalog, messages: list[bytes]) -> None:
+    for batch in MessageDecoder(catalog).decode(messages)[0]:
+        for _ in count_periods(catalog[batch.fingerprint], batch, BasePeriods(HOUR)):
             pass
 
 
@@ -154,10 +154,10 @@ def parts_of_state() -> None:
 
     def run(**options: Any) -> None:
         stream = TestStream(coder=beam.coders.BytesCoder(), events=list(map(ElementEvent, bundles)), output_tags=[None])
-        windows = Windows(size=HOUR, allowed_lateness=HOUR)
+        job = JobSpec(collections=(spec,), windows=Windows(size=HOUR), **options)
         with beam.Pipeline(options=PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])) as pipeline:
-            decoded = pipeline | stream.with_output_types(bytes) | DecodeReports([spec])
-            _ = decoded.reports | CountReports([spec], windows, **options)
+            decoded = pipeline | stream.with_output_types(bytes) | DecodeReports(job)
+            _ = decoded.reports | CountReports(job)
 
     plain = cpu_seconds(run)
     for parts in (16, 64, 256, 1024):

@@ -8,9 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from uldp_transforms.pipelines import simulate
-
 from deploy.cache import ROOT
+from uldp_transforms.pipelines import simulate
 
 REPORTS_OF_A_FILE = 1_000_000
 SPEC = {

@@ -40,6 +40,13 @@ PROGRAMS = {
 """Programs and what they do; each is a module of this package with ``main(argv)``."""
 
 
+class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
+    """Names the default of an option where there is one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default in (None, False) else super()._get_help_string(action)
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line.
 
@@ -52,7 +59,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, program: str | None = None, **kwargs: Any):
         if program is not None:
             kwargs["prog"] = f"uldp {program}" if _called_as_uldp() else f"python -m pipelines.{program}"
-        super().__init__(allow_abbrev=False, formatter_class=argparse.ArgumentDefaultsHelpFormatter, **kwargs)
+        super().__init__(allow_abbrev=False, formatter_class=_HelpFormatter, **kwargs)
 
     def error(self, message: str) -> NoReturn:
         raise SpecError(re.sub(r"^argument (\S+): (?=must )", r"\1 ", message))

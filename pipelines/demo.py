@@ -44,7 +44,7 @@ OPEN, SENSITIVE = "flights_open.json", "flights_sensitive.json"
 REPORTS_PER_MESSAGE = 1000
 DAY = 86_400_000
 
-Truth = dict[str, collections.Counter]
+Truth = dict[str, collections.Counter[Any]]
 """Start of a window -> departures by airport."""
 
 
@@ -161,7 +161,7 @@ def read_estimates(output: Path, collection_id: str) -> list[dict[str, Any]]:
     return list({row["window_start"]: row for row in rows if row["collection_id"] == collection_id}.values())
 
 
-def read_ledger(output: Path, sent: dict[str, int]) -> dict[str, collections.Counter]:
+def read_ledger(output: Path, sent: dict[str, int]) -> dict[str, collections.Counter[Any]]:
     """Sent, received, accepted and rejected reports of each collection, all windows together."""
     ledger = {collection_id: collections.Counter(sent=number) for collection_id, number in sent.items()}
     for row in read_rows(output / "ledger.jsonl"):
@@ -312,7 +312,7 @@ def coverage(outcomes: list[Outcome]) -> Iterator[tuple[Outcome, str, int, int]]
             yield outcome, group, int(outcome.covered[:, mask].sum()), outcome.covered[:, mask].size
 
 
-def summary(demo: Demo, outcomes: list[Outcome], ledger: dict[str, collections.Counter]) -> Iterator[str]:
+def summary(demo: Demo, outcomes: list[Outcome], ledger: dict[str, collections.Counter[Any]]) -> Iterator[str]:
     """Reports, guarantee, precision, coverage and ledger."""
     for outcome in outcomes:
         yield (
@@ -330,7 +330,7 @@ def summary(demo: Demo, outcomes: list[Outcome], ledger: dict[str, collections.C
     yield f"randomness of the reports: {demo.randomness}"
 
 
-def balance(account: collections.Counter) -> str:
+def balance(account: collections.Counter[Any]) -> str:
     """Whether no report was lost or came from nowhere."""
     complete = account["sent"] == account["received"] == account["accepted"] + account["rejected"]
     return "balanced" if complete else "NOT BALANCED"
@@ -618,7 +618,7 @@ as UTC. Departures stand for people; no person's data are in it.</p>
 
 
 def page(
-    demo: Demo, outcomes: list[Outcome], ledger: dict[str, collections.Counter], busiest: int, output: Path
+    demo: Demo, outcomes: list[Outcome], ledger: dict[str, collections.Counter[Any]], busiest: int, output: Path
 ) -> str:
     """A page that needs nothing but itself."""
     first, closed = outcomes
@@ -701,7 +701,7 @@ def _cell_html(entry: dict[str, float], style: str, scale: float) -> str:
     )
 
 
-def _ledger_html(name: str, account: collections.Counter) -> str:
+def _ledger_html(name: str, account: collections.Counter[Any]) -> str:
     numbers = "".join(f"<td>{account[part]:,}</td>" for part in ("sent", "received", "accepted", "rejected"))
     return f"<tr><td>{escape(name)}</td>{numbers}<td>{balance(account)}</td></tr>"
 

@@ -130,7 +130,7 @@ def _counted(sums: tuple[bytes, CohortCounts], window: Any = beam.DoFn.WindowPar
 
 def _at_period_start(
     sums: tuple[bytes, CohortCounts | None], window: Any = beam.DoFn.WindowParam
-) -> list[TimestampedValue]:
+) -> list[TimestampedValue[Any]]:
     """Stamp the sum of a base period with its start; a pane without reports has no sum.
 
     Beam stamps it with the last microsecond, which, before 1970, is rounded into the next period on its way.
@@ -176,7 +176,7 @@ class _CountBundleFn(beam.DoFn):
         self._sums: dict[tuple[bytes, int | None], CohortCounts] = {}
         self._cells = 0
 
-    def process(self, batch: ReportBatch, timestamp: Timestamp = beam.DoFn.TimestampParam) -> Iterator[Any]:
+    def process(self, batch: ReportBatch, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[Any]:
         self._arrival = timestamp
         collection = self._catalog[batch.fingerprint]
         for start, counts in count_periods(collection, batch, self._periods, self._bit_patterns):

@@ -150,7 +150,7 @@ class _TimedDecodeFn(_DecodeFn):
         super().start_bundle()
         self._arrival_times: list[int] = []
 
-    def process(self, message: bytes, timestamp: Timestamp = beam.DoFn.TimestampParam) -> list[Any] | None:
+    def process(self, message: bytes, timestamp: Any = beam.DoFn.TimestampParam) -> list[Any] | None:
         self._arrival_times.append(timestamp.micros // 1000)
         return super().process(message)
 

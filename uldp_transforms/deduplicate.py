@@ -101,9 +101,9 @@ class _CountNewFn(beam.DoFn):
     def process(
         self,
         element: tuple[bytes, bytes],
-        timestamp=beam.DoFn.TimestampParam,
-        counted=beam.DoFn.StateParam(COUNTED),
-        forget=beam.DoFn.TimerParam(FORGET),
+        timestamp: Any = beam.DoFn.TimestampParam,
+        counted: Any = beam.DoFn.StateParam(COUNTED),
+        forget: Any = beam.DoFn.TimerParam(FORGET),
     ) -> Iterator[Any]:
         key, encoded = element
         batch = ReportBatchCoder().decode(encoded)
@@ -130,7 +130,7 @@ class _CountNewFn(beam.DoFn):
         return collection.count_groups(np.ascontiguousarray(rows[:, _HEAD:]), cohorts, 1, self._bit_patterns)[0]
 
     @userstate.on_timer(FORGET)
-    def forget(self, counted=beam.DoFn.StateParam(COUNTED)) -> Iterable[Any]:
+    def forget(self, counted: Any = beam.DoFn.StateParam(COUNTED)) -> Iterable[Any]:
         counted.clear()
         return ()
 

@@ -61,10 +61,10 @@ class _HoldFn(beam.DoFn):
     def process(
         self,
         element: tuple[bytes, CohortCounts],
-        window=beam.DoFn.WindowParam,
-        pane=beam.DoFn.PaneInfoParam,
-        latest=beam.DoFn.StateParam(LATEST),
-        release=beam.DoFn.TimerParam(RELEASE),
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+        latest: Any = beam.DoFn.StateParam(LATEST),
+        release: Any = beam.DoFn.TimerParam(RELEASE),
     ) -> Iterable[Any]:
         held = latest.read() or b""
         index = max(pane.index, 0)
@@ -76,7 +76,7 @@ class _HoldFn(beam.DoFn):
         return ()
 
     @userstate.on_timer(RELEASE)
-    def release(self, key=beam.DoFn.KeyParam, latest=beam.DoFn.StateParam(LATEST)) -> Iterator[Any]:
+    def release(self, key: Any = beam.DoFn.KeyParam, latest: Any = beam.DoFn.StateParam(LATEST)) -> Iterator[Any]:
         held = latest.read()
         if held and held != _RELEASED:
             latest.write(_RELEASED)

@@ -222,7 +222,7 @@ class JobSpec:
         """
         if not isinstance(source, Mapping):
             source = parse_json(read_text(source), str(source))
-        return cls.of(**require_mapping("JobSpec", source))  # type: ignore[typeddict-item]  # ``of`` checks the keys
+        return cls.of(**require_mapping("JobSpec", source))
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values from which ``from_json`` makes an equal specification."""
@@ -258,8 +258,10 @@ class JobSpec:
             kinds = {True: "bounded", False: "unbounded"}
             raise SpecError(f"JobSpec.bounded must be that of the input, which is {kinds[bounded]}, got {self.bounded}")
         slack = self.lateness_slack or (10 * 365 * 86_400_000 if clock_is_watermark else LATENESS_SLACK)
-        stream_only = {"early_every": None, "release": CORRECTED} if bounded else {}
-        return dataclasses.replace(self, bounded=bounded, lateness_slack=slack, **stream_only)
+        settled = dataclasses.replace(self, bounded=None, lateness_slack=slack)
+        if bounded:
+            settled = dataclasses.replace(settled, early_every=None, release=CORRECTED)
+        return dataclasses.replace(settled, bounded=bounded)
 
     @property
     def catalog(self) -> CollectionCatalog:
@@ -326,7 +328,7 @@ def read_collection(source: Mapping[str, Any] | str | os.PathLike[str]) -> Colle
         return Collection.from_json(source)
     path = os.fspath(source)
     try:
-        return Collection.from_json(parse_json(read_text(path), path))
+        return Collection.from_json(require_mapping("Collection", parse_json(read_text(path), path)))
     except SpecError as error:
         raise SpecError(str(error) if str(error).startswith(path) else f"{path}: {error}") from None
 

@@ -168,12 +168,14 @@ class TimeGate:
 
     def early_by(self, event_times: np.ndarray, arrival_times: np.ndarray) -> np.ndarray:
         """(n,) int64 milliseconds by which reports come too early; 0 or less if they do not."""
-        return event_times - arrival_times - self.future_skew
+        early: np.ndarray = event_times - arrival_times - self.future_skew
+        return early
 
     def late_by(self, event_times: np.ndarray, arrival_times: np.ndarray) -> np.ndarray:
         """(n,) int64 milliseconds by which reports come too late, counted from the last good one; 0 or less if not."""
         ends = self.periods.start_of(event_times) + self.periods.length
-        return arrival_times - ends - self.allowed_lateness + 1
+        late: np.ndarray = arrival_times - ends - self.allowed_lateness + 1
+        return late
 
     @property
     def off_by(self) -> dict[Reason, Callable[[np.ndarray, np.ndarray], np.ndarray]]:

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import apache_beam as beam
 import numpy as np
-from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME
 
 from deploy.flink.cached import JARS, client, fetch
 from deploy.flink.cluster import JOB_SERVER, Cluster, cluster
@@ -27,6 +26,7 @@ from deploy.flink.stream import TOPIC, Job, job
 from deploy.job import collection
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
+from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME
 
 FIRST = 20_000
 """Messages that are counted before the measurement begins: all processes run then, and have loaded their code."""

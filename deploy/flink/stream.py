@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
-from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME
 
 from deploy.flink.cached import JARS, fetch
 from deploy.flink.cluster import Cluster, cluster
@@ -32,6 +31,7 @@ from deploy.flink.kafka import broker, create_topic, expansion_service
 from deploy.flink.processes import process
 from deploy.flink.traffic import LATENESS, PARTITIONS, WINDOW, Sent, send
 from deploy.job import collection
+from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME
 
 Ledger = dict[str | None, Counter[str]]
 

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import apache_beam as beam
-from uldp_transforms.pipelines import estimate
 
 from deploy import cache
 from deploy.flink.kafka import EXPANSION_SERVICE
 from deploy.flink.processes import free_port, java, process, wait_for
 from deploy.job import collection, make_reports
+from uldp_transforms.pipelines.estimate.run import configure
 
 JARS = cache.Jars(source=Path(__file__).parent, folder=cache.CACHE / "storage-write-beam-2.73.0")
 
@@ -56,7 +56,7 @@ def steps(folder: Path) -> list[str]:
     argv = [f"--collection={collection(folder)}", f"--input={reports}", f"--output={folder / 'out'}", "--window=6h"]
     argv += ["--bigquery=my-project:reports", "--bigquery_method=storage_write_api"]
     with expansion_service(folder) as service:
-        _, pipeline = estimate.configure([*argv, f"--beam_services={json.dumps({TARGET: service})}"])
+        _, pipeline = configure([*argv, f"--beam_services={json.dumps({TARGET: service})}"])
         graph = pipeline.to_runner_api()
     return sorted(step.unique_name for step in graph.components.transforms.values() if step.spec.urn == WRITE)
 

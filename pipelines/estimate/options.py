@@ -101,12 +101,19 @@ def command_line() -> cli.Parser:
         action="append",
         help="JSON file of a collection, or a pattern for several; may be given several times",
     )
-    exclusive = parser.add_mutually_exclusive_group(required=True)
+    sources = parser.add_argument_group("where the reports come from (one of them)")
+    exclusive = sources.add_mutually_exclusive_group(required=True)
     for source in SOURCES:
-        source.add_options(parser, exclusive)
-    of_sinks = [option for sink in SINKS for option in sink.options.items()]
-    for name, settings in (*of_sinks, *_COUNTING.items(), *_ESTIMATING.items()):
-        parser.add_argument(name, **settings)
+        exclusive.add_argument(source.option, type=source.kind, help=source.help)
+    for title, options in (
+        ("where the rows go", [option for sink in SINKS for option in sink.options.items()]),
+        ("windows and counting", _COUNTING.items()),
+        ("estimates", _ESTIMATING.items()),
+        *((f"only with {source.option}", source.own_options.items()) for source in SOURCES if source.own_options),
+    ):
+        group = parser.add_argument_group(title)
+        for name, settings in options:
+            group.add_argument(name, **settings)
     return parser
 
 

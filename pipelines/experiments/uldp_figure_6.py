@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,7 +114,7 @@ def _series(rows: list[dict[str, Any]], mechanism: str, small: bool, column: str
 
 def _growth(rows: list[dict[str, Any]]) -> Verdict:
     unit = math.sqrt(2 / (math.pi * rows[0]["asked"])) / (2 * SMALL_EPSILON)
-    limits = {"uRR": lambda v: v * math.sqrt(v - 1), "uRAP": lambda v: 2 * v}
+    limits: dict[str, Callable[[int], float]] = {"uRR": lambda v: v * math.sqrt(v - 1), "uRAP": lambda v: 2 * v}
     ratios = {
         (mechanism, v): loss / (unit * limit(v))
         for mechanism, limit in limits.items()

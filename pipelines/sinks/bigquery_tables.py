@@ -14,16 +14,16 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 
-from uldp_transforms import schemas
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.forms import as_dict, time_fields, timestamp_of
+from uldp_transforms.schemas import load
 
 from .. import cli
 from ..sources import Source
 from .row_files import WriteRowFiles
 from .sink import Output, Sink
 
-UNDELIVERED_SCHEMA = schemas.load("undelivered_row.avsc")
+UNDELIVERED_SCHEMA = load("undelivered_row.avsc")
 
 LOADS, INSERTS, STORAGE_WRITE_API = "loads", "inserts", "storage_write_api"
 

@@ -30,13 +30,6 @@ class Source(abc.ABC):
     """Whether it ends."""
 
     @classmethod
-    def add_options(cls, parser: argparse.ArgumentParser, exclusive: Any) -> None:
-        """Add the options to a parser; ``exclusive`` is its group of sources."""
-        exclusive.add_argument(cls.option, type=cls.kind, help=cls.help)
-        for name, settings in cls.own_options.items():
-            parser.add_argument(name, **settings)
-
-    @classmethod
     @abc.abstractmethod
     def of(cls, args: argparse.Namespace, options: PipelineOptions) -> Source:
         """The source that a command line names; sets what the engine needs for it in the options of Beam.

@@ -15,7 +15,6 @@ import fastavro
 import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from uldp_transforms.pipelines import estimate
 
 from deploy.compare import rows as rows_of_output
 from tests.fuzz.fuzz_inputs import COLLECTIONS, Fuzzer
@@ -26,6 +25,7 @@ from uldp_transforms.decode import DecodeReports, received_entries
 from uldp_transforms.deduplicate import merge, to_rows
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
+from uldp_transforms.pipelines import estimate
 from uldp_transforms.windows import BasePeriods, TimeGate, Windows
 
 HOUR = 3_600_000

@@ -17,7 +17,6 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import pytest
-from uldp_transforms.pipelines import bigquery, cli, demo, estimate, plan, reestimate, runners, simulate, sinks
 
 import uldp_transforms
 from tests.support.messages_cases import KRR, collection, container, single, write_files
@@ -33,6 +32,7 @@ from uldp_transforms.deduplicate import _split
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.pipelines import bigquery, cli, demo, estimate, plan, reestimate, runners, simulate, sinks
 from uldp_transforms.rows.place import name_of
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
 from uldp_transforms.runtime.coders import CohortCountsCoder, ReportBatchCoder

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from uldp_transforms.pipelines import estimate
 
 import uldp_transforms
 from tests.beam.test_secrets import FILES, messages, shown
@@ -18,6 +17,7 @@ from tests.support import cases
 from tests.support.messages_cases import KRR, decoder, write_files
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.ldp.sampling import SeededSource
+from uldp_transforms.pipelines import estimate
 
 FOLDER = Path(uldp_transforms.__file__).parent
 SOURCES = {str(path.relative_to(FOLDER)): path for path in sorted(FOLDER.rglob("*.py"))}

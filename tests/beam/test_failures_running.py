@@ -20,8 +20,6 @@ from apache_beam.pipeline import PipelineVisitor
 from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
-from uldp_transforms.pipelines import estimate
-from uldp_transforms.pipelines.values import ValuesFile, milliseconds
 
 from tests.support import cases, replay
 from tests.support.messages_cases import KRR, NOON, container, decoder, long, single, write_files
@@ -31,6 +29,8 @@ from uldp_transforms.count import _CountBundleFn
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.pipelines import estimate
+from uldp_transforms.pipelines.values import ValuesFile, milliseconds
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, TimeGate
 
 ROOT = Path(__file__).parents[2]

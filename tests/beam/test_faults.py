@@ -32,13 +32,13 @@ import fastavro
 import numpy as np
 import pytest
 from apache_beam.testing.test_stream import Event
-from uldp_transforms.pipelines import estimate, sinks
 
 from deploy.compare import rows as rows_of_output
 from tests.support import live, replay
 from tests.support.messages_cases import KRR, NOON, RAPPOR, STRANGER, Row, long, packed, single, write_files
 from uldp_transforms import count, decode, deduplicate, ledger, release, wire
 from uldp_transforms import estimate as estimates
+from uldp_transforms.pipelines import estimate, sinks
 from uldp_transforms.windows import Windows
 
 HOUR = 3_600_000

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from apache_beam.testing.test_stream import Event
 from fastavro.validation import validate
-from uldp_transforms.pipelines import estimate
 
 from tests.support import replay
 from tests.support.messages_cases import (
@@ -38,6 +37,7 @@ from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ledger import LedgerEntry
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.pipelines import estimate
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate, rfc3339
 from uldp_transforms.windows import Windows

@@ -14,13 +14,13 @@ import pytest
 from apache_beam.testing.test_stream import Event
 from apache_beam.transforms.window import FixedWindows
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
-from uldp_transforms.pipelines import estimate
 
 from tests.support import replay
 from tests.support.messages_cases import KRR, URAP
 from tests.support.tolerance import generator
 from uldp_transforms import release, wire
 from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.pipelines import estimate
 from uldp_transforms.release import ReleaseOnce
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
 from uldp_transforms.windows import Windows

@@ -16,7 +16,6 @@ import fastavro
 import jsonschema
 import pytest
 from fastavro.validation import validate
-from uldp_transforms.pipelines.sinks.row_files import to_avro_file, to_json_lines
 
 from tests.support.cases import ALL_COLLECTIONS
 from tests.support.messages_cases import BATCH, KNOWN, KRR, NEW, NOON, REPORT, SCHEMAS
@@ -26,6 +25,7 @@ from uldp_transforms.ldp.alphabets import ALPHABETS
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.pipelines.sinks.row_files import to_avro_file, to_json_lines
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
 from uldp_transforms.rows.place import name_of
 from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA, RejectedReport, rejected_row

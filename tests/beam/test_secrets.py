@@ -13,7 +13,6 @@ from pathlib import Path
 import apache_beam as beam
 import fastavro
 import pytest
-from uldp_transforms.pipelines import estimate, simulate
 
 from tests.support.messages_cases import (
     BATCH,
@@ -34,6 +33,7 @@ from tests.support.messages_cases import (
 )
 from uldp_transforms.decode import DecodeReports
 from uldp_transforms.messages.containers import read_messages
+from uldp_transforms.pipelines import estimate, simulate
 from uldp_transforms.rows.rejected_report import rejected_row
 
 SECRET = b"MARKER-8d1f"  # not in any file of this project but this one

@@ -18,7 +18,6 @@ from apache_beam.transforms import trigger
 from apache_beam.transforms.display import DisplayData
 from apache_beam.transforms.window import FixedWindows, GlobalWindows
 from apache_beam.typehints import Tuple
-from uldp_transforms.pipelines import estimate
 
 import uldp_transforms
 from tests.support import cases
@@ -37,6 +36,7 @@ from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS, expectation_maximization
 from uldp_transforms.ledger import LedgerEntry
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.pipelines import estimate
 from uldp_transforms.rows.ledger_row import LedgerRow
 from uldp_transforms.rows.window_counts import WindowCounts
 from uldp_transforms.rows.window_health import WindowHealth

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from apache_beam.utils.timestamp import Timestamp
-from uldp_transforms.pipelines import estimate
 
 from tests.support import replay
 from tests.support.messages_cases import BATCH, KRR, URAP, collection, container, numbered
@@ -21,6 +20,7 @@ from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.sentinels import examine
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.pipelines import estimate
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

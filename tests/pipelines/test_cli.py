@@ -21,8 +21,6 @@ from typing import Any, NamedTuple
 import fastavro
 import numpy as np
 import pytest
-from uldp_transforms.pipelines import cli, estimate, simulate
-from uldp_transforms.pipelines.runners import check_options
 
 from tests.support.messages_cases import (
     BATCH,
@@ -41,11 +39,14 @@ from tests.support.messages_cases import (
 )
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.pipelines import estimate, simulate
+from uldp_transforms.pipelines.runners import check_options
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
 from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
 from uldp_transforms.rows.window_health import HEALTH_SCHEMA
 from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
+from uldp_transforms.runtime import texts
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, rfc3339
 
 ROOT = Path(__file__).parents[2]
@@ -217,7 +218,7 @@ ERRORS = [
     (
         "estimate",
         f"{STREAM} --window 1h --early_every 1ms",
-        f"Windows.early_every must be an integer in [1000, {CENTURY}], got 1",
+        f"JobSpec.early_every must be an integer in [1000, {CENTURY}], got 1",
     ),
     ("estimate", f"{ESTIMATE} --slide 1h", "--slide needs --window, got none"),
     (
@@ -701,7 +702,7 @@ def test_avro_and_json_hold_the_same_estimates(job):
 )
 def test_candidates_are_the_lines_of_a_file(content, folder):
     (folder / "values.txt").write_bytes(content)
-    assert cli.read_lines("values.txt") == ["a", "b"]
+    assert texts.read_lines("values.txt") == ["a", "b"]
 
 
 # ---------------------------------------------------------------------- bad data among good

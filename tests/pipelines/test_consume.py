@@ -17,15 +17,15 @@ import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from google.cloud import bigquery, pubsub_v1
-from uldp_transforms.pipelines import estimate
-from uldp_transforms.pipelines.sinks.bigquery_tables import table_schema
-from uldp_transforms.pipelines.sinks.pubsub_topics import PublishRows
 
 from tests.servers.google_server import GoogleServer
 from tests.servers.pubsub_servers import DEAD_LETTERS, FILTERS, params, preferred, serving
 from tests.support import cases
 from tests.support.messages_cases import crc_64_avro
 from uldp_transforms.messages import wire
+from uldp_transforms.pipelines.estimate.run import configure
+from uldp_transforms.pipelines.sinks.bigquery_tables import table_schema
+from uldp_transforms.pipelines.sinks.pubsub_topics import PublishRows
 from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
 from uldp_transforms.rows.window_health import HEALTH_SCHEMA
 from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, WindowedEstimate
@@ -136,7 +136,7 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
             known = [[row["received"] for row in place if row["collection_id"] == ANIMALS.id] for place in places]
             return all(sum(numbers) == COUNTED + TOO_OLD for numbers in known)
 
-        _, pipeline = estimate.configure(argv.split())
+        _, pipeline = configure(argv.split())
         job = pipeline.run()
         try:
             publish(400, 4 * WINDOW)

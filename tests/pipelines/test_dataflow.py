@@ -17,17 +17,20 @@ from typing import Any
 
 import apache_beam
 import pytest
-from uldp_transforms.pipelines import cli, estimate
 
 from tests.servers.google_server import GoogleServer
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms.ldp import SpecError
+from uldp_transforms.pipelines import cli, estimate
+from uldp_transforms.pipelines.estimate.options import command_line
+from uldp_transforms.pipelines.estimate.run import configure
+from uldp_transforms.runtime.texts import read_lines
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "deploy/dataflow"
 METADATA = json.loads((TEMPLATE / "metadata.json").read_text(encoding="utf-8"))
 PARAMETERS = {parameter["name"]: parameter for parameter in METADATA["parameters"]}
-OPTIONS = {action.dest: action for action in estimate.command_line()._actions if action.dest != "help"}
+OPTIONS = {action.dest: action for action in command_line()._actions if action.dest != "help"}
 
 CLOUD = "--runner DataflowRunner --project my-project --region us-central1 --temp_location gs://bucket/tmp"
 STREAM = "--collection krr.json --subscription projects/my-project/subscriptions/reports --window 1h --output out"
@@ -74,7 +77,7 @@ def test_the_template_is_exactly_once():
     assert (METADATA["supportsExactlyOnce"], METADATA["supportsAtLeastOnce"]) == (True, False)
 
 
-DURATIONS = ("window", "slide", "allowed_lateness", "early_every")
+DURATIONS = ("window", "slide", "window_offset", "allowed_lateness", "early_every")
 TOPICS = ("output_topic", "rejected_topic")
 SWITCHES = ("deduplicate", "bit_patterns", "write_counts")
 GOOD = {
@@ -151,6 +154,7 @@ def test_the_template_is_launched(server, monkeypatch):
         "output": "gs://bucket/out",
         "window": "1h",
         "slide": "10m",
+        "window_offset": "5m",
         "allowed_lateness": "1d",
         "early_every": "60s",
         "release": "corrected",
@@ -187,9 +191,9 @@ def test_configurations_are_read_from_cloud_storage(server):
     server.objects["bucket/latin.txt"] = b"\xe4"
     server.objects["bucket/twice.json"] = b'{"id": "a", "id": "b"}'
     assert cli.read_collections(cli.matching("--collection", ["gs://bucket/c/*.json"])) == [KRR, OPEN]
-    assert cli.read_lines("gs://bucket/values.txt") == ["ant", "bee"]
+    assert read_lines("gs://bucket/values.txt") == ["ant", "bee"]
     for call, sentence in (
-        (lambda: cli.read_lines("gs://bucket/latin.txt"), "gs://bucket/latin.txt must be a UTF-8 text file, got other"),
+        (lambda: read_lines("gs://bucket/latin.txt"), "gs://bucket/latin.txt must be a UTF-8 text file, got other"),
         (lambda: cli.read_collections(["gs://bucket/twice.json"]), "gs://bucket/twice.json must not repeat a key, got"),
         (lambda: cli.matching("--collection", ["gs://bucket/d/*"]), "--collection must match at least one file, got"),
     ):
@@ -213,7 +217,7 @@ def test_code_is_packed_for_workers_of_a_plain_image(server, folder):
 
 def launched(argv: str) -> Any:
     """The job that Beam would send to Dataflow."""
-    _, pipeline = estimate.configure(f"{argv} {CLOUD} --dry_run=True".split())
+    _, pipeline = configure(f"{argv} {CLOUD} --dry_run=True".split())
     return pipeline.run().job
 
 
@@ -259,4 +263,4 @@ def test_files(server, folder, more):
 def test_at_least_once_is_refused(server, folder, option):
     argv = f"{STREAM} {CLOUD} --deduplicate --dry_run=True {option}=streaming_mode_at_least_once".split()
     with pytest.raises(SpecError, match="must be exactly-once, or reports count twice, got streaming_mode_at_least"):
-        estimate.configure(argv)
+        configure(argv)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from uldp_transforms.pipelines import demo
 
 from tests.support.tolerance import binomial_limits
+from uldp_transforms.pipelines import demo
 
 DAYS = ["2001-01-01T00:00:00Z", "2001-01-02T00:00:00Z"]
 COLLECTIONS = ["us-flights", "us-flights-sensitive"]

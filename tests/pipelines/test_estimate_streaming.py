@@ -20,13 +20,13 @@ import numpy as np
 import pytest
 from google.api_core import exceptions
 from google.cloud import pubsub_v1
-from uldp_transforms.pipelines import reestimate, simulate
 
 from tests.servers import pubsub_servers
 from tests.support import cases, replay
 from tests.support.messages_cases import header
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
+from uldp_transforms.pipelines import reestimate, simulate
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
 from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
 from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
@@ -328,7 +328,7 @@ def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: P
 
 def test_equal_rows_of_different_bundles_are_all_written(tmp_path: Path) -> None:
     """Files are named so that a repeated bundle does no harm, but two bundles may well have equal rows."""
-    job = replay.streaming_job([ANIMALS], Windows(size=WINDOW, allowed_lateness=3_600_000), output=str(tmp_path))
+    job = replay.streaming_job([ANIMALS], Windows(size=WINDOW), allowed_lateness=3_600_000, output=str(tmp_path))
     events = []
     for arrival in (1_000_000_000_000, 1_000_000_010_000):  # two rows of the ledger: one report each, in one period
         events += [replay.arrive(arrival, wire.encode_reports(ANIMALS.perturb(["ant"], None, [1_000_000_000_000])))]

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from uldp_transforms.pipelines.sources.kafka_topic import LOG_APPEND_TIME
 
 from deploy import compare, job
 from deploy.flink import cached, stream
 from deploy.flink.cluster import Cluster, cluster
 from deploy.storage_write import __main__ as storage_write
+from uldp_transforms.pipelines.sources.kafka_topic import LOG_APPEND_TIME
 
 needs_flink = pytest.mark.skipif(cached.missing() is not None, reason=str(cached.missing()))
 needs_storage_write = pytest.mark.skipif(storage_write.missing() is not None, reason=str(storage_write.missing()))

@@ -5,6 +5,7 @@ With Java's own, with a broker and on Flink: ``tests/pipelines/test_flink.py``.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from concurrent import futures
 from pathlib import Path
@@ -20,12 +21,12 @@ from apache_beam.portability.api import beam_expansion_api_pb2_grpc, external_tr
 from apache_beam.runners.portability.expansion_service import ExpansionServiceServicer
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Timestamp
-from uldp_transforms.pipelines import estimate
-from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME, LOG_APPEND_TIME, ReadKafka
 
 from tests.support import replay
 from tests.support.messages_cases import KRR, NOON, single, write_files
-from uldp_transforms.windows import Windows
+from uldp_transforms.pipelines.estimate.run import configure
+from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME, LOG_APPEND_TIME, KafkaTopic, ReadKafka
+from uldp_transforms.windows import Windows, rfc3339
 
 HOUR = 3_600_000
 RECORDS = [  # key, value, time of the record in milliseconds
@@ -53,7 +54,9 @@ class _Records(beam.PTransform):
 
     def expand(self, begin: beam.Pipeline) -> beam.PCollection[tuple[bytes | None, bytes | None]]:
         timed = [TimestampedValue((key, value), Timestamp(micros=1000 * time)) for key, value, time in RECORDS]
-        return begin | beam.Create(timed).with_output_types(tuple[bytes | None, bytes | None])
+        records = begin | beam.Create(timed).with_output_types(tuple[bytes | None, bytes | None])
+        records.is_bounded = False
+        return records
 
 
 @pytest.fixture
@@ -76,12 +79,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_records_become_messages_that_arrive_at_their_own_time(service: str) -> None:
     """One counts, one is too old, one too early, and a record without value is a message that is refused."""
-    windows = Windows(size=HOUR, allowed_lateness=HOUR)
-    kafka = ReadKafka("localhost:9092", "reports", expansion_service=service)
+    kafka = KafkaTopic(ReadKafka("localhost:9092", "reports", expansion_service=service))
     options = PipelineOptions(["--runner=FnApiRunner"])
-    rows = replay.replay(replay.streaming_job([KRR], windows, subscription=None, kafka=kafka, options=options))
+    job = replay.streaming_job([KRR], Windows(size=HOUR), allowed_lateness=HOUR, options=options)
+    rows = replay.replay(dataclasses.replace(job, source=kafka))
     ledger = replay.sum_ledger(rows["ledger"])
-    begin = NOON // HOUR * HOUR
+    begin = rfc3339(NOON // HOUR * HOUR)
     assert ledger == {
         (KRR.fingerprint.hex(), begin): {"received": 3, "accepted": 1, "too_old": 1, "too_early": 1},
         (None, None): {"received": 1, "malformed": 1},
@@ -93,8 +96,8 @@ def test_java_is_asked_for_the_whole_topic(service: str, timestamps: str, folder
     job = "--collection krr.json --window 1h --output out --runner PortableRunner --job_endpoint localhost:1"
     source = f"--kafka_topic reports --bootstrap_servers one:9092,two:9092 --kafka_timestamps {timestamps}"
     secured = "--kafka_property security.protocol=SASL_SSL --kafka_property sasl.jaas.config=a=b"
-    configured, _ = estimate.configure(f"{job} {source} {secured} --expansion_service {service}".split())
-    assert configured.unbounded
+    configured, _ = configure(f"{job} {source} {secured} --expansion_service {service}".split())
+    assert configured.spec.bounded is False
     assert configured.options.view_as(StandardOptions).streaming
     assert configured.options.view_as(DebugOptions).experiments == ["use_deprecated_read"]
     [request] = REQUESTS

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from uldp_transforms.pipelines import plan as program
 
 from tests.ldp.test_utility_losses import make
 from uldp_transforms.ldp import Collection
@@ -32,6 +31,7 @@ from uldp_transforms.ldp.utility import (
     worst_case_l1,
     worst_case_l2,
 )
+from uldp_transforms.pipelines import plan as program
 
 QUESTIONS: dict[str, ClosedQuestion | OpenQuestion] = {
     "part": ClosedQuestion(num_values=40, num_sensitive=7),

@@ -13,7 +13,6 @@ from typing import Any
 import fastavro
 import numpy as np
 import pytest
-from uldp_transforms.pipelines import estimate, reestimate, sinks
 
 from tests.servers.google_server import GoogleServer
 from tests.support import replay
@@ -21,9 +20,12 @@ from tests.support.messages_cases import KRR, URAP, collection, container, singl
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.place import name_of
+from uldp_transforms.pipelines import estimate, reestimate
+from uldp_transforms.pipelines.sinks.row_files import to_avro_file
+from uldp_transforms.rows.place import name_of, span_of
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
 from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
+from uldp_transforms.spec import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000
@@ -103,15 +105,21 @@ def test_the_estimates_of_files_are_made_again_byte_for_byte(options: str, capfd
     )
 
 
-@pytest.mark.parametrize("release", [estimate.CORRECTED, estimate.FINAL])
+@pytest.mark.parametrize("release", [CORRECTED, FINAL])
 @pytest.mark.parametrize("slide", [None, PERIOD // 2], ids=["fixed", "sliding"])
 def test_of_a_stream_the_last_panes_are_made_again_byte_for_byte(
     release: str, slide: int | None, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     messages = messages_of(COLLECTIONS, 120)
-    windows = Windows(size=PERIOD, slide=slide, allowed_lateness=5 * MINUTE)
+    windows = Windows(size=PERIOD, slide=slide)
     job = replay.streaming_job(
-        COLLECTIONS, windows, release=release, write_counts=True, candidates=["0", "1", "2"], output=str(folder / "job")
+        COLLECTIONS,
+        windows,
+        allowed_lateness=5 * MINUTE,
+        release=release,
+        write_counts=True,
+        candidates=("0", "1", "2"),
+        output=str(folder / "job"),
     )
     events = [replay.arrive(PERIOD, messages[::3]), replay.watermark(PERIOD + MINUTE)]
     events += [replay.arrive(PERIOD + MINUTE, messages[1::3]), replay.arrive(PERIOD + MINUTE, messages[2::3])]
@@ -127,7 +135,7 @@ def test_of_a_stream_the_last_panes_are_made_again_byte_for_byte(
             last[key] = max(last.get(key, (-1, b"")), (row["pane_index"], line))
     output = again(f"{ALL} --counts job --min_reports 1")
     assert lines(output / "estimates.jsonl") == sorted(line for _, line in last.values())
-    assert number == len(last) if release == estimate.FINAL else number > len(last)
+    assert number == len(last) if release == FINAL else number > len(last)
     files = len(list((folder / "job").glob("counts-*.avro")))
     assert capfd.readouterr().err.endswith(f"reestimate: {len(last)} windows from {files} file(s)\n")
 
@@ -200,9 +208,8 @@ def counts_row(of: Collection, pane_index: int, number: int, start: int | None =
     """Counts of reports of the first cell in each cohort."""
     return WindowCounts(
         **name_of(of)
+        | span_of(start, PERIOD)
         | {
-            "window_start": start,
-            "window_end": None if start is None else start + PERIOD,
             "pane_index": pane_index,
             "pane_timing": "LATE" if pane_index else "ON_TIME",
             "complete": True,
@@ -215,7 +222,7 @@ def counts_row(of: Collection, pane_index: int, number: int, start: int | None =
 
 def write_counts(**files: list[WindowCounts]) -> None:
     for name, rows in files.items():
-        Path(f"{name}.avro").write_bytes(sinks.to_avro_file(rows, COUNTS_SCHEMA))
+        Path(f"{name}.avro").write_bytes(to_avro_file(rows, COUNTS_SCHEMA))
 
 
 @pytest.mark.usefixtures("folder")
@@ -251,7 +258,7 @@ def test_counts_may_lie_in_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     write_files(tmp_path, FILES)
     with GoogleServer() as server, server.environment():
-        server.objects["bucket/out/counts-1.avro"] = sinks.to_avro_file([counts_row(KRR, 0, 30)], COUNTS_SCHEMA)
+        server.objects["bucket/out/counts-1.avro"] = to_avro_file([counts_row(KRR, 0, 30)], COUNTS_SCHEMA)
         server.objects["bucket/out/estimates-1.avro"] = b""
         for counts in ("gs://bucket/out/", "gs://bucket/out/counts-*.avro"):
             [row] = rows_of(again(f"--collection krr.json --counts {counts} --min_reports 1"))
@@ -261,10 +268,10 @@ def test_counts_may_lie_in_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.usefixtures("folder")
 def test_counts_of_several_jobs_add_up() -> None:
     """Of each job the last pane; a window that one job saw to its end is complete."""
-    cut = [dataclasses.replace(counts_row(of, 0, 5), complete=False) for of in (KRR, URAP)]
+    cut = [counts_row(of, 0, 5)._replace(complete=False) for of in (KRR, URAP)]
     write_counts(
         a=[*cut, counts_row(KRR, 0, 2, PERIOD)],
-        b=[counts_row(KRR, 0, 1), counts_row(KRR, 3, 20), dataclasses.replace(counts_row(URAP, 1, 6), complete=False)],
+        b=[counts_row(KRR, 0, 1), counts_row(KRR, 3, 20), counts_row(URAP, 1, 6)._replace(complete=False)],
         c=[counts_row(KRR, 1, 100)],
     )
     jobs = " ".join(f"--counts {name}.avro" for name in "abc")
@@ -333,10 +340,10 @@ def test_what_is_wrong_is_one_line(argv: str, sentence: str, folder: Path, capfd
     good = counts_row(KRR, 0, 9)
     write_counts(
         good=[good],
-        narrow=[dataclasses.replace(good, cells=good.cells[:6])],
-        uneven=[dataclasses.replace(good, num_reports=[1, 2])],
-        negative=[dataclasses.replace(good, cells=[-1, *good.cells[1:]])],
-        huge=[dataclasses.replace(good, num_reports=[1, 2, (1 << 53) + 1])],
+        narrow=[good._replace(cells=good.cells[:6])],
+        uneven=[good._replace(num_reports=[1, 2])],
+        negative=[good._replace(cells=[-1, *good.cells[1:]])],
+        huge=[good._replace(num_reports=[1, 2, (1 << 53) + 1])],
     )
     write_files(
         folder,

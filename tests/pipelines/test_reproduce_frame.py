@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from uldp_transforms.pipelines import reproduce
-from uldp_transforms.pipelines.experiments import EXPERIMENTS, frame
 
 from tests.support.tolerance import generator, normal_limit
 from uldp_transforms.ldp import Collection
+from uldp_transforms.pipelines import reproduce
+from uldp_transforms.pipelines.experiments import EXPERIMENTS, frame
 
 DATA = frame.DATA
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.support.cases import as_array
+from tests.support.tolerance import chi_square_limits, generator, within
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.pipelines import reproduce
 from uldp_transforms.pipelines.experiments import EXPERIMENTS, kairouz_budget, kairouz_crossover
 from uldp_transforms.pipelines.experiments import kairouz_hashing as hashing
 from uldp_transforms.pipelines.experiments import kairouz_inputs as inputs
 from uldp_transforms.pipelines.experiments.frame import Result
-
-from tests.support.cases import as_array
-from tests.support.tolerance import chi_square_limits, generator, within
-from uldp_transforms.ldp import CohortCounts, Collection
 
 BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.support.tolerance import chi_square_limits, generator, within
 from uldp_transforms.pipelines import reproduce
 from uldp_transforms.pipelines.experiments import EXPERIMENTS, tang_missing, tang_priors
 from uldp_transforms.pipelines.experiments.frame import Result
-
-from tests.support.tolerance import chi_square_limits, generator, within
 
 BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}
 

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from scipy import stats
+
+from tests.support.tolerance import generator
+from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.pipelines.experiments import EXPERIMENTS, uldp_expected
 from uldp_transforms.pipelines.experiments.frame import Result
 from uldp_transforms.pipelines.experiments.uldp_background import KNOWLEDGE, TRUE, background
 from uldp_transforms.pipelines.experiments.uldp_check_ins import city, homelocator
 from uldp_transforms.pipelines.experiments.uldp_figure_7 import adult_attributes
 from uldp_transforms.pipelines.experiments.uldp_setting import MECHANISMS, Population, acs, adult
-
-from tests.support.tolerance import generator
-from uldp_transforms.ldp.counts import CohortCounts
 
 OURS = {experiment.id: experiment for experiment in EXPERIMENTS if experiment.id.startswith("uldp-")}
 

@@ -14,13 +14,13 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import ElementEvent, Event, ProcessingTimeEvent, TestStream, WatermarkEvent
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Duration, Timestamp
+
+from uldp_transforms import JobSpec
+from uldp_transforms.ldp import Collection
 from uldp_transforms.pipelines.estimate.build import build
 from uldp_transforms.pipelines.estimate.options import Job
 from uldp_transforms.pipelines.sinks import Output, RowFiles, Sink
 from uldp_transforms.pipelines.sources import AvroFiles, Source
-
-from uldp_transforms import JobSpec
-from uldp_transforms.ldp import Collection
 from uldp_transforms.rows.ledger_row import LedgerRow
 from uldp_transforms.windows import LATENESS_SLACK, Windows
 

@@ -14,13 +14,13 @@ import fastavro
 import fastavro.schema
 import numpy as np
 
-from uldp_transforms import schemas
 from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
+from uldp_transforms.schemas import load
 
-REPORT_SCHEMA = schemas.load("report.avsc")
-BATCH_SCHEMA = schemas.load("report_batch.avsc")
+REPORT_SCHEMA = load("report.avsc")
+BATCH_SCHEMA = load("report_batch.avsc")
 
 REPORT_FORM = 0x02
 """First byte of a plain single report."""

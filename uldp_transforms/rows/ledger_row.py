@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Optional
 
 from apache_beam import coders
 
-from uldp_transforms import schemas
+from uldp_transforms.schemas import load
 
-LEDGER_SCHEMA = schemas.load("ledger.avsc")
+LEDGER_SCHEMA = load("ledger.avsc")
 
 
 class LedgerRow(NamedTuple):

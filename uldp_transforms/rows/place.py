@@ -19,7 +19,7 @@ def name_of(collection: Collection | None) -> dict[str, Any]:
     }
 
 
-def span_of(start: int | None, length: int | None) -> dict[str, str | None]:
+def span_of(start: int | None, length: int | None) -> dict[str, Any]:
     """The fields that say when a window or base period begins and ends, from milliseconds; None if it has no start."""
     if start is None or length is None:
         return {"window_start": None, "window_end": None}

@@ -8,12 +8,12 @@ from typing import NamedTuple, Optional
 
 from apache_beam import coders
 
-from uldp_transforms import schemas
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.place import name_of, span_of
+from uldp_transforms.schemas import load
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, rfc3339
 
-REJECTED_SCHEMA = schemas.load("rejected_report.avsc")
+REJECTED_SCHEMA = load("rejected_report.avsc")
 
 
 class RejectedReport(NamedTuple):

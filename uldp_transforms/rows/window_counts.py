@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, Optional
 
 from apache_beam import coders
 
-from uldp_transforms import schemas
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.rows.place import name_of
+from uldp_transforms.schemas import load
 
-COUNTS_SCHEMA = schemas.load("counts.avsc")
+COUNTS_SCHEMA = load("counts.avsc")
 
 
 class WindowCounts(NamedTuple):

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, Optional
 from apache_beam import coders
 from scipy import special
 
-from uldp_transforms import schemas
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS, NOTHING_UNUSUAL, Finding, examine
 from uldp_transforms.rows.place import name_of
+from uldp_transforms.schemas import load
 
-HEALTH_SCHEMA = schemas.load("health.avsc")
+HEALTH_SCHEMA = load("health.avsc")
 
 FIT = "fit"
 _LEAST, _MOST = 1e-300, 1 - 1e-16  # probabilities whose z-scores are numbers

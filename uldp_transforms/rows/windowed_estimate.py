@@ -9,16 +9,16 @@ from typing import Any, NamedTuple, Optional
 
 from apache_beam import coders
 
-from uldp_transforms import schemas
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import Estimate, Estimator
 from uldp_transforms.rows.place import name_of
+from uldp_transforms.schemas import load
 from uldp_transforms.version import __version__
 
-ESTIMATE_SCHEMA = schemas.load("windowed_estimate.avsc")
-VALUE_SCHEMA = schemas.load("estimated_value.avsc")
+ESTIMATE_SCHEMA = load("windowed_estimate.avsc")
+VALUE_SCHEMA = load("estimated_value.avsc")
 
 SOFTWARE = f"uldp_transforms {__version__}"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CLOCK_IS_WATERMARK = ("SwitchingDirectRunner", "BundleBasedDirectRunner")
 
 
-def spec_for(owner: str, spec: JobSpec, elements: PCollection, kind: Any, *, windowed: bool = False) -> JobSpec:
+def spec_for(owner: str, spec: JobSpec, elements: PCollection[Any], kind: Any, *, windowed: bool = False) -> JobSpec:
     """The specification for this input, if a transform can take it.
 
     Args:

@@ -44,7 +44,7 @@ def is_partial(window: Any, pane: Any, complete_after: int | None) -> bool:
     """
     if complete_after is None or window == GlobalWindow() or pane.timing == PaneInfoTiming.EARLY:
         return False
-    return now() < window.end.micros // 1000 + complete_after - CLOCK_SKEW
+    return bool(now() < window.end.micros // 1000 + complete_after - CLOCK_SKEW)
 
 
 def now() -> int:
