@@ -3,13 +3,16 @@ VENV ?= .venv
 MINUTES ?= 10
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow fuzz soak mutants bench flink prism pubsub lint clean
+.PHONY: demo test docs slow fuzz soak mutants bench flink prism pubsub lint clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
 
 test: $(VENV)/.test-installed  ## the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+docs: $(VENV)/.docs-installed  ## these pages and the API reference as a site, in site/
+	$(BIN)/python -m mkdocs build --strict
 
 slow: $(VENV)/.test-installed  ## the tests that take minutes or compare running times
 	$(BIN)/python -m pytest -m slow

@@ -31,6 +31,7 @@ setup(
             "jsonschema>=4.20,<5",
             "pyyaml>=6,<7",
         ],
+        "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10", "mkdocstrings[python]>=1,<2"],
         "lint": ["ruff>=0.6", "mypy>=1.11"],
     },
 )
