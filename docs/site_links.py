@@ -80,10 +80,11 @@ def reference(name: str) -> str:
 
 
 def public(name: str) -> Iterator[Any]:
-    """Classes and functions of a module, or of a dictionary in one."""
+    """Classes and functions of a module, or the classes of a registry in one."""
     module, _, attribute = name.rpartition(".")
     if attribute.isupper():
-        yield from (value for value in getattr(importlib.import_module(module), attribute).values() if inspect.isclass(value))
+        registry = getattr(importlib.import_module(module), attribute)
+        yield from (registry[id] for id in registry)
         return
     found = importlib.import_module(name)
     own = (key for key, value in vars(found).items() if key[0] != "_" and getattr(value, "__module__", None) == name)
