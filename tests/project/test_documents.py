@@ -46,8 +46,15 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_dead_links_are_found() -> None:
-    text = "# A `--b` c\n[1](#a---b-c) [2](#a) [3](docs/nothing.md) [4](docs) [5](docs/wire.md#files) [6](docs/wire.md#no)"
-    assert dead(ROOT / "README.md", text + "\n```\n[7](nothing)\n```") == ["#a", "docs/nothing.md", "docs", "docs/wire.md#no"]
+    text = (
+        "# A `--b` c\n[1](#a---b-c) [2](#a) [3](docs/nothing.md) [4](docs) [5](docs/wire.md#files) [6](docs/wire.md#no)"
+    )
+    assert dead(ROOT / "README.md", text + "\n```\n[7](nothing)\n```") == [
+        "#a",
+        "docs/nothing.md",
+        "docs",
+        "docs/wire.md#no",
+    ]
 
 
 def listed(nav: Any) -> list[str]:

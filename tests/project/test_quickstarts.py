@@ -83,7 +83,12 @@ def test_the_analyst_reads_the_latest_panes(
     assert estimate.main("--collection C.json --input reports.avro --output output --window 1h".split()) == 0
     [row] = map(json.loads, Path("output/estimates.jsonl").read_text(encoding="utf-8").splitlines())
     earlier = row | {"pane_index": -1, "estimates": [entry | {"raw_frequency": 9.0} for entry in row["estimates"]]}
-    without = row | {"window_start": "2001-09-09T13:00:00Z", "status": "suppressed", "num_reports": None, "estimates": []}
+    without = row | {
+        "window_start": "2001-09-09T13:00:00Z",
+        "status": "suppressed",
+        "num_reports": None,
+        "estimates": [],
+    }
     lines = [json.dumps(line) + "\n" for line in (row, earlier, without)]
     Path("output/estimates.jsonl").write_text("".join(lines), encoding="utf-8")
     capsys.readouterr()
