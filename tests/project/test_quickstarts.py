@@ -23,6 +23,7 @@ COLLECTION = {
     "alphabet": {"id": "closed", "values": VALUES, "sensitive": ["hiv"]},
     "mechanism": {"id": "urr", "epsilon": 1.0},
 }
+OVER_FILES = "--collection C.json --input reports.avro --output output --window 1h"
 NOON = 1_000_036_800  # 2001-09-09T12:00:00Z in seconds
 QUICKSTARTS = [DOCS / f"quickstart-{reader}.md" for reader in ("analyst", "beam", "client", "operator")]
 
@@ -80,7 +81,7 @@ def test_the_analyst_reads_the_latest_panes(
 ) -> None:
     [block] = of_page("quickstart-analyst")
     require(block.needs)
-    assert estimate.main("--collection C.json --input reports.avro --output output --window 1h".split()) == 0
+    assert estimate.main(OVER_FILES.split()) == 0
     [row] = map(json.loads, Path("output/estimates.jsonl").read_text(encoding="utf-8").splitlines())
     earlier = row | {"pane_index": -1, "estimates": [entry | {"raw_frequency": 9.0} for entry in row["estimates"]]}
     without = row | {
