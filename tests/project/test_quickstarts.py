@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import numpy as np
@@ -12,7 +13,9 @@ import pytest
 
 import schemas
 from pipelines import estimate
+from pipelines.bigquery import table_schema
 from tests.project.documents import DOCS, ROOT, Block, blocks, require, run, stream
+from tests.support import sqlite_query
 from uldp_transforms.ldp import Collection
 
 VALUES = ["flu", "cold", "asthma", "hiv"]
@@ -66,6 +69,19 @@ def messages() -> list[bytes]:
     return [Path("message").read_bytes()]
 
 
+def rows_of_a_stream() -> list[dict[str, Any]]:
+    """A row, an earlier pane of its window, and a window without numbers."""
+    assert estimate.main(OVER_FILES.split()) == 0
+    [row] = map(json.loads, Path("output/estimates.jsonl").read_text(encoding="utf-8").splitlines())
+    wrong = [entry | {"raw_frequency": 9.0, "frequency": 9.0} for entry in row["estimates"]]
+    nothing = {"status": "suppressed", "num_reports": None, "estimates": []}
+    return [
+        row,
+        row | {"pane_index": -1, "num_reports": row["num_reports"] - 1, "estimates": wrong},
+        row | nothing | {"window_start": "2001-09-09T13:00:00Z"},
+    ]
+
+
 @pytest.mark.parametrize("page", QUICKSTARTS, ids=lambda page: page.stem)
 def test_every_program_says_what_it_needs(page: Path) -> None:
     assert all(block.needs for block in blocks(page))
@@ -81,22 +97,24 @@ def test_the_analyst_reads_the_latest_panes(
 ) -> None:
     [block] = of_page("quickstart-analyst")
     require(block.needs)
-    assert estimate.main(OVER_FILES.split()) == 0
-    [row] = map(json.loads, Path("output/estimates.jsonl").read_text(encoding="utf-8").splitlines())
-    earlier = row | {"pane_index": -1, "estimates": [entry | {"raw_frequency": 9.0} for entry in row["estimates"]]}
-    without = row | {
-        "window_start": "2001-09-09T13:00:00Z",
-        "status": "suppressed",
-        "num_reports": None,
-        "estimates": [],
-    }
-    lines = [json.dumps(line) + "\n" for line in (row, earlier, without)]
+    rows = rows_of_a_stream()
+    row = rows[0]
+    lines = [json.dumps(line) + "\n" for line in rows]
     Path("output/estimates.jsonl").write_text("".join(lines), encoding="utf-8")
     capsys.readouterr()
     names = run(block, monkeypatch)
     assert len(names["values"]) == len(VALUES)
     assert dict(names["mean"]) == pytest.approx({entry["value"]: entry["raw_frequency"] for entry in row["estimates"]})
     assert "ci_low" in capsys.readouterr().out
+
+
+def test_the_query_of_the_analyst_reads_the_latest_panes(folder: Path) -> None:
+    [block] = blocks(DOCS / "quickstart-analyst.md", "sql")
+    rows = rows_of_a_stream()
+    table = {"schema": table_schema(schemas.load("windowed_estimate.avsc"))}
+    found = sqlite_query.answer(block.code, {"my_dataset.estimates": table}, {"my_dataset.estimates": rows})["rows"]
+    latest = sorted((entry["frequency"] for entry in rows[0]["estimates"]), reverse=True)
+    assert [float(row["f"][2]["v"]) for row in found] == latest
 
 
 @pytest.mark.parametrize("block", of_page("quickstart-beam"), ids=lambda block: f"{block.number}-{block.needs}")
