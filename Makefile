@@ -3,16 +3,13 @@ VENV ?= .venv
 MINUTES ?= 10
 BIN := $(VENV)/bin
 
-.PHONY: demo test docs slow fuzz soak mutants bench flink prism pubsub lint clean
+.PHONY: demo test slow fuzz soak mutants bench flink prism pubsub lint clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
 
 test: $(VENV)/.test-installed  ## the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile
-
-docs: $(VENV)/.docs-installed  ## these pages and the API reference as a site, in site/
-	$(BIN)/python -m mkdocs build --strict
 
 slow: $(VENV)/.test-installed  ## the tests that take minutes or compare running times
 	$(BIN)/python -m pytest -m slow
@@ -25,6 +22,10 @@ soak: $(VENV)/.test-installed  ## the streaming job under load: ten minutes, or 
 
 mutants: $(VENV)/.test-installed  ## how many of 160 planted faults the tests find; an hour
 	nice -n 10 $(BIN)/python -m tests.campaigns.mutants --sample 160
+
+.PHONY: docs
+docs: $(VENV)/.docs-installed  ## these pages and the API reference as a site, in site/
+	$(BIN)/python -m mkdocs build --strict
 
 bench: $(VENV)/.test-installed  ## reports per second, as ratios to numpy's limit
 	$(BIN)/python -m benchmarks
@@ -51,4 +52,4 @@ $(VENV)/.%-installed: setup.py
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info demo-output .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info demo-output site .pytest_cache .hypothesis
