@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import pytest
 
 import schemas
 from pipelines import estimate
-from pipelines.bigquery import table_schema
 from tests.project.documents import DOCS, ROOT, Block, blocks, require, run, stream
 from tests.support import sqlite_query
 from uldp_transforms.ldp import Collection
@@ -111,10 +111,15 @@ def test_the_analyst_reads_the_latest_panes(
 def test_the_query_of_the_analyst_reads_the_latest_panes(folder: Path) -> None:
     [block] = blocks(DOCS / "quickstart-analyst.md", "sql")
     rows = rows_of_a_stream()
-    table = {"schema": table_schema(schemas.load("windowed_estimate.avsc"))}
-    found = sqlite_query.answer(block.code, {"my_dataset.estimates": table}, {"my_dataset.estimates": rows})["rows"]
+    columns = list(rows[0])
+    with sqlite3.connect(":memory:") as database:
+        database.execute("ATTACH ':memory:' AS my_dataset")
+        database.execute(f"CREATE TABLE my_dataset.estimates ({', '.join(columns)})")
+        stored = [[json.dumps(cell) if isinstance(cell, list) else cell for cell in row.values()] for row in rows]
+        database.executemany(f"INSERT INTO my_dataset.estimates VALUES ({', '.join('?' * len(columns))})", stored)
+        found = database.execute(sqlite_query.translated(block.code)).fetchall()
     latest = sorted((entry["frequency"] for entry in rows[0]["estimates"]), reverse=True)
-    assert [float(row["f"][2]["v"]) for row in found] == latest
+    assert [row[2] for row in found] == latest
 
 
 @pytest.mark.parametrize("block", of_page("quickstart-beam"), ids=lambda block: f"{block.number}-{block.needs}")
