@@ -23,6 +23,10 @@ soak: $(VENV)/.test-installed  ## the streaming job under load: ten minutes, or 
 mutants: $(VENV)/.test-installed  ## how many of 160 planted faults the tests find; an hour
 	nice -n 10 $(BIN)/python -m tests.campaigns.mutants --sample 160
 
+.PHONY: docs
+docs: $(VENV)/.docs-installed  ## these pages and the API reference as a site, in site/
+	$(BIN)/python -m mkdocs build --strict
+
 bench: $(VENV)/.test-installed  ## reports per second, as ratios to numpy's limit
 	$(BIN)/python -m benchmarks
 
@@ -48,4 +52,4 @@ $(VENV)/.%-installed: setup.py
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info demo-output .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info demo-output site .pytest_cache .hypothesis

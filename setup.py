@@ -15,6 +15,7 @@ MAPPED = ("pipelines", "schemas")
 
 PLOT = ["matplotlib>=3.8,<4"]
 YAML = ["apache-beam[yaml]>=2.77,<3"]
+DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10", "mkdocstrings[python]>=1,<2"]
 LINT = ["ruff>=0.6", "mypy>=1.11"]
 TEST = [
     "apache-beam[dataframe]>=2.77,<3",
@@ -53,5 +54,5 @@ setup(
         "fastavro>=1.9,<2",
         "google-cloud-pubsub>=2.21,<3",
     ],
-    extras_require={"plot": PLOT, "yaml": YAML, "lint": LINT, "test": [*PLOT, *YAML, *LINT, *TEST]},
+    extras_require={"plot": PLOT, "yaml": YAML, "docs": DOCS, "lint": LINT, "test": [*PLOT, *YAML, *LINT, *TEST]},
 )

@@ -1,0 +1,94 @@
+"""What mkdocs has to know: pages and files outside docs/ belong to the site, and which names the reference has.
+
+The pages are written for the repository: their links are relative to where they stand in it. README.md is the first
+page of the site; other files that a page links to are copied to ``repository/``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "pipelines/data/README.md": "data.md",
+}
+"""Pages outside docs/, and their places on the site."""
+
+LINK = re.compile(r"(\]\()([^)#:\s]+)(#[^)\s]*)?(\))")
+NAMES = re.compile(r"^<!-- reference: ([\w.]+) -->$", flags=re.MULTILINE)
+
+
+def place_in_repository(src_uri: str) -> str:
+    """Path, in the repository, of a page of the site."""
+    origins = {on_site: path for path, on_site in PAGES.items()}
+    return origins.get(src_uri, f"docs/{src_uri}")
+
+
+def place_on_site(path: str) -> str:
+    """Path, on the site, of a file of the repository."""
+    return PAGES.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else f"repository/{path}")
+
+
+def linked(text: str, path: str) -> list[str]:
+    """Files of the repository that a page, itself at this path, links to."""
+    targets = (posixpath.normpath(posixpath.join(posixpath.dirname(path), match[2])) for match in LINK.finditer(text))
+    return [target for target in targets if (ROOT / target).is_file()]
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages outside docs/, and the files that pages link to."""
+    for path, src_uri in PAGES.items():
+        files.append(File.generated(config, src_uri, abs_src_path=str(ROOT / path)))
+    for page in files.documentation_pages():
+        path = place_in_repository(page.src_uri)
+        for target in linked((ROOT / path).read_text(encoding="utf-8"), path):
+            if files.get_file_from_path(place_on_site(target)) is None:
+                files.append(File.generated(config, place_on_site(target), abs_src_path=str(ROOT / target)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Links from repository to site, and the names of the reference."""
+    path = place_in_repository(page.file.src_uri)
+
+    def moved(match: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(path), match[2]))
+        if not (ROOT / target).is_file():
+            return match[0]
+        here = posixpath.dirname(page.file.src_uri) or "."
+        return match[1] + posixpath.relpath(place_on_site(target), here) + (match[3] or "") + match[4]
+
+    return NAMES.sub(lambda match: reference(match[1]), LINK.sub(moved, markdown))
+
+
+def reference(name: str) -> str:
+    """Directives for the public names of a module, or the classes of a registry, each where it is defined."""
+    values = sorted(set(public(name)), key=lambda value: value.__qualname__.lower())
+    return "\n".join(f"::: {value.__module__}.{value.__qualname__}\n" for value in values)
+
+
+def public(name: str) -> Iterator[Any]:
+    """Classes and functions of a module, or the classes of a registry in one."""
+    module, _, attribute = name.rpartition(".")
+    if attribute.isupper():
+        registry = getattr(importlib.import_module(module), attribute)
+        yield from (registry[id] for id in registry)
+        return
+    found = importlib.import_module(name)
+    own = (key for key, value in vars(found).items() if key[0] != "_" and getattr(value, "__module__", None) == name)
+    for key in getattr(found, "__all__", None) or own:
+        value = getattr(found, key)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            yield value

@@ -1,0 +1,75 @@
+"""Links lead somewhere, and the site has every page."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.project.documents import DOCS, OUTSIDE, ROOT, pages, prose
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+SITE = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # BaseLoader runs nothing
+
+
+def anchors(text: str) -> set[str]:
+    """Anchors of the headings of a page, as they are made in the repository and on the site."""
+    found = set()
+    for heading in re.findall(r"^#+ (.*)$", prose(text), flags=re.MULTILINE):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        found.add(re.sub(r"[^\w\- ]", "", words).replace(" ", "-"))
+    return found
+
+
+def dead(page: Path, text: str) -> list[str]:
+    """Links of a page that lead to no file, to a folder, or to a heading that does not exist."""
+    found = []
+    for link in LINK.findall(prose(text)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        target, _, anchor = link.partition("#")
+        path = page.parent / target if target else page
+        exists = path.is_file() and path.resolve().is_relative_to(ROOT)
+        if not exists or (anchor and anchor not in anchors(path.read_text(encoding="utf-8") if target else text)):
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize("page", list(pages()), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    assert not dead(page, page.read_text(encoding="utf-8"))
+
+
+def test_dead_links_are_found() -> None:
+    good = "# A `--b` c\n[1](#a---b-c) [2](docs/wire.md#files) [3](https://example.com/none)\n```\n[4](none)\n```"
+    bad = ["#a", "docs/none.md", "docs", "docs/wire.md#none"]
+    assert dead(ROOT / "README.md", good + "".join(f"\n[5]({link})" for link in bad)) == bad
+
+
+def listed(nav: Any) -> list[str]:
+    """Pages of a part of the navigation."""
+    if isinstance(nav, str):
+        return [nav]
+    parts = nav.values() if isinstance(nav, dict) else nav
+    return [page for part in parts for page in listed(part)]
+
+
+def test_the_navigation_lists_every_page_once() -> None:
+    outside = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+    expected = [outside.get(name, "data.md") for name in OUTSIDE]
+    expected += [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
+    assert sorted(listed(SITE["nav"])) == sorted(expected)
+
+
+def test_nothing_is_fetched_to_view_the_site() -> None:
+    assert SITE["theme"]["font"] == "false"
+    assert not {"extra_css", "extra_javascript"} & set(SITE)
+
+
+def test_no_page_has_a_path_of_a_machine() -> None:
+    homes = re.compile(rf"{re.escape(os.path.expanduser('~'))}/|/tmp/|/home/\w")
+    assert not [page for page in pages() if homes.search(page.read_text(encoding="utf-8"))]

@@ -1,0 +1,163 @@
+"""The programs of the quickstarts, and of the page on tags, run as they stand."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import numpy as np
+import pytest
+
+import schemas
+from pipelines import estimate
+from tests.project.documents import DOCS, ROOT, Block, blocks, require, run, stream
+from tests.support import sqlite_query
+from uldp_transforms.ldp import Collection
+
+VALUES = ["flu", "cold", "asthma", "hiv"]
+PEOPLE = [5000, 3500, 1000, 500]
+COLLECTION = {
+    "id": "diagnoses",
+    "version": 1,
+    "alphabet": {"id": "closed", "values": VALUES, "sensitive": ["hiv"]},
+    "mechanism": {"id": "urr", "epsilon": 1.0},
+}
+OVER_FILES = "--collection C.json --input reports.avro --output output --window 1h"
+NOON = 1_000_036_800  # 2001-09-09T12:00:00Z in seconds
+QUICKSTARTS = [DOCS / f"quickstart-{reader}.md" for reader in ("analyst", "beam", "client", "operator")]
+
+
+def of_page(name: str) -> list[Block]:
+    return blocks(DOCS / f"{name}.md")
+
+
+def batch_record() -> dict[str, object]:
+    """10,000 reports of noon as the record of a packed message."""
+    values = [value for value, number in zip(VALUES, PEOPLE) for _ in range(number)]
+    batch = Collection.from_json(COLLECTION).perturb(values, np.random.default_rng(7), [NOON * 1000] * len(values))
+    return {
+        "form": 2,
+        "collection": batch.fingerprint[:8],
+        "cohorts": batch.cohorts.astype("<u2").tobytes(),
+        "event_times": batch.event_times.astype("<i8").tobytes(),
+        "report_ids": batch.report_ids.tobytes(),
+        "payloads": batch.payloads.tobytes(),
+    }
+
+
+@pytest.fixture()
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """C.json and reports.avro, where the examples look for them."""
+    (tmp_path / "C.json").write_text(json.dumps(COLLECTION), encoding="utf-8")
+    with (tmp_path / "reports.avro").open("wb") as file:
+        fastavro.writer(file, schemas.load("report_batch.avsc"), [batch_record()])
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def messages() -> list[bytes]:
+    """The same as the message of a stream."""
+    with open("reports.avro", "rb") as file:
+        schema = fastavro.parse_schema(schemas.load("report_batch.avsc"))
+        [record] = fastavro.reader(file)
+    with open("message", "wb") as file:
+        fastavro.schemaless_writer(file, schema, record)
+    return [Path("message").read_bytes()]
+
+
+def rows_of_a_stream() -> list[dict[str, Any]]:
+    """A row, an earlier pane of its window, and a window without numbers."""
+    assert estimate.main(OVER_FILES.split()) == 0
+    [row] = map(json.loads, Path("output/estimates.jsonl").read_text(encoding="utf-8").splitlines())
+    wrong = [entry | {"raw_frequency": 9.0, "frequency": 9.0} for entry in row["estimates"]]
+    nothing = {"status": "suppressed", "num_reports": None, "estimates": []}
+    return [
+        row,
+        row | {"pane_index": -1, "num_reports": row["num_reports"] - 1, "estimates": wrong},
+        row | nothing | {"window_start": "2001-09-09T13:00:00Z"},
+    ]
+
+
+@pytest.mark.parametrize("page", QUICKSTARTS, ids=lambda page: page.stem)
+def test_every_program_says_what_it_needs(page: Path) -> None:
+    assert all(block.needs for block in blocks(page))
+
+
+@pytest.mark.parametrize("page", QUICKSTARTS, ids=lambda page: page.stem)
+def test_quickstarts_are_short(page: Path) -> None:
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= 100
+
+
+def test_the_analyst_reads_the_latest_panes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [block] = of_page("quickstart-analyst")
+    require(block.needs)
+    rows = rows_of_a_stream()
+    row = rows[0]
+    lines = [json.dumps(line) + "\n" for line in rows]
+    Path("output/estimates.jsonl").write_text("".join(lines), encoding="utf-8")
+    capsys.readouterr()
+    names = run(block, monkeypatch)
+    assert len(names["values"]) == len(VALUES)
+    assert dict(names["mean"]) == pytest.approx({entry["value"]: entry["raw_frequency"] for entry in row["estimates"]})
+    assert "ci_low" in capsys.readouterr().out
+
+
+def test_the_query_of_the_analyst_reads_the_latest_panes(folder: Path) -> None:
+    [block] = blocks(DOCS / "quickstart-analyst.md", "sql")
+    rows = rows_of_a_stream()
+    columns = list(rows[0])
+    with sqlite3.connect(":memory:") as database:
+        database.execute("ATTACH ':memory:' AS my_dataset")
+        database.execute(f"CREATE TABLE my_dataset.estimates ({', '.join(columns)})")
+        stored = [[json.dumps(cell) if isinstance(cell, list) else cell for cell in row.values()] for row in rows]
+        database.executemany(f"INSERT INTO my_dataset.estimates VALUES ({', '.join('?' * len(columns))})", stored)
+        found = database.execute(sqlite_query.translated(block.code)).fetchall()
+    latest = sorted((entry["frequency"] for entry in rows[0]["estimates"]), reverse=True)
+    assert [row[2] for row in found] == latest
+
+
+@pytest.mark.parametrize("block", of_page("quickstart-beam"), ids=lambda block: f"{block.number}-{block.needs}")
+def test_the_pipelines_print_rows(
+    block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    require(block.needs)
+    if "ReadFromPubSub" in block.code:
+        stream(messages(), NOON + 60, monkeypatch)
+    run(block, monkeypatch)
+    out = capsys.readouterr().out
+    for value in VALUES:
+        assert f"'{value}'" in out
+
+
+def test_the_client_makes_a_message(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [block] = of_page("quickstart-client")
+    require(block.needs)
+    run(block, monkeypatch)
+    prefix = Collection.from_json(COLLECTION).fingerprint[:8].hex()
+    assert capsys.readouterr().out.startswith(f"02{prefix}")
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *QUICKSTARTS, DOCS / "operations.md"], ids=lambda page: page.stem)
+def test_options_of_commands_exist(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Commands of ``uldp estimate`` name only options that the program has."""
+    with pytest.raises(SystemExit):
+        estimate.main(["--help"])
+    known = set(re.findall(r"--\w+", capsys.readouterr().out)) | {"--streaming", "--runner"}
+    text = "\n".join(block.code for block in blocks(page, "sh")).replace("\\\n", " ")
+    for command in re.findall(r"^uldp estimate (.*)$", text, flags=re.MULTILINE):
+        assert set(re.findall(r"--\w+", command)) <= known
+
+
+def test_the_tags_example_makes_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    [block] = of_page("tags")
+    names = run(block, monkeypatch)
+    assert names["collection"].count(names["report"]).total == 1
+    assert names["mine"].hide(["south", "market", "clinic"]) == ["home", "market", "clinic"]
