@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -32,12 +33,14 @@ class ReadReportFiles(beam.PTransform[PBegin, ReadFiles]):
     goes on. ``EstimateReports`` takes the whole of this output, and accounts for these too.
 
     Args:
-        pattern: of file names, for instance ``gs://bucket/reports-*.avro``. Matching no file is an error.
+        pattern: of file names, such as ``reports-*.avro`` or ``gs://bucket/reports-*.avro``. Matching no file is an
+            error.
     """
 
     def __init__(self, pattern: str):
         super().__init__()
-        self._pattern = pattern
+        # Beam finds local files by absolute patterns only
+        self._pattern = pattern if "://" in pattern else os.path.abspath(pattern)
 
     def expand(self, begin: PBegin) -> ReadFiles:
         outputs = (
