@@ -21,6 +21,7 @@ from uldp_transforms.messages import wire
 
 from . import cli
 from .values import ValuesFile
+from .whole_file import whole_file
 
 _CHUNK_ROWS = 1 << 16
 
@@ -118,15 +119,9 @@ def _write(simulation: Simulation) -> int:
             written += len(batch)
             yield from wire.report_records(batch) if single else [wire.batch_record(batch)]
 
-    unfinished = f"{simulation.output}.part"  # a fault in the values leaves no file that looks whole
-    try:
-        with open(unfinished, "wb") as file:
-            schema = wire.REPORT_SCHEMA if single else wire.BATCH_SCHEMA
-            fastavro.writer(file, schema, records(), metadata=metadata, sync_marker=sync, sync_interval=1 << 18)
-        os.replace(unfinished, str(simulation.output))
-    finally:
-        if os.path.exists(unfinished):
-            os.remove(unfinished)
+    with whole_file(str(simulation.output)) as file:  # a fault in the values leaves no file that looks whole
+        schema = wire.REPORT_SCHEMA if single else wire.BATCH_SCHEMA
+        fastavro.writer(file, schema, records(), metadata=metadata, sync_marker=sync, sync_interval=1 << 18)
     return written
 
 

@@ -21,6 +21,7 @@ from uldp_transforms.rows.forms import to_avro, to_json
 
 from .. import cli
 from ..sources import Source
+from ..whole_file import whole_file
 from .sink import Output, Sink
 
 
@@ -98,17 +99,8 @@ class _WriteBundlesFn(beam.DoFn):
     def finish_bundle(self) -> None:
         if self._rows:
             content = ENCODERS[self._form](self._rows, self._schema)
-            _write(f"{self._path}-{self._identity.hexdigest()[:32]}.{self._form}", content)
-
-
-def _write(path: str, content: bytes) -> None:
-    """Write under another name, then rename: readers never see half a file."""
-    unfinished = f"{path}.part"
-    with FileSystems.create(unfinished, mime_type="application/octet-stream") as file:
-        file.write(content)
-    if FileSystems.exists(path):
-        FileSystems.delete([path])
-    FileSystems.rename([unfinished], [path])
+            with whole_file(f"{self._path}-{self._identity.hexdigest()[:32]}.{self._form}") as file:
+                file.write(content)
 
 
 class RowFiles(Sink):
