@@ -34,7 +34,7 @@ def copy(counts: CohortCounts) -> CohortCounts:
 
 
 @collections
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32), cuts=st.lists(st.integers(0, N), max_size=6))
 def test_parts_in_any_order_and_cut_add_up_to_the_whole(name, seed, cuts):
     collection, batch = COLLECTIONS[name], batch_of(name)
@@ -177,7 +177,6 @@ def test_counts_of_another_form_are_refused(num_reports, cells):
 BATCH = batch_of("permuted-urap")
 
 
-@settings(deadline=None)
 @given(cuts=st.lists(st.integers(0, N), max_size=5))
 def test_concatenation_undoes_slicing(cuts):
     bounds = [0, *sorted(cuts), N]

@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 
@@ -313,7 +313,6 @@ def test_the_likelihood_never_falls_and_the_bound_always_holds(size, kinds):
 
 
 @given(st.lists(st.floats(0, 1), min_size=5, max_size=5).filter(lambda p: sum(p) > 0.01), st.integers(0, 10))
-@settings(deadline=None)
 def test_the_bound_holds_at_every_point(weights, which):
     likelihood = hidden(5, 8, which)
     p = 0.99 * np.array(weights) / sum(weights) + 0.01 / 5
@@ -419,7 +418,6 @@ any_counts = st.lists(st.integers(0, 10**6), min_size=2, max_size=9).filter(any)
 
 
 @given(any_counts, st.integers(1, 9), st.sampled_from([2.0**-10, 0.5, 3.0, 16.0]), st.sampled_from(["krr", "urr"]))
-@settings(deadline=None)
 def test_the_closed_form_is_the_maximum(cells, v, epsilon, mechanism):
     """By the gradient: n at every positive entry, less at the others. And it is what EM finds."""
     item = closed(mechanism, len(cells), min(v, len(cells)), epsilon)
@@ -452,7 +450,6 @@ def test_a_value_that_was_seen_once_in_clear_is_never_impossible(epsilon):
 
 
 @given(any_counts, st.integers(1, 9), st.sampled_from(["krr", "urr"]))
-@settings(deadline=None)
 def test_without_negative_entries_it_is_the_unbiased_estimate(cells, v, mechanism):
     item = closed(mechanism, len(cells), min(v, len(cells)), 4.0)
     estimate = item.estimate(counted(*cells), "ml")
