@@ -47,22 +47,20 @@ class BitReportMechanism(SetReportMechanism):
     def num_protected_outputs(self) -> int:
         """How many sets of bits noise can set."""
 
-    def assemble(self, bits: np.ndarray, symbols: np.ndarray, revealed: np.ndarray) -> np.ndarray:
-        """Payloads of protected reports with these bits, except where a symbol is revealed.
-
-        Args:
-            bits: (n, ceil(v / 8)) uint8.
-            symbols: (n,) int64.
-            revealed: (n,) bool, only for non-sensitive symbols.
-        """
-        out = np.zeros((len(symbols), self.payload_size), dtype=np.uint8)
+    def protected(self, bits: np.ndarray) -> np.ndarray:
+        """Payloads (n, W) of protected reports with these bits, (n, ceil(v / 8)) uint8."""
+        if not self.clear_bytes:
+            return bits
+        out = np.zeros((len(bits), self.payload_size), dtype=np.uint8)
         out[:, : self.bit_bytes] = bits
-        clear = np.flatnonzero(revealed)
-        if not self.clear_rate:
-            out[clear, : self.bit_bytes] = 0
-        field = (symbols[clear] - self.num_sensitive + 1).astype("<u4").view(np.uint8).reshape(-1, 4)
-        out[clear, self.bit_bytes :] = field[:, : self.clear_bytes]
         return out
+
+    def reveal(self, symbols: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        if not self.clear_rate:
+            noise[:, : self.bit_bytes] = 0
+        field = (symbols - self.num_sensitive + 1).astype("<u4").view(np.uint8).reshape(-1, 4)
+        noise[:, self.bit_bytes :] = field[:, : self.clear_bytes]
+        return noise
 
     def _clear_index(self, payloads: np.ndarray) -> np.ndarray:
         """(n,) int64: 0 for protected reports, z - v + 1 for clear ones."""

@@ -161,7 +161,8 @@ class Mechanism(abc.ABC):
 
         Args:
             symbols: (n,) int64 in [0, K); (n, h) if values have h > 1 symbols.
-            source: of random words; the number drawn depends on n alone.
+            source: of random words. How many are drawn depends on n and the fields; where a sampler draws some again
+                (``ss``), on these words too.
 
         Returns:
             (n, W) uint8.

@@ -82,7 +82,10 @@ class UtilityOptimizedRR(SetReportMechanism):
             yield Kind("a sensitive symbol", ("that symbol", "a non-sensitive symbol"), (own, noise))
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        """One word a report: the first ``keep_weight`` words keep the symbol, equal slices of the rest are noise."""
+        """One word a report: the first ``keep_weight`` words keep the symbol, equal slices of the rest are noise.
+
+        Coin and noise in one word take half the randomness of the base class.
+        """
         out = np.empty(len(symbols), dtype=self._dtype)
         keep, noise_weight = np.uint64(self.keep_weight), np.uint64(self.noise_weight)
         for start in range(0, len(symbols), _CHUNK):

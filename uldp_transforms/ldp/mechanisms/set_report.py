@@ -32,7 +32,10 @@ from scipy import sparse, special
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.mechanisms.mechanism import Mechanism, score_intervals
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
-from uldp_transforms.ldp.sampling import WORD, exp_bounds, floor_weight
+from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds, floor_weight
+
+NOISE = -1
+"""In place of a symbol: the report is to be noise."""
 
 _DENSE_CELLS = 1 << 24  # of the support matrix of reports that is looked at in one piece
 _SHORT = 8  # bytes of a payload up to which equal reports are looked for
@@ -64,6 +67,32 @@ class SetReportMechanism(Mechanism):
         """Probability that a clear report is counted for a given sensitive symbol; 0 unless it carries noise too."""
         return Fraction(0)
 
+    def draw_protected(self, given: np.ndarray, source: WordSource) -> np.ndarray:
+        """Protected payloads y ~ g, or y ~ g given that a symbol is supported; run by the client.
+
+        Members whose ``perturb`` is their own need not have it.
+
+        Args:
+            given: (n,) int64, the symbol that y has to support, in [0, v); ``NOISE`` where there is none.
+            source: of random words.
+
+        Returns:
+            (n, W) uint8.
+        """
+        raise NotImplementedError
+
+    def reveal(self, symbols: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Payloads in clear; run by the client, and needed wherever ``draw_protected`` is.
+
+        Args:
+            symbols: (m,) int64, not sensitive.
+            noise: (m, W) uint8, the noise that would be sent otherwise. May be overwritten.
+
+        Returns:
+            (m, W) uint8.
+        """
+        raise NotImplementedError
+
     @abc.abstractmethod
     def supports(self, payloads: np.ndarray) -> np.ndarray:
         """(n, K) bool: x in S_y for x < v, whatever else the report says; x = z for clear reports of z."""
@@ -91,6 +120,19 @@ class SetReportMechanism(Mechanism):
     @property
     def has_signal(self) -> bool:
         return self.keep_weight >= 1
+
+    def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
+        """The coin of each report, then noise or what the symbol asks for; see ``Mechanism.perturb``.
+
+        All coins are drawn first, and a clear report draws its noise too.
+        """
+        heads = below(source.words(len(symbols)), self.keep_weight)
+        sensitive = symbols < self.num_sensitive
+        payloads = self.draw_protected(np.where(heads & sensitive, symbols, NOISE), source)
+        if self.num_sensitive < self.num_symbols:
+            clear = np.flatnonzero(heads & ~sensitive)
+            payloads[clear] = self.reveal(symbols[clear], payloads[clear])
+        return payloads
 
     @property
     def exact_ratio(self) -> Fraction:

@@ -18,8 +18,9 @@ import numpy as np
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import Kind
+from uldp_transforms.ldp.mechanisms.set_report import NOISE
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.ldp.sampling import WORD, WordSource, below
+from uldp_transforms.ldp.sampling import WORD, WordSource
 
 _CHUNK_WORDS = 1 << 17
 
@@ -79,29 +80,26 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
     def triple_rate(self) -> Fraction:
         return self.pair_rate * Fraction(max(0, self.size - 2), max(1, self.num_sensitive - 2))
 
-    def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        informative = below(source.words(len(symbols)), self.keep_weight)
-        sensitive = symbols < self.num_sensitive
-        own = np.where(informative & sensitive, symbols, -1)
-        bits = np.empty((len(symbols), self.bit_bytes), dtype=np.uint8)
+    def draw_protected(self, given: np.ndarray, source: WordSource) -> np.ndarray:
+        bits = np.empty((len(given), self.bit_bytes), dtype=np.uint8)
         rows = max(1, _CHUNK_WORDS // self.num_sensitive)
-        for start in range(0, len(symbols), rows):
+        for start in range(0, len(given), rows):
             part = slice(start, start + rows)
-            bits[part] = np.packbits(self._draw(own[part], source), axis=1, bitorder="little")
-        return self.assemble(bits, symbols, informative & ~sensitive)
+            bits[part] = np.packbits(self._draw(given[part], source), axis=1, bitorder="little")
+        return self.protected(bits)
 
-    def _draw(self, own: np.ndarray, source: WordSource) -> np.ndarray:
-        """(n, v) bool with d symbols a row, ``own`` (n,) among them where it is not negative.
+    def _draw(self, given: np.ndarray, source: WordSource) -> np.ndarray:
+        """(n, v) bool with d symbols a row, ``given`` (n,) among them where it is not ``NOISE``.
 
         Each symbol draws a word, the d smallest win; a symbol that has to be in draws 0. Rows in which the d-th place
         is shared are drawn again, so every subset is equally likely.
         """
-        chosen = np.empty((len(own), self.num_sensitive), dtype=bool)
-        again = np.arange(len(own))
+        chosen = np.empty((len(given), self.num_sensitive), dtype=bool)
+        again = np.arange(len(given))
         while len(again):
             keys = source.words(len(again), self.num_sensitive).copy()
-            forced = np.flatnonzero(own[again] >= 0)
-            keys[forced, own[again[forced]]] = 0
+            forced = np.flatnonzero(given[again] != NOISE)
+            keys[forced, given[again[forced]]] = 0
             last = np.partition(keys, self.size - 1, axis=1)[:, self.size - 1 : self.size]
             chosen[again] = keys <= last
             again = again[chosen[again].sum(axis=1) != self.size]

@@ -21,6 +21,7 @@ from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import Kind
+from uldp_transforms.ldp.mechanisms.set_report import NOISE
 from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, WordSource, below, bernoulli_planes, exp_bounds, floor_weight
 
 AWARE, MARGINAL = "aware", "marginal"
@@ -120,12 +121,10 @@ class _Unary(BitReportMechanism):
                 pair = (own[bit], (1 - keep) * noise[bit])
                 yield Kind(f"the bit of a sensitive value is {bit}", ("that value", "a non-sensitive value"), pair)
 
-    def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        informative = below(source.words(len(symbols)), self.keep_weight)
-        bits = bernoulli_planes(source, len(symbols), self.num_sensitive, self.noise_numerator)
-        sensitive = symbols < self.num_sensitive
-        set_bits(bits, symbols, informative & sensitive)
-        return self.assemble(bits, symbols, informative & ~sensitive)
+    def draw_protected(self, given: np.ndarray, source: WordSource) -> np.ndarray:
+        bits = bernoulli_planes(source, len(given), self.num_sensitive, self.noise_numerator)
+        set_bits(bits, given, given != NOISE)
+        return self.protected(bits)
 
     @property
     def num_patterns(self) -> int:
@@ -235,6 +234,7 @@ class Rappor(_Unary):
         return self.num_hashes * super().effective_epsilon
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
+        """As in the base class; with h > 1 hash functions every own bit has a coin of its own."""
         if self.num_hashes == 1:
             return super().perturb(symbols, source)
         informative = below(source.words(len(symbols), self.num_hashes), self.keep_weight)
@@ -242,7 +242,7 @@ class Rappor(_Unary):
         for own in range(self.num_hashes):  # a bit that two hash functions share has one coin, the first one's
             new = (symbols[:, :own] != symbols[:, own : own + 1]).all(axis=1)
             set_bits(bits, symbols[:, own], informative[:, own] & new)
-        return self.assemble(bits, symbols[:, 0], np.zeros(len(symbols), dtype=bool))
+        return self.protected(bits)
 
     def response(self, frequencies: np.ndarray) -> np.ndarray:
         """Each bit by itself: miss + delta p, also where frequencies sum to more than 1 because of h > 1."""
