@@ -90,7 +90,7 @@ def floor(collection: Collection, counts: CohortCounts) -> _Judgement | None:
 
     j symbols that nobody holds are supported binomially often, j symbols that somebody holds more often. There are
     v over j sets of j symbols, and v sizes: the p-value is that of the most unusual size times both (union bound).
-    Members of a report of several symbols, but not independent bits, are dependent: there it is one symbol alone.
+    That is known where a report is one symbol, and where its bits are independent; elsewhere it is one symbol alone.
     """
     mechanism = collection.mechanism
     rate = mechanism.floor_rate
@@ -101,9 +101,9 @@ def floor(collection: Collection, counts: CohortCounts) -> _Judgement | None:
     protected = counts.total - _in_clear(mechanism, counts)
     sizes = np.arange(1, v + 1)
     trials, rates = np.full(v, counts.total), sizes * rate
-    if _bits_are_independent(mechanism):
+    if mechanism.independent_bits:
         trials, rates = protected * sizes, np.full(v, rate)
-    elif mechanism.noise_rate * v != 1:
+    elif mechanism.support_size != 1:
         sizes, trials, rates = sizes[:1], np.array([protected]), rates[:1]
     supports = np.cumsum(rarest)[: len(sizes)]
     sets = special.gammaln(v + 1) - special.gammaln(sizes + 1) - special.gammaln(v - sizes + 1) + np.log(len(sizes))
@@ -135,7 +135,7 @@ def weight(collection: Collection, counts: CohortCounts) -> _Judgement | None:
     Mechanisms that report one symbol or a set of fixed size have nothing to weigh.
     """
     mechanism = collection.mechanism
-    if not isinstance(mechanism, SetReportMechanism) or not _bits_are_independent(mechanism):
+    if not isinstance(mechanism, SetReportMechanism) or not mechanism.independent_bits:
         return None
     v = mechanism.num_sensitive
     clear = _in_clear(mechanism, counts)
@@ -161,7 +161,7 @@ def histogram(collection: Collection, counts: CohortCounts) -> _Judgement | None
     times two and the number of weights (union bound).
     """
     mechanism, v = collection.mechanism, collection.mechanism.num_sensitive
-    if not isinstance(mechanism, SetReportMechanism) or not len(counts.patterns):
+    if not isinstance(mechanism, SetReportMechanism) or not mechanism.independent_bits or not len(counts.patterns):
         return None
     silent = 0 if mechanism.clear_rate else _in_clear(mechanism, counts)
     weights = counts.patterns[: v + 1] - silent * (np.arange(v + 1) == 0)
@@ -189,7 +189,7 @@ def pairs(collection: Collection, counts: CohortCounts) -> _Judgement | None:
     """
     mechanism, v = collection.mechanism, collection.mechanism.num_sensitive
     both = counts.patterns[v + 1 :]
-    if not isinstance(mechanism, SetReportMechanism) or not len(both):
+    if not isinstance(mechanism, SetReportMechanism) or not mechanism.independent_bits or not len(both):
         return None
     n = max(counts.total - (0 if mechanism.clear_rate else _in_clear(mechanism, counts)), 1)
     ones = counts.cells[:, :v].sum(axis=0)
@@ -258,12 +258,6 @@ def _judgement(difference: float, spread: float, p_value: float) -> _Judgement:
 
 def _in_clear(mechanism: Mechanism, counts: CohortCounts) -> int:
     return int(counts.cells[:, mechanism.num_sensitive :].sum())
-
-
-def _bits_are_independent(mechanism: SetReportMechanism) -> bool:
-    """Noise supports each symbol by a coin of its own."""
-    phi = mechanism.noise_rate
-    return mechanism.pair_rate == phi and mechanism.triple_rate == phi**2
 
 
 def _people_with_sensitive_values(mechanism: Mechanism, total: int, clear: int) -> tuple[int, int]:

@@ -51,6 +51,10 @@ class UtilityOptimizedRR(SetReportMechanism):
         return WORD - self.num_sensitive * self.noise_weight
 
     @property
+    def support_size(self) -> int:
+        return 1
+
+    @property
     def noise_rate(self) -> Fraction:
         return Fraction(1, self.num_sensitive)
 

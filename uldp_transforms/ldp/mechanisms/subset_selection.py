@@ -58,6 +58,10 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         return min(sizes, key=lambda d: (d * e + v - d) ** 2 / (d * max(v - d, 1)))
 
     @property
+    def support_size(self) -> int:
+        return self.size
+
+    @property
     def num_protected_outputs(self) -> int:
         return math.comb(self.num_sensitive, self.size)
 

@@ -41,6 +41,8 @@ class _Unary(BitReportMechanism):
             the one whose mean squared error is least for the least favourable distribution.
     """
 
+    independent_bits: ClassVar[bool] = True
+
     theta: float | str | None = None
 
     def check_own_fields(self) -> None:
