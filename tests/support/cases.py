@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import os
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.golden import WRITE, Records, text_of
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import Alphabet, Closed, Hashed, Permuted, Tagged
 from uldp_transforms.ldp.estimators import (
@@ -232,8 +234,11 @@ def enumerated(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def golden(name: str, propose: Callable[[], list[dict]]) -> list[dict]:
     """The records of a golden file. A missing one is written as proposed, and fails until someone reviews it."""
     path = GOLDEN / name
-    if not path.exists():
-        records = ",\n".join(json.dumps(record) for record in propose())
-        path.write_text(f"[\n{records}\n]\n", encoding="utf-8")
+    if WRITE in os.environ:
+        path.write_text(text_of(propose()), encoding="utf-8")
+    elif not path.exists():
+        path.write_text(text_of(propose()), encoding="utf-8")
         pytest.fail(f"{path.name} was missing and has been written: review and commit it")
-    return json.loads(path.read_text(encoding="utf-8"))
+    records = Records(json.loads(path.read_text(encoding="utf-8")))
+    records.name = name
+    return records

@@ -17,7 +17,7 @@ import numpy as np
 
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
-from uldp_transforms.ldp.mechanisms.mechanism import Kind
+from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.mechanisms.set_report import NOISE
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import WORD, WordSource
@@ -39,8 +39,23 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
     """
 
     id: ClassVar[str] = "uss"
+    about: ClassVar[About] = About(
+        sends="a set of sensitive symbols, or a non-sensitive one in clear; never far from optimal",
+        protects="sensitive values",
+        source="Yoon et al. 2025",
+        payload="as of `urap`, exactly `subset_size` bits set in a protected report",
+    )
 
-    subset_size: int | None = None
+    subset_size: int | None = dataclasses.field(
+        default=None,
+        metadata={
+            "schema": {
+                "description": "Symbols of a set, fewer than the sensitive ones; null or absent: the best size.",
+                "type": ["integer", "null"],
+                "minimum": 1,
+            }
+        },
+    )
 
     def check_own_fields(self) -> None:
         if self.subset_size is not None:
@@ -134,4 +149,11 @@ class SubsetSelection(UtilityOptimizedSubsetSelection):
     """
 
     id: ClassVar[str] = "ss"
+    about: ClassVar[About] = About(
+        sends="a set of `subset_size` symbols (none given: the best size if everybody's value is sensitive); optimal "
+        "for many reports",
+        protects="every value",
+        source="Ye & Barg 2018",
+        payload="bits as of `rappor`, exactly `subset_size` of them set",
+    )
     protects_all: ClassVar[bool] = True

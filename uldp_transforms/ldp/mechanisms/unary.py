@@ -19,8 +19,8 @@ import numpy as np
 from uldp_transforms.ldp.bitcounts import count_pairs, count_weights
 from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
-from uldp_transforms.ldp.mechanisms.mechanism import Kind
+from uldp_transforms.ldp.mechanisms.bit_reports import ALL_BITS, BITS_OR_CLEAR, BitReportMechanism
+from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.mechanisms.set_report import NOISE
 from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, WordSource, below, bernoulli_planes, exp_bounds, floor_weight
 
@@ -43,7 +43,19 @@ class _Unary(BitReportMechanism):
 
     independent_bits: ClassVar[bool] = True
 
-    theta: float | str | None = None
+    theta: float | str | None = dataclasses.field(
+        default=None,
+        metadata={
+            "schema": {
+                "description": "Probability that the own bit is 1; null or absent: the symmetric choice; optimal: the "
+                "least worst error.",
+                "anyOf": [
+                    {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+                    {"enum": ["optimal", None]},
+                ],
+            }
+        },
+    )
 
     def check_own_fields(self) -> None:
         if self.theta is None or self.theta == "optimal":
@@ -180,8 +192,24 @@ class UtilityOptimizedRappor(_Unary):
     """
 
     id: ClassVar[str] = "urap"
+    about: ClassVar[About] = About(
+        sends='one bit per sensitive symbol, or a non-sensitive one in clear; `theta`; `inversion` (`"marginal"`: as '
+        "published)",
+        protects="sensitive values",
+        source="Murakami & Kawamoto 2019, definition 5",
+        payload=BITS_OR_CLEAR,
+    )
 
-    inversion: str | None = None
+    inversion: str | None = dataclasses.field(
+        default=None,
+        metadata={
+            "schema": {
+                "description": "aware: clear reports say that no sensitive value is held; marginal: each bit by "
+                "itself, as in the paper. Null or absent: aware.",
+                "enum": [AWARE, MARGINAL, None],
+            }
+        },
+    )
 
     def check_own_fields(self) -> None:
         super().check_own_fields()
@@ -217,6 +245,12 @@ class Rappor(_Unary):
     """
 
     id: ClassVar[str] = "rappor"
+    about: ClassVar[About] = About(
+        sends='one bit per symbol; `theta` 0.5 is OUE, `"optimal"` the least worst error; over `hashed` O-RAPPOR',
+        protects="every value",
+        source="Kairouz, Bonawitz & Ramage 2016, sections 4.2, 5.2; Wang et al. 2017",
+        payload=ALL_BITS,
+    )
     protects_all: ClassVar[bool] = True
     max_hashes: ClassVar[int] = 8
 
