@@ -72,7 +72,7 @@ def test_patterns_are_those_of_bits_that_are_independent(name):
     assert plain.patterns.tolist() == []
     v, mechanism = collection.mechanism.num_sensitive, collection.mechanism
     assert len(counts.patterns) == mechanism.num_patterns
-    assert len(counts.patterns) == (v + 1 + v * (v - 1) // 2 if mechanism.id in ("rappor", "urap", "aoue") else 0)
+    assert len(counts.patterns) == (v + 1 + v * (v - 1) // 2 if mechanism.independent_bits else 0)
     if len(counts.patterns):
         assert counts.patterns[: v + 1].sum() == N
         assert counts.patterns[: v + 1] @ np.arange(v + 1) == counts.cells[:, :v].sum()

@@ -71,7 +71,7 @@ def test_a_closed_form_exists_where_it_is_declared(name):
     assert MECHANISMS[name].has_closed_form == (MECHANISMS[name].most_likely is not Mechanism.most_likely)
 
 
-@set_reports
+@mechanisms
 def test_patterns_are_counted_where_bits_are_independent(mechanism):
     """Sentinels that look inside reports know the law of independent bits only."""
     assert (mechanism.num_patterns > 0) == mechanism.independent_bits

@@ -70,15 +70,26 @@ FEW = [  # mechanism, values, sensitive ones, cohorts, reports, fields: all wind
 ]
 
 
+MOST_WINDOWS = 5000
+
+
+def by_default(mechanism: str) -> tuple[str, int, int, int, int, dict]:
+    """A case for a mechanism that has none by hand: three sensitive values, with another one if that may be."""
+    cls = MECHANISMS[mechanism]
+    num_values = 3 if cls.protects_all else 4
+    kinds = cls(num_symbols=num_values, num_sensitive=3, epsilon=1.0).num_outputs
+    n = next(n for n in itertools.count(1) if math.comb(n + kinds, n + 1) > MOST_WINDOWS)
+    return mechanism, num_values, 3, 1, n, {}
+
+
+FEW += [by_default(name) for name in MECHANISMS if name not in {case[0] for case in FEW}]
+
+
 def small(mechanism: str, num_values: int, v: int, num_cohorts: int, fields: dict) -> Collection:
     values = list(VALUES[:num_values])
     alphabet = {"id": "closed", "values": values} | ({"sensitive": values[:v]} if v < num_values else {})
     spec = {"id": "few", "version": 1, "alphabet": alphabet, "num_cohorts": num_cohorts}
     return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": 1.0} | fields})
-
-
-def test_every_mechanism_is_among_the_small_ones():
-    assert {case[0] for case in FEW} == set(MECHANISMS)
 
 
 @pytest.mark.parametrize(("mechanism", "num_values", "v", "num_cohorts", "n", "fields"), FEW)

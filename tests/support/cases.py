@@ -5,6 +5,7 @@ A new mechanism, alphabet or estimator is one line here; a test asserts that eac
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import json
@@ -58,6 +59,7 @@ THETAS = (None, 0.5, 0.9)
 ALL_SENSITIVE = ((2, 2), (3, 3), (5, 5))
 PART_SENSITIVE = ((2, 1), (3, 2), (3, 3), (6, 4))
 PRIORS = (((0.6, 0.3, 0.1), (0.2, 0.3, 0.5)), ((0.5, 0.5, 0.0), (0.0, 0.5, 0.5), (0.25, 0.5, 0.25)))
+PRIORS_OF_VALUES = ((0.3, 0.3, 0.2, 0.1, 0.1, 0.0), (0.1, 0.2, 0.2, 0.1, 0.2, 0.2))
 MISSING_RATES = ((0.4, 0.05), (0.3, 0.2), (0.9, 0.5, 0.6))
 
 
@@ -90,8 +92,10 @@ MECHANISM_CASES: dict[str, list[Mechanism]] = {
     "uss": instances(UtilityOptimizedSubsetSelection, PART_SENSITIVE, epsilon=EPSILONS)
     + instances(UtilityOptimizedSubsetSelection, [(6, 4)], epsilon=[1], subset_size=[2, 3])
     + instances(UtilityOptimizedSubsetSelection, [(10, 8), (259, 4)], epsilon=[1]),
-    "agrr": instances(AttributeGRR, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS),
-    "aoue": instances(AttributeOUE, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS),
+    "agrr": instances(AttributeGRR, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS)
+    + instances(AttributeGRR, [(6, 6)], epsilon=[1], priors=[PRIORS_OF_VALUES]),
+    "aoue": instances(AttributeOUE, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS)
+    + instances(AttributeOUE, [(6, 6)], epsilon=[1], priors=[PRIORS_OF_VALUES]),
     "tsp": instances(TwoStage, [(3, 3), (6, 6)], epsilon=EPSILONS, missing_rates=MISSING_RATES)
     + instances(TwoStage, [(257, 257)], epsilon=[1], missing_rates=MISSING_RATES[:1]),
     "up": instances(UniformPerturbation, ALL_SENSITIVE, epsilon=EPSILONS),
@@ -147,23 +151,25 @@ ALPHABETS = {
     name: (alphabet, num_cohorts) for cases in ALPHABET_CASES.values() for name, alphabet, num_cohorts in cases
 }
 
-OF_VALUES: dict[str, dict[str, Any]] = {  # mechanisms whose fields speak of single values, with fields for VALUES
-    "agrr": {"priors": [[0.3, 0.3, 0.2, 0.1, 0.1, 0.0], [0.1, 0.2, 0.2, 0.1, 0.2, 0.2]]},
-    "aoue": {"priors": [[0.3, 0.3, 0.2, 0.1, 0.1, 0.0], [0.1, 0.2, 0.2, 0.1, 0.2, 0.2]]},
-    "tsp": {"missing_rates": [0.4, 0.05]},
-    "up": {},
-}
+
+def fields_of(mechanism: str) -> dict[str, Any]:
+    """Fields for VALUES that a mechanism cannot do without: those of its first instance with as many symbols."""
+    needed = {field.name for field in MECHANISMS[mechanism].json_fields() if field.default is dataclasses.MISSING}
+    if needed == {"epsilon"}:
+        return {}
+    fitting = (case for case in MECHANISM_CASES[mechanism] if case.num_symbols == len(VALUES))
+    return {name: value for name, value in next(fitting).to_json().items() if name in needed - {"epsilon"}}
 
 
 def suits(name: str, alphabet: Alphabet, mechanism: str) -> bool:
     """Whether an alphabet of the table goes with a mechanism, by id."""
-    if mechanism in OF_VALUES:
+    if MECHANISMS[mechanism].declares_priors or mechanism == "up":  # the one is k-RR by another name
         return name == "closed"
     return alphabet.num_hashes <= MECHANISMS[mechanism].max_hashes
 
 
 ALL_COLLECTIONS = {
-    f"{name}-{mechanism}": collection(alphabet, num_cohorts, mechanism, **OF_VALUES.get(mechanism, {}))
+    f"{name}-{mechanism}": collection(alphabet, num_cohorts, mechanism, **fields_of(mechanism))
     for name, (alphabet, num_cohorts) in ALPHABETS.items()
     for mechanism in MECHANISM_CASES
     if suits(name, alphabet, mechanism)

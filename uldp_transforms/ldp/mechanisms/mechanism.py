@@ -71,6 +71,8 @@ class Mechanism(abc.ABC):
     """True for the LDP members, which protect every symbol, whatever the alphabet calls sensitive."""
     max_hashes: ClassVar[int] = 1
     """Largest h that the mechanism can carry."""
+    independent_bits: ClassVar[bool] = False
+    """True if noise supports each sensitive symbol by a coin of its own, whatever else it supports."""
     declares_priors: ClassVar[bool] = False
     """True if its fields speak of single values, in the alphabet's order, each of which then needs its own symbol."""
 

@@ -25,7 +25,6 @@ import functools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 from scipy import sparse, special
@@ -47,9 +46,6 @@ class SetReportMechanism(Mechanism):
     """A member of the family; see the module. Subclasses say what the abstract names ask for."""
 
     # ------------------------------------------------------------------ what a member of the family says
-
-    independent_bits: ClassVar[bool] = False
-    """True if noise supports each sensitive symbol by a coin of its own, whatever else it supports."""
 
     @property
     def support_size(self) -> int | None:
