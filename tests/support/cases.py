@@ -34,6 +34,7 @@ from uldp_transforms.ldp.mechanisms import (
     MECHANISMS,
     AttributeGRR,
     AttributeOUE,
+    HadamardResponse,
     KaryRR,
     Mechanism,
     Rappor,
@@ -41,6 +42,7 @@ from uldp_transforms.ldp.mechanisms import (
     SubsetSelection,
     TwoStage,
     UniformPerturbation,
+    UtilityOptimizedHadamardResponse,
     UtilityOptimizedRappor,
     UtilityOptimizedRR,
     UtilityOptimizedSubsetSelection,
@@ -99,6 +101,10 @@ MECHANISM_CASES: dict[str, list[Mechanism]] = {
     "tsp": instances(TwoStage, [(3, 3), (6, 6)], epsilon=EPSILONS, missing_rates=MISSING_RATES)
     + instances(TwoStage, [(257, 257)], epsilon=[1], missing_rates=MISSING_RATES[:1]),
     "up": instances(UniformPerturbation, ALL_SENSITIVE, epsilon=EPSILONS),
+    "hr": instances(HadamardResponse, ALL_SENSITIVE, epsilon=EPSILONS)
+    + instances(HadamardResponse, [(9, 9)], epsilon=[1]),
+    "uhr": instances(UtilityOptimizedHadamardResponse, PART_SENSITIVE, epsilon=EPSILONS)
+    + instances(UtilityOptimizedHadamardResponse, [(259, 4)], epsilon=[1]),
 }
 
 ALPHABET_CASES: dict[str, list[tuple[str, Alphabet, int]]] = {  # id -> name, instance, number of cohorts
@@ -163,9 +169,10 @@ def fields_of(mechanism: str) -> dict[str, Any]:
 
 def suits(name: str, alphabet: Alphabet, mechanism: str) -> bool:
     """Whether an alphabet of the table goes with a mechanism, by id."""
-    if MECHANISMS[mechanism].declares_priors or mechanism == "up":  # the one is k-RR by another name
+    cls = MECHANISMS[mechanism]
+    if cls.declares_priors or cls.last_is_missing:
         return name == "closed"
-    return alphabet.num_hashes <= MECHANISMS[mechanism].max_hashes
+    return alphabet.num_hashes <= cls.max_hashes
 
 
 ALL_COLLECTIONS = {

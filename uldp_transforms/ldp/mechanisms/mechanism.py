@@ -71,6 +71,8 @@ class Mechanism(abc.ABC):
     """True for the LDP members, which protect every symbol, whatever the alphabet calls sensitive."""
     max_hashes: ClassVar[int] = 1
     """Largest h that the mechanism can carry."""
+    last_is_missing: ClassVar[bool] = False
+    """True if the last symbol stands for a missing answer."""
     independent_bits: ClassVar[bool] = False
     """True if noise supports each sensitive symbol by a coin of its own, whatever else it supports."""
     declares_priors: ClassVar[bool] = False
@@ -120,6 +122,11 @@ class Mechanism(abc.ABC):
         """Fields that are in the JSON form: epsilon and those that a subclass adds."""
         outside = {f.name for f in dataclasses.fields(Mechanism)} - {"epsilon"}
         return [f for f in dataclasses.fields(cls) if f.name not in outside]
+
+    @classmethod
+    def takes(cls, name: str) -> bool:
+        """Whether the JSON form may have a field of this name."""
+        return name in {f.name for f in cls.json_fields()}
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:

@@ -43,6 +43,7 @@ class UniformPerturbation(KaryRR):
         source="Tang et al.",
         payload=ONE_SYMBOL,
     )
+    last_is_missing: ClassVar[bool] = True
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -73,6 +74,7 @@ class TwoStage(IntegerReportMechanism):
     )
     protects_all: ClassVar[bool] = True
     declares_priors: ClassVar[bool] = True
+    last_is_missing: ClassVar[bool] = True
 
     missing_rates: tuple[float, ...] = dataclasses.field(
         metadata={
