@@ -501,7 +501,7 @@ def test_golden_hashed_likelihood():
     item = Collection.from_json(spec | {"mechanism": {"id": "urr", "epsilon": 1.0}})
     clear = np.array([[8, 4], [9, 6], [6, 4], [7, 6]])
     question = Question(
-        collection=item,
+        model=item,
         counts=CohortCounts(np.array([112, 115, 115, 118]), np.concatenate([sensitive, clear], axis=1)),
         values=("a", "b", "c", "d", "n1", "n2"),
         picked=np.arange(6),

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from uldp_transforms.ldp.checks import require_int
-from uldp_transforms.ldp.collection import MAX_CELLS, MAX_COHORTS
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.model import MAX_CELLS, MAX_COHORTS
 from uldp_transforms.ldp.utility.arguments import require_share
 from uldp_transforms.ldp.utility.hashed_errors import best_num_buckets, cohorts_needed, hashed_variance
 from uldp_transforms.ldp.utility.planned_question import (
