@@ -95,7 +95,8 @@ class UtilityOptimizedHadamardResponse(IntegerReportMechanism, SetReportMechanis
 
     def _is_minus(self, symbols: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Where the matrix has a -; bool, of the common shape."""
-        return (np.bitwise_count((self.half + symbols) & columns) & 1).astype(bool)
+        minus: np.ndarray = (np.bitwise_count((self.half + symbols) & columns) & 1).astype(bool)
+        return minus
 
     def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
         """Columns are counted; how often each symbol is supported is a Walsh-Hadamard transform of that."""
@@ -161,8 +162,8 @@ def walsh_hadamard(table: np.ndarray) -> np.ndarray:
     Returns:
         (..., H) int64.
     """
-    result, size = table.copy(), table.shape[-1]
-    step = 1
+    result: np.ndarray = table.copy()
+    size, step = table.shape[-1], 1
     while step < size:
         pairs = result.reshape(*table.shape[:-1], size // (2 * step), 2, step)
         first, second = pairs[..., 0, :], pairs[..., 1, :]

@@ -206,7 +206,8 @@ class TwoStage(IntegerReportMechanism):
 
     def log_prob(self, payloads: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
-            return np.log(self._matrix)[self.integers(payloads)]
+            logs: np.ndarray = np.log(self._matrix)[self.integers(payloads)]
+            return logs
 
     # ------------------------------------------------------------------ reports
 
@@ -233,19 +234,23 @@ class TwoStage(IntegerReportMechanism):
     # ------------------------------------------------------------------ what counts say
 
     def response(self, frequencies: np.ndarray) -> np.ndarray:
-        return frequencies @ self._matrix.T
+        counted: np.ndarray = frequencies @ self._matrix.T
+        return counted
 
     def invert(self, counts: CohortCounts) -> np.ndarray:
         """The inverse of the channel applied to the shares of reported symbols; see ``Mechanism.invert``."""
-        return counts.cells / np.maximum(counts.num_reports, 1)[:, np.newaxis] @ self._inverse.T
+        frequencies: np.ndarray = counts.cells / np.maximum(counts.num_reports, 1)[:, np.newaxis] @ self._inverse.T
+        return frequencies
 
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
-        return self.response(frequencies) @ (self._inverse**2).T - frequencies**2
+        variances: np.ndarray = self.response(frequencies) @ (self._inverse**2).T - frequencies**2
+        return variances
 
     def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
         """Reports of people who hold the symbol are taken out; the rest stays as it is."""
         without = self.response(frequencies)[np.newaxis] - frequencies[:, np.newaxis] * self._matrix.T
-        return (without * self._inverse**2).sum(axis=1)
+        variances: np.ndarray = (without * self._inverse**2).sum(axis=1)
+        return variances
 
     def intervals(self, counts: CohortCounts, frequencies: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
         """The score interval; see ``Mechanism.intervals``. Own reports add (inverse^2)^T channel to the variance."""
@@ -254,7 +259,8 @@ class TwoStage(IntegerReportMechanism):
 
     def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
         per_report = weights @ self._inverse
-        return per_report**2 @ self.response(frequencies) - (weights @ frequencies) ** 2
+        variances: np.ndarray = per_report**2 @ self.response(frequencies) - (weights @ frequencies) ** 2
+        return variances
 
     @property
     def reveal_rate(self) -> float:

@@ -108,7 +108,8 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
         return cells.reshape(num_groups, self.num_symbols)
 
     def supports(self, payloads: np.ndarray) -> np.ndarray:
-        return self.integers(payloads)[:, np.newaxis] == np.arange(self.num_symbols)
+        supported: np.ndarray = self.integers(payloads)[:, np.newaxis] == np.arange(self.num_symbols)
+        return supported
 
     def log_noise(self, payloads: np.ndarray) -> np.ndarray:
         return np.where(self.integers(payloads) < self.num_sensitive, -np.log(self.num_sensitive), 0.0)

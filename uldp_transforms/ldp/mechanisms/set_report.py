@@ -227,7 +227,8 @@ class SetReportMechanism(Mechanism):
         others = float(self.pair_rate) * sensitive
         if self._revealed[0]:
             others = others + self._revealed[0] * frequencies[..., self.num_sensitive :].sum(axis=-1, keepdims=True)
-        return self.noise_share * float(self.noise_rate) + self.kappa * others
+        counted: np.ndarray = self.noise_share * float(self.noise_rate) + self.kappa * others
+        return counted
 
     def invert(self, counts: CohortCounts) -> np.ndarray:
         """Unbiased symbol frequencies; see ``Mechanism.invert``.
@@ -260,7 +261,8 @@ class SetReportMechanism(Mechanism):
         """n times the variance of sensitive symbols with these counts per report and own frequencies."""
         non_sensitive = 1 - frequencies[..., : self.num_sensitive].sum(axis=-1, keepdims=True)
         mean_squares = counted + self._revealed[1] ** 2 * self.kappa * non_sensitive
-        return (mean_squares - (self.miss + self.delta * own) ** 2) / self.delta**2
+        variances: np.ndarray = (mean_squares - (self.miss + self.delta * own) ** 2) / self.delta**2
+        return variances
 
     def _pair_terms(self, sensitive: np.ndarray) -> tuple[np.ndarray, float]:
         """``base`` and ``slope`` of n times the covariance of two sensitive symbols,
@@ -292,7 +294,8 @@ class SetReportMechanism(Mechanism):
         p = frequencies[..., : self.num_sensitive]
         base, slope = self._pair_terms(p.sum(axis=-1, keepdims=True))
         own = self.variances(frequencies)[..., : self.num_sensitive] + (self.miss / self.delta + p) ** 2
-        return own - base - 2 * slope * p
+        private: np.ndarray = own - base - 2 * slope * p
+        return private
 
     def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
         v = self.num_sensitive
@@ -304,7 +307,8 @@ class SetReportMechanism(Mechanism):
         sensitive = of_sensitive**2 @ self.private_variances(frequencies) + base * total**2 + 2 * slope * total * mean
         revealed = of_clear @ clear
         mixed = 2 * revealed * (total * (float(self.pair_rate) - self.miss) / self.delta - mean)
-        return sensitive - offset**2 + mixed + of_clear**2 @ clear / self.kappa - revealed**2
+        variance: np.ndarray = sensitive - offset**2 + mixed + of_clear**2 @ clear / self.kappa - revealed**2
+        return variance
 
     def intervals(self, counts: CohortCounts, frequencies: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
         """Confidence intervals that hold for rare symbols too; see ``Mechanism.intervals``.

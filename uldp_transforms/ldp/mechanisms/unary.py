@@ -101,7 +101,7 @@ class _Unary(BitReportMechanism):
 
     @property
     def num_protected_outputs(self) -> int:
-        return 2**self.num_sensitive
+        return 1 << self.num_sensitive
 
     @functools.cached_property
     def noise_rate(self) -> Fraction:
@@ -286,7 +286,8 @@ class Rappor(_Unary):
 
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
         mean = self.response(frequencies)
-        return mean * (1 - mean) / self.delta**2
+        variances: np.ndarray = mean * (1 - mean) / self.delta**2
+        return variances
 
     def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
         return self.variances(np.zeros_like(frequencies))
@@ -300,7 +301,8 @@ class Rappor(_Unary):
             return super().private_variances(frequencies)
         psi, theta = self.miss, self.miss + self.delta
         noise = frequencies * theta * (1 - theta) + (1 - frequencies) * psi * (1 - psi)
-        return noise / self.delta**2 + self.num_hashes * frequencies
+        variances: np.ndarray = noise / self.delta**2 + self.num_hashes * frequencies
+        return variances
 
 
 def set_bits(bits: np.ndarray, symbols: np.ndarray, chosen: np.ndarray) -> None:
