@@ -19,7 +19,6 @@ from uldp_transforms.ldp.mechanisms.hadamard_response import (
     UtilityOptimizedHadamardResponse,
     walsh_hadamard,
 )
-from uldp_transforms.ldp.mechanisms.set_report import NOISE
 from uldp_transforms.ldp.sampling import SeededSource
 
 cases = pytest.mark.parametrize("mechanism", [*MECHANISM_CASES["hr"], *MECHANISM_CASES["uhr"]], ids=label)
@@ -50,11 +49,11 @@ def test_every_column_is_as_likely_as_it_should_be(mechanism):
     """For all values of the bits of a word that matter: noise is uniform, and so is what supports a given symbol."""
     columns = mechanism.num_columns
     words = np.arange(4 * columns, dtype=np.uint64)
-    for given in (NOISE, *range(mechanism.num_sensitive)):
-        payloads = mechanism.draw_protected(np.full(len(words), given), Words(words))
+    for symbol, given in ((0, False), *((symbol, True) for symbol in range(mechanism.num_sensitive))):
+        payloads = mechanism.draw_protected(np.full(len(words), symbol), np.full(len(words), given), Words(words))
         drawn = Counter(mechanism.integers(payloads).tolist())
         supported = mechanism.supports(mechanism.as_payloads(np.arange(columns)))
-        allowed = range(columns) if given == NOISE else np.flatnonzero(supported[:, given])
+        allowed = np.flatnonzero(supported[:, symbol]) if given else range(columns)
         assert set(drawn) == set(allowed)
         assert len(set(drawn.values())) == 1
 

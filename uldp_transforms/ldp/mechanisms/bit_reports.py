@@ -60,12 +60,11 @@ class BitReportMechanism(SetReportMechanism):
         out[:, : self.bit_bytes] = bits
         return out
 
-    def reveal(self, symbols: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    def reveal(self, payloads: np.ndarray, rows: np.ndarray, symbols: np.ndarray) -> None:
         if not self.clear_rate:
-            noise[:, : self.bit_bytes] = 0
+            payloads[rows, : self.bit_bytes] = 0
         field = (symbols - self.num_sensitive + 1).astype("<u4").view(np.uint8).reshape(-1, 4)
-        noise[:, self.bit_bytes :] = field[:, : self.clear_bytes]
-        return noise
+        payloads[rows, self.bit_bytes :] = field[:, : self.clear_bytes]
 
     def _clear_index(self, payloads: np.ndarray) -> np.ndarray:
         """(n,) int64: 0 for protected reports, z - v + 1 for clear ones."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
-from uldp_transforms.ldp.mechanisms.set_report import NOISE, SetReportMechanism
+from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
 from uldp_transforms.ldp.sampling import WORD, WordSource
 
 _PAYLOAD = (
@@ -84,14 +84,14 @@ class UtilityOptimizedHadamardResponse(IntegerReportMechanism, SetReportMechanis
         noise, own = (1 - keep) / self.num_columns, keep / self.half
         yield Kind("a column", ("a symbol that it supports", "a symbol that it does not"), (noise + own, noise))
 
-    def draw_protected(self, given: np.ndarray, source: WordSource) -> np.ndarray:
+    def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
         """A uniform column each. Where it has a - for the given symbol, the one H further has a +, and is as likely."""
-        columns = (source.words(len(given)) & np.uint64(self.num_columns - 1)).astype(np.int64)
-        columns[(given != NOISE) & self._is_minus(given, columns)] ^= self.half
+        columns = (source.words(len(symbols)) & np.uint64(self.num_columns - 1)).astype(np.int64)
+        columns[given & self._is_minus(symbols, columns)] ^= self.half
         return self.as_payloads(columns)
 
-    def reveal(self, symbols: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        return self.as_payloads(self.num_columns + symbols - self.num_sensitive)
+    def reveal(self, payloads: np.ndarray, rows: np.ndarray, symbols: np.ndarray) -> None:
+        payloads[rows] = self.as_payloads(self.num_columns + symbols - self.num_sensitive)
 
     def _is_minus(self, symbols: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Where the matrix has a -; bool, of the common shape."""

@@ -34,9 +34,6 @@ from uldp_transforms.ldp.mechanisms.mechanism import Mechanism, score_intervals
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds, floor_weight
 
-NOISE = -1
-"""In place of a symbol: the report is to be noise."""
-
 _DENSE_CELLS = 1 << 24  # of the support matrix of reports that is looked at in one piece
 _SHORT = 8  # bytes of a payload up to which equal reports are looked for
 
@@ -72,13 +69,14 @@ class SetReportMechanism(Mechanism):
         """Probability that a clear report is counted for a given sensitive symbol; 0 unless it carries noise too."""
         return Fraction(0)
 
-    def draw_protected(self, given: np.ndarray, source: WordSource) -> np.ndarray:
-        """Protected payloads y ~ g, or y ~ g given that a symbol is supported; run by the client.
+    def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
+        """Protected payloads y ~ g, or y ~ g given that the symbol is supported; run by the client.
 
         Members whose ``perturb`` is their own need not have it.
 
         Args:
-            given: (n,) int64, the symbol that y has to support, in [0, v); ``NOISE`` where there is none.
+            symbols: (n,) int64; to be ignored where nothing is given.
+            given: (n,) bool, where y has to support the symbol, which is sensitive there.
             source: of random words.
 
         Returns:
@@ -86,15 +84,13 @@ class SetReportMechanism(Mechanism):
         """
         raise NotImplementedError
 
-    def reveal(self, symbols: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Payloads in clear; run by the client, and needed wherever ``draw_protected`` is.
+    def reveal(self, payloads: np.ndarray, rows: np.ndarray, symbols: np.ndarray) -> None:
+        """Turn noise into reports in clear, in place; run by the client, and needed wherever ``draw_protected`` is.
 
         Args:
-            symbols: (m,) int64, not sensitive.
-            noise: (m, W) uint8, the noise that would be sent otherwise. May be overwritten.
-
-        Returns:
-            (m, W) uint8.
+            payloads: (n, W) uint8.
+            rows: (m,) int64, which of them.
+            symbols: (m,) int64, not sensitive: what these reveal.
         """
         raise NotImplementedError
 
@@ -133,10 +129,10 @@ class SetReportMechanism(Mechanism):
         """
         heads = below(source.words(len(symbols)), self.keep_weight)
         sensitive = symbols < self.num_sensitive
-        payloads = self.draw_protected(np.where(heads & sensitive, symbols, NOISE), source)
+        payloads = self.draw_protected(symbols, heads & sensitive, source)
         if self.num_sensitive < self.num_symbols:
             clear = np.flatnonzero(heads & ~sensitive)
-            payloads[clear] = self.reveal(symbols[clear], payloads[clear])
+            self.reveal(payloads, clear, symbols[clear])
         return payloads
 
     @property

@@ -18,7 +18,6 @@ import numpy as np
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
-from uldp_transforms.ldp.mechanisms.set_report import NOISE
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import WORD, WordSource
 
@@ -99,16 +98,16 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
     def triple_rate(self) -> Fraction:
         return self.pair_rate * Fraction(max(0, self.size - 2), max(1, self.num_sensitive - 2))
 
-    def draw_protected(self, given: np.ndarray, source: WordSource) -> np.ndarray:
-        bits = np.empty((len(given), self.bit_bytes), dtype=np.uint8)
+    def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
+        bits = np.empty((len(symbols), self.bit_bytes), dtype=np.uint8)
         rows = max(1, _CHUNK_WORDS // self.num_sensitive)
-        for start in range(0, len(given), rows):
+        for start in range(0, len(symbols), rows):
             part = slice(start, start + rows)
-            bits[part] = np.packbits(self._draw(given[part], source), axis=1, bitorder="little")
+            bits[part] = np.packbits(self._draw(symbols[part], given[part], source), axis=1, bitorder="little")
         return self.protected(bits)
 
-    def _draw(self, given: np.ndarray, source: WordSource) -> np.ndarray:
-        """(n, v) bool with d symbols a row, ``given`` (n,) among them where it is not ``NOISE``.
+    def _draw(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
+        """(n, v) bool with d symbols a row, among them that of ``symbols`` (n,) where it is ``given`` (n,).
 
         Each symbol draws a word, the d smallest win; a symbol that has to be in draws 0. Rows in which the d-th place
         is shared are drawn again, so every subset is equally likely.
@@ -117,8 +116,8 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         again = np.arange(len(given))
         while len(again):
             keys = source.words(len(again), self.num_sensitive).copy()
-            forced = np.flatnonzero(given[again] != NOISE)
-            keys[forced, given[again[forced]]] = 0
+            forced = np.flatnonzero(given[again])
+            keys[forced, symbols[again[forced]]] = 0
             last = np.partition(keys, self.size - 1, axis=1)[:, self.size - 1 : self.size]
             chosen[again] = keys <= last
             again = again[chosen[again].sum(axis=1) != self.size]

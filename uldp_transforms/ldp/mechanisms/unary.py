@@ -21,7 +21,6 @@ from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.bit_reports import ALL_BITS, BITS_OR_CLEAR, BitReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
-from uldp_transforms.ldp.mechanisms.set_report import NOISE
 from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, WordSource, below, bernoulli_planes, exp_bounds, floor_weight
 
 AWARE, MARGINAL = "aware", "marginal"
@@ -135,9 +134,9 @@ class _Unary(BitReportMechanism):
                 pair = (own[bit], (1 - keep) * noise[bit])
                 yield Kind(f"the bit of a sensitive value is {bit}", ("that value", "a non-sensitive value"), pair)
 
-    def draw_protected(self, given: np.ndarray, source: WordSource) -> np.ndarray:
-        bits = bernoulli_planes(source, len(given), self.num_sensitive, self.noise_numerator)
-        set_bits(bits, given, given != NOISE)
+    def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
+        bits = bernoulli_planes(source, len(symbols), self.num_sensitive, self.noise_numerator)
+        set_bits(bits, symbols, given)
         return self.protected(bits)
 
     @property
