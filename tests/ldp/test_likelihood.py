@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 
+from tests.support.cases import ANY_VALUES
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate, ReportBatch, SpecError
 from uldp_transforms.ldp.estimators import ExpectationMaximization
@@ -23,6 +24,7 @@ from uldp_transforms.ldp.estimators.expectation_maximization import TOLERANCE
 from uldp_transforms.ldp.estimators.likelihood import Likelihood, maximize, project_in_metric
 from uldp_transforms.ldp.estimators.linear import estimate_linear
 from uldp_transforms.ldp.estimators.question import Question
+from uldp_transforms.ldp.mechanisms import MECHANISMS
 
 VALUES = ("ant", "bee", "cat", "dog", "emu", "fox")
 TRUTH = (0.35, 0.25, 0.2, 0.1, 0.08, 0.02)
@@ -43,8 +45,9 @@ FIELDS: dict[str, dict] = {
     "uss": {"subset_size": 2},
     "marginal": {"inversion": "marginal"},
 }
-BY_COUNTS, BY_REPORTS = ("krr", "urr"), ("rappor", "urap", "marginal", "ss", "uss")
-OF_VALUES = ("up", "agrr", "tsp", "aoue")
+BY_COUNTS = ("krr", "urr")
+BY_REPORTS = ("marginal", *(name for name in ANY_VALUES if name not in BY_COUNTS))
+OF_VALUES = tuple(name for name in MECHANISMS if name not in ANY_VALUES)
 
 
 def collection(alphabet: str, mechanism: str, epsilon: float = 1.0) -> Collection:

@@ -141,6 +141,16 @@ PRIVATE_SYMBOLS_TO_TEST = [case for case in SET_REPORTS_TO_TEST if not case.decl
 ALPHABETS_TO_TEST = [case[1:] for cases in ALPHABET_CASES.values() for case in cases]
 
 
+# ids of mechanisms for values of any kind with fields that make reports of several symbols; and of those of them that
+# leave symbols without protection
+ANY_VALUES: dict[str, dict[str, Any]] = {
+    name: {"subset_size": 2} if cls.takes("subset_size") else {}
+    for name, cls in ((name, MECHANISMS[name]) for name in MECHANISMS)
+    if not (cls.declares_priors or cls.last_is_missing)
+}
+UTILITY_OPTIMIZED = {name: fields for name, fields in ANY_VALUES.items() if not MECHANISMS[name].protects_all}
+
+
 def label(case: Any) -> str:
     """Short name of a mechanism for test reports: its id, K, v and fields."""
     fields = [value for key, value in case.to_json().items() if key != "id"]
