@@ -44,7 +44,7 @@ SECRET = "TOP-SECRET-TOKEN"
     ids=lambda item: getattr(item, "kind", ""),
 )
 def test_every_registered_class_has_cases_of_its_own(registry, cases):
-    assert set(registry) == set(cases)
+    assert set(registry) == set(cases), "each registered id needs instances in tests/support/cases.py"
     for name, instances in cases.items():
         assert {type(item[1] if isinstance(item, tuple) else item) for item in instances} == {registry[name]}
         assert registry[name].id == name

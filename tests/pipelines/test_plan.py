@@ -15,6 +15,7 @@ from scipy import stats
 
 from pipelines import plan as program
 from tests.ldp.test_utility_losses import make
+from tests.support.cases import ANY_VALUES
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.utility import (
@@ -55,9 +56,14 @@ def names(found: Any) -> list[str]:
 
 
 def test_candidates_of_a_list():
-    everybody = ["no privacy", "krr", "rappor", "rappor, theta 0.5", "rappor, best theta", "ss", "hr"]
-    assert names(plan(QUESTIONS["all"], 1, N)) == everybody
-    assert names(plan(QUESTIONS["part"], 1, N)) == [*everybody, "urr", "urap", "urap, best theta", "uss", "uhr"]
+    """Every mechanism for values of any kind; with a theta in its forms, and those that protect all values first."""
+    for name, all_values in (("all", True), ("part", False)):
+        found = names(plan(QUESTIONS[name], 1, N))
+        assert found[:6] == ["no privacy", "krr", "rappor", "rappor, theta 0.5", "rappor, best theta", "ss"]
+        assert ("urap, best theta" in found) != all_values
+        expected = [key for key in ANY_VALUES if MECHANISMS[key].protects_all or not all_values]
+        of_each = list(dict.fromkeys(row.split(",")[0] for row in found[1:]))
+        assert of_each == sorted(expected, key=lambda key: not MECHANISMS[key].protects_all)
 
 
 def test_candidates_of_open_alphabets():
