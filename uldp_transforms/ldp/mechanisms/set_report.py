@@ -1,7 +1,7 @@
 """The set-report family: one calculus for almost every mechanism of the field.
 
 A *noise law* g on protected outputs y, each of which supports a set S_y of sensitive symbols, makes a mechanism if
-every sensitive symbol is supported equally often and every pair too:
+every sensitive symbol is supported equally often, every pair too, and every triple:
 
     phi = Pr_g(u in S_y),    eta = Pr_g(u' in S_y | u in S_y),    eta3 = Pr_g(three given symbols in S_y) / phi.
 
