@@ -3,13 +3,16 @@ VENV ?= .venv
 MINUTES ?= 10
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow fuzz soak mutants bench flink prism pubsub lint clean
+.PHONY: demo test golden slow fuzz soak mutants bench flink prism pubsub lint clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
 
 test: $(VENV)/.test-installed  ## the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+golden: $(VENV)/.test-installed  ## writes golden files, and what pages say of mechanisms, anew; prints what changed
+	$(BIN)/python -m tests.support.golden
 
 slow: $(VENV)/.test-installed  ## the tests that take minutes or compare running times
 	$(BIN)/python -m pytest -m slow

@@ -34,7 +34,6 @@ def assert_counted(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_
     np.testing.assert_array_equal(groups, before[1])
 
 
-@settings(deadline=None)
 @given(
     num_rows=st.integers(0, 400),
     num_bits=st.integers(1, 200),
@@ -108,7 +107,7 @@ def assert_patterns_counted(payloads: np.ndarray, num_bits: int, groups: np.ndar
     np.testing.assert_array_equal(groups, before[1])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     num_rows=st.integers(0, 300),
     num_bits=st.integers(1, 40),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import hashlib
 import json
 import pickle
@@ -31,6 +32,7 @@ from uldp_transforms.ldp import Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.alphabets import ALPHABETS, Closed
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import MECHANISMS, KaryRR, Rappor
+from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.sampling import SeededSource, SystemSource
 
 SECRET = "TOP-SECRET-TOKEN"
@@ -42,7 +44,7 @@ SECRET = "TOP-SECRET-TOKEN"
     ids=lambda item: getattr(item, "kind", ""),
 )
 def test_every_registered_class_has_cases_of_its_own(registry, cases):
-    assert set(registry) == set(cases)
+    assert set(registry) == set(cases), "each registered id needs instances in tests/support/cases.py"
     for name, instances in cases.items():
         assert {type(item[1] if isinstance(item, tuple) else item) for item in instances} == {registry[name]}
         assert registry[name].id == name
@@ -290,6 +292,16 @@ def test_values_become_reports_counts_and_an_estimate(name, estimator):
     assert collection.mechanism.is_valid(batch.payloads).all()
     estimate = collection.estimate(counts, estimator.id, candidates=VALUES)
     assert (estimate.values, estimate.num_reports, estimate.estimator) == (VALUES, 3000, estimator.id)
+
+
+@answers
+def test_estimators_need_to_know_the_model_alone(name, estimator):
+    collection = ALL_COLLECTIONS[name]
+    fields = {field.name: getattr(collection, field.name) for field in dataclasses.fields(Model)}
+    counts = collection.count(collection.perturb(["ant", "bee", "ant"] * 100, generator("model", name)))
+    of_model = estimator.estimate(Model(**fields), counts, VALUES)
+    of_collection = collection.estimate(counts, estimator.id, candidates=VALUES)
+    np.testing.assert_array_equal(of_model.frequencies, of_collection.frequencies)
 
 
 @all_collections

@@ -348,7 +348,7 @@ def test_golden_centred_least_squares():
     clear = np.array([[8, 4], [9, 6], [6, 4], [7, 6]])
     counts = CohortCounts(np.array([112, 115, 115, 118]), np.concatenate([sensitive, clear], axis=1))
     question = Question(
-        collection=item,
+        model=item,
         counts=counts,
         values=("a", "b", "c", "d", "n1", "n2"),
         picked=np.arange(6),

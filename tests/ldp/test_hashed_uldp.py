@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.support.cases import DECOMPOSED, collection, e_below, exact_channel
+from tests.support.cases import DECOMPOSED, UTILITY_OPTIMIZED, collection, e_below, exact_channel
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets import Hashed
@@ -25,7 +25,7 @@ SENSITIVE = tuple(f"s{i}" for i in range(12))
 TEXTS = (*SENSITIVE, *LISTED)
 OWN = Hashed(num_buckets=3, seed=4, non_sensitive=LISTED)
 SHARED = Hashed(num_buckets=3, seed=4, non_sensitive=LISTED, num_clear_buckets=2)
-FIELDS = [("urr", {}), ("urap", {}), ("urap", {"inversion": "marginal"}), ("uss", {"subset_size": 2})]
+FIELDS = [*UTILITY_OPTIMIZED.items(), ("urap", {"inversion": "marginal"})]
 
 both = pytest.mark.parametrize("alphabet", [OWN, SHARED], ids=["own", "shared"])
 

@@ -25,6 +25,7 @@ from tests.support import cases, tolerance
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.mechanisms import (
+    MECHANISMS,
     KaryRR,
     Rappor,
     SubsetSelection,
@@ -141,6 +142,10 @@ CLIENTS = {
     "hashed urap": ("hashed-clear", "urap", {}, TEXTS),
     "hashed uss, listed": ("hashed-clear", "uss", {}, LISTED),
     "tagged uss": ("tagged", "uss", {}, ("home", "fox")),
+} | {  # and every mechanism whose promise is about values
+    name: ("closed" if cls.protects_all else "closed-sensitive", name, {}, BOTH)
+    for name, cls in ((name, MECHANISMS[name]) for name in MECHANISMS)
+    if not cls.declares_priors
 }
 
 

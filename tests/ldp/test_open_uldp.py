@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.calibration import assert_calibrated, assert_covered, excess_slack, windows
+from tests.support.cases import UTILITY_OPTIMIZED
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate, SpecError
 from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError
@@ -17,7 +18,7 @@ from uldp_transforms.ldp.estimators import MaximumLikelihood, Threshold
 LISTED = ("n0", "n1", "n2", "n3")
 SENSITIVE = ("a", "b", "c", "d")
 SHARES = {"a": 0.2, "b": 0.15, "c": 0.05, "d": 0.0, "n0": 0.3, "n1": 0.2, "n2": 0.08, "n3": 0.02}
-FIELDS: dict[str, dict] = {"urr": {}, "urap": {}, "uss": {"subset_size": 2}}
+FIELDS = UTILITY_OPTIMIZED
 FORMS = pytest.mark.parametrize("clear", [None, 3], ids=["own", "buckets"])
 MECHANISMS = pytest.mark.parametrize("mechanism", FIELDS)
 LINEAR = ("empirical", "normalized", "projected", "threshold")

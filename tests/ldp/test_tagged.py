@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import DECOMPOSED, SENSITIVE, VALUES, collection, e_below, exact_channel
+from tests.support.cases import DECOMPOSED, SENSITIVE, UTILITY_OPTIMIZED, VALUES, collection, e_below, exact_channel
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.alphabets import ALPHABETS, PersonalTags, Tagged
@@ -178,7 +178,7 @@ def test_background_is_kept_in_canonical_form():
         Tagged(values=(composed, "b"), tags=("t",), background={"t": {composed: 0.5, decomposed: 0.5}})
 
 
-@pytest.mark.parametrize("mechanism", ["urr", "urap", "uss"])
+@pytest.mark.parametrize("mechanism", UTILITY_OPTIMIZED)
 def test_the_values_of_one_person_are_protected_like_those_of_everybody(mechanism):
     """Enumerated: for a person who hides dog and cat these and the sensitive values are protected against all values,
     and no clear report comes from them."""

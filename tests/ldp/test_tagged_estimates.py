@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from tests.support.calibration import assert_calibrated, windows
+from tests.support.cases import UTILITY_OPTIMIZED
 from tests.support.tolerance import generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import PersonalTags, Tagged
@@ -22,7 +23,7 @@ KNOWN: dict[str, dict[str, dict[str, float]]] = {
     "home": {"home": {"b": 0.25, "d": 0.75}},
     "both": {"home": {"b": 0.25, "d": 0.75}, "work": {"c": 1.0}},
 }
-FIELDS: dict[str, dict] = {"urr": {}, "urap": {}, "uss": {"subset_size": 2}, "krr": {}, "rappor": {}}
+FIELDS: dict[str, dict] = UTILITY_OPTIMIZED | {"krr": {}, "rappor": {}}
 knowledge = pytest.mark.parametrize("known", KNOWN)
 mechanisms = pytest.mark.parametrize("mechanism", FIELDS)
 

@@ -14,6 +14,7 @@ import pytest
 from scipy import stats
 
 from tests.ldp.test_utility_losses import make
+from tests.support.cases import ANY_VALUES
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.utility import (
@@ -55,15 +56,20 @@ def names(found: Any) -> list[str]:
 
 
 def test_candidates_of_a_list():
-    everybody = ["no privacy", "krr", "rappor", "rappor, theta 0.5", "rappor, best theta", "ss"]
-    assert names(plan(QUESTIONS["all"], 1, N)) == everybody
-    assert names(plan(QUESTIONS["part"], 1, N)) == [*everybody, "urr", "urap", "urap, best theta", "uss"]
+    """Every mechanism for values of any kind; with a theta in its forms, and those that protect all values first."""
+    for name, all_values in (("all", True), ("part", False)):
+        found = names(plan(QUESTIONS[name], 1, N))
+        assert found[:6] == ["no privacy", "krr", "rappor", "rappor, theta 0.5", "rappor, best theta", "ss"]
+        assert ("urap, best theta" in found) != all_values
+        expected = [key for key in ANY_VALUES if MECHANISMS[key].protects_all or not all_values]
+        of_each = list(dict.fromkeys(row.split(",")[0] for row in found[1:]))
+        assert of_each == sorted(expected, key=lambda key: not MECHANISMS[key].protects_all)
 
 
 def test_candidates_of_open_alphabets():
-    everybody = ["no privacy", "krr", "rappor", "rappor, theta 0.5", "ss"]
+    everybody = ["no privacy", "krr", "rappor", "rappor, theta 0.5", "ss", "hr"]
     assert names(plan(QUESTIONS["open"], 1, N)) == everybody
-    assert names(plan(QUESTIONS["listed"], 1, N)) == [*everybody, "urr", "uss"]
+    assert names(plan(QUESTIONS["listed"], 1, N)) == [*everybody, "urr", "uss", "uhr"]
 
 
 @pytest.mark.parametrize("name", ["part", "all", "one"])
@@ -158,6 +164,9 @@ def test_needed_epsilons_meet_the_target_and_a_step_less_does_not(name, target):
     found, (kind, wanted) = plan(QUESTIONS[name], 1, N, **target), next(iter(target.items()))
     loss = kind.removeprefix("target_")
     for index, row in enumerate(found.rows[1:], 1):
+        if row.epsilon_needed is None:  # half of all symbols are never enough
+            assert row.name in ("hr", "uhr") and getattr(plan(QUESTIONS[name], 16, N).rows[index], loss) > wanted
+            continue
         enough = plan(QUESTIONS[name], row.epsilon_needed, N).rows[index]
         assert getattr(enough, loss) <= wanted
         if row.epsilon_needed > 0.001:
@@ -232,7 +241,10 @@ def test_the_program_prints_what_the_library_says(capsys):
         shown = cells(line)
         assert shown[2] == str(row.setup.mechanism.payload_size)
         assert [float(cell) for cell in shown[3:5]] == pytest.approx([row.l1, row.l2], rel=6e-3)
-        assert shown[6:] == [f"{row.reports_needed:,}", f"{row.epsilon_needed:.3f}"]
+        assert shown[6:] == [
+            f"{row.reports_needed:,}",
+            f"{row.epsilon_needed:.3f}" if row.epsilon_needed else "above 16",
+        ]
         assert shown[0].split(",")[0] == row.setup.mechanism.id
     assert json.loads(printed[printed.index("{") :]) == found.collection
 

@@ -5,9 +5,11 @@ A new mechanism, alphabet or estimator is one line here; a test asserts that eac
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import json
+import os
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.golden import WRITE, Records, text_of
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import Alphabet, Closed, Hashed, Permuted, Tagged
 from uldp_transforms.ldp.estimators import (
@@ -31,6 +34,7 @@ from uldp_transforms.ldp.mechanisms import (
     MECHANISMS,
     AttributeGRR,
     AttributeOUE,
+    HadamardResponse,
     KaryRR,
     Mechanism,
     Rappor,
@@ -38,6 +42,7 @@ from uldp_transforms.ldp.mechanisms import (
     SubsetSelection,
     TwoStage,
     UniformPerturbation,
+    UtilityOptimizedHadamardResponse,
     UtilityOptimizedRappor,
     UtilityOptimizedRR,
     UtilityOptimizedSubsetSelection,
@@ -56,6 +61,7 @@ THETAS = (None, 0.5, 0.9)
 ALL_SENSITIVE = ((2, 2), (3, 3), (5, 5))
 PART_SENSITIVE = ((2, 1), (3, 2), (3, 3), (6, 4))
 PRIORS = (((0.6, 0.3, 0.1), (0.2, 0.3, 0.5)), ((0.5, 0.5, 0.0), (0.0, 0.5, 0.5), (0.25, 0.5, 0.25)))
+PRIORS_OF_VALUES = ((0.3, 0.3, 0.2, 0.1, 0.1, 0.0), (0.1, 0.2, 0.2, 0.1, 0.2, 0.2))
 MISSING_RATES = ((0.4, 0.05), (0.3, 0.2), (0.9, 0.5, 0.6))
 
 
@@ -88,11 +94,17 @@ MECHANISM_CASES: dict[str, list[Mechanism]] = {
     "uss": instances(UtilityOptimizedSubsetSelection, PART_SENSITIVE, epsilon=EPSILONS)
     + instances(UtilityOptimizedSubsetSelection, [(6, 4)], epsilon=[1], subset_size=[2, 3])
     + instances(UtilityOptimizedSubsetSelection, [(10, 8), (259, 4)], epsilon=[1]),
-    "agrr": instances(AttributeGRR, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS),
-    "aoue": instances(AttributeOUE, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS),
+    "agrr": instances(AttributeGRR, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS)
+    + instances(AttributeGRR, [(6, 6)], epsilon=[1], priors=[PRIORS_OF_VALUES]),
+    "aoue": instances(AttributeOUE, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS)
+    + instances(AttributeOUE, [(6, 6)], epsilon=[1], priors=[PRIORS_OF_VALUES]),
     "tsp": instances(TwoStage, [(3, 3), (6, 6)], epsilon=EPSILONS, missing_rates=MISSING_RATES)
     + instances(TwoStage, [(257, 257)], epsilon=[1], missing_rates=MISSING_RATES[:1]),
     "up": instances(UniformPerturbation, ALL_SENSITIVE, epsilon=EPSILONS),
+    "hr": instances(HadamardResponse, ALL_SENSITIVE, epsilon=EPSILONS)
+    + instances(HadamardResponse, [(9, 9)], epsilon=[1]),
+    "uhr": instances(UtilityOptimizedHadamardResponse, PART_SENSITIVE, epsilon=EPSILONS)
+    + instances(UtilityOptimizedHadamardResponse, [(259, 4)], epsilon=[1]),
 }
 
 ALPHABET_CASES: dict[str, list[tuple[str, Alphabet, int]]] = {  # id -> name, instance, number of cohorts
@@ -129,6 +141,16 @@ PRIVATE_SYMBOLS_TO_TEST = [case for case in SET_REPORTS_TO_TEST if not case.decl
 ALPHABETS_TO_TEST = [case[1:] for cases in ALPHABET_CASES.values() for case in cases]
 
 
+# ids of mechanisms for values of any kind with fields that make reports of several symbols; and of those of them that
+# leave symbols without protection
+ANY_VALUES: dict[str, dict[str, Any]] = {
+    name: {"subset_size": 2} if cls.takes("subset_size") else {}
+    for name, cls in ((name, MECHANISMS[name]) for name in MECHANISMS)
+    if not (cls.declares_priors or cls.last_is_missing)
+}
+UTILITY_OPTIMIZED = {name: fields for name, fields in ANY_VALUES.items() if not MECHANISMS[name].protects_all}
+
+
 def label(case: Any) -> str:
     """Short name of a mechanism for test reports: its id, K, v and fields."""
     fields = [value for key, value in case.to_json().items() if key != "id"]
@@ -145,23 +167,26 @@ ALPHABETS = {
     name: (alphabet, num_cohorts) for cases in ALPHABET_CASES.values() for name, alphabet, num_cohorts in cases
 }
 
-OF_VALUES: dict[str, dict[str, Any]] = {  # mechanisms whose fields speak of single values, with fields for VALUES
-    "agrr": {"priors": [[0.3, 0.3, 0.2, 0.1, 0.1, 0.0], [0.1, 0.2, 0.2, 0.1, 0.2, 0.2]]},
-    "aoue": {"priors": [[0.3, 0.3, 0.2, 0.1, 0.1, 0.0], [0.1, 0.2, 0.2, 0.1, 0.2, 0.2]]},
-    "tsp": {"missing_rates": [0.4, 0.05]},
-    "up": {},
-}
+
+def fields_of(mechanism: str) -> dict[str, Any]:
+    """Fields for VALUES that a mechanism cannot do without: those of its first instance with as many symbols."""
+    needed = {field.name for field in MECHANISMS[mechanism].json_fields() if field.default is dataclasses.MISSING}
+    if needed == {"epsilon"}:
+        return {}
+    fitting = (case for case in MECHANISM_CASES[mechanism] if case.num_symbols == len(VALUES))
+    return {name: value for name, value in next(fitting).to_json().items() if name in needed - {"epsilon"}}
 
 
 def suits(name: str, alphabet: Alphabet, mechanism: str) -> bool:
     """Whether an alphabet of the table goes with a mechanism, by id."""
-    if mechanism in OF_VALUES:
+    cls = MECHANISMS[mechanism]
+    if cls.declares_priors or cls.last_is_missing:
         return name == "closed"
-    return alphabet.num_hashes <= MECHANISMS[mechanism].max_hashes
+    return alphabet.num_hashes <= cls.max_hashes
 
 
 ALL_COLLECTIONS = {
-    f"{name}-{mechanism}": collection(alphabet, num_cohorts, mechanism, **OF_VALUES.get(mechanism, {}))
+    f"{name}-{mechanism}": collection(alphabet, num_cohorts, mechanism, **fields_of(mechanism))
     for name, (alphabet, num_cohorts) in ALPHABETS.items()
     for mechanism in MECHANISM_CASES
     if suits(name, alphabet, mechanism)
@@ -232,8 +257,11 @@ def enumerated(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def golden(name: str, propose: Callable[[], list[dict]]) -> list[dict]:
     """The records of a golden file. A missing one is written as proposed, and fails until someone reviews it."""
     path = GOLDEN / name
-    if not path.exists():
-        records = ",\n".join(json.dumps(record) for record in propose())
-        path.write_text(f"[\n{records}\n]\n", encoding="utf-8")
+    if WRITE in os.environ:
+        path.write_text(text_of(propose()), encoding="utf-8")
+    elif not path.exists():
+        path.write_text(text_of(propose()), encoding="utf-8")
         pytest.fail(f"{path.name} was missing and has been written: review and commit it")
-    return json.loads(path.read_text(encoding="utf-8"))
+    records = Records(json.loads(path.read_text(encoding="utf-8")))
+    records.name = name
+    return records

@@ -119,7 +119,8 @@ def _count_sorted(rows: np.ndarray, num_words: int, sizes: np.ndarray) -> np.nda
     sums = np.add.reduceat(wide.reshape(2, 8, num_blocks, num_words), first_block, axis=2)
     fields = sums.astype("<u8", copy=False).view("<u2").reshape(2, 8, len(sizes), num_words, 4)
     # axes: odd byte, bit of the byte, group, word, byte pair -> group, word, byte pair, odd byte, bit
-    return fields.transpose(2, 3, 4, 0, 1).reshape(len(sizes), 64 * num_words)
+    counts: np.ndarray = fields.transpose(2, 3, 4, 0, 1).reshape(len(sizes), 64 * num_words)
+    return counts
 
 
 def _add_vertically(stack: np.ndarray) -> list[np.ndarray]:

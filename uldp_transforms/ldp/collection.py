@@ -7,7 +7,6 @@ import functools
 import hashlib
 import json
 import os
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.ldp.alphabets import ALPHABETS, Alphabet
+from uldp_transforms.ldp.alphabets import ALPHABETS
 from uldp_transforms.ldp.checks import (
-    describe,
     parse_json,
     require_int,
     require_keys,
@@ -28,7 +26,8 @@ from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate, Estimator
 from uldp_transforms.ldp.hashing import canonical
-from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
+from uldp_transforms.ldp.mechanisms import MECHANISMS
+from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.ldp.sampling import SeededSource, WordSource, uniform_integers, word_source
 
@@ -38,70 +37,21 @@ WIRE_VERSION = 1
 PREFIX_BYTES = 8
 """Bytes of the fingerprint that a report carries."""
 
-MAX_COHORTS = 1 << 16
-MAX_CELLS = 1 << 22
-"""Counters of one window; bounds the memory of an accumulator to 32 MiB."""
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Collection:
+class Collection(Model):
     """One question asked of people, the way in which their answers are perturbed, and its public randomness.
 
     Attributes:
-        id: name, ``[a-z0-9._-]{1,64}``.
+        id, alphabet, mechanism, num_cohorts: as of the model.
         version: counts up with every change; old and new reports are told apart by fingerprint.
-        alphabet: value -> symbol.
-        mechanism: symbol -> report.
-        num_cohorts: C, groups of reports with a hash function of their own.
     """
 
-    id: str
     version: int
-    alphabet: Alphabet
-    mechanism: Mechanism
-    num_cohorts: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.id, str) or not re.fullmatch(r"[a-z0-9._-]{1,64}", self.id):
-            raise SpecError(
-                f"Collection.id must be 1 to 64 of the letters a-z, 0-9, '.', '_' and '-', got {describe(self.id)}"
-            )
+        super().__post_init__()
         require_int("Collection.version", self.version, 1, (1 << 31) - 1)
-        require_int("Collection.num_cohorts", self.num_cohorts, 1, MAX_COHORTS)
-        if self.num_cohorts * self.mechanism.num_symbols > MAX_CELLS:
-            raise SpecError(
-                f"Collection.num_cohorts times the number of symbols must be at most {MAX_CELLS} counters, "
-                f"got {self.num_cohorts} x {self.mechanism.num_symbols}"
-            )
-        of_alphabet = (self.alphabet.num_symbols, self.alphabet.num_sensitive)
-        of_mechanism = (self.mechanism.num_symbols, self.mechanism.num_sensitive)
-        if self.mechanism.num_hashes != self.alphabet.num_hashes:
-            raise SpecError(
-                f"Collection.mechanism must be for the alphabet's {self.alphabet.num_hashes} hash functions, "
-                f"got {self.mechanism.num_hashes}"
-            )
-        expected = (of_alphabet[0], of_alphabet[0]) if self.mechanism.protects_all else of_alphabet
-        if of_mechanism != expected:
-            raise SpecError(
-                f"Collection.mechanism must be for the alphabet's {expected[0]} symbols, {expected[1]} of them "
-                f"sensitive, got {of_mechanism[0]} and {of_mechanism[1]}"
-            )
-        if self.mechanism.declares_priors:
-            self._check_priors()
-        self.alphabet.check_cohorts(self.num_cohorts)
-
-    def _check_priors(self) -> None:
-        """The tables of the mechanism are in the order of values: symbols have to be values, in that order."""
-        values = self.alphabet.known_values or ()
-        own = len(values) == self.alphabet.num_symbols == self.alphabet.num_sensitive
-        own = own and bool(self.alphabet.has_own_symbol(values).all())
-        if not own or (self.alphabet.symbol_table(values, 1)[0] != np.arange(len(values))).any():
-            raise SpecError(
-                f"Collection.alphabet must give every value a symbol of its own, in the order of the values, and call "
-                f"none non-sensitive for {type(self.mechanism).__name__}, got {type(self.alphabet).__name__} with "
-                f"{len(values)} known values, {self.alphabet.num_symbols} symbols and {self.alphabet.num_sensitive} "
-                f"sensitive ones"
-            )
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str] | Mapping[str, Any]) -> Collection:
@@ -157,11 +107,6 @@ class Collection:
         content["wire_version"] = WIRE_VERSION
         text = json.dumps(_without_floats(content), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8")).digest()
-
-    @property
-    def num_cells(self) -> int:
-        """M, cells that the mechanism counts per cohort."""
-        return self.mechanism.num_symbols
 
     def perturb(
         self,
@@ -231,29 +176,6 @@ class Collection:
             raise SpecError(f"collection {self.id!r} counts valid payloads only, got {invalid} invalid one(s)")
         return self.count_groups(batch.payloads, batch.cohorts, 1, bit_patterns)[0]
 
-    def count_groups(
-        self, payloads: np.ndarray, rows: np.ndarray, num_periods: int, bit_patterns: bool = False
-    ) -> list[CohortCounts]:
-        """Counts of several periods in one pass over the reports.
-
-        Args:
-            payloads: (n, W) uint8, valid.
-            rows: (n,) integers, ``period * num_cohorts + cohort`` of each report.
-            num_periods: how many.
-            bit_patterns: as for ``count``.
-
-        Returns:
-            One for each period.
-        """
-        num_rows = num_periods * self.num_cohorts
-        num_reports = np.bincount(rows, minlength=num_rows).reshape(num_periods, self.num_cohorts)
-        cells = self.mechanism.count(payloads, rows, num_rows).reshape(num_periods, self.num_cohorts, -1)
-        patterns = np.zeros((num_periods, 0), dtype=np.int64)
-        if bit_patterns:
-            periods = rows.astype(np.int64) // self.num_cohorts
-            patterns = self.mechanism.count_patterns(payloads, periods, num_periods)
-        return list(map(CohortCounts, num_reports, cells, patterns))
-
     def estimate(
         self, counts: CohortCounts, estimator: str = "empirical", candidates: Sequence[str] | None = None
     ) -> Estimate:
@@ -286,7 +208,8 @@ class Collection:
         """
         chosen = ESTIMATORS[estimator]()
         self.check_estimator(chosen, reports=True)
-        return chosen.estimate_reports(self, batch, None if candidates is None else canonical_candidates(candidates))
+        asked = None if candidates is None else canonical_candidates(candidates)
+        return chosen.estimate_reports(self, self.count(batch), batch, asked)
 
     def check_estimator(self, estimator: Estimator, *, reports: bool = False) -> None:
         """Refuse an estimator that cannot be used with this collection's counts (or reports); raises SpecError."""

@@ -119,7 +119,7 @@ def _enumerate(mechanism: Mechanism) -> tuple[WorstPair, list[str]]:
         faults.append("the probabilities of the reports of a symbol do not sum to 1")
     groups = mechanism.protected_inputs
     if groups is not None:
-        nouns = ("state",) if len(groups) == 1 else ("answer", "state")  # as ``protected_inputs`` lists them
+        nouns = ("answer", "state") if mechanism.last_is_missing else ("state",)  # as ``protected_inputs`` lists them
         return _worst_of(payloads, rows, groups, nouns, faults), faults
     v = mechanism.num_sensitive
     protected = [i for i, row in enumerate(rows) if any(row[:v])]

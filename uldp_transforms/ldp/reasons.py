@@ -32,7 +32,7 @@ class Reason(enum.IntEnum):
     # when it happened
     TIME_RANGE = 30  #: event time outside the years that windows can name
     TOO_EARLY = 31  #: event time later than the arrival plus the allowed clock skew
-    TOO_OLD = 32  #: arrived after the window's end plus the allowed lateness
+    TOO_OLD = 32  #: arrived after the end of its base period plus the allowed lateness
     # the files that messages stand in
     BAD_MAGIC = 40  #: not an Avro object container file
     CORRUPT_BLOCK = 41  #: a block that cannot be read; reading goes on at the next one

@@ -89,7 +89,8 @@ def below(words: np.ndarray, threshold: int) -> np.ndarray:
     """``words < threshold`` as bool, for thresholds from 0 to 2**64 inclusive."""
     if threshold >= WORD:
         return np.ones(words.shape, dtype=bool)
-    return words < np.uint64(threshold)
+    is_below: np.ndarray = words < np.uint64(threshold)
+    return is_below
 
 
 def uniform_integers(words: np.ndarray, bound: int) -> np.ndarray:
@@ -100,7 +101,8 @@ def uniform_integers(words: np.ndarray, bound: int) -> np.ndarray:
     """
     high, low = words >> np.uint64(32), words & np.uint64(0xFFFFFFFF)
     factor = np.uint64(bound)
-    return ((high * factor + ((low * factor) >> np.uint64(32))) >> np.uint64(32)).astype(np.int64)
+    integers: np.ndarray = ((high * factor + ((low * factor) >> np.uint64(32))) >> np.uint64(32)).astype(np.int64)
+    return integers
 
 
 def bernoulli_planes(source: WordSource, num_rows: int, num_bits: int, numerator: int) -> np.ndarray:

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.model import Model
 
 FALSE_ALARMS = 1e-3
 """Largest probability that any sentinel fires in a window of honest reports; shared equally by those that can judge.
@@ -61,14 +61,14 @@ class _Judgement:
     p_value: float
 
 
-Sentinel = Callable[[Collection, CohortCounts], _Judgement | None]
+Sentinel = Callable[[Model, CohortCounts], _Judgement | None]
 
 
-def examine(collection: Collection, counts: CohortCounts) -> list[Finding]:
+def examine(model: Model, counts: CohortCounts) -> list[Finding]:
     """The findings of all sentinels that can judge this collection; none for a window without reports."""
     if not counts.total:
         return []
-    asked = {name: judge(collection, counts) for name, (judge, _) in SENTINELS.items()}
+    asked = {name: judge(model, counts) for name, (judge, _) in SENTINELS.items()}
     judgements = {name: judgement for name, judgement in asked.items() if judgement is not None}
     findings = []
     for name, judgement in judgements.items():
@@ -85,14 +85,14 @@ def examine(collection: Collection, counts: CohortCounts) -> list[Finding]:
     return findings
 
 
-def floor(collection: Collection, counts: CohortCounts) -> _Judgement | None:
+def floor(model: Model, counts: CohortCounts) -> _Judgement | None:
     """Sensitive symbols cannot be rarer than noise makes them: the j rarest together, for every j.
 
     j symbols that nobody holds are supported binomially often, j symbols that somebody holds more often. There are
     v over j sets of j symbols, and v sizes: the p-value is that of the most unusual size times both (union bound).
-    Members of a report of several symbols, but not independent bits, are dependent: there it is one symbol alone.
+    That is known where a report is one symbol, and where its bits are independent; elsewhere it is one symbol alone.
     """
-    mechanism = collection.mechanism
+    mechanism = model.mechanism
     rate = mechanism.floor_rate
     if rate is None or not isinstance(mechanism, SetReportMechanism):
         return None
@@ -101,9 +101,9 @@ def floor(collection: Collection, counts: CohortCounts) -> _Judgement | None:
     protected = counts.total - _in_clear(mechanism, counts)
     sizes = np.arange(1, v + 1)
     trials, rates = np.full(v, counts.total), sizes * rate
-    if _bits_are_independent(mechanism):
+    if mechanism.independent_bits:
         trials, rates = protected * sizes, np.full(v, rate)
-    elif mechanism.noise_rate * v != 1:
+    elif mechanism.support_size != 1:
         sizes, trials, rates = sizes[:1], np.array([protected]), rates[:1]
     supports = np.cumsum(rarest)[: len(sizes)]
     sets = special.gammaln(v + 1) - special.gammaln(sizes + 1) - special.gammaln(v - sizes + 1) + np.log(len(sizes))
@@ -117,9 +117,9 @@ def floor(collection: Collection, counts: CohortCounts) -> _Judgement | None:
     return _judgement(count - n * rate, np.sqrt(n * rate * (1 - rate)), np.exp(min(log_tail + sets[best], 0.0)))
 
 
-def ceiling(collection: Collection, counts: CohortCounts) -> _Judgement | None:
+def ceiling(model: Model, counts: CohortCounts) -> _Judgement | None:
     """Not more reports can be in clear than the coin lets through, even if nobody held a sensitive value."""
-    mechanism = collection.mechanism
+    mechanism = model.mechanism
     rate = mechanism.reveal_rate
     if mechanism.num_sensitive == mechanism.num_symbols:
         return None
@@ -127,15 +127,15 @@ def ceiling(collection: Collection, counts: CohortCounts) -> _Judgement | None:
     return _judgement(clear - n * rate, np.sqrt(n * rate * (1 - rate)), stats.binom.sf(clear - 1, n, rate))
 
 
-def weight(collection: Collection, counts: CohortCounts) -> _Judgement | None:
+def weight(model: Model, counts: CohortCounts) -> _Judgement | None:
     """Bits set in all reports together are as many as people and noise explain; for independent bits.
 
     h own bits of each person with a sensitive value (1 to h, if hash functions collide) are set with one probability,
     all others with another. How many people that are is known, or within confidence limits from the clear reports.
     Mechanisms that report one symbol or a set of fixed size have nothing to weigh.
     """
-    mechanism = collection.mechanism
-    if not isinstance(mechanism, SetReportMechanism) or not _bits_are_independent(mechanism):
+    mechanism = model.mechanism
+    if not isinstance(mechanism, SetReportMechanism) or not mechanism.independent_bits:
         return None
     v = mechanism.num_sensitive
     clear = _in_clear(mechanism, counts)
@@ -153,15 +153,15 @@ def weight(collection: Collection, counts: CohortCounts) -> _Judgement | None:
     return min(judgements, key=lambda judgement: judgement.p_value)  # z is 0 if the limits explain the bits
 
 
-def histogram(collection: Collection, counts: CohortCounts) -> _Judgement | None:
+def histogram(model: Model, counts: CohortCounts) -> _Judgement | None:
     """For every weight, reports with so many bits set are as many as people and noise explain; needs bit patterns.
 
     Given its person, a report has a weight with a known probability: one for people with sensitive values (one for each
     number of own bits, 1 to h), one for the others. The p-value is that of the most unusual weight, on either side,
     times two and the number of weights (union bound).
     """
-    mechanism, v = collection.mechanism, collection.mechanism.num_sensitive
-    if not isinstance(mechanism, SetReportMechanism) or not len(counts.patterns):
+    mechanism, v = model.mechanism, model.mechanism.num_sensitive
+    if not isinstance(mechanism, SetReportMechanism) or not mechanism.independent_bits or not len(counts.patterns):
         return None
     silent = 0 if mechanism.clear_rate else _in_clear(mechanism, counts)
     weights = counts.patterns[: v + 1] - silent * (np.arange(v + 1) == 0)
@@ -180,16 +180,16 @@ def histogram(collection: Collection, counts: CohortCounts) -> _Judgement | None
     return _judgement(weights[best] - mean, np.sqrt(max(mean * (1 - mean / max(n, 1)), 0)), p_value)
 
 
-def pairs(collection: Collection, counts: CohortCounts) -> _Judgement | None:
+def pairs(model: Model, counts: CohortCounts) -> _Judgement | None:
     """No two bits are set together more often than independent bits; needs bit patterns.
 
     Nobody has two own bits, so who favours one bit of a pair does not favour the other. Given how often each of the two
     is set, they then meet at most as often as two random sets of reports of these sizes: hypergeometric. The p-value is
     that of the most unusual pair, times the number of pairs (union bound).
     """
-    mechanism, v = collection.mechanism, collection.mechanism.num_sensitive
+    mechanism, v = model.mechanism, model.mechanism.num_sensitive
     both = counts.patterns[v + 1 :]
-    if not isinstance(mechanism, SetReportMechanism) or not len(both):
+    if not isinstance(mechanism, SetReportMechanism) or not mechanism.independent_bits or not len(both):
         return None
     n = max(counts.total - (0 if mechanism.clear_rate else _in_clear(mechanism, counts)), 1)
     ones = counts.cells[:, :v].sum(axis=0)
@@ -204,13 +204,13 @@ def pairs(collection: Collection, counts: CohortCounts) -> _Judgement | None:
     return _judgement(both[best] - mean, spread, len(both) * tail)
 
 
-def cohorts(collection: Collection, counts: CohortCounts) -> _Judgement | None:
+def cohorts(model: Model, counts: CohortCounts) -> _Judgement | None:
     """Clients draw their cohort evenly.
 
     Cohort after cohort, its share of the reports that are left is binomial; Fisher's sum of the ln p, 2 (C - 1) degrees
     of freedom.
     """
-    num_cohorts = collection.num_cohorts
+    num_cohorts = model.num_cohorts
     if num_cohorts < 2:
         return None
     left = counts.num_reports[::-1].cumsum()[::-1][:-1]
@@ -219,15 +219,15 @@ def cohorts(collection: Collection, counts: CohortCounts) -> _Judgement | None:
     return _Judgement(statistic, stats.chi2.sf(statistic, 2 * len(p_values)))
 
 
-def homogeneity(collection: Collection, counts: CohortCounts) -> _Judgement | None:
+def homogeneity(model: Model, counts: CohortCounts) -> _Judgement | None:
     """Where symbols mean the same in all cohorts, a cohort has its share of each: the most unusual cell of all.
 
     Given how often a symbol was counted, its count in one cohort is hypergeometric; times the number of cells (union
     bound).
     """
-    alphabet = collection.alphabet
+    alphabet = model.alphabet
     listed = alphabet.known_values or alphabet.clear_values
-    if collection.num_cohorts < 2 or not listed or not alphabet.has_own_symbol(listed).all():
+    if model.num_cohorts < 2 or not listed or not alphabet.has_own_symbol(listed).all():
         return None
     table = counts.cells[:, 0 if alphabet.known_values else alphabet.num_sensitive :]
     sizes, totals, n = counts.num_reports, table.sum(axis=0), counts.total
@@ -258,12 +258,6 @@ def _judgement(difference: float, spread: float, p_value: float) -> _Judgement:
 
 def _in_clear(mechanism: Mechanism, counts: CohortCounts) -> int:
     return int(counts.cells[:, mechanism.num_sensitive :].sum())
-
-
-def _bits_are_independent(mechanism: SetReportMechanism) -> bool:
-    """Noise supports each symbol by a coin of its own."""
-    phi = mechanism.noise_rate
-    return mechanism.pair_rate == phi and mechanism.triple_rate == phi**2
 
 
 def _people_with_sensitive_values(mechanism: Mechanism, total: int, clear: int) -> tuple[int, int]:
@@ -313,4 +307,5 @@ def _bound_of_tail(counts: np.ndarray, trials: int, means: np.ndarray, *, upper:
 def _two_sided(law: Any, count: np.ndarray, *parameters: Any) -> np.ndarray:
     """Twice the smaller tail of discrete laws, at most 1 and never 0."""
     tails = np.minimum(law.cdf(count, *parameters), law.sf(count - 1, *parameters))
-    return np.clip(2 * tails, _SMALLEST, 1.0)
+    p_values: np.ndarray = np.clip(2 * tails, _SMALLEST, 1.0)
+    return p_values

@@ -38,7 +38,7 @@ class Hashed(Alphabet):
     id: ClassVar[str] = "hashed"
     num_buckets: int
     seed: int = 0
-    num_hashes: int = 1  # type: ignore[assignment]  # a field where the base has a property
+    num_hashes: int = 1
     non_sensitive: tuple[str, ...] | None = None
     num_clear_buckets: int | None = None
 

@@ -148,7 +148,7 @@ class Tagged(Alphabet):
         if that is 0).
         """
         tags = frequencies[self._tags]
-        result = frequencies + self._background @ tags
+        result: np.ndarray = frequencies + self._background @ tags
         result[self._tags] = 0
         result[self.num_sensitive :] += tags[self._unknown].sum() * self._like_the_others(frequencies)[0]
         return result

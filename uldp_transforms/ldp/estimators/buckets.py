@@ -54,7 +54,8 @@ class Buckets:
     def gather(self, cells: np.ndarray) -> np.ndarray:
         """H_c^T g_c of each cohort: (C, S) sums over each unknown's own buckets of g (C, k)."""
         gathered = np.ascontiguousarray(cells).ravel()[self._cells]
-        return gathered[:, :, 0] if self._first is None else (gathered * self._first).sum(axis=2)
+        sums: np.ndarray = gathered[:, :, 0] if self._first is None else (gathered * self._first).sum(axis=2)
+        return sums
 
     def matrix(self) -> sparse.csr_array:
         """H itself, sparse."""

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators.linear import LinearEstimate, estimate_linear
 from uldp_transforms.ldp.estimators.question import Question, ask
-
-if TYPE_CHECKING:
-    from uldp_transforms.ldp.collection import Collection
-    from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.ldp.model import Model
+from uldp_transforms.ldp.reports import ReportBatch
 
 CONFIDENCE = 0.95
 """Confidence of all intervals."""
@@ -71,13 +69,13 @@ class Estimator(abc.ABC):
 
     id: ClassVar[str]
 
-    def refusal(self, collection: Collection, *, reports: bool = False) -> str | None:
+    def refusal(self, model: Model, *, reports: bool = False) -> str | None:
         """Why this estimator cannot be used with counts (or with the reports themselves); None if it can."""
         return None
 
-    def supports(self, collection: Collection) -> bool:
-        """Whether this estimator can be used with counts of the collection."""
-        return self.refusal(collection) is None
+    def supports(self, model: Model) -> bool:
+        """Whether this estimator can be used with counts of the model."""
+        return self.refusal(model) is None
 
     @abc.abstractmethod
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
@@ -87,13 +85,11 @@ class Estimator(abc.ABC):
             shares, likelihood gap (None unless iterative).
         """
 
-    def estimate(
-        self, collection: Collection, counts: CohortCounts, candidates: tuple[str, ...] | None = None
-    ) -> Estimate:
+    def estimate(self, model: Model, counts: CohortCounts, candidates: tuple[str, ...] | None = None) -> Estimate:
         """The estimate of one window.
 
         Args:
-            collection: what the reports were made for.
+            model: what the reports were made for.
             counts: of its reports.
             candidates: the values to estimate. None: all values of a closed alphabet, the public ones of an open one.
 
@@ -101,20 +97,20 @@ class Estimator(abc.ABC):
             SpecError: if an open alphabet gets no candidates, or a closed one a stranger.
             EstimationError: if these counts cannot give an estimate; its ``status`` says why.
         """
-        question = ask(collection, counts, candidates)
+        question = ask(model, counts, candidates)
         linear = estimate_linear(question, CONFIDENCE)
         return self._assemble(question, linear, *self.shares(question, linear))
 
     def estimate_reports(
-        self, collection: Collection, batch: ReportBatch, candidates: tuple[str, ...] | None = None
+        self, model: Model, counts: CohortCounts, batch: ReportBatch, candidates: tuple[str, ...] | None = None
     ) -> Estimate:
-        """The same from the reports themselves, for estimators that need more than their counts."""
-        return self.estimate(collection, collection.count(batch), candidates)
+        """The same from the counts and the reports themselves, for estimators that need more than counts."""
+        return self.estimate(model, counts, candidates)
 
     def _assemble(
         self, question: Question, linear: LinearEstimate, shares: np.ndarray, likelihood_gap: float | None
     ) -> Estimate:
-        alphabet, picked = question.collection.alphabet, question.picked
+        alphabet, picked = question.model.alphabet, question.picked
         unknowns = len(question.own)
         shown = alphabet.redistribute(shares[:unknowns])
         return Estimate(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -16,10 +16,8 @@ from uldp_transforms.ldp.estimators.linear import LinearEstimate, estimate_linea
 from uldp_transforms.ldp.estimators.question import Question, ask
 from uldp_transforms.ldp.estimators.simplex import project_onto_simplex
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
-
-if TYPE_CHECKING:
-    from uldp_transforms.ldp.collection import Collection
-    from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.ldp.model import Model
+from uldp_transforms.ldp.reports import ReportBatch
 
 MAX_STEPS = 2000
 
@@ -38,24 +36,24 @@ class ExpectationMaximization(Estimator):
 
     id: ClassVar[str] = "em"
 
-    def refusal(self, collection: Collection, *, reports: bool = False) -> str | None:
-        if collection.mechanism.num_hashes > 1:
+    def refusal(self, model: Model, *, reports: bool = False) -> str | None:
+        if model.mechanism.num_hashes > 1:
             return "the likelihood of several hash functions per cohort is not implemented"
-        nothing = CohortCounts.empty(collection.num_cohorts, collection.num_cells)
-        if not reports and collection.mechanism.outcomes_of_counts(nothing) is None:
-            return f"counts do not hold the likelihood of {collection.mechanism.id}; estimate_reports takes the reports"
+        nothing = CohortCounts.empty(model.num_cohorts, model.num_cells)
+        if not reports and model.mechanism.outcomes_of_counts(nothing) is None:
+            return f"counts do not hold the likelihood of {model.mechanism.id}; estimate_reports takes the reports"
         return None
 
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
-        outcomes = question.collection.mechanism.outcomes_of_counts(question.counts)
+        outcomes = question.model.mechanism.outcomes_of_counts(question.counts)
         assert outcomes is not None, "see refusal"
         return _most_likely(question, linear, outcomes)
 
     def estimate_reports(
-        self, collection: Collection, batch: ReportBatch, candidates: tuple[str, ...] | None = None
+        self, model: Model, counts: CohortCounts, batch: ReportBatch, candidates: tuple[str, ...] | None = None
     ) -> Estimate:
-        question = ask(collection, collection.count(batch), candidates)
-        outcomes = collection.mechanism.outcomes_of_reports(batch.payloads, batch.cohorts)
+        question = ask(model, counts, candidates)
+        outcomes = model.mechanism.outcomes_of_reports(batch.payloads, batch.cohorts)
         assert outcomes is not None, "see refusal"
         linear = estimate_linear(question, CONFIDENCE)
         return self._assemble(question, linear, *_most_likely(question, linear, outcomes))
@@ -83,6 +81,6 @@ def _rows(question: Question, outcomes: Outcomes) -> sparse.csr_array:
     rows = placed @ Buckets(question.table, num_symbols).matrix()
     if not question.open:
         return sparse.csr_array(rows)
-    v = question.collection.mechanism.num_sensitive
+    v = question.model.mechanism.num_sensitive
     unlisted = outcomes.rows[:, :v].sum(axis=1) / v
     return sparse.hstack([rows, sparse.csr_array(unlisted[:, np.newaxis])], format="csr")

@@ -51,9 +51,11 @@ class Observation:
     def plausible(self, fitted: np.ndarray) -> np.ndarray:
         """Bucket frequencies near the fitted ones that can be, (C, k)."""
         if not self.centred:
-            return np.maximum(fitted, 0)
+            plausible: np.ndarray = np.maximum(fitted, 0)
+            return plausible
         positive = np.maximum(self.centre(fitted) + self.mass / self.buckets.num_buckets, 0)
-        return self.mass * positive / np.maximum(positive.sum(axis=1, keepdims=True), 1e-300)
+        scaled: np.ndarray = self.mass * positive / np.maximum(positive.sum(axis=1, keepdims=True), 1e-300)
+        return scaled
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,7 +123,7 @@ def least_squares(given: Observation, summed: np.ndarray) -> Solution:
 
 
 def _degrees_of_freedom(given: Observation) -> int:
-    num_cohorts, num_unknowns = len(given.num_reports), given.buckets.table.shape[1]
+    num_cohorts, num_unknowns = len(given.num_reports), int(given.buckets.table.shape[1])
     per_cohort = given.buckets.num_buckets - 1  # what a cohort's buckets sum to is the same for every unknown
     shared = given.complete or not given.centred
     degrees = num_cohorts * per_cohort + shared - num_unknowns
@@ -145,7 +147,8 @@ def _sandwich_diagonal(inverse: np.ndarray, noise: np.ndarray, gram: np.ndarray)
     noise -= gram
     single = inverse.astype(np.float32)
     rest = np.einsum("ij,ij->i", single @ noise.astype(np.float32), single)
-    return multiple * own + rest
+    products: np.ndarray = multiple * own + rest
+    return products
 
 
 def _residual_law(given: Observation, shares: np.ndarray, variances: np.ndarray) -> tuple[float, float]:

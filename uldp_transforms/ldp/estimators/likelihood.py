@@ -36,11 +36,13 @@ class Likelihood:
     @functools.cached_property
     def _largest(self) -> np.ndarray:
         """(Y,): the largest entry of each row."""
-        return self.rows.max(axis=1).toarray().ravel()
+        largest: np.ndarray = self.rows.max(axis=1).toarray().ravel()
+        return largest
 
     def fitted(self, point: np.ndarray) -> np.ndarray:
         """(Y,): the probability of each outcome at a point of the simplex, up to its own constant."""
-        return np.maximum(self.base + self.rows @ point, _SMALLEST)
+        probabilities: np.ndarray = np.maximum(self.base + self.rows @ point, _SMALLEST)
+        return probabilities
 
     def value(self, fitted: np.ndarray) -> float:
         """L; minus infinity where an outcome that was seen is impossible."""
@@ -112,4 +114,5 @@ def project_in_metric(point: np.ndarray, metric: np.ndarray) -> np.ndarray:
     levels = (1 - np.cumsum(point[order])) / np.cumsum(1 / metric[order])
     level = levels[np.flatnonzero(levels > thresholds[order])[-1]]
     projected = np.maximum(point + level / metric, 0)
-    return projected / projected.sum()  # what rounding left over
+    normalized: np.ndarray = projected / projected.sum()  # what rounding left over
+    return normalized

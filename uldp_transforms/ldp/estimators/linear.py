@@ -46,7 +46,7 @@ def estimate_linear(question: Question, confidence: float) -> LinearEstimate:
 
 def _invert(question: Question, confidence: float) -> LinearEstimate:
     """The mechanism's own inverse of each symbol, its exact standard error, and its interval; U = K."""
-    mechanism, alphabet = question.collection.mechanism, question.collection.alphabet
+    mechanism, alphabet = question.model.mechanism, question.model.alphabet
     counts = question.counts.pooled()
     raw = mechanism.invert(counts)[0]
     plausible = clip_and_normalize(raw)
@@ -71,8 +71,9 @@ def _invert(question: Question, confidence: float) -> LinearEstimate:
 
 def _errors_of(question: Question, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
     """Standard errors of weighted sums of symbol frequencies, one a row of ``weights``."""
-    variances = question.collection.mechanism.variance_of(weights, frequencies)
-    return np.sqrt(np.maximum(variances, 0) / question.counts.total)
+    variances = question.model.mechanism.variance_of(weights, frequencies)
+    errors: np.ndarray = np.sqrt(np.maximum(variances, 0) / question.counts.total)
+    return errors
 
 
 def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> LinearEstimate:
@@ -82,7 +83,7 @@ def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> Lin
     """
     size = len(question.own)
     raw, variances, low, high = (np.zeros(size) for _ in range(4))
-    v = question.collection.mechanism.num_sensitive
+    v = question.model.mechanism.num_sensitive
     sensitive = ~question.own & (_first_symbols(question) < v)
     of_sum, fit = 0.0, None
     asked = ~question.left_out
@@ -107,7 +108,7 @@ def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> Lin
         symbols = question.table[0, own]
         raw[own], errors[own] = pooled.raw[symbols], pooled.standard_errors[symbols]
         low[own], high[own] = pooled.low[symbols], pooled.high[symbols]
-        members = np.zeros(question.collection.mechanism.num_symbols)
+        members = np.zeros(question.model.mechanism.num_symbols)
         members[symbols[asked[own]]] = 1
         of_sum += float(_errors_of(question, members, clip_and_normalize(pooled.raw)) ** 2)
     listed = raw[asked & sensitive].sum() * raw[asked & ~sensitive].sum()
@@ -117,19 +118,20 @@ def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> Lin
 
 def _first_symbols(question: Question) -> np.ndarray:
     table = question.table[0]
-    return table if table.ndim == 1 else table[:, 0]
+    first: np.ndarray = table if table.ndim == 1 else table[:, 0]
+    return first
 
 
 def _reporting(question: Question) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of the cohorts that sent reports: numbers (C,), symbol frequencies (C, K), table."""
     reporting = question.counts.num_reports > 0
     counts = CohortCounts(question.counts.num_reports[reporting], question.counts.cells[reporting])
-    return counts.num_reports, question.collection.mechanism.invert(counts), question.table[reporting]
+    return counts.num_reports, question.model.mechanism.invert(counts), question.table[reporting]
 
 
 def _sensitive(question: Question, chosen: np.ndarray) -> Observation:
     """The buckets of sensitive values, centred: unlisted values are hashed evenly into all of them."""
-    mechanism = question.collection.mechanism
+    mechanism = question.model.mechanism
     assert isinstance(mechanism, SetReportMechanism), "others need values with symbols of their own"
     v, num_clear = mechanism.num_sensitive, mechanism.num_symbols - mechanism.num_sensitive
     num_reports, inverted, table = _reporting(question)
@@ -141,7 +143,7 @@ def _sensitive(question: Question, chosen: np.ndarray) -> Observation:
         return mechanism.private_variances(np.concatenate([shares, others], axis=1))
 
     return Observation(
-        owner=question.collection.id,
+        owner=question.model.id,
         buckets=Buckets(table[:, chosen], v),
         num_reports=num_reports,
         inverted=inverted[:, :v],
@@ -158,13 +160,13 @@ def _clear(question: Question, chosen: np.ndarray) -> Observation:
     The variance is taken as if two more people with each value had been seen, without which the intervals of rare
     values would be far too short.
     """
-    mechanism = question.collection.mechanism
+    mechanism = question.model.mechanism
     v, reveal_rate = mechanism.num_sensitive, mechanism.reveal_rate
     num_reports, inverted, table = _reporting(question)
     buckets = Buckets(table[:, chosen] - v, mechanism.num_symbols - v)
     unseen = buckets.forward(np.full(int(chosen.sum()), 2 / (reveal_rate * num_reports.sum())))
     return Observation(
-        owner=question.collection.id,
+        owner=question.model.id,
         buckets=buckets,
         num_reports=num_reports,
         inverted=inverted[:, v:],

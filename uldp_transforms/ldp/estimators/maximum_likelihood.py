@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from uldp_transforms.ldp.estimators.estimator import Estimator
 from uldp_transforms.ldp.estimators.linear import LinearEstimate
 from uldp_transforms.ldp.estimators.question import Question
-
-if TYPE_CHECKING:
-    from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.model import Model
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,13 +24,13 @@ class MaximumLikelihood(Estimator):
 
     id: ClassVar[str] = "ml"
 
-    def refusal(self, collection: Collection, *, reports: bool = False) -> str | None:
-        known = collection.alphabet.known_values
-        if known is None or not collection.alphabet.has_own_symbol(known).all():
+    def refusal(self, model: Model, *, reports: bool = False) -> str | None:
+        known = model.alphabet.known_values
+        if known is None or not model.alphabet.has_own_symbol(known).all():
             return "values need symbols of their own; em takes others"
-        if not collection.mechanism.has_closed_form:
-            return f"there is no closed form for {collection.mechanism.id}; em takes others"
+        if not model.mechanism.has_closed_form:
+            return f"there is no closed form for {model.mechanism.id}; em takes others"
         return None
 
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
-        return question.collection.mechanism.most_likely(question.counts.pooled().cells[0]), None
+        return question.model.mechanism.most_likely(question.counts.pooled().cells[0]), None

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from uldp_transforms.ldp.alphabets.alphabet import Alphabet
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import NoReportsError, SpecError
-
-if TYPE_CHECKING:
-    from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.model import Model
 
 MAX_CANDIDATES = 8192
 """Candidates of one estimate over a hashed alphabet: exact standard errors need dense S x S matrices."""
@@ -27,7 +24,7 @@ class Question:
     they are values: all of a permuted alphabet, the candidates and the public values of a hashed one.
 
     Attributes:
-        collection: what the reports were made for.
+        model: what the reports were made for.
         counts: of its reports; at least one.
         values: the texts asked for.
         picked: (len(values),) position of each among the unknowns.
@@ -36,7 +33,7 @@ class Question:
         open: True if people may hold values that are not among the unknowns.
     """
 
-    collection: Collection
+    model: Model
     counts: CohortCounts
     values: tuple[str, ...]
     picked: np.ndarray
@@ -57,17 +54,15 @@ class Question:
         return mask
 
 
-def ask(collection: Collection, counts: CohortCounts, candidates: tuple[str, ...] | None) -> Question:
+def ask(model: Model, counts: CohortCounts, candidates: tuple[str, ...] | None) -> Question:
     """The question behind ``Estimator.estimate``; see there for arguments and errors."""
     if counts.total == 0:
-        raise NoReportsError(f"collection {collection.id!r}: an estimate needs at least 1 report, got 0")
-    alphabet = collection.alphabet
+        raise NoReportsError(f"collection {model.id!r}: an estimate needs at least 1 report, got 0")
+    alphabet = model.alphabet
     known = alphabet.known_values
     asked = candidates if candidates is not None else known if known is not None else alphabet.clear_values
     if not asked:
-        raise SpecError(
-            f"collection {collection.id!r} has an open alphabet and needs a list of candidate values, got none"
-        )
+        raise SpecError(f"collection {model.id!r} has an open alphabet and needs a list of candidate values, got none")
     if known is None:
         solved = tuple(dict.fromkeys((*asked, *alphabet.clear_values)))
         if len(solved) > MAX_CANDIDATES:
@@ -77,14 +72,14 @@ def ask(collection: Collection, counts: CohortCounts, candidates: tuple[str, ...
             )
     else:
         solved = known
-    positions = _positions(collection.id, solved, asked)
+    positions = _positions(model.id, solved, asked)
     own = alphabet.has_own_symbol(solved)
     if known is None or not own.all():
-        table = symbol_table(alphabet, solved, collection.num_cohorts)
-        return Question(collection, counts, asked, positions, table, own, known is None)
-    symbols = symbol_table(alphabet, solved, collection.num_cohorts)[0]
+        table = symbol_table(alphabet, solved, model.num_cohorts)
+        return Question(model, counts, asked, positions, table, own, known is None)
+    symbols = symbol_table(alphabet, solved, model.num_cohorts)[0]
     everything = np.arange(alphabet.num_symbols)
-    return Question(collection, counts, asked, symbols[positions], everything[np.newaxis], everything >= 0, False)
+    return Question(model, counts, asked, symbols[positions], everything[np.newaxis], everything >= 0, False)
 
 
 def _positions(collection_id: str, values: tuple[str, ...], asked: tuple[str, ...]) -> np.ndarray:

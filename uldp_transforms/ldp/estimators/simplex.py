@@ -13,7 +13,8 @@ def clip_and_normalize(point: np.ndarray) -> np.ndarray:
     """
     positive = np.maximum(point, 0)
     total = positive.sum(axis=-1, keepdims=True)
-    return np.where(total > 0, positive / np.where(total > 0, total, 1), 1 / point.shape[-1])
+    normalized: np.ndarray = np.where(total > 0, positive / np.where(total > 0, total, 1), 1 / point.shape[-1])
+    return normalized
 
 
 def project_onto_simplex(point: np.ndarray) -> np.ndarray:
@@ -29,4 +30,5 @@ def project_onto_simplex(point: np.ndarray) -> np.ndarray:
     descending = np.sort(point)[::-1]
     shifts = (1 - np.cumsum(descending)) / np.arange(1, len(point) + 1)
     active = np.flatnonzero(descending + shifts > 0)[-1]
-    return np.maximum(point + shifts[active], 0)
+    projected: np.ndarray = np.maximum(point + shifts[active], 0)
+    return projected

@@ -51,6 +51,7 @@ def keep_significant(raw: np.ndarray, null_errors: np.ndarray) -> np.ndarray:
     shares = np.where(kept, raw, 0.0)
     missing = 1 - shares.sum()
     if missing < 0 or kept.all():
-        return shares / shares.sum()
+        normalized: np.ndarray = shares / shares.sum()
+        return normalized
     shares[~kept] = missing / np.count_nonzero(~kept)
     return shares

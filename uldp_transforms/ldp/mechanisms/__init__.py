@@ -2,6 +2,10 @@
 
 from uldp_transforms.ldp.mechanisms.declared_priors import AttributeGRR as AttributeGRR
 from uldp_transforms.ldp.mechanisms.declared_priors import AttributeOUE as AttributeOUE
+from uldp_transforms.ldp.mechanisms.hadamard_response import HadamardResponse as HadamardResponse
+from uldp_transforms.ldp.mechanisms.hadamard_response import (
+    UtilityOptimizedHadamardResponse as UtilityOptimizedHadamardResponse,
+)
 from uldp_transforms.ldp.mechanisms.mechanism import Mechanism as Mechanism
 from uldp_transforms.ldp.mechanisms.missing_values import TwoStage as TwoStage
 from uldp_transforms.ldp.mechanisms.missing_values import UniformPerturbation as UniformPerturbation
@@ -29,5 +33,7 @@ MECHANISMS: Registry[Mechanism] = Registry(
         AttributeOUE,
         TwoStage,
         UniformPerturbation,
+        HadamardResponse,
+        UtilityOptimizedHadamardResponse,
     ),
 )

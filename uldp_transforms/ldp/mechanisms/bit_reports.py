@@ -18,6 +18,11 @@ from uldp_transforms.ldp.bitcounts import count_bits
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
 from uldp_transforms.ldp.reasons import Reason
 
+ALL_BITS = "one bit per symbol: symbol j is bit j % 8, least significant first, of byte j // 8; spare bits are 0"
+BITS_OR_CLEAR = (
+    "bits as of `rappor` for the v sensitive symbols, 0 to v - 1; then, if there are others, a number (below)"
+)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BitReportMechanism(SetReportMechanism):
@@ -47,22 +52,19 @@ class BitReportMechanism(SetReportMechanism):
     def num_protected_outputs(self) -> int:
         """How many sets of bits noise can set."""
 
-    def assemble(self, bits: np.ndarray, symbols: np.ndarray, revealed: np.ndarray) -> np.ndarray:
-        """Payloads of protected reports with these bits, except where a symbol is revealed.
-
-        Args:
-            bits: (n, ceil(v / 8)) uint8.
-            symbols: (n,) int64.
-            revealed: (n,) bool, only for non-sensitive symbols.
-        """
-        out = np.zeros((len(symbols), self.payload_size), dtype=np.uint8)
+    def protected(self, bits: np.ndarray) -> np.ndarray:
+        """Payloads (n, W) of protected reports with these bits, (n, ceil(v / 8)) uint8."""
+        if not self.clear_bytes:
+            return bits
+        out = np.zeros((len(bits), self.payload_size), dtype=np.uint8)
         out[:, : self.bit_bytes] = bits
-        clear = np.flatnonzero(revealed)
-        if not self.clear_rate:
-            out[clear, : self.bit_bytes] = 0
-        field = (symbols[clear] - self.num_sensitive + 1).astype("<u4").view(np.uint8).reshape(-1, 4)
-        out[clear, self.bit_bytes :] = field[:, : self.clear_bytes]
         return out
+
+    def reveal(self, payloads: np.ndarray, rows: np.ndarray, symbols: np.ndarray) -> None:
+        if not self.clear_rate:
+            payloads[rows, : self.bit_bytes] = 0
+        field = (symbols - self.num_sensitive + 1).astype("<u4").view(np.uint8).reshape(-1, 4)
+        payloads[rows, self.bit_bytes :] = field[:, : self.clear_bytes]
 
     def _clear_index(self, payloads: np.ndarray) -> np.ndarray:
         """(n,) int64: 0 for protected reports, z - v + 1 for clear ones."""

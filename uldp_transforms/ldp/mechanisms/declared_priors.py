@@ -23,7 +23,9 @@ from typing import ClassVar
 
 from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.mechanism import Kind
+from uldp_transforms.ldp.mechanisms.bit_reports import ALL_BITS
+from uldp_transforms.ldp.mechanisms.integer_reports import ONE_SYMBOL
+from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR
 from uldp_transforms.ldp.mechanisms.unary import Rappor
 from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, exp_bounds, floor_weight
@@ -36,6 +38,13 @@ _SUM_SLACK = 1e-9
 _CAVEAT = (
     "States are protected under the declared priors only. Values are not: the log ratio between two values is {:.6g}."
 )
+
+_PRIORS_SCHEMA = {
+    "description": "One row a state: Pr(value | state) in the order of the values; each row sums to 1.",
+    "type": "array",
+    "minItems": 2,
+    "items": {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}, "minItems": 2},
+}
 
 Priors = tuple[tuple[float, ...], ...]
 
@@ -53,9 +62,15 @@ class AttributeGRR(KaryRR):
     """
 
     id: ClassVar[str] = "agrr"
+    about: ClassVar[About] = About(
+        sends="one symbol, with the noise that declared `priors` Pr(value given state) leave to do",
+        protects="states, under these priors only",
+        source="Tang et al.",
+        payload=ONE_SYMBOL,
+    )
     declares_priors: ClassVar[bool] = True
 
-    priors: Priors
+    priors: Priors = dataclasses.field(metadata={"schema": _PRIORS_SCHEMA})
 
     def check_own_fields(self) -> None:
         object.__setattr__(self, "priors", checked_priors(type(self).__name__, self.priors, self.num_symbols))
@@ -111,10 +126,19 @@ class AttributeOUE(Rappor):
     """
 
     id: ClassVar[str] = "aoue"
+    about: ClassVar[About] = About(
+        sends="one bit per symbol, with the noise that declared `priors` leave to do",
+        protects="states, under these priors only",
+        source="Tang et al.",
+        payload=ALL_BITS,
+    )
     max_hashes: ClassVar[int] = 1
     declares_priors: ClassVar[bool] = True
 
-    priors: Priors
+    theta: None = dataclasses.field(
+        default=None, metadata={"schema": {"description": "Null or absent: it is 1/2.", "type": "null"}}
+    )
+    priors: Priors = dataclasses.field(metadata={"schema": _PRIORS_SCHEMA})
 
     def check_own_fields(self) -> None:
         if self.theta is not None:

@@ -27,6 +27,22 @@ MAX_EPSILON = 16.0
 MAX_SYMBOLS = 1 << 20
 
 
+class About(NamedTuple):
+    """What the pages say of a mechanism, in Markdown; tables and schemas are made from it.
+
+    Attributes:
+        sends: what a report is, and the fields that decide it.
+        protects: what the promise is about.
+        source: paper and section.
+        payload: the bytes of a report.
+    """
+
+    sends: str
+    protects: str
+    source: str
+    payload: str
+
+
 class Kind(NamedTuple):
     """A kind of report and two kinds of input, with the probabilities of the report up to a factor that they share."""
 
@@ -39,7 +55,8 @@ class Kind(NamedTuple):
 class Mechanism(abc.ABC):
     """Perturbs symbols 0..K-1, the first v of which are sensitive.
 
-    The JSON form holds the fields other than those that come from the alphabet.
+    The JSON form holds the fields other than those that come from the alphabet. Each of these has a JSON Schema in its
+    metadata.
 
     Attributes:
         num_symbols: K.
@@ -49,17 +66,32 @@ class Mechanism(abc.ABC):
     """
 
     id: ClassVar[str]
+    about: ClassVar[About]
     protects_all: ClassVar[bool] = False
     """True for the LDP members, which protect every symbol, whatever the alphabet calls sensitive."""
     max_hashes: ClassVar[int] = 1
     """Largest h that the mechanism can carry."""
+    last_is_missing: ClassVar[bool] = False
+    """True if the last symbol stands for a missing answer."""
+    independent_bits: ClassVar[bool] = False
+    """True if noise supports each sensitive symbol by a coin of its own, whatever else it supports."""
     declares_priors: ClassVar[bool] = False
     """True if its fields speak of single values, in the alphabet's order, each of which then needs its own symbol."""
 
     num_symbols: int
     num_sensitive: int
     num_hashes: int = 1
-    epsilon: float
+    epsilon: float = dataclasses.field(
+        metadata={
+            "schema": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "maximum": int(MAX_EPSILON),
+                "description": "The guarantee of one report: its odds move by at most e**epsilon between any two "
+                "(sensitive) values.",
+            }
+        }
+    )
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -82,9 +114,31 @@ class Mechanism(abc.ABC):
 
     def to_json(self) -> dict[str, Any]:
         """``{"id": ..., field: value}`` without what the alphabet determines."""
-        outside = {f.name for f in dataclasses.fields(Mechanism)} - {"epsilon"}
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in outside}
+        fields = {f.name: getattr(self, f.name) for f in self.json_fields()}
         return {"id": self.id} | {name: _plain(value) for name, value in fields.items() if value is not None}
+
+    @classmethod
+    def json_fields(cls) -> list[dataclasses.Field[Any]]:
+        """Fields that are in the JSON form: epsilon and those that a subclass adds."""
+        outside = {f.name for f in dataclasses.fields(Mechanism)} - {"epsilon"}
+        return [f for f in dataclasses.fields(cls) if f.name not in outside]
+
+    @classmethod
+    def takes(cls, name: str) -> bool:
+        """Whether the JSON form may have a field of this name."""
+        return name in {f.name for f in cls.json_fields()}
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """JSON Schema of the JSON form."""
+        fields = cls.json_fields()
+        return {
+            "description": f"Sends {cls.about.sends}. Protects {cls.about.protects}.".replace("`", ""),
+            "type": "object",
+            "required": ["id", *(f.name for f in fields if f.default is dataclasses.MISSING)],
+            "additionalProperties": False,
+            "properties": {"id": {"const": cls.id}} | {f.name: f.metadata["schema"] for f in fields},
+        }
 
     # ------------------------------------------------------------------ the definition
 
@@ -161,7 +215,8 @@ class Mechanism(abc.ABC):
 
         Args:
             symbols: (n,) int64 in [0, K); (n, h) if values have h > 1 symbols.
-            source: of random words; the number drawn depends on n alone.
+            source: of random words. How many are drawn depends on n and the fields; where a sampler draws some again
+                (``ss``), on these words too.
 
         Returns:
             (n, W) uint8.

@@ -22,10 +22,10 @@ from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES
-from uldp_transforms.ldp.mechanisms.mechanism import Kind, Mechanism, score_intervals
+from uldp_transforms.ldp.mechanisms.integer_reports import ONE_SYMBOL, IntegerReportMechanism
+from uldp_transforms.ldp.mechanisms.mechanism import About, Kind, score_intervals
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR
-from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds
 
 
@@ -37,10 +37,17 @@ class UniformPerturbation(KaryRR):
     """
 
     id: ClassVar[str] = "up"
+    about: ClassVar[About] = About(
+        sends='one symbol by k-RR, the last of which means "no answer"',
+        protects="every value, and that it is missing",
+        source="Tang et al.",
+        payload=ONE_SYMBOL,
+    )
+    last_is_missing: ClassVar[bool] = True
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TwoStage(Mechanism):
+class TwoStage(IntegerReportMechanism):
     """TSP: an answer is perturbed among the answers, then answers and "missing" among all K symbols.
 
     With probabilities p1, q1 of the first and p2, q2 of the second stage (the mechanism draws both at once):
@@ -59,10 +66,26 @@ class TwoStage(Mechanism):
     """
 
     id: ClassVar[str] = "tsp"
+    about: ClassVar[About] = About(
+        sends='one symbol, the last of which means "no answer"; `missing_rates`',
+        protects="answers; that one is missing, under these rates only and if answers do not depend on the state",
+        source="Tang et al.",
+        payload=ONE_SYMBOL,
+    )
     protects_all: ClassVar[bool] = True
     declares_priors: ClassVar[bool] = True
+    last_is_missing: ClassVar[bool] = True
 
-    missing_rates: tuple[float, ...]
+    missing_rates: tuple[float, ...] = dataclasses.field(
+        metadata={
+            "schema": {
+                "description": "Pr(missing | state), one a state.",
+                "type": "array",
+                "minItems": 2,
+                "items": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+            }
+        }
+    )
 
     def check_own_fields(self) -> None:
         name, rates = type(self).__name__, self.missing_rates
@@ -179,27 +202,14 @@ class TwoStage(Mechanism):
         return max(self.effective_epsilon, math.log(max(shares) / min(shares)))
 
     def channel(self) -> tuple[list[bytes], list[list[Fraction]]]:
-        return [self._payload(symbol) for symbol in range(self.num_symbols)], self._channel
+        return [self.as_bytes(symbol) for symbol in range(self.num_symbols)], self._channel
 
     def log_prob(self, payloads: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
-            return np.log(self._matrix)[self._symbols(payloads)]
+            logs: np.ndarray = np.log(self._matrix)[self.integers(payloads)]
+            return logs
 
     # ------------------------------------------------------------------ reports
-
-    @property
-    def payload_size(self) -> int:
-        return 1 if self.num_symbols <= 1 << 8 else 2
-
-    @property
-    def _dtype(self) -> np.dtype:
-        return np.dtype(f"<u{self.payload_size}")
-
-    def _payload(self, symbol: int) -> bytes:
-        return symbol.to_bytes(self.payload_size, "little")
-
-    def _symbols(self, payloads: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(payloads).view(self._dtype)[:, 0]
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
         """One word a report: equal slices for the other answers, one for "missing", the rest for the own symbol.
@@ -215,32 +225,32 @@ class TwoStage(Mechanism):
         noise = np.where(missing, step, (symbols + 1 + step) % d)
         to_other = words < slices * others.astype(np.uint64)
         to_missing = ~missing & ~to_other & below(words, (d - 1) * q_star + q2)
-        out = np.where(to_other, noise, np.where(to_missing, d, symbols)).astype(self._dtype)
-        return out.view(np.uint8).reshape(len(symbols), self.payload_size)
-
-    def violations(self, payloads: np.ndarray) -> Iterator[tuple[Reason, np.ndarray]]:
-        yield Reason.VALUE_DOMAIN, self._symbols(payloads) >= self.num_symbols
+        return self.as_payloads(np.where(to_other, noise, np.where(to_missing, d, symbols)))
 
     def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
-        index = groups.astype(np.int64) * self.num_symbols + self._symbols(payloads)
+        index = groups.astype(np.int64) * self.num_symbols + self.integers(payloads)
         return np.bincount(index, minlength=num_groups * self.num_symbols).reshape(num_groups, self.num_symbols)
 
     # ------------------------------------------------------------------ what counts say
 
     def response(self, frequencies: np.ndarray) -> np.ndarray:
-        return frequencies @ self._matrix.T
+        counted: np.ndarray = frequencies @ self._matrix.T
+        return counted
 
     def invert(self, counts: CohortCounts) -> np.ndarray:
         """The inverse of the channel applied to the shares of reported symbols; see ``Mechanism.invert``."""
-        return counts.cells / np.maximum(counts.num_reports, 1)[:, np.newaxis] @ self._inverse.T
+        frequencies: np.ndarray = counts.cells / np.maximum(counts.num_reports, 1)[:, np.newaxis] @ self._inverse.T
+        return frequencies
 
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
-        return self.response(frequencies) @ (self._inverse**2).T - frequencies**2
+        variances: np.ndarray = self.response(frequencies) @ (self._inverse**2).T - frequencies**2
+        return variances
 
     def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
         """Reports of people who hold the symbol are taken out; the rest stays as it is."""
         without = self.response(frequencies)[np.newaxis] - frequencies[:, np.newaxis] * self._matrix.T
-        return (without * self._inverse**2).sum(axis=1)
+        variances: np.ndarray = (without * self._inverse**2).sum(axis=1)
+        return variances
 
     def intervals(self, counts: CohortCounts, frequencies: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
         """The score interval; see ``Mechanism.intervals``. Own reports add (inverse^2)^T channel to the variance."""
@@ -249,7 +259,8 @@ class TwoStage(Mechanism):
 
     def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
         per_report = weights @ self._inverse
-        return per_report**2 @ self.response(frequencies) - (weights @ frequencies) ** 2
+        variances: np.ndarray = per_report**2 @ self.response(frequencies) - (weights @ frequencies) ** 2
+        return variances
 
     @property
     def reveal_rate(self) -> float:
@@ -261,7 +272,7 @@ class TwoStage(Mechanism):
 
     def outcomes_of_reports(self, payloads: np.ndarray, cohorts: np.ndarray) -> Outcomes:
         kinds, counts = np.unique(
-            cohorts.astype(np.int64) * self.num_symbols + self._symbols(payloads), return_counts=True
+            cohorts.astype(np.int64) * self.num_symbols + self.integers(payloads), return_counts=True
         )
         return self._outcomes(counts, *np.divmod(kinds, self.num_symbols))
 

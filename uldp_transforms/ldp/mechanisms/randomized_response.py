@@ -15,17 +15,17 @@ import numpy as np
 from scipy import sparse
 
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.mechanisms.mechanism import Kind
+from uldp_transforms.ldp.mechanisms.integer_reports import ONE_SYMBOL, IntegerReportMechanism
+from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
-from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds
 
 _CHUNK = 1 << 15  # reports whose temporaries stay in the cache
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class UtilityOptimizedRR(SetReportMechanism):
+class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
     """uRR: sends its symbol with probability (E-1)/(v+E-1), else a uniform *sensitive* symbol; E = e**epsilon.
 
     A sensitive symbol x is reported by x with probability E/(v+E-1) and by any other with 1/(v+E-1); a non-sensitive
@@ -37,6 +37,12 @@ class UtilityOptimizedRR(SetReportMechanism):
     """
 
     id: ClassVar[str] = "urr"
+    about: ClassVar[About] = About(
+        sends="one symbol; non-sensitive ones often in clear",
+        protects="sensitive values. One sensitive of two: Mangat 1994",
+        source="Murakami & Kawamoto 2019, definition 4",
+        payload=ONE_SYMBOL,
+    )
 
     @functools.cached_property
     def noise_weight(self) -> int:
@@ -51,6 +57,10 @@ class UtilityOptimizedRR(SetReportMechanism):
         return WORD - self.num_sensitive * self.noise_weight
 
     @property
+    def support_size(self) -> int:
+        return 1
+
+    @property
     def noise_rate(self) -> Fraction:
         return Fraction(1, self.num_sensitive)
 
@@ -61,14 +71,6 @@ class UtilityOptimizedRR(SetReportMechanism):
     @property
     def triple_rate(self) -> Fraction:
         return Fraction(0)
-
-    @property
-    def payload_size(self) -> int:
-        return 1 if self.num_symbols <= 1 << 8 else 2 if self.num_symbols <= 1 << 16 else 4
-
-    @property
-    def _dtype(self) -> np.dtype:
-        return np.dtype(f"<u{self.payload_size}")
 
     @property
     def num_outputs(self) -> int:
@@ -82,25 +84,22 @@ class UtilityOptimizedRR(SetReportMechanism):
             yield Kind("a sensitive symbol", ("that symbol", "a non-sensitive symbol"), (own, noise))
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        """One word a report: the first ``keep_weight`` words keep the symbol, equal slices of the rest are noise."""
-        out = np.empty(len(symbols), dtype=self._dtype)
+        """One word a report: the first ``keep_weight`` words keep the symbol, equal slices of the rest are noise.
+
+        Coin and noise in one word take half the randomness of the base class.
+        """
+        out = np.empty(len(symbols), dtype=self.dtype)
         keep, noise_weight = np.uint64(self.keep_weight), np.uint64(self.noise_weight)
         for start in range(0, len(symbols), _CHUNK):
             part = slice(start, start + _CHUNK)
             words = source.words(len(symbols[part]))
             noise = (words - keep) // noise_weight
             out[part] = np.where(below(words, self.keep_weight), symbols[part], noise.astype(np.int64))
-        return out.view(np.uint8).reshape(len(symbols), self.payload_size)
-
-    def _symbols(self, payloads: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(payloads).view(self._dtype)[:, 0]
-
-    def violations(self, payloads: np.ndarray) -> Iterator[tuple[Reason, np.ndarray]]:
-        yield Reason.VALUE_DOMAIN, self._symbols(payloads) >= self.num_symbols
+        return self.as_payloads(out)
 
     def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
         cells = np.zeros(num_groups * self.num_symbols, dtype=np.int64)
-        symbols = self._symbols(payloads)
+        symbols = self.integers(payloads)
         for start in range(0, len(symbols), _CHUNK):
             part = slice(start, start + _CHUNK)
             index = groups[part].astype(np.int64) * self.num_symbols
@@ -109,20 +108,18 @@ class UtilityOptimizedRR(SetReportMechanism):
         return cells.reshape(num_groups, self.num_symbols)
 
     def supports(self, payloads: np.ndarray) -> np.ndarray:
-        return self._symbols(payloads)[:, np.newaxis] == np.arange(self.num_symbols)
+        supported: np.ndarray = self.integers(payloads)[:, np.newaxis] == np.arange(self.num_symbols)
+        return supported
 
     def log_noise(self, payloads: np.ndarray) -> np.ndarray:
-        return np.where(self._symbols(payloads) < self.num_sensitive, -np.log(self.num_sensitive), 0.0)
+        return np.where(self.integers(payloads) < self.num_sensitive, -np.log(self.num_sensitive), 0.0)
 
     def noise_law(self) -> Iterator[tuple[bytes, Fraction, frozenset[int]]]:
         for symbol in range(self.num_sensitive):
-            yield self._payload(symbol), Fraction(1, self.num_sensitive), frozenset({symbol})
+            yield self.as_bytes(symbol), Fraction(1, self.num_sensitive), frozenset({symbol})
 
     def clear_law(self, symbol: int) -> Iterator[tuple[bytes, Fraction]]:
-        yield self._payload(symbol), Fraction(1)
-
-    def _payload(self, symbol: int) -> bytes:
-        return symbol.to_bytes(self.payload_size, "little")
+        yield self.as_bytes(symbol), Fraction(1)
 
     has_closed_form: ClassVar[bool] = True
 
@@ -162,4 +159,10 @@ class KaryRR(UtilityOptimizedRR):
     """
 
     id: ClassVar[str] = "krr"
+    about: ClassVar[About] = About(
+        sends="one symbol",
+        protects="every value: epsilon-LDP. Two symbols: Warner 1965",
+        source="Kairouz, Bonawitz & Ramage 2016, section 4.1",
+        payload=ONE_SYMBOL,
+    )
     protects_all: ClassVar[bool] = True

@@ -1,7 +1,7 @@
 """The set-report family: one calculus for almost every mechanism of the field.
 
 A *noise law* g on protected outputs y, each of which supports a set S_y of sensitive symbols, makes a mechanism if
-every sensitive symbol is supported equally often and every pair too:
+every sensitive symbol is supported equally often, every pair too, and every triple:
 
     phi = Pr_g(u in S_y),    eta = Pr_g(u' in S_y | u in S_y),    eta3 = Pr_g(three given symbols in S_y) / phi.
 
@@ -32,7 +32,7 @@ from scipy import sparse, special
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.mechanisms.mechanism import Mechanism, score_intervals
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
-from uldp_transforms.ldp.sampling import WORD, exp_bounds, floor_weight
+from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds, floor_weight
 
 _DENSE_CELLS = 1 << 24  # of the support matrix of reports that is looked at in one piece
 _SHORT = 8  # bytes of a payload up to which equal reports are looked for
@@ -43,6 +43,11 @@ class SetReportMechanism(Mechanism):
     """A member of the family; see the module. Subclasses say what the abstract names ask for."""
 
     # ------------------------------------------------------------------ what a member of the family says
+
+    @property
+    def support_size(self) -> int | None:
+        """How many symbols every protected report supports; None if reports differ in that."""
+        return None
 
     @property
     @abc.abstractmethod
@@ -63,6 +68,31 @@ class SetReportMechanism(Mechanism):
     def clear_rate(self) -> Fraction:
         """Probability that a clear report is counted for a given sensitive symbol; 0 unless it carries noise too."""
         return Fraction(0)
+
+    def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
+        """Protected payloads y ~ g, or y ~ g given that the symbol is supported; run by the client.
+
+        Members whose ``perturb`` is their own need not have it.
+
+        Args:
+            symbols: (n,) int64; to be ignored where nothing is given.
+            given: (n,) bool, where y has to support the symbol, which is sensitive there.
+            source: of random words.
+
+        Returns:
+            (n, W) uint8.
+        """
+        raise NotImplementedError
+
+    def reveal(self, payloads: np.ndarray, rows: np.ndarray, symbols: np.ndarray) -> None:
+        """Turn noise into reports in clear, in place; run by the client, and needed wherever ``draw_protected`` is.
+
+        Args:
+            payloads: (n, W) uint8.
+            rows: (m,) int64, which of them.
+            symbols: (m,) int64, not sensitive: what these reveal.
+        """
+        raise NotImplementedError
 
     @abc.abstractmethod
     def supports(self, payloads: np.ndarray) -> np.ndarray:
@@ -91,6 +121,19 @@ class SetReportMechanism(Mechanism):
     @property
     def has_signal(self) -> bool:
         return self.keep_weight >= 1
+
+    def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
+        """The coin of each report, then noise or what the symbol asks for; see ``Mechanism.perturb``.
+
+        All coins are drawn first, and a clear report draws its noise too.
+        """
+        heads = below(source.words(len(symbols)), self.keep_weight)
+        sensitive = symbols < self.num_sensitive
+        payloads = self.draw_protected(symbols, heads & sensitive, source)
+        if self.num_sensitive < self.num_symbols:
+            clear = np.flatnonzero(heads & ~sensitive)
+            self.reveal(payloads, clear, symbols[clear])
+        return payloads
 
     @property
     def exact_ratio(self) -> Fraction:
@@ -180,7 +223,8 @@ class SetReportMechanism(Mechanism):
         others = float(self.pair_rate) * sensitive
         if self._revealed[0]:
             others = others + self._revealed[0] * frequencies[..., self.num_sensitive :].sum(axis=-1, keepdims=True)
-        return self.noise_share * float(self.noise_rate) + self.kappa * others
+        counted: np.ndarray = self.noise_share * float(self.noise_rate) + self.kappa * others
+        return counted
 
     def invert(self, counts: CohortCounts) -> np.ndarray:
         """Unbiased symbol frequencies; see ``Mechanism.invert``.
@@ -213,7 +257,8 @@ class SetReportMechanism(Mechanism):
         """n times the variance of sensitive symbols with these counts per report and own frequencies."""
         non_sensitive = 1 - frequencies[..., : self.num_sensitive].sum(axis=-1, keepdims=True)
         mean_squares = counted + self._revealed[1] ** 2 * self.kappa * non_sensitive
-        return (mean_squares - (self.miss + self.delta * own) ** 2) / self.delta**2
+        variances: np.ndarray = (mean_squares - (self.miss + self.delta * own) ** 2) / self.delta**2
+        return variances
 
     def _pair_terms(self, sensitive: np.ndarray) -> tuple[np.ndarray, float]:
         """``base`` and ``slope`` of n times the covariance of two sensitive symbols,
@@ -245,7 +290,8 @@ class SetReportMechanism(Mechanism):
         p = frequencies[..., : self.num_sensitive]
         base, slope = self._pair_terms(p.sum(axis=-1, keepdims=True))
         own = self.variances(frequencies)[..., : self.num_sensitive] + (self.miss / self.delta + p) ** 2
-        return own - base - 2 * slope * p
+        private: np.ndarray = own - base - 2 * slope * p
+        return private
 
     def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
         v = self.num_sensitive
@@ -257,7 +303,8 @@ class SetReportMechanism(Mechanism):
         sensitive = of_sensitive**2 @ self.private_variances(frequencies) + base * total**2 + 2 * slope * total * mean
         revealed = of_clear @ clear
         mixed = 2 * revealed * (total * (float(self.pair_rate) - self.miss) / self.delta - mean)
-        return sensitive - offset**2 + mixed + of_clear**2 @ clear / self.kappa - revealed**2
+        variance: np.ndarray = sensitive - offset**2 + mixed + of_clear**2 @ clear / self.kappa - revealed**2
+        return variance
 
     def intervals(self, counts: CohortCounts, frequencies: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
         """Confidence intervals that hold for rare symbols too; see ``Mechanism.intervals``.

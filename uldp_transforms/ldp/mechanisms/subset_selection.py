@@ -17,9 +17,9 @@ import numpy as np
 
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
-from uldp_transforms.ldp.mechanisms.mechanism import Kind
+from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.ldp.sampling import WORD, WordSource, below
+from uldp_transforms.ldp.sampling import WORD, WordSource
 
 _CHUNK_WORDS = 1 << 17
 
@@ -38,8 +38,23 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
     """
 
     id: ClassVar[str] = "uss"
+    about: ClassVar[About] = About(
+        sends="a set of sensitive symbols, or a non-sensitive one in clear; never far from optimal",
+        protects="sensitive values",
+        source="Yoon et al. 2025",
+        payload="as of `urap`, exactly `subset_size` bits set in a protected report",
+    )
 
-    subset_size: int | None = None
+    subset_size: int | None = dataclasses.field(
+        default=None,
+        metadata={
+            "schema": {
+                "description": "Symbols of a set, fewer than the sensitive ones; null or absent: the best size.",
+                "type": ["integer", "null"],
+                "minimum": 1,
+            }
+        },
+    )
 
     def check_own_fields(self) -> None:
         if self.subset_size is not None:
@@ -55,6 +70,10 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         low = min(max(math.floor(v / (e + 1)), 1), max(1, v - 1))
         sizes = range(low, min(low + 1, max(1, v - 1)) + 1)
         return min(sizes, key=lambda d: (d * e + v - d) ** 2 / (d * max(v - d, 1)))
+
+    @property
+    def support_size(self) -> int:
+        return self.size
 
     @property
     def num_protected_outputs(self) -> int:
@@ -79,29 +98,26 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
     def triple_rate(self) -> Fraction:
         return self.pair_rate * Fraction(max(0, self.size - 2), max(1, self.num_sensitive - 2))
 
-    def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        informative = below(source.words(len(symbols)), self.keep_weight)
-        sensitive = symbols < self.num_sensitive
-        own = np.where(informative & sensitive, symbols, -1)
+    def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
         bits = np.empty((len(symbols), self.bit_bytes), dtype=np.uint8)
         rows = max(1, _CHUNK_WORDS // self.num_sensitive)
         for start in range(0, len(symbols), rows):
             part = slice(start, start + rows)
-            bits[part] = np.packbits(self._draw(own[part], source), axis=1, bitorder="little")
-        return self.assemble(bits, symbols, informative & ~sensitive)
+            bits[part] = np.packbits(self._draw(symbols[part], given[part], source), axis=1, bitorder="little")
+        return self.protected(bits)
 
-    def _draw(self, own: np.ndarray, source: WordSource) -> np.ndarray:
-        """(n, v) bool with d symbols a row, ``own`` (n,) among them where it is not negative.
+    def _draw(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
+        """(n, v) bool with d symbols a row, among them that of ``symbols`` (n,) where it is ``given`` (n,).
 
         Each symbol draws a word, the d smallest win; a symbol that has to be in draws 0. Rows in which the d-th place
         is shared are drawn again, so every subset is equally likely.
         """
-        chosen = np.empty((len(own), self.num_sensitive), dtype=bool)
-        again = np.arange(len(own))
+        chosen = np.empty((len(given), self.num_sensitive), dtype=bool)
+        again = np.arange(len(given))
         while len(again):
             keys = source.words(len(again), self.num_sensitive).copy()
-            forced = np.flatnonzero(own[again] >= 0)
-            keys[forced, own[again[forced]]] = 0
+            forced = np.flatnonzero(given[again])
+            keys[forced, symbols[again[forced]]] = 0
             last = np.partition(keys, self.size - 1, axis=1)[:, self.size - 1 : self.size]
             chosen[again] = keys <= last
             again = again[chosen[again].sum(axis=1) != self.size]
@@ -132,4 +148,11 @@ class SubsetSelection(UtilityOptimizedSubsetSelection):
     """
 
     id: ClassVar[str] = "ss"
+    about: ClassVar[About] = About(
+        sends="a set of `subset_size` symbols (none given: the best size if everybody's value is sensitive); optimal "
+        "for many reports",
+        protects="every value",
+        source="Ye & Barg 2018",
+        payload="bits as of `rappor`, exactly `subset_size` of them set",
+    )
     protects_all: ClassVar[bool] = True

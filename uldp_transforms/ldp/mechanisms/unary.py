@@ -19,8 +19,8 @@ import numpy as np
 from uldp_transforms.ldp.bitcounts import count_pairs, count_weights
 from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
-from uldp_transforms.ldp.mechanisms.mechanism import Kind
+from uldp_transforms.ldp.mechanisms.bit_reports import ALL_BITS, BITS_OR_CLEAR, BitReportMechanism
+from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, WordSource, below, bernoulli_planes, exp_bounds, floor_weight
 
 AWARE, MARGINAL = "aware", "marginal"
@@ -40,7 +40,21 @@ class _Unary(BitReportMechanism):
             the one whose mean squared error is least for the least favourable distribution.
     """
 
-    theta: float | str | None = None
+    independent_bits: ClassVar[bool] = True
+
+    theta: float | str | None = dataclasses.field(
+        default=None,
+        metadata={
+            "schema": {
+                "description": "Probability that the own bit is 1; null or absent: the symmetric choice; optimal: the "
+                "least worst error.",
+                "anyOf": [
+                    {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+                    {"enum": ["optimal", None]},
+                ],
+            }
+        },
+    )
 
     def check_own_fields(self) -> None:
         if self.theta is None or self.theta == "optimal":
@@ -86,7 +100,7 @@ class _Unary(BitReportMechanism):
 
     @property
     def num_protected_outputs(self) -> int:
-        return 2**self.num_sensitive
+        return 1 << self.num_sensitive
 
     @functools.cached_property
     def noise_rate(self) -> Fraction:
@@ -120,12 +134,10 @@ class _Unary(BitReportMechanism):
                 pair = (own[bit], (1 - keep) * noise[bit])
                 yield Kind(f"the bit of a sensitive value is {bit}", ("that value", "a non-sensitive value"), pair)
 
-    def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        informative = below(source.words(len(symbols)), self.keep_weight)
+    def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
         bits = bernoulli_planes(source, len(symbols), self.num_sensitive, self.noise_numerator)
-        sensitive = symbols < self.num_sensitive
-        set_bits(bits, symbols, informative & sensitive)
-        return self.assemble(bits, symbols, informative & ~sensitive)
+        set_bits(bits, symbols, given)
+        return self.protected(bits)
 
     @property
     def num_patterns(self) -> int:
@@ -179,8 +191,24 @@ class UtilityOptimizedRappor(_Unary):
     """
 
     id: ClassVar[str] = "urap"
+    about: ClassVar[About] = About(
+        sends='one bit per sensitive symbol, or a non-sensitive one in clear; `theta`; `inversion` (`"marginal"`: as '
+        "published)",
+        protects="sensitive values",
+        source="Murakami & Kawamoto 2019, definition 5",
+        payload=BITS_OR_CLEAR,
+    )
 
-    inversion: str | None = None
+    inversion: str | None = dataclasses.field(
+        default=None,
+        metadata={
+            "schema": {
+                "description": "aware: clear reports say that no sensitive value is held; marginal: each bit by "
+                "itself, as in the paper. Null or absent: aware.",
+                "enum": [AWARE, MARGINAL, None],
+            }
+        },
+    )
 
     def check_own_fields(self) -> None:
         super().check_own_fields()
@@ -216,6 +244,12 @@ class Rappor(_Unary):
     """
 
     id: ClassVar[str] = "rappor"
+    about: ClassVar[About] = About(
+        sends='one bit per symbol; `theta` 0.5 is OUE, `"optimal"` the least worst error; over `hashed` O-RAPPOR',
+        protects="every value",
+        source="Kairouz, Bonawitz & Ramage 2016, sections 4.2, 5.2; Wang et al. 2017",
+        payload=ALL_BITS,
+    )
     protects_all: ClassVar[bool] = True
     max_hashes: ClassVar[int] = 8
 
@@ -235,6 +269,7 @@ class Rappor(_Unary):
         return self.num_hashes * super().effective_epsilon
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
+        """As in the base class; with h > 1 hash functions every own bit has a coin of its own."""
         if self.num_hashes == 1:
             return super().perturb(symbols, source)
         informative = below(source.words(len(symbols), self.num_hashes), self.keep_weight)
@@ -242,7 +277,7 @@ class Rappor(_Unary):
         for own in range(self.num_hashes):  # a bit that two hash functions share has one coin, the first one's
             new = (symbols[:, :own] != symbols[:, own : own + 1]).all(axis=1)
             set_bits(bits, symbols[:, own], informative[:, own] & new)
-        return self.assemble(bits, symbols[:, 0], np.zeros(len(symbols), dtype=bool))
+        return self.protected(bits)
 
     def response(self, frequencies: np.ndarray) -> np.ndarray:
         """Each bit by itself: miss + delta p, also where frequencies sum to more than 1 because of h > 1."""
@@ -250,7 +285,8 @@ class Rappor(_Unary):
 
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
         mean = self.response(frequencies)
-        return mean * (1 - mean) / self.delta**2
+        variances: np.ndarray = mean * (1 - mean) / self.delta**2
+        return variances
 
     def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
         return self.variances(np.zeros_like(frequencies))
@@ -264,7 +300,8 @@ class Rappor(_Unary):
             return super().private_variances(frequencies)
         psi, theta = self.miss, self.miss + self.delta
         noise = frequencies * theta * (1 - theta) + (1 - frequencies) * psi * (1 - psi)
-        return noise / self.delta**2 + self.num_hashes * frequencies
+        variances: np.ndarray = noise / self.delta**2 + self.num_hashes * frequencies
+        return variances
 
 
 def set_bits(bits: np.ndarray, symbols: np.ndarray, chosen: np.ndarray) -> None:

@@ -11,11 +11,18 @@ import numpy as np
 
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms import Mechanism
+from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
 from uldp_transforms.ldp.mechanisms.mechanism import MAX_SYMBOLS
 from uldp_transforms.ldp.utility.arguments import require_share
 from uldp_transforms.ldp.utility.minimax import uldp_minimax
-from uldp_transforms.ldp.utility.planned_question import PlannedQuestion, Setup, best_size, build, placeholders
+from uldp_transforms.ldp.utility.planned_question import (
+    PlannedQuestion,
+    Setup,
+    best_size,
+    build,
+    comparable,
+    placeholders,
+)
 from uldp_transforms.ldp.utility.theta import optimal_theta
 from uldp_transforms.ldp.utility.worst_case import TwoBlocks
 
@@ -55,23 +62,21 @@ class ClosedQuestion(PlannedQuestion):
         return self.num_sensitive
 
     def setups(self) -> dict[str, Callable[[float], Setup | None]]:
-        symmetric: dict[str, dict[str, Any]] = {
-            "krr": {},
-            "rappor": {},
-            "rappor, theta 0.5": {"theta": 0.5},
-            "rappor, best theta": {"theta": "optimal"},
-        }
-        found: dict[str, Callable[[float], Setup | None]] = {
-            name: functools.partial(self._setup, name.split(",")[0], **fields) for name, fields in symmetric.items()
-        }
-        if self.num_values > 2:
-            found["ss"] = functools.partial(self._setup, "ss")
-        if self.num_sensitive < self.num_values:
-            found["urr"] = functools.partial(self._setup, "urr")
-            found["urap"] = functools.partial(self._setup, "urap")
-            found["urap, best theta"] = self._urap
-            if self.num_sensitive > 2:
-                found["uss"] = self._uss
+        """Every mechanism by itself; those with a theta also with 1/2 (if all is protected) and with the best one."""
+        found: dict[str, Callable[[float], Setup | None]] = {}
+        for name, cls in comparable().items():
+            protected = self.num_values if cls.protects_all else self.num_sensitive
+            if not cls.protects_all and self.num_sensitive == self.num_values:
+                continue
+            if cls.takes("subset_size"):
+                if protected > 2:
+                    found[name] = functools.partial(self._setup if cls.protects_all else self._best_subsets, name)
+                continue
+            found[name] = functools.partial(self._setup, name)
+            if cls.takes("theta") and cls.protects_all:
+                found[f"{name}, theta 0.5"] = functools.partial(self._setup, name, theta=0.5)
+            if cls.takes("theta"):
+                found[f"{name}, best theta"] = functools.partial(self._best_theta, name)
         return found
 
     def _setup(self, name: str, epsilon: float, **fields: Any) -> Setup:
@@ -98,15 +103,15 @@ class ClosedQuestion(PlannedQuestion):
             return blocks, (self.sensitive_share, self.sensitive_share)
         return blocks, (blocks.worst_share_of_l1, blocks.worst_share_of_l2)
 
-    def _urap(self, epsilon: float) -> Setup:
-        if self.sensitive_share is None:
-            return self._setup("urap", epsilon, theta="optimal")
-        return self._setup("urap", epsilon, theta=optimal_theta(self.num_sensitive, epsilon, self.sensitive_share))
+    def _best_theta(self, name: str, epsilon: float) -> Setup:
+        if self.sensitive_share is None or MECHANISMS[name].protects_all:
+            return self._setup(name, epsilon, theta="optimal")
+        return self._setup(name, epsilon, theta=optimal_theta(self.num_sensitive, epsilon, self.sensitive_share))
 
-    def _uss(self, epsilon: float) -> Setup:
+    def _best_subsets(self, name: str, epsilon: float) -> Setup:
         @functools.cache
         def sized(size: int) -> Setup:
-            return self._setup("uss", epsilon, subset_size=size)
+            return self._setup(name, epsilon, subset_size=size)
 
         return sized(best_size(self.num_sensitive - 1, lambda size: sized(size).l2))
 

@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from uldp_transforms.ldp.checks import is_number, require_int, require_number
-from uldp_transforms.ldp.collection import MAX_COHORTS
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
+from uldp_transforms.ldp.model import MAX_COHORTS
 from uldp_transforms.ldp.utility.arguments import (
     require_epsilon,
     require_one_symbol,

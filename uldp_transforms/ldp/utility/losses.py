@@ -56,7 +56,8 @@ def expected_l2(
         SpecError: for arguments out of range.
     """
     variances = _model_variances(mechanism, frequencies, num_reports, model, population_size)
-    return variances.sum(axis=-1) / num_reports
+    losses: np.ndarray = variances.sum(axis=-1) / num_reports
+    return losses
 
 
 def expected_l1(
@@ -90,7 +91,8 @@ def expected_l1(
         raise SpecError(f'expected_l1.method must be "{NORMAL}" or "{EXACT}", got {describe(method)}')
     variances = _model_variances(mechanism, frequencies, num_reports, model, population_size)
     if method == NORMAL:
-        return np.sqrt(2 / (np.pi * num_reports)) * np.sqrt(np.maximum(variances, 0)).sum(axis=-1)
+        losses: np.ndarray = np.sqrt(2 / (np.pi * num_reports)) * np.sqrt(np.maximum(variances, 0)).sum(axis=-1)
+        return losses
     if model != POPULATION or not isinstance(mechanism, SetReportMechanism) or not has_binomial_estimates(mechanism):
         raise SpecError(
             f'expected_l1.method can be "{EXACT}" only in the model "{POPULATION}" and where each estimate follows '
@@ -99,7 +101,8 @@ def expected_l1(
     counted = np.clip(mechanism.response(np.asarray(frequencies, dtype=np.float64)), 0, 1)
     sensitive = np.arange(mechanism.num_symbols) < mechanism.num_sensitive
     slopes = np.where(sensitive, mechanism.delta, mechanism.kappa)
-    return (mean_absolute_deviation(num_reports, counted) / slopes).sum(axis=-1) / num_reports
+    exact: np.ndarray = (mean_absolute_deviation(num_reports, counted) / slopes).sum(axis=-1) / num_reports
+    return exact
 
 
 def expected_total_variation(
@@ -122,14 +125,16 @@ def l2_without_privacy(frequencies: np.ndarray, num_reports: int) -> np.ndarray:
     """``expected_l2`` in the population model if people told their values: (1 - sum of p**2) / n."""
     require_reports("l2_without_privacy.num_reports", num_reports)
     p = require_distribution("l2_without_privacy.frequencies", frequencies)
-    return (p * (1 - p)).sum(axis=-1) / num_reports
+    losses: np.ndarray = (p * (1 - p)).sum(axis=-1) / num_reports
+    return losses
 
 
 def l1_without_privacy(frequencies: np.ndarray, num_reports: int) -> np.ndarray:
     """``expected_l1`` in the population model if people told their values; exact for every number of reports."""
     require_reports("l1_without_privacy.num_reports", num_reports)
     p = require_distribution("l1_without_privacy.frequencies", frequencies)
-    return mean_absolute_deviation(num_reports, p).sum(axis=-1) / num_reports
+    losses: np.ndarray = mean_absolute_deviation(num_reports, p).sum(axis=-1) / num_reports
+    return losses
 
 
 def has_binomial_estimates(mechanism: SetReportMechanism) -> bool:
@@ -152,7 +157,8 @@ def mean_absolute_deviation(trials: np.ndarray | int, probability: np.ndarray | 
     Source: de Moivre 1730.
     """
     n, m = np.broadcast_arrays(np.asarray(trials, dtype=np.float64), np.asarray(probability, dtype=np.float64))
-    return 2 * n * m * (1 - m) * stats.binom.pmf(np.minimum(np.floor(n * m), n - 1), n - 1, m)
+    deviations: np.ndarray = 2 * n * m * (1 - m) * stats.binom.pmf(np.minimum(np.floor(n * m), n - 1), n - 1, m)
+    return deviations
 
 
 def _model_variances(
@@ -170,7 +176,8 @@ def _model_variances(
     if model == WITHOUT_REPLACEMENT:
         require_int("expected loss: population_size", population_size, max(2, num_reports), MAX_REPORTS)
         assert population_size is not None
-        return variances - drawn * ((num_reports - 1) / (population_size - 1))
+        reduced: np.ndarray = variances - drawn * ((num_reports - 1) / (population_size - 1))
+        return reduced
     if population_size is not None:
         raise SpecError(
             f'expected loss: population_size must be absent in the model "{model}", got {describe(population_size)}'

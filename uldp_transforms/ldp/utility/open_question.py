@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from uldp_transforms.ldp.checks import require_int
-from uldp_transforms.ldp.collection import MAX_CELLS, MAX_COHORTS
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.model import MAX_CELLS, MAX_COHORTS
 from uldp_transforms.ldp.utility.arguments import require_share
 from uldp_transforms.ldp.utility.hashed_errors import best_num_buckets, cohorts_needed, hashed_variance
 from uldp_transforms.ldp.utility.planned_question import (
@@ -25,7 +25,7 @@ from uldp_transforms.ldp.utility.planned_question import (
 from uldp_transforms.ldp.utility.worst_case import concave_maximum
 
 BIT_BUCKETS = 64
-"""Buckets of reports that are sets: 8 bytes. More would save cohorts, not reports."""
+"""Buckets of reports that are sets: 8 bytes, or 1 for hr. More would save cohorts, not reports."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,10 +68,12 @@ class OpenQuestion(PlannedQuestion):
             "rappor": functools.partial(self._hashed, "rappor", BIT_BUCKETS, 0),
             "rappor, theta 0.5": functools.partial(self._hashed, "rappor", BIT_BUCKETS, 0, theta=0.5),
             "ss": functools.partial(self._hashed, "ss", BIT_BUCKETS, 0),
+            "hr": functools.partial(self._hashed, "hr", BIT_BUCKETS, 0),
         }
         if self.num_non_sensitive:
             found["urr"] = self._urr
             found["uss"] = self._uss
+            found["uhr"] = functools.partial(self._hashed, "uhr", BIT_BUCKETS, self.num_non_sensitive)
         return found
 
     def _krr(self, epsilon: float) -> Setup | None:

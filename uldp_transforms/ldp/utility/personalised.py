@@ -92,4 +92,4 @@ def _require_behind(where: str, behind: np.ndarray, alphabet: Tagged) -> np.ndar
             f"{where} must have a column of non-sensitive values for each of {len(alphabet.tags)} tag(s), "
             f"got the shape {np.shape(behind)} or weight on sensitive ones"
         )
-    return columns.T
+    return np.transpose(columns)

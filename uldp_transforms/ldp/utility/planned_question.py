@@ -70,6 +70,13 @@ def placeholders(number: int) -> list[str]:
     return [f"value-{i:0{width}}" for i in range(1, number + 1)]
 
 
+def comparable() -> dict[str, type[Mechanism]]:
+    """The mechanisms for values of any kind, by id: those that protect all symbols first."""
+    classes = {name: MECHANISMS[name] for name in MECHANISMS}
+    fitting = {name: cls for name, cls in classes.items() if not (cls.declares_priors or cls.last_is_missing)}
+    return dict(sorted(fitting.items(), key=lambda item: not item[1].protects_all))
+
+
 def build(name: str, num_symbols: int, num_sensitive: int, **fields: Any) -> Mechanism:
     """The mechanism with this id."""
     return MECHANISMS[name](num_symbols=num_symbols, num_sensitive=num_sensitive, **fields)

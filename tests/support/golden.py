@@ -1,0 +1,156 @@
+"""Files that are made from the code and kept for review: golden records, and what pages say of each mechanism.
+
+``python -m tests.support.golden`` writes them all and prints what changed; tests fail until they are up to date.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
+
+ROOT = Path(__file__).parents[2]
+ADVICE = "If that is meant, run `make golden`, review what it prints, and commit it."
+
+WRITE = "WRITE_GOLDEN"
+"""Environment variable; if set, ``cases.golden`` writes what is proposed."""
+
+_WIDTH = 120
+_SHOWN = 20  # lines of a difference that a failing test prints
+
+
+# ---------------------------------------------------------------------- records
+
+
+class Records(list[dict]):
+    """Records of a golden file, which know its name: a failing comparison says what to do."""
+
+    name: str
+
+
+def text_of(records: list[dict]) -> str:
+    """One record a line."""
+    return "[\n" + ",\n".join(json.dumps(record) for record in records) + "\n]\n"
+
+
+def difference(name: str, old: str, new: str) -> list[str]:
+    """A unified diff without context, line by line."""
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), name, name, n=0, lineterm="")
+    return [line if len(line) <= 2 * _WIDTH else f"{line[: 2 * _WIDTH]}..." for line in lines]
+
+
+def advice(name: str, old: str, new: str) -> list[str]:
+    """The beginning of the difference, and what to do about it."""
+    lines = difference(name, old, new)
+    more = [f"... {len(lines) - _SHOWN} more lines"] if len(lines) > _SHOWN else []
+    return [f"{name} is not what the code makes now:", *lines[:_SHOWN], *more, ADVICE]
+
+
+# ---------------------------------------------------------------------- pages
+
+
+def pages() -> dict[str, str]:
+    """Path below the root -> what the file should be, mechanisms being as their classes say."""
+    classes = [MECHANISMS[name] for name in MECHANISMS]
+    payloads: dict[str, list[str]] = {}
+    for cls in classes:
+        payloads.setdefault(cls.about.payload, []).append(f"`{cls.id}`")
+    of_payload = [[", ".join(names), payload] for payload, names in payloads.items()]
+    of_readme = [[f"`{cls.id}`", *cls.about[:3]] for cls in classes]
+    return {
+        "README.md": _with_table("README.md", ["mechanism", "sends", "protects", "source"], of_readme),
+        "docs/wire.md": _with_table("docs/wire.md", ["mechanism", "payload"], of_payload),
+        "schemas/collection.schema.json": _with_schemas("schemas/collection.schema.json", classes),
+    }
+
+
+def _with_table(path: str, header: list[str], rows: list[list[str]]) -> str:
+    """The page with these rows in the table that has this header."""
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    start = lines.index(f"| {' | '.join(header)} |") + 2
+    end = next(i for i in range(start, len(lines)) if not lines[i].startswith("|"))
+    lines[start:end] = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _with_schemas(path: str, classes: list[type[Mechanism]]) -> str:
+    """The JSON Schema of collections with one definition a mechanism, in the place of those that are there."""
+    schema = json.loads((ROOT / path).read_text(encoding="utf-8"))
+    choice, definitions = schema["properties"]["mechanism"], schema["$defs"]
+    before = [entry["$ref"].rsplit("/", 1)[1] for entry in choice["oneOf"]]
+    choice["oneOf"] = [{"$ref": f"#/$defs/{cls.id}"} for cls in classes]
+    kept = {name: entry for name, entry in definitions.items() if name not in (*before, "epsilon")}
+    epsilon = next(f.metadata["schema"] for f in Mechanism.json_fields() if f.name == "epsilon")
+    made = {cls.id: cls.json_schema() for cls in classes}
+    for definition in made.values():
+        assert definition["properties"]["epsilon"] == epsilon
+        definition["properties"]["epsilon"] = {"$ref": "#/$defs/epsilon"}
+    schema["$defs"] = kept | made | {"epsilon": epsilon}
+    return json_text(schema) + "\n"
+
+
+def json_text(value: Any, indent: str = "", before: str = "") -> str:
+    """JSON in which what fits into a line stands in one; ``before`` is what the line holds already."""
+    short = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, (dict, list)) or len(indent + before + short) < _WIDTH:
+        return before + short
+    inner, (left, right) = f"{indent}  ", "{}" if isinstance(value, dict) else "[]"
+    if isinstance(value, dict):
+        parts = [json_text(item, inner, f"{json.dumps(key)}: ") for key, item in value.items()]
+    else:
+        parts = [json_text(item, inner) for item in value]
+    return f"{before}{left}\n{inner}" + f",\n{inner}".join(parts) + f"\n{indent}{right}"
+
+
+# ---------------------------------------------------------------------- the program
+
+
+def tests_of_golden_files() -> Iterator[str]:
+    """Ids of the tests that ask for a golden file, as pytest takes them."""
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for function in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(function, ast.FunctionDef) and function.name.startswith("test_"):
+                called = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
+                names = {func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in called}
+                if "golden" in names and not any(argument.arg == "monkeypatch" for argument in function.args.args):
+                    yield f"{path.relative_to(ROOT)}::{function.name}"
+
+
+def write_pages() -> None:
+    for path, text in pages().items():
+        (ROOT / path).write_text(text, encoding="utf-8")
+
+
+def write_records() -> None:
+    """By running the tests that ask for them."""
+    command = [sys.executable, "-m", "pytest", "--tb=short", *tests_of_golden_files()]
+    run = subprocess.run(command, cwd=ROOT, env=os.environ | {WRITE: "1"}, capture_output=True, text=True, check=False)
+    if run.returncode:
+        sys.exit(f"Golden files could not be made:\n{run.stdout}{run.stderr}")
+
+
+def main(write: tuple[Callable[[], None], ...] = (write_pages, write_records)) -> int:
+    before = _files()
+    for step in write:
+        step()
+    changes = [line for path, text in _files().items() for line in difference(path, before.get(path, ""), text)]
+    print(*(changes or ["Everything is up to date."]), sep="\n")
+    return 0
+
+
+def _files() -> dict[str, str]:
+    """Path below the root -> text, of all files that this program writes."""
+    paths = [*pages(), *(f"tests/golden/{path.name}" for path in sorted((ROOT / "tests" / "golden").glob("*.json")))]
+    return {path: (ROOT / path).read_text(encoding="utf-8") for path in paths}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

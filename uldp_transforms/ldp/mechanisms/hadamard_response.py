@@ -1,0 +1,174 @@
+"""Hadamard response: the report is a column of a Hadamard matrix. HR protects all symbols, uHR the sensitive ones.
+
+The matrix has 2 H rows and columns (Sylvester), H being the least power of two that is at least v; an entry is + if
+row & column has an even number of ones. Symbol u has the row H + u. Noise is a uniform column y, which supports the
+symbols with a + in it: phi = eta = 1/2, eta3 = 1/4.
+
+Rows 1..v of a matrix of half the size would do for phi and eta, but not for eta3: rows 1, 2 and 3 multiply to 1, others
+do not. Three rows that begin with a one never do, so triples are as frequent as if symbols were independent, and the
+calculus of the family holds. (Four rows may, so symbols are not independent.) That costs at most one bit a report.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanism
+from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
+from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
+from uldp_transforms.ldp.sampling import WORD, WordSource
+
+_PAYLOAD = (
+    "an integer y, little-endian, in 1, 2 or 4 bytes, as few as the largest one needs. With H the least power of two "
+    "that is at least v: y < 2 H supports the symbols u < v for which (H + u) & y has an even number of ones; "
+    "2 H + z - v is the symbol z in clear"
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UtilityOptimizedHadamardResponse(IntegerReportMechanism, SetReportMechanism):
+    """uHR: a column that supports the own symbol with probability E / (E + 1), E = e**epsilon; or the symbol in clear.
+
+    Reports of few bits for many symbols, nearly as precise as subset selection while e**epsilon is small.
+
+    Payload: column y in [0, 2 H); 2 H + z - v in a clear report of z.
+
+    Source: Acharya, Sun and Zhang 2019 (Hadamard response, here with one block); with non-sensitive symbols: Acharya,
+    Bonawitz, Kairouz, Ramage and Sun 2020.
+    """
+
+    id: ClassVar[str] = "uhr"
+    about: ClassVar[About] = About(
+        sends="a column of a Hadamard matrix, which supports half of the sensitive symbols, or a non-sensitive one in "
+        "clear; for small epsilon",
+        protects="sensitive values",
+        source="Acharya et al. 2020",
+        payload=_PAYLOAD,
+    )
+
+    @property
+    def half(self) -> int:
+        """H."""
+        return 1 << (self.num_sensitive - 1).bit_length()
+
+    @property
+    def num_columns(self) -> int:
+        """2 H."""
+        return 2 * self.half
+
+    @property
+    def num_outputs(self) -> int:
+        return self.num_columns + self.num_symbols - self.num_sensitive
+
+    @property
+    def noise_rate(self) -> Fraction:
+        return Fraction(1, 2)
+
+    @property
+    def pair_rate(self) -> Fraction:
+        return Fraction(1, 2)
+
+    @property
+    def triple_rate(self) -> Fraction:
+        return Fraction(1, 4)
+
+    def kinds(self) -> Iterator[Kind]:
+        """A column comes as noise, or as one of the H columns that support its symbol."""
+        keep = Fraction(self.keep_weight, WORD)
+        noise, own = (1 - keep) / self.num_columns, keep / self.half
+        yield Kind("a column", ("a symbol that it supports", "a symbol that it does not"), (noise + own, noise))
+
+    def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
+        """A uniform column each. Where it has a - for the given symbol, the one H further has a +, and is as likely."""
+        columns = (source.words(len(symbols)) & np.uint64(self.num_columns - 1)).astype(np.int64)
+        columns[given & self._is_minus(symbols, columns)] ^= self.half
+        return self.as_payloads(columns)
+
+    def reveal(self, payloads: np.ndarray, rows: np.ndarray, symbols: np.ndarray) -> None:
+        payloads[rows] = self.as_payloads(self.num_columns + symbols - self.num_sensitive)
+
+    def _is_minus(self, symbols: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Where the matrix has a -; bool, of the common shape."""
+        minus: np.ndarray = (np.bitwise_count((self.half + symbols) & columns) & 1).astype(bool)
+        return minus
+
+    def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
+        """Columns are counted; how often each symbol is supported is a Walsh-Hadamard transform of that."""
+        cells = np.zeros((num_groups, self.num_symbols), dtype=np.int64)
+        sizes = np.bincount(groups, minlength=num_groups)
+        present = np.flatnonzero(sizes)
+        places = (np.cumsum(sizes > 0) - 1)[groups] * self.num_outputs
+        places += self.integers(payloads)
+        seen = np.bincount(places, minlength=len(present) * self.num_outputs).reshape(len(present), self.num_outputs)
+        v, half = self.num_sensitive, self.half
+        protected = seen[:, : self.num_columns].sum(axis=1, keepdims=True)
+        transformed = walsh_hadamard(seen[:, :half] - seen[:, half : self.num_columns])
+        cells[present, :v] = (protected + transformed[:, :v]) // 2
+        cells[present, v:] = seen[:, self.num_columns :]
+        return cells
+
+    def supports(self, payloads: np.ndarray) -> np.ndarray:
+        v, symbols = self.num_sensitive, np.arange(self.num_symbols)
+        columns = self.integers(payloads).astype(np.int64)[:, np.newaxis]
+        plus = (columns < self.num_columns) & ~self._is_minus(symbols[:v], columns)
+        return np.concatenate([plus, columns == self.num_columns + symbols[v:] - v], axis=1)
+
+    def log_noise(self, payloads: np.ndarray) -> np.ndarray:
+        return np.where(self.integers(payloads) < self.num_columns, -math.log(self.num_columns), 0.0)
+
+    def noise_law(self) -> Iterator[tuple[bytes, Fraction, frozenset[int]]]:
+        for column in range(self.num_columns):
+            signs = (((self.half + symbol) & column).bit_count() % 2 for symbol in range(self.num_sensitive))
+            support = frozenset(symbol for symbol, minus in enumerate(signs) if not minus)
+            yield self.as_bytes(column), Fraction(1, self.num_columns), support
+
+    def clear_law(self, symbol: int) -> Iterator[tuple[bytes, Fraction]]:
+        yield self.as_bytes(self.num_columns + symbol - self.num_sensitive), Fraction(1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HadamardResponse(UtilityOptimizedHadamardResponse):
+    """HR: a column that supports the own symbol with probability E / (E + 1).
+
+    Source: Acharya, Sun and Zhang 2019.
+    """
+
+    id: ClassVar[str] = "hr"
+    about: ClassVar[About] = About(
+        sends="a column of a Hadamard matrix, which supports half of all symbols; for small epsilon",
+        protects="every value",
+        source="Acharya, Sun & Zhang 2019",
+        payload=_PAYLOAD,
+    )
+    protects_all: ClassVar[bool] = True
+
+
+def walsh_hadamard(table: np.ndarray) -> np.ndarray:
+    """Each row times the Hadamard matrix of its size, in O(H log H).
+
+    Example:
+        >>> walsh_hadamard(np.array([[1, 2, 3, 4]])).tolist()
+        [[10, -2, -4, 0]]
+
+    Args:
+        table: (..., H) int64, H a power of two.
+
+    Returns:
+        (..., H) int64.
+    """
+    result: np.ndarray = table.copy()
+    size, step = table.shape[-1], 1
+    while step < size:
+        pairs = result.reshape(*table.shape[:-1], size // (2 * step), 2, step)
+        first, second = pairs[..., 0, :], pairs[..., 1, :]
+        first += second
+        second *= -2
+        second += first  # the sum and the difference, without a copy
+        step *= 2
+    return result

@@ -1,0 +1,45 @@
+"""Reports that are one integer below ``num_outputs``: what such mechanisms share.
+
+Payload: the integer, little-endian, in 1, 2 or 4 bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+
+from uldp_transforms.ldp.mechanisms.mechanism import Mechanism
+from uldp_transforms.ldp.reasons import Reason
+
+ONE_SYMBOL = "the symbol, little-endian, in 1 byte (up to 256 symbols), 2 (up to 65,536) or 4"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class IntegerReportMechanism(Mechanism):
+    """Payload and validity of integers; a subclass says what they mean."""
+
+    @property
+    def payload_size(self) -> int:
+        return 1 if self.num_outputs <= 1 << 8 else 2 if self.num_outputs <= 1 << 16 else 4
+
+    @property
+    def dtype(self) -> np.dtype[np.unsignedinteger]:
+        """Of the integers in payloads."""
+        return np.dtype(f"<u{self.payload_size}")
+
+    def integers(self, payloads: np.ndarray) -> np.ndarray:
+        """(n, W) uint8 -> (n,), of ``dtype``."""
+        return np.ascontiguousarray(payloads).view(self.dtype)[:, 0]
+
+    def as_payloads(self, integers: np.ndarray) -> np.ndarray:
+        """(n,) integers -> (n, W) uint8."""
+        return integers.astype(self.dtype, copy=False).view(np.uint8).reshape(len(integers), self.payload_size)
+
+    def as_bytes(self, integer: int) -> bytes:
+        """One payload."""
+        return integer.to_bytes(self.payload_size, "little")
+
+    def violations(self, payloads: np.ndarray) -> Iterator[tuple[Reason, np.ndarray]]:
+        yield Reason.VALUE_DOMAIN, self.integers(payloads) >= self.num_outputs

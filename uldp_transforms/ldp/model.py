@@ -1,0 +1,105 @@
+"""A model of reports: what estimators know of a collection."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import numpy as np
+
+from uldp_transforms.ldp.alphabets import Alphabet
+from uldp_transforms.ldp.checks import describe, require_int
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms import Mechanism
+
+MAX_COHORTS = 1 << 16
+MAX_CELLS = 1 << 22
+"""Counters of one window; bounds the memory of an accumulator to 32 MiB."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Model:
+    """How values become reports, and reports counts.
+
+    Attributes:
+        id: name, ``[a-z0-9._-]{1,64}``.
+        alphabet: value -> symbol.
+        mechanism: symbol -> report.
+        num_cohorts: C, groups of reports with a hash function of their own.
+    """
+
+    id: str
+    alphabet: Alphabet
+    mechanism: Mechanism
+    num_cohorts: int = 1
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if not isinstance(self.id, str) or not re.fullmatch(r"[a-z0-9._-]{1,64}", self.id):
+            raise SpecError(
+                f"{name}.id must be 1 to 64 of the letters a-z, 0-9, '.', '_' and '-', got {describe(self.id)}"
+            )
+        require_int(f"{name}.num_cohorts", self.num_cohorts, 1, MAX_COHORTS)
+        if self.num_cohorts * self.mechanism.num_symbols > MAX_CELLS:
+            raise SpecError(
+                f"{name}.num_cohorts times the number of symbols must be at most {MAX_CELLS} counters, "
+                f"got {self.num_cohorts} x {self.mechanism.num_symbols}"
+            )
+        of_alphabet = (self.alphabet.num_symbols, self.alphabet.num_sensitive)
+        of_mechanism = (self.mechanism.num_symbols, self.mechanism.num_sensitive)
+        if self.mechanism.num_hashes != self.alphabet.num_hashes:
+            raise SpecError(
+                f"{name}.mechanism must be for the alphabet's {self.alphabet.num_hashes} hash functions, "
+                f"got {self.mechanism.num_hashes}"
+            )
+        expected = (of_alphabet[0], of_alphabet[0]) if self.mechanism.protects_all else of_alphabet
+        if of_mechanism != expected:
+            raise SpecError(
+                f"{name}.mechanism must be for the alphabet's {expected[0]} symbols, {expected[1]} of them "
+                f"sensitive, got {of_mechanism[0]} and {of_mechanism[1]}"
+            )
+        if self.mechanism.declares_priors:
+            self._check_priors(name)
+        self.alphabet.check_cohorts(self.num_cohorts)
+
+    def _check_priors(self, name: str) -> None:
+        """The tables of the mechanism are in the order of values: symbols have to be values, in that order."""
+        values = self.alphabet.known_values or ()
+        own = len(values) == self.alphabet.num_symbols == self.alphabet.num_sensitive
+        own = own and bool(self.alphabet.has_own_symbol(values).all())
+        if not own or (self.alphabet.symbol_table(values, 1)[0] != np.arange(len(values))).any():
+            raise SpecError(
+                f"{name}.alphabet must give every value a symbol of its own, in the order of the values, and call "
+                f"none non-sensitive for {type(self.mechanism).__name__}, got {type(self.alphabet).__name__} with "
+                f"{len(values)} known values, {self.alphabet.num_symbols} symbols and {self.alphabet.num_sensitive} "
+                f"sensitive ones"
+            )
+
+    @property
+    def num_cells(self) -> int:
+        """M, cells that the mechanism counts per cohort."""
+        return self.mechanism.num_symbols
+
+    def count_groups(
+        self, payloads: np.ndarray, rows: np.ndarray, num_periods: int, bit_patterns: bool = False
+    ) -> list[CohortCounts]:
+        """Counts of several periods in one pass over the reports.
+
+        Args:
+            payloads: (n, W) uint8, valid.
+            rows: (n,) integers, ``period * num_cohorts + cohort`` of each report.
+            num_periods: how many.
+            bit_patterns: look inside the reports too, for two more sentinels; takes time.
+
+        Returns:
+            One for each period.
+        """
+        num_rows = num_periods * self.num_cohorts
+        num_reports = np.bincount(rows, minlength=num_rows).reshape(num_periods, self.num_cohorts)
+        cells = self.mechanism.count(payloads, rows, num_rows).reshape(num_periods, self.num_cohorts, -1)
+        patterns = np.zeros((num_periods, 0), dtype=np.int64)
+        if bit_patterns:
+            periods = rows.astype(np.int64) // self.num_cohorts
+            patterns = self.mechanism.count_patterns(payloads, periods, num_periods)
+        return list(map(CohortCounts, num_reports, cells, patterns))
