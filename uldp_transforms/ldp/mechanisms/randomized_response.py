@@ -19,7 +19,7 @@ from uldp_transforms.ldp.mechanisms.integer_reports import ONE_SYMBOL, IntegerRe
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
-from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds
+from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds, uniform_integers
 
 _CHUNK = 1 << 15  # reports whose temporaries stay in the cache
 
@@ -82,6 +82,13 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
         yield Kind("a sensitive symbol", ("that symbol", "another sensitive symbol"), (own, noise))
         if self.num_sensitive < self.num_symbols:
             yield Kind("a sensitive symbol", ("that symbol", "a non-sensitive symbol"), (own, noise))
+
+    def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
+        noise = uniform_integers(source.words(len(symbols)), self.num_sensitive)
+        return self.as_payloads(np.where(given, symbols, noise))
+
+    def reveal(self, payloads: np.ndarray, rows: np.ndarray, symbols: np.ndarray) -> None:
+        payloads[rows] = self.as_payloads(symbols)
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
         """One word a report: the first ``keep_weight`` words keep the symbol, equal slices of the rest are noise.

@@ -69,10 +69,11 @@ class SetReportMechanism(Mechanism):
         """Probability that a clear report is counted for a given sensitive symbol; 0 unless it carries noise too."""
         return Fraction(0)
 
+    @abc.abstractmethod
     def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
         """Protected payloads y ~ g, or y ~ g given that the symbol is supported; run by the client.
 
-        Members whose ``perturb`` is their own need not have it.
+        Both in one call, so that the client draws each word once and in one order.
 
         Args:
             symbols: (n,) int64; to be ignored where nothing is given.
@@ -82,17 +83,16 @@ class SetReportMechanism(Mechanism):
         Returns:
             (n, W) uint8.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def reveal(self, payloads: np.ndarray, rows: np.ndarray, symbols: np.ndarray) -> None:
-        """Turn noise into reports in clear, in place; run by the client, and needed wherever ``draw_protected`` is.
+        """Turn noise into reports in clear, in place; run by the client.
 
         Args:
             payloads: (n, W) uint8.
             rows: (m,) int64, which of them.
             symbols: (m,) int64, not sensitive: what these reveal.
         """
-        raise NotImplementedError
 
     @abc.abstractmethod
     def supports(self, payloads: np.ndarray) -> np.ndarray:
@@ -121,6 +121,18 @@ class SetReportMechanism(Mechanism):
     @property
     def has_signal(self) -> bool:
         return self.keep_weight >= 1
+
+    def draw_noise(self, num_reports: int, source: WordSource) -> np.ndarray:
+        """Protected payloads y ~ g, (num_reports, W) uint8: what clients send whose coin shows tails."""
+        nothing = np.zeros(num_reports, dtype=np.int64)
+        return self.draw_protected(nothing, nothing.astype(bool), source)
+
+    def draw_supporting(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
+        """Protected payloads y ~ g given that a symbol is supported: sensitive symbols (n,) to (n, W) uint8.
+
+        That is what clients with these symbols send whose coin shows heads.
+        """
+        return self.draw_protected(symbols, np.ones(len(symbols), dtype=bool), source)
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
         """The coin of each report, then noise or what the symbol asks for; see ``Mechanism.perturb``.
