@@ -18,7 +18,7 @@ from scipy import stats
 from tests.support.cases import ALL_COLLECTIONS, VALUES, enumerated
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.mechanisms import Mechanism
+from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS, SENTINELS, examine
 from uldp_transforms.ldp.utility.canaries import canary_share
 
@@ -122,7 +122,7 @@ def small_window(
 def patterns_of(mechanism: Mechanism) -> np.ndarray:
     """Bit patterns of each payload, in the order of ``enumerated``; none where bits depend on each other."""
     codes, v = enumerated(mechanism)[0], mechanism.num_sensitive
-    if mechanism.id not in ("rappor", "urap", "aoue"):
+    if not (isinstance(mechanism, SetReportMechanism) and mechanism.independent_bits):
         return np.zeros((len(codes), 0), dtype=np.int64)
     bits = np.array([[code[j // 8] >> j % 8 & 1 for j in range(v)] for code in codes.tolist()])
     weights = bits.sum(axis=1, keepdims=True) == np.arange(v + 1)

@@ -39,20 +39,22 @@ import scipy.stats  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = "uldp_transforms"
-NOT_COPIED = (".git", ".venv", "docs/images", "demo-output", "build", "dist", "__pycache__", ".hypothesis", ".*_cache")
+NOT_COPIED = (".git", ".venv", "site", "docs/images", "demo-output", "build", "dist", "__pycache__", ".hypothesis", ".*_cache")
 
 TARGETS = (
     "ldp",
-    "wire.py",
-    "decoding.py",
-    "containers.py",
-    "registry.py",
+    "messages",
+    "rows",
+    "runtime",
     "windows.py",
-    "coders.py",
+    "spec.py",
+    "inputs.py",
     "deduplicate.py",
     "count.py",
+    "decode.py",
+    "estimate_distribution.py",
+    "estimate_reports.py",
     "release.py",
-    "drain.py",
     "ledger.py",
 )
 
