@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -90,9 +91,14 @@ def test_symbols_without_hashing_and_systems_without_residuals_have_none():
     assert item.estimate(counts, candidates=["word 0"]).fit_p_value is not None
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
-@pytest.mark.parametrize("n", [10_000, N])
-@pytest.mark.parametrize("population", ["zipf", "even", "skewed"])
+HONEST = [*itertools.product(("zipf", "even", "skewed"), (10_000, N), (1.0, 4.0))]
+FAST = (("zipf", N, 1.0), ("zipf", 10_000, 4.0), ("even", 10_000, 1.0), ("skewed", N, 4.0), ("skewed", 10_000, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("population", "n", "epsilon"),
+    [case if case in FAST else pytest.param(*case, marks=pytest.mark.slow) for case in HONEST],
+)
 def test_honest_windows_have_even_p_values(population, n, epsilon):
     """Complete lists; as many below 5 % and 50 % as there should be, also where one bucket has most people."""
     skewed = np.array([0.9, *np.full(59, 0.1 / 59)])

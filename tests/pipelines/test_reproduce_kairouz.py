@@ -36,17 +36,24 @@ FINDINGS = {
 }
 
 
+SLOW = ("kairouz-figure-3",)  # a third of the time of this file, for decoders that other figures use too
+
+findings = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in FINDINGS]
+)
+
+
 @functools.cache
 def reduced(name: str) -> Result:
     return BY_ID[name].run(generator("reproduce", name), reduced=True, runs=None)
 
 
-@pytest.mark.parametrize("name", FINDINGS)
+@findings
 def test_finds_what_the_documentation_says(name: str) -> None:
     assert [verdict.holds for verdict in reduced(name).verdicts] == FINDINGS[name]
 
 
-@pytest.mark.parametrize("name", FINDINGS)
+@findings
 def test_draws_its_rows(name: str, tmp_path: Path) -> None:
     reproduce.draw(BY_ID[name], reduced(name), tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 0
