@@ -39,8 +39,17 @@ import scipy.stats  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = "uldp_transforms"
-NOT_COPIED = tuple(
-    [".git", ".venv", "site", "docs/images", "demo-output", "build", "dist", "__pycache__", ".hypothesis", ".*_cache"]
+NOT_COPIED = (
+    ".git",
+    ".venv",
+    "site",
+    "docs/images",
+    "demo-output",
+    "build",
+    "dist",
+    "__pycache__",
+    ".hypothesis",
+    ".*_cache",
 )
 
 TARGETS = (
