@@ -32,21 +32,26 @@ def spec_for(owner: str, spec: JobSpec, elements: PCollection, kind: Any, *, win
     Raises:
         SpecError: for elements of another type, in other windows, or that end against the specification.
     """
-    if not isinstance(elements, PCollection):
-        raise SpecError(f"{owner} needs a PCollection of {_name(kind)}, got {type(elements).__name__}")
-    came = elements.element_type
-    if came not in (None, AnyType, Any) and not is_consistent_with(came, kind):
-        raise SpecError(f"{owner} needs elements of type {_name(kind)}, got {_name(came)}")
+    require_elements(f"{owner} needs a PCollection of {_name(kind)}", elements, kind)
     expected = beam_windows(spec.windows) if windowed else GlobalWindows()
     window_fn = elements.windowing.windowfn
     if window_fn != expected:
-        why = "those of the specification" if windowed else "the global window (reports carry their own time)"
+        why = "the windows of the specification" if windowed else "the global window (reports carry their own time)"
         raise SpecError(f"{owner} needs elements in {why}, got {type(window_fn).__name__}")
     runner = type(elements.pipeline.runner).__name__
     streaming = elements.pipeline.options.view_as(StandardOptions).streaming
     return spec.for_input(
         bool(elements.is_bounded), clock_is_watermark=bool(streaming) and runner in _CLOCK_IS_WATERMARK
     )
+
+
+def require_elements(needed: str, elements: object, kind: Any) -> None:
+    """Refuse what is no PCollection, or one of another type; raises SpecError that begins with ``needed``."""
+    if not isinstance(elements, PCollection):
+        raise SpecError(f"{needed}, got {type(elements).__name__}")
+    came = elements.element_type
+    if came not in (None, AnyType, Any) and not is_consistent_with(came, kind):
+        raise SpecError(f"{needed}, got one of {_name(came)}")
 
 
 def _name(kind: Any) -> str:
