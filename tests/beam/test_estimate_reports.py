@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from uldp_transforms.pipelines.sinks import Output
 
 from tests.support import cases, replay
-from tests.support.messages_cases import BATCH, KRR, REPORT, container, write_files
+from tests.support.messages_cases import BATCH, KRR, REPORT, STRANGER, container, single, write_files
 from tests.support.tolerance import generator
 from uldp_transforms import (
     CountReports,
@@ -261,24 +261,23 @@ def test_a_file_says_the_same_as_arguments(tmp_path: Path) -> None:
 
 @windowed
 def test_files_that_cannot_be_read_are_in_the_ledger_too(windows: dict[str, Any], tmp_path: Path) -> None:
-    """A file that is none, a block that is cut off, and a message that is no report."""
+    """A file that is none, a block that is cut off, one that holds no report, and a report of another job."""
     batches = some_reports("files")
     singles = [(1, message) for message in wire.encode_reports(batches[0])]
     whole = container([(1, wire.encode_batch(batches[1]))], BATCH)
     files = {"1.avro": container(singles), "2.avro": whole, "3.avro": whole[:-20], "4.avro": b"no file of ours"}
-    write_files(tmp_path, files | {"5.avro": container([(1, wire.encode_reports(batches[0][:1])[0][:-1])], REPORT)})
+    files["5.avro"] = container([(1, wire.encode_reports(batches[0][:1])[0][:-1])], REPORT)
+    files["6.avro"] = container([(1, single(STRANGER))], REPORT)
+    write_files(tmp_path, files)
     rows = run(ReadReportFiles(f"{tmp_path}/*.avro"), EstimateReports(**PLAIN | windows))
     spec = JobSpec.of(**PLAIN | windows)
     check_windows(rows, by_window(batches, spec), spec)
     assert not replay.unbalanced(rows["ledger"])
     sums = sum(replay.sum_ledger(rows["ledger"]).values(), Counter())
-    assert (sums["received"], sums["accepted"]) == (803, 800)
-    assert sorted((row.source, row.num_reports) for row in rows["rejected"]) == [
-        ("3.avro", 1),
-        ("4.avro", 1),
-        ("message", 1),
-    ]
-    assert Counter({row.reason: 0 for row in rows["rejected"]}).keys() == sums.keys() - {"received", "accepted"}
+    assert (sums["received"], sums["accepted"]) == (804, 800)
+    sources = sorted((row.source, row.num_reports) for row in rows["rejected"])
+    assert sources == [("3.avro", 1), ("4.avro", 1), ("5.avro", 1), ("message", 1)]
+    assert {row.reason for row in rows["rejected"]} == sums.keys() - {"received", "accepted"}
 
 
 def test_messages_of_files_alone_leave_their_faults_out(tmp_path: Path) -> None:
