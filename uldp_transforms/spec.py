@@ -251,7 +251,7 @@ class JobSpec:
             kinds = {True: "bounded", False: "unbounded"}
             raise SpecError(f"JobSpec.bounded must be that of the input, which is {kinds[bounded]}, got {self.bounded}")
         slack = self.lateness_slack or (10 * 365 * 86_400_000 if clock_is_watermark else LATENESS_SLACK)
-        stream_only = {"early_every": None, "release": CORRECTED} if bounded else {}
+        stream_only: dict[str, Any] = {"early_every": None, "release": CORRECTED} if bounded else {}
         return dataclasses.replace(self, bounded=bounded, lateness_slack=slack, **stream_only)
 
     @property
