@@ -31,7 +31,7 @@ from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.ledger_row import LedgerRow
 from uldp_transforms.rows.place import name_of, span_of
 from uldp_transforms.runtime.beam_windows import as_duration, beam_periods
-from uldp_transforms.runtime.inputs import spec_for
+from uldp_transforms.runtime.inputs import require_elements, spec_for
 from uldp_transforms.spec import JobSpec
 
 RECEIVED, ACCEPTED, DUPLICATES = "received", "accepted", "duplicates"
@@ -62,11 +62,13 @@ class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
         self._spec = spec
 
     def expand(self, inputs: tuple[PCollection[LedgerEntry | Rejection], ...]) -> PCollection[LedgerRow]:
-        if not isinstance(inputs, (tuple, list)) or not inputs:
-            raise SpecError(
-                f"SummarizeLedger needs a tuple of PCollections of LedgerEntry and Rejection, got "
-                f"{type(inputs).__name__}"
-            )
+        needed = "SummarizeLedger needs a tuple of PCollections of LedgerEntry and Rejection"
+        if not isinstance(inputs, (tuple, list)):
+            raise SpecError(f"{needed}, got {type(inputs).__name__}")
+        if not inputs:
+            raise SpecError(f"{needed}, got none")
+        for part in inputs:
+            require_elements(needed, part, _FOUND)
         entries = (
             tuple(
                 part | f"Entries{number}" >> beam.Map(_entry).with_output_types(_ENTRY)
@@ -125,6 +127,7 @@ class ReasonCountsCoder(coders.Coder):
         return True
 
 
+_FOUND = beam.typehints.Union[LedgerEntry, Rejection]
 _ENTRY = beam.typehints.Tuple[str, beam.typehints.Dict[str, int]]
 
 

@@ -144,6 +144,11 @@ class JobSpec:
     lateness_slack: int | None = None
 
     def __post_init__(self) -> None:
+        given = self.collections
+        if not isinstance(given, tuple) or not all(isinstance(item, Collection) for item in given):
+            raise SpecError(f"JobSpec.collections must be a tuple of Collection, got {describe(given)}")
+        if self.windows is not None and not isinstance(self.windows, Windows):
+            raise SpecError(f"JobSpec.windows must be Windows or None, got {describe(self.windows)}")
         checked_milliseconds("JobSpec.allowed_lateness", self.allowed_lateness)
         checked_milliseconds("JobSpec.future_skew", self.future_skew)
         if self.lateness_slack is not None:
@@ -157,7 +162,7 @@ class JobSpec:
         for name in ("deduplicate", "bit_patterns"):
             if not isinstance(getattr(self, name), bool):
                 raise SpecError(f"JobSpec.{name} must be true or false, got {describe(getattr(self, name))}")
-        if self.bounded not in (None, True, False):
+        if self.bounded is not None and not isinstance(self.bounded, bool):
             raise SpecError(f"JobSpec.bounded must be true, false or null, got {describe(self.bounded)}")
         if self.release not in (CORRECTED, FINAL):
             raise SpecError(f'JobSpec.release must be "{CORRECTED}" or "{FINAL}", got {describe(self.release)}')
@@ -193,20 +198,8 @@ class JobSpec:
         """
         require_keys("JobSpec", values, ("collections",), SpecValues.__annotations__)
         given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
-        fields: dict[str, Any] = {
-            name: given[name]
-            for name in (
-                "release",
-                "deduplicate",
-                "deduplicate_parts",
-                "bit_patterns",
-                "estimator",
-                "min_reports",
-                "bounded",
-            )
-            if name in given
-        }
-        for name in ("allowed_lateness", "early_every", "future_skew", "lateness_slack"):
+        fields: dict[str, Any] = {name: given[name] for name in _AS_THEY_ARE if name in given}
+        for name in _DURATIONS:
             if name in given:
                 fields[name] = milliseconds(given[name], f"JobSpec.{name}")
         if "candidates" in given:
@@ -220,7 +213,7 @@ class JobSpec:
         Raises:
             SpecError, OSError: as ``of``; SpecError also for a file that is not JSON.
         """
-        if not isinstance(source, Mapping):
+        if isinstance(source, (str, os.PathLike)):
             source = parse_json(read_text(source), str(source))
         return cls.of(**require_mapping("JobSpec", source))
 
@@ -258,10 +251,8 @@ class JobSpec:
             kinds = {True: "bounded", False: "unbounded"}
             raise SpecError(f"JobSpec.bounded must be that of the input, which is {kinds[bounded]}, got {self.bounded}")
         slack = self.lateness_slack or (10 * 365 * 86_400_000 if clock_is_watermark else LATENESS_SLACK)
-        settled = dataclasses.replace(self, bounded=None, lateness_slack=slack)
-        if bounded:
-            settled = dataclasses.replace(settled, early_every=None, release=CORRECTED)
-        return dataclasses.replace(settled, bounded=bounded)
+        stream_only: dict[str, Any] = {"early_every": None, "release": CORRECTED} if bounded else {}
+        return dataclasses.replace(self, bounded=bounded, lateness_slack=slack, **stream_only)
 
     @property
     def catalog(self) -> CollectionCatalog:
@@ -310,7 +301,8 @@ class JobSpec:
 
 
 def _collections(given: object) -> tuple[Collection, ...]:
-    if not isinstance(given, (list, tuple)):
+    allowed = (Collection, Mapping, str, os.PathLike)
+    if not isinstance(given, (list, tuple)) or not all(isinstance(item, allowed) for item in given):
         raise SpecError(
             f"JobSpec.collections must be a list of collections, JSON objects or paths, got {describe(given)}"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,13 +25,13 @@ from uldp_transforms.decode import DecodeReports
 from uldp_transforms.deduplicate import CountNewReports, _split, merge, to_rows
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
-from uldp_transforms.messages.catalog import CollectionCatalog
-from uldp_transforms.windows import BasePeriods, TimeGate, Windows
+from uldp_transforms.windows import BasePeriods, Windows, rfc3339
 
 MINUTE = 60_000
 PERIOD = 10 * MINUTE
 DAY = 1440 * MINUTE
-WINDOWS = Windows(size=PERIOD, allowed_lateness=DAY)
+WINDOWS = Windows(size=PERIOD)
+JOB: dict[str, Any] = {"allowed_lateness": DAY, "deduplicate": True, "write_counts": True}
 
 WIDE = collection("wide", numbered(2_000), "rappor")  # 250 bytes a report
 ALL = [KRR, URAP, WIDE]
@@ -130,8 +131,8 @@ def in_conflict(batch: ReportBatch, *seed: object) -> ReportBatch:
     return dataclasses.replace(other, report_ids=batch.report_ids)
 
 
-Key = tuple[str, int]
-"""Fingerprint and start of the window."""
+Key = tuple[str, str]
+"""Fingerprint and start of the window, as rows name them."""
 
 
 def by_dictionary(sent: Sequence[ReportBatch]) -> tuple[dict[Key, CohortCounts], Counter[Key]]:
@@ -140,7 +141,7 @@ def by_dictionary(sent: Sequence[ReportBatch]) -> tuple[dict[Key, CohortCounts],
     number: Counter[Key] = Counter()
     for batch in sent:
         for i, row in enumerate(as_list(to_rows(batch))):
-            key = (batch.fingerprint.hex(), int(batch.event_times[i]) // PERIOD * PERIOD)
+            key = (batch.fingerprint.hex(), rfc3339(int(batch.event_times[i]) // PERIOD * PERIOD))
             number[key] += 1
             name = (key, row[:16])
             if name not in kept or row < kept[name][0]:
@@ -187,7 +188,7 @@ def of_files(sent: Sequence[ReportBatch], folder: Path) -> dict[str, list[Any]]:
         for form, schema in ((b"\x02", REPORT), (b"\x04", BATCH)):
             blocks = [(1, message) for message in messages if message[:1] == form]
             (folder / f"{number}-{form.hex()}.avro").write_bytes(container(blocks, schema))
-    job = replay.file_job(ALL, WINDOWS, f"{folder}/*.avro", deduplicate=True, write_counts=True)
+    job = replay.file_job(ALL, WINDOWS, f"{folder}/*.avro", **JOB)
     return replay.replay(job)
 
 
@@ -198,7 +199,7 @@ def of_stream(sent: Sequence[ReportBatch], folder: Path) -> dict[str, list[Any]]
         if number == len(sent) // 2:
             events.append(replay.watermark(5 * PERIOD))
         events.append(replay.arrive((3 + number) * PERIOD, as_messages(batch)))
-    return replay.replay(replay.streaming_job(ALL, WINDOWS, deduplicate=True, write_counts=True), events)
+    return replay.replay(replay.streaming_job(ALL, WINDOWS, **JOB), events)
 
 
 either_way = pytest.mark.parametrize("run", [of_files, of_stream])
@@ -215,7 +216,7 @@ def test_everything_twice_is_everything_once(run: Run, tmp_path: Path) -> None:
     for of, batch in zip(ALL, batches):
         by_period = batch.event_times // PERIOD * PERIOD
         for start in set(by_period.tolist()):
-            expected[of.fingerprint.hex(), start] = of.count(batch[by_period == start])
+            expected[of.fingerprint.hex(), rfc3339(start)] = of.count(batch[by_period == start])
     assert counts_of(rows["counts"]) == expected
 
 
@@ -271,14 +272,14 @@ def test_in_how_many_parts_reports_are_held_changes_nothing(num_parts: int) -> N
     ids[:, :4] = generator("parts").integers(0, 256, (50, 4))
     sent = [batch, dataclasses.replace(batch, report_ids=ids), in_conflict(batch), batch]
     events = [replay.arrive((3 + number) * PERIOD, as_messages(part)) for number, part in enumerate(sent)]
-    job = replay.streaming_job(ALL, WINDOWS, deduplicate=True, deduplicate_parts=num_parts, write_counts=True)
+    job = replay.streaming_job(ALL, WINDOWS, deduplicate_parts=num_parts, **JOB)
     check(replay.replay(job, events), sent)
 
 
 def test_ids_are_spread_over_all_parts() -> None:
     batch = at(some_reports(KRR, 6_000), 0)
     for num_parts in (1, 16, 200):
-        keys = [key for key, _ in _split(batch, PERIOD, num_parts)]
+        keys = [key for key, _ in _split(batch, BasePeriods(PERIOD), num_parts)]
         assert len(keys) == len(set(keys)) == num_parts  # one of 200 parts is empty with a chance of 2e-11
 
 
@@ -305,7 +306,7 @@ def test_thirty_orders_of_arrival_have_one_result() -> None:
         messages = [wire.encode_batch(part) for part in bundle if len(part)]
         events += [replay.arrive(arrival, messages), replay.watermark(arrival)]
         arrival += PERIOD
-    rows = replay.replay(replay.streaming_job(ALL, WINDOWS, deduplicate=True, write_counts=True), events)
+    rows = replay.replay(replay.streaming_job(ALL, WINDOWS, **JOB), events)
     check(rows, [part for bundle in parts for part in bundle if len(part)])
     results = list(counts_of(rows["counts"]).values())
     assert len(results) == 30
@@ -320,9 +321,7 @@ def late(first: ReportBatch, second: ReportBatch) -> list[Any]:
     """Rows of counts if the second one comes after the on-time pane, in order."""
     events = [replay.arrive(0, wire.encode_reports(first)), replay.watermark(2 * PERIOD)]
     events += [replay.arrive(2 * PERIOD, wire.encode_reports(second))]
-    rows: dict[str, list[Any]] = replay.replay(
-        replay.streaming_job(ALL, WINDOWS, deduplicate=True, write_counts=True), events
-    )
+    rows: dict[str, list[Any]] = replay.replay(replay.streaming_job(ALL, WINDOWS, **JOB), events)
     check(rows, [first, second])
     return sorted(rows["counts"], key=lambda row: row.pane_index)
 
@@ -350,19 +349,23 @@ def test_a_late_report_that_counts_instead_corrects_the_pane() -> None:
     smaller, larger = reports_in_order()
     panes = late(larger, smaller)
     assert [(pane.pane_index, pane.pane_timing) for pane in panes] == [(0, "ON_TIME"), (1, "LATE")]
-    assert [counts_of([pane])[KRR.fingerprint.hex(), 0] for pane in panes] == [KRR.count(larger), KRR.count(smaller)]
+    assert [counts_of([pane])[KRR.fingerprint.hex(), rfc3339(0)] for pane in panes] == [
+        KRR.count(larger),
+        KRR.count(smaller),
+    ]
 
 
 # ---------------------------------------------------------------------- what is remembered, and for how long
 
 
-def in_ledger(events: list[Event], windows: Windows, unbounded: bool = True) -> list[tuple[str, int]]:
+def in_ledger(events: list[Event], **fields: Any) -> list[tuple[str, int]]:
     """Entries of the ledger in the order in which they were made; no report is refused for its age."""
-    gate = TimeGate(periods=BasePeriods(PERIOD), allowed_lateness=1_000 * DAY)
+    spec = replay.spec([KRR], WINDOWS, **{"deduplicate": True, "bounded": False} | fields)
+    patient = dataclasses.replace(spec, allowed_lateness=1_000 * DAY, bounded=False)
     with replay.collector() as (collect, entries):
         with beam.Pipeline(options=replay.stream_options()) as pipeline:
-            decoded = pipeline | replay.stream(events) | DecodeReports([KRR], gate, windows, require_ids=True)
-            new = decoded.reports | CountNewReports(CollectionCatalog([KRR]), windows, unbounded)
+            decoded = pipeline | replay.stream(events) | DecodeReports(patient)
+            new = decoded.reports | CountNewReports(spec)
             _ = new.ledger | collect
         return [(entry.bin, entry.num_reports) for entry, _, _ in entries]
 
@@ -370,7 +373,6 @@ def in_ledger(events: list[Event], windows: Windows, unbounded: bool = True) -> 
 @pytest.mark.parametrize("start", [0, -PERIOD, 1_000 * PERIOD])
 def test_reports_are_remembered_until_nothing_of_their_period_can_come(start: int) -> None:
     """The state of a part of a period is cleared by the watermark, to the millisecond: a copy is then a new report."""
-    windows = Windows(size=PERIOD, allowed_lateness=5 * MINUTE, lateness_slack=MINUTE)
     forgotten = start + PERIOD + 6 * MINUTE
     message = wire.encode_reports(at(some_reports(KRR, 1), start + PERIOD - 1))
     events = [
@@ -381,28 +383,30 @@ def test_reports_are_remembered_until_nothing_of_their_period_can_come(start: in
         replay.watermark(forgotten),
         replay.arrive(forgotten, message),
     ]
-    assert in_ledger(events, windows) == [("accepted", 1), ("duplicates", 1), ("duplicates", 1), ("accepted", 1)]
+    found = in_ledger(events, allowed_lateness=5 * MINUTE, lateness_slack=MINUTE)
+    assert found == [("accepted", 1), ("duplicates", 1), ("duplicates", 1), ("accepted", 1)]
 
 
 def test_periods_are_forgotten_one_by_one() -> None:
-    windows = Windows(size=PERIOD, allowed_lateness=MINUTE, lateness_slack=MINUTE)
     first, second = (wire.encode_reports(at(some_reports(KRR, 1), moment)) for moment in (0, PERIOD))
     events = [replay.arrive(PERIOD, first), replay.arrive(PERIOD, second)]
     events += [replay.watermark(PERIOD + 2 * MINUTE)]
     events += [replay.arrive(2 * PERIOD, first), replay.arrive(2 * PERIOD, second)]
-    assert in_ledger(events, windows) == [("accepted", 1), ("accepted", 1), ("accepted", 1), ("duplicates", 1)]
+    found = in_ledger(events, allowed_lateness=MINUTE, lateness_slack=MINUTE)
+    assert found == [("accepted", 1), ("accepted", 1), ("accepted", 1), ("duplicates", 1)]
 
 
 def test_files_are_never_forgotten_on_the_way() -> None:
     """A bounded input has no order: the watermark says nothing about what is still to come."""
     message = wire.encode_reports(at(some_reports(KRR, 1), 0))
     events = [replay.arrive(0, message), replay.watermark(500 * DAY), replay.arrive(500 * DAY, message)]
-    assert in_ledger(events, Windows(size=PERIOD), unbounded=False) == [("accepted", 1), ("duplicates", 1)]
+    assert in_ledger(events, bounded=True) == [("accepted", 1), ("duplicates", 1)]
 
 
 def test_the_step_refuses_reports_without_ids() -> None:
     """One alone would vanish otherwise: arrays of one element fit any other."""
     nameless = dataclasses.replace(some_reports(KRR, 1), report_ids=np.zeros((0, 16), np.uint8))
-    with pytest.raises(Exception, match=r"CountReports\.deduplicate needs reports with ids"):  # noqa: SIM117  # raised as the pipeline ends
+    sentence = "CountReports needs reports with ids where JobSpec.deduplicate is true, got some without"
+    with pytest.raises(Exception, match=re.escape(sentence)):  # noqa: SIM117  # raised as the pipeline ends
         with beam.Pipeline(runner="FnApiRunner") as pipeline:
-            _ = pipeline | beam.Create([nameless]) | CountReports([KRR], deduplicate=True)
+            _ = pipeline | beam.Create([nameless]) | CountReports(replay.spec([KRR], None, deduplicate=True))

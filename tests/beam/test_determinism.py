@@ -47,14 +47,14 @@ def collect(bundles: Sequence[list[tuple[bytes, int]]]) -> Result:
     for bundle in bundles:
         arrivals = np.array([arrival for _, arrival in bundle])
         decoded = decoder(COLLECTIONS, gate=gate).decode([message for message, _ in bundle], arrivals)
-        for entry in received_entries(decoded, HOUR):
+        for entry in received_entries(decoded, gate.periods):
             ledger["received", entry.fingerprint, entry.period_start] += entry.num_reports
         for rejection in decoded.rejections:
             name = rejection.collection.fingerprint if rejection.collection else b""
             ledger[rejection.reason.code, name, rejection.period_start] += rejection.num_reports
         for batch in decoded.batches:
             of = next(of for of in COLLECTIONS if of.fingerprint == batch.fingerprint)
-            for period, found in count_periods(of, batch, HOUR):
+            for period, found in count_periods(of, batch, gate.periods):
                 key = (batch.fingerprint, period)
                 counts[key] = counts[key] + found if key in counts else found
             if len(batch.report_ids):
@@ -163,12 +163,12 @@ def test_every_engine_writes_the_same(engine: str, folder: Path, reference: Any,
 # ---------------------------------------------------------------------- bundles of a stream
 
 MESSAGES = [m for m in Fuzzer(5).messages(150) if len(m) < 50_000]
-WINDOWS = Windows(size=2 * HOUR, slide=HOUR, allowed_lateness=HOUR)
+WINDOWS = Windows(size=2 * HOUR, slide=HOUR)
 
 
 def stream_results(bundles: Sequence[list[bytes]]) -> tuple[Counter[Any], dict[Any, Any]]:
     """The sums of the ledger, and the last counts of each window."""
-    job = replay.streaming_job(list(KNOWN), WINDOWS, deduplicate=True, write_counts=True)
+    job = replay.streaming_job(list(KNOWN), WINDOWS, allowed_lateness=HOUR, deduplicate=True)
     rows = replay.replay(job, [replay.arrive(NOON + HOUR, bundle) for bundle in bundles])
     books: Counter[Any] = Counter()
     for row in rows["ledger"]:
@@ -201,8 +201,9 @@ def test_a_shuffle_before_counting_changes_nothing() -> None:
     for spread in (beam.Map(lambda message: message), beam.Reshuffle()):
         with replay.collector() as (keep, panes):
             with beam.Pipeline(options=PipelineOptions(ENGINES["two threads"])) as pipeline:
-                decoded = pipeline | beam.Create(messages) | "Spread" >> spread | DecodeReports([CLOSED])
-                counted = decoded.reports | CountReports([CLOSED], WINDOWS, unbounded=False)
+                spec = replay.spec([CLOSED], WINDOWS, bounded=True)
+                decoded = pipeline | beam.Create(messages) | "Spread" >> spread | DecodeReports(spec)
+                counted = decoded.reports | CountReports(spec)
                 _ = counted.counts | keep
             found.append({(key, window): counts for (key, counts), window, _ in panes})
     assert len(found[0]) > 15

@@ -13,18 +13,20 @@ import pytest
 from apache_beam.testing.test_stream import Event
 from apache_beam.transforms.window import GlobalWindow, IntervalWindow
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming
+from uldp_transforms.pipelines import reestimate
 
 from tests.support import replay
 from tests.support.messages_cases import KRR, write_files
 from tests.support.tolerance import generator
-from uldp_transforms import drain, wire
-from uldp_transforms.pipelines import estimate, reestimate
+from uldp_transforms.messages import wire
+from uldp_transforms.runtime import panes
 from uldp_transforms.runtime.panes import CLOCK_SKEW, is_partial
+from uldp_transforms.spec import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000
 PERIOD = 10 * MINUTE
-WINDOWS = Windows(size=PERIOD, allowed_lateness=5 * MINUTE)
+WINDOWS = Windows(size=PERIOD)
 RELEASE = PERIOD + 6 * MINUTE  # of the first window, with --release final
 
 
@@ -34,8 +36,8 @@ def messages(n: int, moment: int) -> list[bytes]:
 
 def rows_of(monkeypatch: pytest.MonkeyPatch, moment: int, events: Sequence[Event], **fields: Any) -> dict[str, Any]:
     """Of a stream that ends, as after a drain, at a moment of the clock."""
-    monkeypatch.setattr(drain, "now", lambda: moment)
-    job = replay.streaming_job([KRR], WINDOWS, write_counts=True, **fields)
+    monkeypatch.setattr(panes, "now", lambda: moment)
+    job = replay.streaming_job([KRR], WINDOWS, allowed_lateness=5 * MINUTE, **fields)
     rows = replay.replay(job, events)
     return {name: sorted(rows[name], key=lambda row: row.window_start) for name in ("estimates", "health", "counts")}
 
@@ -49,7 +51,7 @@ def test_the_clock_decides_to_the_millisecond(monkeypatch: pytest.MonkeyPatch) -
         (PERIOD - CLOCK_SKEW + 1, 1, False),
         (0, None, False),
     ]:
-        monkeypatch.setattr(drain, "now", lambda moment=moment: moment)
+        monkeypatch.setattr(panes, "now", lambda moment=moment: moment)
         assert is_partial(window, on_time, delay) == expected
 
 
@@ -63,13 +65,13 @@ def test_the_clock_decides_to_the_millisecond(monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_early_panes_promise_nothing(timing: int, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drain, "now", lambda: 0)
+    monkeypatch.setattr(panes, "now", lambda: 0)
     assert is_partial(IntervalWindow(0, 600), PaneInfo(True, False, timing, 0, 0), 0) == expected
     assert not is_partial(GlobalWindow(), PaneInfo(True, False, timing, 0, 0), 0)
 
 
 def test_the_clock_is_that_of_the_machine() -> None:
-    assert 1_767_225_600_000 < drain.now() < 4_102_444_800_000  # after 2026, before 2100
+    assert 1_767_225_600_000 < panes.now() < 4_102_444_800_000  # after 2026, before 2100
 
 
 def test_a_window_that_is_over_and_not_released_yet_is_partial(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,9 +81,7 @@ def test_a_window_that_is_over_and_not_released_yet_is_partial(monkeypatch: pyte
     assert [row.complete for row in rows["counts"]] == [False]
 
 
-@pytest.mark.parametrize(
-    ("kind", "first_end"), [(estimate.CORRECTED, PERIOD), (estimate.FINAL, RELEASE)], ids=["corrected", "final"]
-)
+@pytest.mark.parametrize(("kind", "first_end"), [(CORRECTED, PERIOD), (FINAL, RELEASE)], ids=["corrected", "final"])
 def test_open_windows_of_a_drained_job_are_partial(kind: str, first_end: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first window is over, the second is not: no number of it but its counts leaves the job."""
     events = [replay.arrive(PERIOD, messages(7, 0) + messages(9, PERIOD))]
@@ -105,9 +105,10 @@ def test_what_two_jobs_counted_makes_the_whole_window(tmp_path: Path, monkeypatc
     first, second = messages(120, 0), messages(80, PERIOD - 1)
 
     def run(name: str, moment: int, parts: list[bytes]) -> list[Any]:
-        monkeypatch.setattr(drain, "now", lambda: moment)
+        monkeypatch.setattr(panes, "now", lambda: moment)
         (tmp_path / name).mkdir()
-        job = replay.streaming_job([KRR], WINDOWS, write_counts=True, output=str(tmp_path / name), min_reports=1)
+        fields: dict[str, Any] = {"allowed_lateness": 5 * MINUTE, "min_reports": 1, "write_counts": True}
+        job = replay.streaming_job([KRR], WINDOWS, output=str(tmp_path / name), **fields)
         replay.run(job, [replay.arrive(PERIOD, parts)])
         paths = (tmp_path / name).glob("estimates-*.jsonl")
         return [json.loads(line) for path in paths for line in path.read_text().splitlines()]

@@ -7,9 +7,10 @@ import tracemalloc
 import numpy as np
 from apache_beam.utils.timestamp import Timestamp
 
+from tests.support import replay
 from uldp_transforms.count import _CountBundleFn
 from uldp_transforms.ldp import Collection, ReportBatch
-from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.windows import Windows
 
 
 def test_a_batch_of_many_periods_takes_bounded_memory():
@@ -30,7 +31,7 @@ def test_a_batch_of_many_periods_takes_bounded_memory():
         np.arange(n) * day,
         np.zeros((0, 16), np.uint8),
     )
-    counter = _CountBundleFn(CollectionCatalog([of]), day)
+    counter = _CountBundleFn(replay.spec([of], Windows(size=day)))
     counter.start_bundle()
     tracemalloc.start()
     for _ in counter.process(batch, Timestamp(0)):

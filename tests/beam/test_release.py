@@ -14,15 +14,18 @@ import pytest
 from apache_beam.testing.test_stream import Event
 from apache_beam.transforms.window import FixedWindows
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
+from uldp_transforms.pipelines.estimate.options import Job
+from uldp_transforms.pipelines.sinks import Output, Sink
 
 from tests.support import replay
 from tests.support.messages_cases import KRR, URAP
 from tests.support.tolerance import generator
-from uldp_transforms import release, wire
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.pipelines import estimate
+from uldp_transforms.messages import wire
 from uldp_transforms.release import ReleaseOnce
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
+from uldp_transforms.runtime import metrics
+from uldp_transforms.spec import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000
@@ -30,8 +33,8 @@ PERIOD = 10 * MINUTE
 COLLECTIONS = [KRR, URAP]
 GARBAGE = b"\x02garbage"
 
-FIXED = Windows(size=PERIOD, allowed_lateness=5 * MINUTE)
-SLIDING = Windows(size=2 * PERIOD, slide=PERIOD, allowed_lateness=5 * MINUTE)
+FIXED = Windows(size=PERIOD)
+SLIDING = Windows(size=2 * PERIOD, slide=PERIOD)
 
 
 def one(moment: int, of: Collection = KRR) -> list[bytes]:
@@ -39,14 +42,18 @@ def one(moment: int, of: Collection = KRR) -> list[bytes]:
     return wire.encode_reports(of.perturb(["1"], generator("release", of.id, moment), [moment]))
 
 
+def job_of(windows: Windows, kind: str, **fields: Any) -> Job:
+    return replay.streaming_job(COLLECTIONS, windows, release=kind, allowed_lateness=5 * MINUTE, **fields)
+
+
 def rows_of(windows: Windows, events: Sequence[Event], kind: str, **fields: Any) -> dict[str, list[Any]]:
-    return replay.replay(replay.streaming_job(COLLECTIONS, windows, release=kind, **fields), events)
+    return replay.replay(job_of(windows, kind, **fields), events)
 
 
 def both(windows: Windows, events: Sequence[Event], **fields: Any) -> tuple[list[Any], list[Any]]:
     """Rows of estimates of the same stream, as they come and once."""
     return tuple(  # type: ignore[return-value]  # of two kinds, so two rows
-        rows_of(windows, events, kind, **fields)["estimates"] for kind in (estimate.CORRECTED, estimate.FINAL)
+        rows_of(windows, events, kind, **fields)["estimates"] for kind in (CORRECTED, FINAL)
     )
 
 
@@ -82,14 +89,14 @@ def test_the_row_is_that_of_the_last_pane(windows: Windows, deduplicate: bool) -
     """In everything but its place among the panes; a job makes one kind of rows."""
     rng = generator("last pane", windows.size, deduplicate)
     corrected, final = both(windows, random_events(rng), deduplicate=deduplicate, min_reports=10)
-    expected = [dataclasses.replace(row, pane_index=0, pane_timing="ON_TIME") for row in last_panes(corrected)]
+    expected = [row._replace(pane_index=0, pane_timing="ON_TIME") for row in last_panes(corrected)]
     assert sorted(final, key=lambda row: (row.fingerprint, row.window_start)) == expected
     assert len(corrected) > len(final) > 2
 
 
 def test_health_and_counts_are_released_once_too() -> None:
     events = random_events(generator("health and counts"))
-    rows = rows_of(FIXED, events, estimate.FINAL, write_counts=True)
+    rows = rows_of(FIXED, events, FINAL, write_counts=True)
     places = [sorted((row.fingerprint, row.window_start) for row in rows[name]) for name in ("estimates", "health")]
     assert places[0] == places[1] == sorted((row.fingerprint, row.window_start) for row in rows["counts"])
     assert len(set(places[0])) == len(places[0])
@@ -116,29 +123,38 @@ def test_the_last_pane_may_come_before_others(order: tuple[int, ...]) -> None:
     with replay.collector() as (collect, released):
         with beam.Pipeline(options=replay.stream_options()) as pipeline:
             panes = pipeline | replay.stream(events) | windowing | beam.ParDo(_AsPaneFn()).with_output_types(pairs)
-            _ = panes | ReleaseOnce(FIXED) | collect
+            _ = panes | ReleaseOnce(replay.spec([KRR], FIXED, allowed_lateness=5 * MINUTE, release=FINAL)) | collect
         assert [counts.total for (_, counts), _, _ in released] == [15]
 
 
 # ---------------------------------------------------------------------- when
 
 
-def log_of(windows: Windows, watermarks: Sequence[int], before: Sequence[Event]) -> list[Any]:
+class Log(Sink):
+    """Keeps estimates and rejected reports, as they come, in one list."""
+
+    options: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, collect: replay.Collect):
+        self._collect = collect
+
+    @classmethod
+    def of(cls, args: Any, source: Any, options: Any) -> None:
+        return None
+
+    def write(self, outputs: Sequence[Output]) -> None:
+        for output in outputs:
+            if output.name in ("estimates", "rejected"):
+                _ = output.rows | f"Log_{output.name}" >> self._collect
+
+
+def log_of(windows: Windows, watermarks: Sequence[int], before: Sequence[Event], **fields: Any) -> list[Any]:
     """What came out in order: names of watermarks, after each, and numbers of reports of released windows."""
     events = [*before]
     for moment in watermarks:
         events += [replay.watermark(moment), replay.arrive(0, [GARBAGE])]
-    log: list[Any] = []
-    with pytest.MonkeyPatch.context() as patch:
-        key = next(replay._names)
-        replay._collected[key] = log
-
-        def to_log(directory: str, name: str, form: str, *more: Any, **options: Any) -> beam.PTransform:
-            listed = (name, form) in (("estimates", "jsonl"), ("rejected", "avro"))
-            return replay.Collect(key) if listed else replay._Ignore()
-
-        patch.setattr(estimate, "WriteRowFiles", to_log)
-        replay.run(replay.streaming_job(COLLECTIONS, windows, release=estimate.FINAL), events)
+    with replay.collector() as (collect, log):
+        replay.run(dataclasses.replace(job_of(windows, FINAL, **fields), sinks=(Log(collect),)), events)
     seen = iter(watermarks)
     return [row.num_reports if isinstance(row, WindowedEstimate) else next(seen) for row, _, _ in log]
 
@@ -154,11 +170,10 @@ def log_of(windows: Windows, watermarks: Sequence[int], before: Sequence[Event])
 )
 def test_windows_are_released_to_the_millisecond(start: int, slack: int, margin: int) -> None:
     """At the end, plus the lateness, plus a margin of a minute or of half the slack."""
-    windows = Windows(size=PERIOD, allowed_lateness=5 * MINUTE, lateness_slack=slack)
     end = start + PERIOD
     moment = end + 5 * MINUTE + margin
     before = [replay.arrive(end, one(start) + one(end - 1)), replay.watermark(end - 1), replay.arrive(end, one(start))]
-    log = log_of(windows, [end, end + 5 * MINUTE, moment - 1, moment, moment + 1], before)
+    log = log_of(FIXED, [end, end + 5 * MINUTE, moment - 1, moment, moment + 1], before, lateness_slack=slack)
     assert log == [end, end + 5 * MINUTE, moment - 1, 3, moment, moment + 1]
 
 
@@ -198,9 +213,9 @@ LATE_ARRIVALS: list[Event] = [
 
 def test_a_pane_after_the_release_is_dropped_and_the_ledger_shows_it() -> None:
     """The runner's watermark ran ahead of what had arrived by more than the margin."""
-    corrected = rows_of(FIXED, LATE_ARRIVALS, estimate.CORRECTED)["estimates"]
+    corrected = rows_of(FIXED, LATE_ARRIVALS, CORRECTED)["estimates"]
     assert [row.num_reports for row in last_panes(corrected)] == [4]
-    rows = rows_of(FIXED, LATE_ARRIVALS, estimate.FINAL)
+    rows = rows_of(FIXED, LATE_ARRIVALS, FINAL)
     assert [row.num_reports for row in rows["estimates"]] == [2]
     entries = rows["ledger"]
     assert not replay.unbalanced(entries)
@@ -215,12 +230,12 @@ class Counters:
     def __init__(self, *name: str):
         self._name = name
 
-    def inc(self) -> None:
-        self.numbers[self._name] += 1
+    def inc(self, number: int) -> None:
+        self.numbers[self._name] += number
 
 
 def test_panes_after_the_release_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(release.Metrics, "counter", Counters)
+    monkeypatch.setattr(metrics.Metrics, "counter", Counters)
     Counters.numbers.clear()
-    assert [row.num_reports for row in rows_of(FIXED, LATE_ARRIVALS, estimate.FINAL)["estimates"]] == [2]
+    assert [row.num_reports for row in rows_of(FIXED, LATE_ARRIVALS, FINAL)["estimates"]] == [2]
     assert Counters.numbers["uldp", "after_release"] == 2

@@ -8,7 +8,6 @@ more than once and each id is counted once.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,7 +25,8 @@ from uldp_transforms.count import CountedReports, CountReports
 from uldp_transforms.decode import DecodeReports
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
-from uldp_transforms.windows import BasePeriods, TimeGate, Windows
+from uldp_transforms.spec import JobSpec
+from uldp_transforms.windows import Windows
 
 MINUTE = 60_000
 DAY = 1440 * MINUTE
@@ -38,9 +38,11 @@ COLLECTIONS = [
 
 WINDOWS = {
     "none": None,
-    "fixed": Windows(size=10 * MINUTE, allowed_lateness=DAY),
-    "sliding": Windows(size=30 * MINUTE, slide=10 * MINUTE, allowed_lateness=DAY),
-    "uneven": Windows(size=15 * MINUTE, slide=10 * MINUTE, allowed_lateness=DAY),
+    "fixed": Windows(size=10 * MINUTE),
+    "sliding": Windows(size=30 * MINUTE, slide=10 * MINUTE),
+    "uneven": Windows(size=15 * MINUTE, slide=10 * MINUTE),
+    "fixed, offset": Windows(size=10 * MINUTE, offset=7 * MINUTE + 1),
+    "uneven, offset": Windows(size=15 * MINUTE, slide=10 * MINUTE, offset=8 * MINUTE),
 }
 
 Key = tuple[bytes, int | None]
@@ -66,8 +68,8 @@ def counts_of_numpy(batches: Sequence[ReportBatch], windows: Windows | None) -> 
             counts[collection.fingerprint, None] = collection.count(batch)
             continue
         times = batch.event_times
-        first = int(times.min()) - windows.size
-        for start in range(first // windows.step * windows.step, int(times.max()) + 1, windows.step):
+        first = (int(times.min()) - windows.size - windows.offset) // windows.step * windows.step + windows.offset
+        for start in range(first, int(times.max()) + 1, windows.step):
             inside = (start <= times) & (times < start + windows.size)
             if inside.any():
                 counts[collection.fingerprint, start] = collection.count(batch[inside])
@@ -89,12 +91,15 @@ def as_messages(batches: Sequence[ReportBatch], packing: str, rng: np.random.Gen
     return [messages[index] for index in rng.permutation(len(messages))]
 
 
-def count(
-    messages: beam.PCollection[bytes], windows: Windows | None, gate: TimeGate | None, deduplicate: bool
-) -> CountedReports:
+def specification(windows: Windows | None, **fields: Any) -> JobSpec:
+    """Of a job that accepts reports for a day after the end of their base period."""
+    return replay.spec(COLLECTIONS, windows, allowed_lateness=DAY, **fields)
+
+
+def count(messages: beam.PCollection[bytes], spec: JobSpec) -> CountedReports:
     """The part of the main job that counts."""
-    decoded = messages | DecodeReports(COLLECTIONS, gate, windows, require_ids=deduplicate)
-    return decoded.reports | CountReports(COLLECTIONS, windows, unbounded=gate is not None, deduplicate=deduplicate)
+    decoded = messages | DecodeReports(spec)
+    return decoded.reports | CountReports(spec)
 
 
 def final_panes(panes: list[Any]) -> dict[Key, CohortCounts]:
@@ -121,7 +126,7 @@ def check(panes: list[Any], ledger: list[Any], sent: Sequence[ReportBatch], wind
     """Panes, and numbers of accepted reports and of copies, are those of numpy."""
     once = different(sent)
     assert final_panes(panes) == counts_of_numpy(once, windows)
-    base_periods = None if windows is None else Windows(size=windows.base)
+    base_periods = None if windows is None else Windows(size=windows.base, offset=windows.periods.phase)
     totals, unique = (counts_of_numpy(batches, base_periods) for batches in (sent, once))
     sums: dict[str, Counter[Key]] = {"accepted": Counter(), "duplicates": Counter()}
     for entry, _, _ in ledger:
@@ -158,7 +163,8 @@ def test_batch_equals_numpy(windows: Windows | None, packing: str, engine: str, 
     messages = as_messages(sent, packing, rng)
     with replay.collector() as (collect_counts, panes), replay.collector() as (collect_ledger, ledger):
         with beam.Pipeline(options=PipelineOptions(ENGINES[engine])) as pipeline:
-            counted = count(pipeline | beam.Create(messages) | beam.Reshuffle(), windows, None, deduplicate)
+            spec = specification(windows, deduplicate=deduplicate, bounded=True)
+            counted = count(pipeline | beam.Create(messages) | beam.Reshuffle(), spec)
             _ = counted.counts | "Counts" >> collect_counts
             _ = counted.ledger | "Ledger" >> collect_ledger
         check(panes, ledger, sent, windows)
@@ -197,12 +203,11 @@ def test_stream_equals_numpy(
     batches = random_reports(rng, middle)
     sent = sent_twice(batches, rng) if deduplicate else batches
     messages = as_messages(sent, packing, rng)
-    windows = dataclasses.replace(windows, early_every=early_every)
-    gate = TimeGate(periods=BasePeriods(windows.base), allowed_lateness=windows.allowed_lateness)
+    spec = specification(windows, early_every=early_every, deduplicate=deduplicate, bounded=False)
     with replay.collector() as (collect_counts, panes), replay.collector() as (collect_ledger, ledger):
         with beam.Pipeline(options=replay.stream_options()) as pipeline:
             source = replay.stream(list(random_events(messages, rng, middle)))
-            counted = count(pipeline | source, windows, gate, deduplicate)
+            counted = count(pipeline | source, spec)
             _ = counted.counts | "Counts" >> collect_counts
             _ = counted.ledger | "Ledger" >> collect_ledger
         check(panes, ledger, sent, windows)

@@ -31,6 +31,7 @@ from uldp_transforms.decode import received_entries
 from uldp_transforms.deduplicate import merge, to_rows
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
+from uldp_transforms.rows import forms
 from uldp_transforms.runtime.coders import CohortCountsCoder, ReportBatchCoder
 from uldp_transforms.windows import BasePeriods, TimeGate, Windows
 
@@ -125,7 +126,7 @@ class Collector:
 
     def receive(self, messages: list[bytes], arrival: int) -> None:
         decoded = self._decoder.decode(messages, np.full(len(messages), arrival))
-        self.received += sum(entry.num_reports for entry in received_entries(decoded, BASE))
+        self.received += sum(entry.num_reports for entry in received_entries(decoded, BasePeriods(BASE)))
         for rejection in decoded.rejections:
             self.books[rejection.reason.code] += rejection.num_reports
         for batch in decoded.batches:
@@ -144,7 +145,7 @@ class Collector:
         self.books["duplicates"] += duplicates
         total = CohortCountsCoder().decode(self._sums.get(key, b"")) or CohortCounts.empty(COHORTS, TAGS)
         for rows, sign in ((added, 1), (removed, -1)):
-            for _, counts in count_periods(of, as_batch(of, rows), BASE) if len(rows) else ():
+            for _, counts in count_periods(of, as_batch(of, rows), BasePeriods(BASE)) if len(rows) else ():
                 delta = CohortCountsCoder().encode(CohortCounts(sign * counts.num_reports, sign * counts.cells))
                 total = total + CohortCountsCoder().decode(delta)
         self._sums[key] = CohortCountsCoder().encode(total)
@@ -306,12 +307,11 @@ def random_events(stream: Stream, steps: int) -> list[Any]:
 def test_the_main_job_counts_the_same(seed: int) -> None:
     stream = Stream(random.Random(seed))
     events = random_events(stream, 25)
-    windows = Windows(size=BASE, allowed_lateness=LATENESS)
-    job = replay.streaming_job(list(COLLECTIONS), windows, deduplicate=True, write_counts=True)
+    job = replay.streaming_job(list(COLLECTIONS), Windows(size=BASE), allowed_lateness=LATENESS, deduplicate=True)
     rows = replay.replay(job, events)
     last: dict[Key, Any] = {}
     for row in sorted(rows["counts"], key=lambda row: row.pane_index):
-        last[bytes.fromhex(row.fingerprint)[:8], row.window_start] = row
+        last[bytes.fromhex(row.fingerprint)[:8], forms.timestamp_of(row.window_start).micros // 1000] = row
     counts = {
         key: CohortCounts(np.array(row.num_reports), np.array(row.cells).reshape(COHORTS, TAGS))
         for key, row in last.items()

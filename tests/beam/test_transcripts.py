@@ -8,11 +8,13 @@ Lines of a transcript (times without a date are those of its ``day``; ``00:05x3`
     {watermark: T}, {clock: 60s}     the watermark reaches T; processing time goes on
     panes:   collection, start and end of the window, index, timing, number of reports, status
     ledger:  collection, start of the base period, number of reports by what became of them
-and options of the job that are not the usual ones: min_reports: 5, deduplicate: yes, release: final
+and options of the job that are not the usual ones: allowed_lateness: 1h, early_every: 60s, lateness_slack: 1m,
+min_reports: 5, deduplicate: yes, release: final
 """
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import re
 from collections import Counter
@@ -32,7 +34,8 @@ from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import estimate
 from uldp_transforms.rows.ledger_row import LedgerRow
 from uldp_transforms.rows.rejected_report import RejectedReport
-from uldp_transforms.rows.windowed_estimate import Row, WindowedEstimate
+from uldp_transforms.rows.windowed_estimate import WindowedEstimate
+from uldp_transforms.spec import JobSpec
 from uldp_transforms.windows import Windows, parse_duration
 
 TRANSCRIPTS = sorted(Path(__file__).parents[1].joinpath("transcripts").glob("*.yaml"))
@@ -49,6 +52,15 @@ def make_collections() -> dict[str, Collection]:
 
 COLLECTIONS = make_collections()
 
+OPTIONS: dict[str, Callable[[str], Any]] = {
+    "allowed_lateness": parse_duration,
+    "early_every": parse_duration,
+    "lateness_slack": parse_duration,
+    "min_reports": int,
+    "deduplicate": {"yes": True, "no": False}.__getitem__,
+    "release": str,
+}
+
 
 class Transcript:
     """What one file says, with events that can be replayed."""
@@ -56,11 +68,7 @@ class Transcript:
     def __init__(self, content: dict[str, Any]):
         self.day = content.pop("day")
         self.windows = Windows(**{name: parse_duration(text) for name, text in content.pop("windows").items()})
-        self.job = {
-            "min_reports": int(content.pop("min_reports", 1)),
-            "deduplicate": {"yes": True, "no": False}[content.pop("deduplicate", "no")],
-            "release": content.pop("release", estimate.CORRECTED),
-        }
+        self.job = {name: read(content.pop(name)) for name, read in OPTIONS.items() if name in content}
         self.panes = sorted(" ".join(line.split()) for line in content.pop("panes", ()))
         self.ledger = sorted(" ".join(line.split()) for line in content.pop("ledger", ()))
         self.num_reports = 0
@@ -110,13 +118,12 @@ class Transcript:
         moment = datetime.datetime.fromisoformat(text if "T" in text else f"{self.day}T{text}")
         return (moment - datetime.datetime(1970, 1, 1)) // datetime.timedelta(milliseconds=1)
 
-    def time(self, milliseconds: int | None) -> str:
-        """As a transcript writes it."""
-        if milliseconds is None:
+    def time(self, text: str | None) -> str:
+        """A time of a row, as a transcript writes it."""
+        if text is None:
             return "none"
-        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=milliseconds)
-        text = re.sub(r":00$", "", moment.isoformat(timespec="milliseconds" if milliseconds % 1000 else "seconds"))
-        return text.removeprefix(f"{self.day}T")
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z", text)
+        return re.sub(r":00$", "", text.removesuffix("Z")).removeprefix(f"{self.day}T")
 
     def pane(self, row: WindowedEstimate) -> str:
         """A row of estimates as a line of ``panes``."""
@@ -134,7 +141,7 @@ class Transcript:
         return sorted(" ".join((key, *(f"{what}={n}" for what, n in sums[key].items()))) for key in sums)
 
 
-def name(row: Row) -> str:
+def name(row: WindowedEstimate | LedgerRow) -> str:
     """A row's collection as transcripts name it."""
     return "none" if row.collection_id is None else f"{row.collection_id}/{row.collection_version}"
 
@@ -185,7 +192,7 @@ def other_cuts() -> Iterator[Any]:
 def rows_of(transcript: Transcript, events: Sequence[Event]) -> dict[str, list[Any]]:
     """Replay, and check what is true of every stream."""
     collections = list(COLLECTIONS.values())
-    job = replay.streaming_job(collections, transcript.windows, candidates=["ant", "bee"], **transcript.job)
+    job = replay.streaming_job(collections, transcript.windows, candidates=("ant", "bee"), **transcript.job)
     rows = replay.replay(job, events)
     ledger: list[LedgerRow] = rows["ledger"]
     rejected: list[RejectedReport] = rows["rejected"]
@@ -218,35 +225,35 @@ def test_bundles_do_not_matter(path: Path, cut: Callable[[Sequence[Event]], Iter
     assert transcript.sums(rows["ledger"]) == transcript.ledger
 
 
-class UngatedJob(estimate.Job):
-    """A job that leaves late reports to the runner."""
+class UngatedSpec(JobSpec):
+    """Of a job that leaves late reports to the runner."""
 
     gate = None
 
 
 @pytest.mark.parametrize(
-    ("job_class", "slack", "arrival_of_late_reports", "in_panes", "refused"),
+    ("kind", "slack", "arrival_of_late_reports", "in_panes", "refused"),
     [
-        pytest.param(estimate.Job, "10m", "00:15", 3, 4, id="gate"),
-        pytest.param(UngatedJob, "1ms", "00:15", 3, 0, id="no gate: four reports vanish"),
-        pytest.param(estimate.Job, "10m", "00:14", 7, 0, id="gate, watermark ahead"),
-        pytest.param(estimate.Job, "1ms", "00:14", 3, 0, id="no slack, watermark ahead: four reports vanish"),
+        pytest.param(JobSpec, "10m", "00:15", 3, 4, id="gate"),
+        pytest.param(UngatedSpec, "1ms", "00:15", 3, 0, id="no gate: four reports vanish"),
+        pytest.param(JobSpec, "10m", "00:14", 7, 0, id="gate, watermark ahead"),
+        pytest.param(JobSpec, "1ms", "00:14", 3, 0, id="no slack, watermark ahead: four reports vanish"),
     ],
 )
 def test_only_gate_and_slack_keep_the_runner_from_dropping_silently(
-    job_class: type[estimate.Job], slack: str, arrival_of_late_reports: str, in_panes: int, refused: int
+    kind: type[JobSpec], slack: str, arrival_of_late_reports: str, in_panes: int, refused: int
 ) -> None:
     """The runner drops by its watermark and tells nobody, so the gate has to refuse first."""
-    windows = {"size": "10m", "allowed_lateness": "5m", "lateness_slack": slack}
+    options = {"windows": {"size": "10m"}, "allowed_lateness": "5m", "lateness_slack": slack}
     events = [
         {"arrive": "00:05", "reports": "00:01x2"},
         {"watermark": "00:16"},
         {"arrive": arrival_of_late_reports, "packed": "00:02x4"},
         {"arrive": "00:16", "reports": "00:16"},
     ]
-    transcript = Transcript({"day": "2001-01-31", "windows": windows, "events": events})
-    job = replay.streaming_job(list(COLLECTIONS.values()), transcript.windows, candidates=["ant"])
-    rows = replay.replay(job_class(**vars(job)), transcript.events)
+    transcript = Transcript({"day": "2001-01-31", "events": events} | options)
+    job = replay.streaming_job(list(COLLECTIONS.values()), transcript.windows, candidates=("ant",), **transcript.job)
+    rows = replay.replay(dataclasses.replace(job, spec=kind(**vars(job.spec))), transcript.events)
     numbers = last_panes([transcript.pane(row) for row in rows["estimates"]]).values()
     assert sum(int(number.split()[0]) for number in numbers) == in_panes
     assert sum(row.num_reports for row in rows["rejected"]) == refused

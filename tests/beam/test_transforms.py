@@ -18,34 +18,47 @@ from apache_beam.transforms import trigger
 from apache_beam.transforms.display import DisplayData
 from apache_beam.transforms.window import FixedWindows, GlobalWindows
 from apache_beam.typehints import Tuple
+from uldp_transforms.pipelines.estimate.run import configure
 
 import uldp_transforms
-from tests.support import cases
+from tests.support import cases, replay
 from uldp_transforms import (
     CountReports,
     CountsRows,
     DecodeReports,
     EstimateDistribution,
+    EstimatedValue,
+    EstimateReports,
     ReadReportFiles,
     ReleaseOnce,
     SummarizeLedger,
     Windows,
-    wire,
 )
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS, expectation_maximization
 from uldp_transforms.ledger import LedgerEntry
+from uldp_transforms.messages import wire
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.pipelines import estimate
-from uldp_transforms.rows.ledger_row import LedgerRow
+from uldp_transforms.rows import forms
+from uldp_transforms.rows.ledger_row import LedgerRow, missing
+from uldp_transforms.rows.rejected_report import RejectedReport
 from uldp_transforms.rows.window_counts import WindowCounts
 from uldp_transforms.rows.window_health import WindowHealth
-from uldp_transforms.rows.windowed_estimate import Row, WindowedEstimate, estimate_window
+from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate, estimate_window, value_estimates
+from uldp_transforms.spec import JobSpec
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
 PLACES = Collection.from_json(cases.COLLECTIONS["hashed-krr"].to_json() | {"id": "places", "version": 7})
 MINUTE = 60_000
 SLIDING = Windows(size=20 * MINUTE, slide=10 * MINUTE)
+
+
+def spec_of(*collections: Collection, windows: Windows | None = None, **fields: Any) -> JobSpec:
+    return JobSpec(collections=collections, windows=windows, candidates=cases.VALUES, **fields)
+
+
+SPEC = spec_of(ANIMALS, windows=SLIDING)
+ONCE = spec_of(ANIMALS, windows=SLIDING, deduplicate=True)
 
 
 def reports(n: int, collection: Collection = ANIMALS, first: int = 0) -> ReportBatch:
@@ -77,54 +90,69 @@ def test_there_are_no_other_names() -> None:
 
 
 def test_every_step_can_stand_twice_in_a_pipeline_under_its_own_label() -> None:
-    pipeline = bounded()
-    messages = pipeline | beam.Create([b""])
+    messages = beam.Pipeline(options=replay.stream_options()) | replay.stream([])
     for label in ("first", "second"):
-        decoded = messages | f"{label} decode" >> DecodeReports([ANIMALS])
-        counted = decoded.reports | f"{label} count" >> CountReports([ANIMALS], SLIDING, deduplicate=True)
-        once = counted.counts | f"{label} release" >> ReleaseOnce(SLIDING)
-        _ = once | f"{label} estimate" >> EstimateDistribution([ANIMALS])
-        _ = once | f"{label} counts" >> CountsRows([ANIMALS])
-        _ = (decoded.received, counted.ledger, decoded.rejected) | f"{label} ledger" >> SummarizeLedger(
-            [ANIMALS], SLIDING
-        )
+        decoded = messages | f"{label} decode" >> DecodeReports(ONCE)
+        counted = decoded.reports | f"{label} count" >> CountReports(ONCE)
+        once = counted.counts | f"{label} release" >> ReleaseOnce(ONCE)
+        _ = once | f"{label} estimate" >> EstimateDistribution(ONCE)
+        _ = once | f"{label} counts" >> CountsRows(ONCE)
+        _ = (decoded.ledger, counted.ledger, decoded.rejected) | f"{label} ledger" >> SummarizeLedger(ONCE)
+        _ = messages | f"{label} all" >> EstimateReports(ONCE)
     with pytest.raises(RuntimeError, match='label "first decode" already exists'):
-        _ = messages | "first decode" >> DecodeReports([ANIMALS])
+        _ = messages | "first decode" >> DecodeReports(ONCE)
 
 
 @pytest.mark.parametrize("deduplicate", [False, True])
 def test_outputs_have_types(deduplicate: bool) -> None:
     pipeline = bounded()
+    spec = ONCE if deduplicate else SPEC
     files = pipeline | ReadReportFiles("*.avro")
-    decoded = files.messages | DecodeReports([ANIMALS])
-    counted = decoded.reports | CountReports([ANIMALS], SLIDING, deduplicate=deduplicate)
-    inputs = (files.received, decoded.received, counted.ledger, decoded.rejected, files.rejected)
-    windows = counted.counts | EstimateDistribution([ANIMALS])
+    decoded = files.messages | DecodeReports(spec)
+    counted = decoded.reports | CountReports(spec)
+    inputs = (files.ledger, decoded.ledger, counted.ledger, decoded.rejected, files.rejected)
+    windows = counted.counts | EstimateDistribution(spec)
+    rows = files | EstimateReports(spec)
     types = [
         (files.messages, bytes),
         (files.rejected, Rejection),
-        (files.received, LedgerEntry),
+        (files.ledger, LedgerEntry),
         (decoded.reports, ReportBatch),
         (decoded.rejected, Rejection),
-        (decoded.received, LedgerEntry),
+        (decoded.ledger, LedgerEntry),
         (counted.ledger, LedgerEntry),
         (counted.counts, Tuple[bytes, CohortCounts]),
-        (counted.counts | ReleaseOnce(SLIDING), Tuple[bytes, CohortCounts]),
+        (counted.counts | ReleaseOnce(spec), Tuple[bytes, CohortCounts]),
         (windows.estimates, WindowedEstimate),
         (windows.health, WindowHealth),
-        (counted.counts | CountsRows([ANIMALS]), WindowCounts),
-        (inputs | SummarizeLedger([ANIMALS], SLIDING), LedgerRow),
+        (counted.counts | CountsRows(spec), WindowCounts),
+        (inputs | SummarizeLedger(spec), LedgerRow),
+        (rows.estimates, WindowedEstimate),
+        (rows.values, EstimatedValue),
+        (rows.health, WindowHealth),
+        (rows.ledger, LedgerRow),
+        (rows.rejected, RejectedReport),
+        (rows.counts, WindowCounts),
     ]
     assert [output.element_type for output, _ in types] == [expected for _, expected in types]
 
 
+def test_released_counts_have_a_type() -> None:
+    """Of a stream, where they are held; of files they are the counts themselves."""
+    decoded = beam.Pipeline(options=replay.stream_options()) | replay.stream([]) | DecodeReports(SPEC)
+    counts = (decoded.reports | CountReports(SPEC)).counts
+    released = counts | ReleaseOnce(SPEC)
+    assert released is not counts
+    assert released.element_type == Tuple[bytes, CohortCounts]
+
+
 def test_what_is_grouped_is_never_pickled() -> None:
     """State of a running job outlives the versions of Python and numpy that wrote it."""
-    pipeline = bounded()
-    decoded = pipeline | beam.Create([b""]) | DecodeReports([ANIMALS])
-    counted = decoded.reports | CountReports([ANIMALS], SLIDING, deduplicate=True)
-    _ = counted.counts | ReleaseOnce(SLIDING)
-    _ = (decoded.received, counted.ledger, decoded.rejected) | SummarizeLedger([ANIMALS], SLIDING)
+    pipeline = beam.Pipeline(options=replay.stream_options())
+    decoded = pipeline | replay.stream([]) | DecodeReports(ONCE)
+    counted = decoded.reports | CountReports(ONCE)
+    _ = counted.counts | ReleaseOnce(ONCE)
+    _ = (decoded.ledger, counted.ledger, decoded.rejected) | SummarizeLedger(ONCE)
     proto = pipeline.to_runner_api()
     context = PipelineContext(proto.components)
     keyed = {
@@ -152,13 +180,16 @@ def _has_state(transform: Any) -> bool:
 @pytest.mark.parametrize(
     ("transform", "expected"),
     [
-        (DecodeReports([ANIMALS, PLACES]), {"collections": "animals v1, places v7"}),
-        (CountReports([ANIMALS]), {"windows": "None", "deduplicate": False, "bit_patterns": False}),
+        (DecodeReports(spec_of(ANIMALS, PLACES)), {"collections": "animals v1, places v7"}),
         (
-            CountReports([ANIMALS], SLIDING, deduplicate=True, bit_patterns=True),
-            {"windows": str(SLIDING), "deduplicate": True, "bit_patterns": True},
+            CountReports(spec_of(ANIMALS)),
+            {"windows": "None", "allowed_lateness": 3_600_000, "deduplicate": False, "bit_patterns": False},
         ),
-        (EstimateDistribution([ANIMALS], min_reports=5), {"estimator": "projected", "min_reports": 5}),
+        (
+            CountReports(spec_of(ANIMALS, windows=SLIDING, allowed_lateness=7, deduplicate=True, bit_patterns=True)),
+            {"windows": str(SLIDING), "allowed_lateness": 7, "deduplicate": True, "bit_patterns": True},
+        ),
+        (EstimateDistribution(spec_of(ANIMALS, min_reports=5)), {"estimator": "projected", "min_reports": 5}),
     ],
 )
 def test_display_data(transform: beam.PTransform, expected: dict[str, Any]) -> None:
@@ -172,9 +203,9 @@ def test_display_data(transform: beam.PTransform, expected: dict[str, Any]) -> N
 def test_decode_refuses_messages_in_windows() -> None:
     messages = bounded() | beam.Create([b""])
     with pytest.raises(SpecError) as error:
-        _ = messages | beam.WindowInto(FixedWindows(60)) | DecodeReports([ANIMALS])
-    expected = "DecodeReports needs messages in the global window (reports carry their own time), got FixedWindows"
-    assert str(error.value).startswith(expected)
+        _ = messages | beam.WindowInto(FixedWindows(60)) | DecodeReports(SPEC)
+    expected = "DecodeReports needs elements in the global window (reports carry their own time), got FixedWindows"
+    assert str(error.value) == expected
 
 
 def test_decode_takes_the_global_window_with_any_trigger() -> None:
@@ -185,7 +216,7 @@ def test_decode_takes_the_global_window_with_any_trigger() -> None:
     batch = reports(3)
     with bounded() as pipeline:
         messages = pipeline | beam.Create(wire.encode_reports(batch)) | windowing
-        decoded = messages | DecodeReports([ANIMALS])
+        decoded = messages | DecodeReports(SPEC)
         assert_that(decoded.reports | beam.FlatMap(lambda part: part.event_times.tolist()), equal_to(batch.event_times))
         assert_that(decoded.rejected, is_empty(), label="nothing is rejected")
 
@@ -194,13 +225,17 @@ def test_decode_takes_the_global_window_with_any_trigger() -> None:
 @pytest.mark.parametrize("windows", [None, SLIDING], ids=["none", "sliding"])
 def test_no_messages_make_no_rows(windows: Windows | None, deduplicate: bool) -> None:
     with bounded() as pipeline:
-        decoded = pipeline | beam.Create([], reshuffle=False).with_output_types(bytes) | DecodeReports([ANIMALS])
-        counted = decoded.reports | CountReports([ANIMALS], windows, deduplicate=deduplicate)
-        ledger = (decoded.received, counted.ledger, decoded.rejected) | SummarizeLedger([ANIMALS], windows)
-        windows = counted.counts | EstimateDistribution([ANIMALS])
-        assert_that(windows.estimates, is_empty(), label="no estimates")
-        assert_that(windows.health, is_empty(), label="no findings")
+        spec = spec_of(ANIMALS, windows=windows, deduplicate=deduplicate)
+        messages = pipeline | beam.Create([], reshuffle=False).with_output_types(bytes)
+        decoded = messages | DecodeReports(spec)
+        counted = decoded.reports | CountReports(spec)
+        ledger = (decoded.ledger, counted.ledger, decoded.rejected) | SummarizeLedger(spec)
+        estimated = counted.counts | EstimateDistribution(spec)
+        assert_that(estimated.estimates, is_empty(), label="no estimates")
+        assert_that(estimated.health, is_empty(), label="no findings")
         assert_that(ledger, is_empty(), label="no ledger")
+        for name, rows in (messages | EstimateReports(spec))._asdict().items():
+            assert_that(rows, is_empty(), label=f"no {name} at all")
 
 
 ONE_COHORT = np.array([50] + [0] * (PLACES.num_cohorts - 1))
@@ -231,22 +266,22 @@ def test_every_count_makes_a_row(collection: Collection, counts: CohortCounts, m
             assert (number is None) == (status != "ok")
         assert (row.fit_p_value is None) == (status != "ok" or collection is ANIMALS)  # of hashed alphabets only
         assert row.software == f"uldp_transforms {uldp_transforms.__version__}"
-        expected: list[dict[str, Any]] = []
+        expected: list[ValueEstimate] = []
         if status == "ok":
             candidates = cases.VALUES if collection is PLACES else None
-            expected = WindowedEstimate.values_of(collection.estimate(counts, "normalized", candidates))
+            expected = value_estimates(collection.estimate(counts, "normalized", candidates))
         assert row.estimates == expected
 
     with bounded() as pipeline:
         windows = (
             pipeline
             | beam.Create([(collection.fingerprint, counts)])
-            | EstimateDistribution([ANIMALS, PLACES], "normalized", cases.VALUES, min_reports)
+            | EstimateDistribution(spec_of(ANIMALS, PLACES, estimator="normalized", min_reports=min_reports))
         )
         assert_that(windows.estimates, check)
 
 
-PLACE = {"window_start": 0, "window_end": 1, "pane_index": 0, "pane_timing": "ON_TIME"}
+PLACE = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME"}
 
 
 def test_an_estimate_that_ran_out_of_steps_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,14 +312,11 @@ def test_other_workers_give_the_same_rows(options: list[str], deduplicate: bool,
     animals, places = reports(40), reports(400, PLACES)
     messages = [*wire.encode_reports(animals), wire.encode_batch(places), b"\x02garbage"]
     messages += wire.encode_reports(places[:30]) * deduplicate
-    collections = [ANIMALS, PLACES]
+    spec = spec_of(ANIMALS, PLACES, windows=SLIDING, deduplicate=deduplicate, min_reports=1)
     with beam.Pipeline(options=PipelineOptions(options)) as pipeline:
-        decoded = pipeline | beam.Create(messages) | DecodeReports(collections, windows=SLIDING)
-        counted = decoded.reports | CountReports(collections, SLIDING, deduplicate=deduplicate)
-        estimates, _ = counted.counts | EstimateDistribution(collections, candidates=cases.VALUES, min_reports=1)
-        ledger = (decoded.received, counted.ledger, decoded.rejected) | SummarizeLedger(collections, SLIDING)
-        for name, rows in (("estimates", estimates), ("ledger", ledger)):
-            lines = rows | f"{name} as JSON" >> beam.Map(Row.to_json)
+        outputs = pipeline | beam.Create(messages) | EstimateReports(spec)
+        for name, rows in (("estimates", outputs.estimates), ("ledger", outputs.ledger)):
+            lines = rows | f"{name} as JSON" >> beam.Map(forms.to_json)
             _ = lines | f"Write {name}" >> beam.io.WriteToText(str(tmp_path / name))
 
     def read(name: str) -> list[dict[str, Any]]:
@@ -297,7 +329,7 @@ def test_other_workers_give_the_same_rows(options: list[str], deduplicate: bool,
     ledger_rows = read("ledger")
     assert sum(row["accepted"] for row in ledger_rows) == 440
     assert sum(row["duplicates"] for row in ledger_rows) == 30 * deduplicate
-    assert all(not estimate.unbalanced([row]) for row in ledger_rows)
+    assert not any(map(missing, ledger_rows))
     assert [row["rejected"] for row in ledger_rows if row["rejected"]] == [{"malformed": 1}]
 
 
@@ -313,7 +345,7 @@ def steps_on_dataflow(folder: Path, options: list[str]) -> list[str]:
     storage = ["--temp_location=gs://demo-bucket/tmp", "--staging_location=gs://demo-bucket/stg"]
     dataflow = ["--runner=DataflowRunner", "--project=demo-project", "--region=us-central1", "--dry_run=True", *storage]
     source = [f"--collection={collection}", "--subscription=projects/demo-project/subscriptions/reports"]
-    _, pipeline = estimate.configure([*source, *output, *options, *dataflow])
+    _, pipeline = configure([*source, *output, *options, *dataflow])
     result = pipeline.run()
     assert (result.state, result.job.proto.type.name) == ("DONE", "JOB_TYPE_STREAMING")
     steps = result.job.proto_pipeline.components.transforms.values()

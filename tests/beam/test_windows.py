@@ -15,15 +15,17 @@ from tests.support.messages_cases import KNOWN, KRR, NOON, RAPPOR, URAP, collect
 from tests.support.tolerance import generator
 from uldp_transforms.count import count_periods
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
+from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.windows import (
     MAX_EVENT_TIME,
     MIN_EVENT_TIME,
     BasePeriods,
     TimeGate,
     Windows,
-    number_periods,
+    milliseconds,
     parse_duration,
     rfc3339,
+    split_by_period,
 )
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
@@ -34,7 +36,7 @@ YEAR = 365 * DAY
 
 
 @pytest.mark.parametrize(
-    ("text", "milliseconds"),
+    ("text", "expected"),
     [
         ("1ms", 1),
         ("90s", 90 * SECOND),
@@ -46,8 +48,8 @@ YEAR = 365 * DAY
         ("999999999999d", 999_999_999_999 * DAY),
     ],
 )
-def test_durations(text, milliseconds):
-    assert parse_duration(text) == milliseconds
+def test_durations(text, expected):
+    assert parse_duration(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,21 @@ def test_other_durations_are_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("milliseconds", "text"),
+    ("value", "expected"), [("1h", HOUR), ("0ms", 0), (7, 7), (0, 0), (-CENTURY, -CENTURY), (CENTURY, CENTURY)]
+)
+def test_milliseconds_are_texts_or_numbers(value, expected):
+    assert milliseconds(value, "here") == expected
+
+
+@pytest.mark.parametrize("value", [1.0, True, CENTURY + 1, -CENTURY - 1, b"1h"])
+def test_other_milliseconds_are_refused(value):
+    sentence = f"here in milliseconds must be an integer in [{-CENTURY}, {CENTURY}], got {value!r}"
+    with pytest.raises(SpecError, match=f"^{re.escape(sentence)}$"):
+        milliseconds(value, "here")
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
     [
         (0, "1970-01-01T00:00:00Z"),
         (NOON, "2001-09-09T01:46:40Z"),
@@ -91,16 +107,16 @@ def test_other_durations_are_refused(text):
         (MAX_EVENT_TIME - 1, "9998-12-31T23:59:59.999Z"),
     ],
 )
-def test_names_of_moments(milliseconds, text):
-    assert rfc3339(milliseconds) == text
+def test_names_of_moments(moment, text):
+    assert rfc3339(moment) == text
 
 
 @given(st.integers(MIN_EVENT_TIME, MAX_EVENT_TIME))
-def test_names_of_moments_are_exact_and_sorted_like_them(milliseconds):
+def test_names_of_moments_are_exact_and_sorted_like_them(number):
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-    moment = datetime.datetime.fromisoformat(rfc3339(milliseconds).replace("Z", "+00:00"))
-    assert (moment - epoch) // datetime.timedelta(milliseconds=1) == milliseconds
-    assert rfc3339(milliseconds // SECOND * SECOND) < rfc3339(milliseconds // SECOND * SECOND + SECOND)
+    moment = datetime.datetime.fromisoformat(rfc3339(number).replace("Z", "+00:00"))
+    assert (moment - epoch) // datetime.timedelta(milliseconds=1) == number
+    assert rfc3339(number // SECOND * SECOND) < rfc3339(number // SECOND * SECOND + SECOND)
 
 
 # ---------------------------------------------------------------------- windows
@@ -133,9 +149,11 @@ def test_base_periods_divide_all_windows(size, slide, step, base):
         ({"size": True}, f"Windows.size must be an integer in [1, {YEAR}], got True"),
         ({"slide": 0}, "Windows.slide must be an integer in [1, 10000], got 0"),
         ({"slide": 10_001}, "Windows.slide must be an integer in [1, 10000], got 10001"),
-        ({"allowed_lateness": -1}, f"Windows.allowed_lateness must be an integer in [0, {CENTURY}], got -1"),
-        ({"early_every": 999}, f"Windows.early_every must be an integer in [1000, {CENTURY}], got 999"),
-        ({"lateness_slack": 0}, f"Windows.lateness_slack must be an integer in [1, {10 * CENTURY}], got 0"),
+        ({"slide": "5m"}, "Windows.slide must be an integer in [1, 10000], got '5m'"),
+        ({"offset": -1}, "Windows.offset must be an integer in [0, 9999], got -1"),
+        ({"offset": 10_000}, "Windows.offset must be an integer in [0, 9999], got 10000"),
+        ({"slide": 4_000, "offset": 4_000}, "Windows.offset must be an integer in [0, 3999], got 4000"),
+        ({"offset": None}, "Windows.offset must be an integer in [0, 9999], got None"),
     ],
 )
 def test_windows_that_cannot_be(fields, sentence):
@@ -143,45 +161,64 @@ def test_windows_that_cannot_be(fields, sentence):
         Windows(**{"size": 10_000} | fields)
 
 
-def test_slack_is_never_zero():
-    """Else the runner, which leaves no trace, would drop reports before the gate does."""
-    assert Windows(size=1).lateness_slack > 0
+@pytest.mark.parametrize(
+    ("size", "slide", "offset", "phase"),
+    [
+        (HOUR, None, 0, 0),
+        (HOUR, None, 7, 7),
+        (DAY, HOUR, HOUR - 1, HOUR - 1),
+        (90 * MINUTE, HOUR, 45 * MINUTE, 15 * MINUTE),  # base periods of half an hour
+        (7, 5, 4, 0),
+    ],
+)
+def test_base_periods_start_where_windows_start(size, slide, offset, phase):
+    windows = Windows(size=size, slide=slide, offset=offset)
+    assert windows.periods == BasePeriods(windows.base, phase)
+    starts = np.arange(-3, 4) * windows.step + offset
+    for edges in (starts, starts + size):
+        assert (windows.periods.start_of(edges) == edges).all()
 
 
 # ---------------------------------------------------------------------- the gate
 
 
-@pytest.mark.parametrize(
-    ("fields", "sentence"),
-    [
-        ({"base": 0}, f"TimeGate.base must be an integer in [1, {CENTURY}], got 0"),
-        ({"allowed_lateness": -1}, f"TimeGate.allowed_lateness must be an integer in [0, {CENTURY}], got -1"),
-        ({"future_skew": -1}, f"TimeGate.future_skew must be an integer in [0, {CENTURY}], got -1"),
-    ],
-)
-def test_gates_that_cannot_be(fields, sentence):
-    with pytest.raises(SpecError, match=f"^{re.escape(sentence)}$"):
-        TimeGate(**{"base": 1, "allowed_lateness": 0} | fields)
-
-
 moments = st.integers(MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
 
 
-@given(moments, st.sampled_from([1, 7, MINUTE, HOUR, DAY]), st.integers(0, DAY), st.integers(0, HOUR))
-def test_the_gate_opens_and_closes_to_the_millisecond(moment, base, lateness, skew):
-    gate = TimeGate(periods=BasePeriods(base), allowed_lateness=lateness, future_skew=skew)
-    closes = moment - moment % base + base + lateness
+some_periods = st.sampled_from([1, 7, MINUTE, HOUR, DAY, CENTURY]).flatmap(
+    lambda length: st.builds(BasePeriods, st.just(length), st.just(0) | st.integers(0, length - 1))
+)
+
+
+def start_of(moment: int, periods: BasePeriods) -> int:
+    """Start of the base period of a moment; Python's integers, and its division that rounds down."""
+    return (moment - periods.phase) // periods.length * periods.length + periods.phase
+
+
+@given(moments, some_periods, st.integers(0, DAY), st.integers(0, HOUR))
+def test_the_gate_opens_and_closes_to_the_millisecond(moment, periods, lateness, skew):
+    gate = TimeGate(periods=periods, allowed_lateness=lateness, future_skew=skew)
+    closes = start_of(moment, periods) + periods.length + lateness
     arrivals = np.array([moment - skew - 1, moment - skew, closes - 1, closes])
     times = np.full(4, moment)
-    assert gate.too_early(times, arrivals).tolist() == [True, False, False, False]
-    assert gate.too_old(times, arrivals).tolist() == [False, False, False, True]
+    assert (gate.early_by(times, arrivals) > 0).tolist() == [True, False, False, False]
+    assert (gate.late_by(times, arrivals) > 0).tolist() == [False, False, False, True]
+
+
+def test_the_gate_says_by_how_much():
+    gate = TimeGate(periods=BasePeriods(HOUR, 7), allowed_lateness=MINUTE, future_skew=SECOND)
+    times, arrivals = np.array([HOUR, HOUR, HOUR]), np.array([0, HOUR + 7 + MINUTE, HOUR + 6 + MINUTE])
+    assert gate.early_by(times, arrivals).tolist()[0] == HOUR - SECOND
+    assert gate.late_by(times, arrivals).tolist()[1:] == [1, 0]
+    assert gate.off_by == {Reason.TOO_EARLY: gate.early_by, Reason.TOO_OLD: gate.late_by}
 
 
 def test_all_reports_of_a_period_are_too_old_at_the_same_moment():
     gate = TimeGate(periods=BasePeriods(HOUR), allowed_lateness=MINUTE)
     times = np.array([0, 1, HOUR - 1, HOUR, -1, -HOUR])
-    assert gate.too_old(times, np.full(6, HOUR + MINUTE)).tolist() == [True, True, True, False, True, True]
-    assert not gate.too_old(times[:4], np.full(4, HOUR + MINUTE - 1)).any()
+    too_old = gate.late_by(times, np.full(6, HOUR + MINUTE)) > 0
+    assert too_old.tolist() == [True, True, True, False, True, True]
+    assert not (gate.late_by(times[:4], np.full(4, HOUR + MINUTE - 1)) > 0).any()
 
 
 # ---------------------------------------------------------------------- base periods of reports
@@ -190,21 +227,29 @@ def test_all_reports_of_a_period_are_too_old_at_the_same_moment():
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(moments | st.integers(-5 * MINUTE, 5 * MINUTE), min_size=1, max_size=80),
-    st.sampled_from([None, 1, 7, MINUTE, DAY, CENTURY]),
+    some_periods,
 )
-def test_periods_are_numbered_in_order(times, base):
+def test_periods_are_found_in_order(times, periods):
     """Times close together and millennia apart: by a table and by sorting."""
-    periods, index = number_periods(np.array(times, np.int64), base)
-    expected = [0 if base is None else moment // base for moment in times]
-    assert periods == sorted(set(expected))
-    assert [periods[position] for position in index.tolist()] == expected
-    assert all(type(period) is int for period in periods)
+    starts, index = split_by_period(np.array(times, np.int64), periods)
+    expected = [start_of(moment, periods) for moment in times]
+    assert starts == sorted(set(expected))
+    assert [starts[position] for position in index.tolist()] == expected
+    assert all(type(start) is int for start in starts)
+    assert periods.start_of(np.array(times, np.int64)).tolist() == expected
+
+
+@given(st.lists(moments, min_size=1, max_size=5))
+def test_without_periods_all_reports_are_in_one(times):
+    starts, index = split_by_period(np.array(times, np.int64), None)
+    assert (starts, index.tolist()) == ([None], [0] * len(times))
 
 
 @pytest.mark.parametrize("spread", [1, 4 + 1024 - 1, 4 + 1024, 1 << 40])
-def test_periods_are_numbered_alike_by_a_table_and_by_sorting(spread):
-    periods, index = number_periods(np.array([0, -spread, 0], np.int64) + 5, 1)
-    assert periods == [5 - spread, 5]
+@pytest.mark.parametrize("periods", [BasePeriods(1), BasePeriods(7, 5)])
+def test_periods_are_found_alike_by_a_table_and_by_sorting(spread, periods):
+    starts, index = periods.split(np.array([0, -spread, 0], np.int64) * periods.length + 5)
+    assert starts == [5 - spread * periods.length, 5]
     assert index.tolist() == [1, 0, 1]
 
 
@@ -218,11 +263,11 @@ def with_times(item: Collection, times: list[int]) -> ReportBatch:
     return ReportBatch(**vars(SAMPLES[item.id][: len(times)]) | {"event_times": np.array(times, np.int64)})
 
 
-def by_dictionary(item: Collection, batch: ReportBatch, base: int | None) -> dict[int, CohortCounts]:
+def by_dictionary(item: Collection, batch: ReportBatch, periods: BasePeriods | None) -> dict[int | None, CohortCounts]:
     """Each period counted alone, from a dictionary of its reports."""
-    groups: dict[int, list[int]] = defaultdict(list)
+    groups: dict[int | None, list[int]] = defaultdict(list)
     for i, moment in enumerate(batch.event_times.tolist()):
-        groups[0 if base is None else moment // base].append(i)
+        groups[None if periods is None else start_of(moment, periods)].append(i)
     return {period: item.count(batch[np.array(rows)]) for period, rows in sorted(groups.items())}
 
 
@@ -230,16 +275,16 @@ def by_dictionary(item: Collection, batch: ReportBatch, base: int | None) -> dic
 @given(
     st.sampled_from(KNOWN),
     st.lists(moments | st.integers(-5 * MINUTE, 5 * MINUTE), min_size=1, max_size=120),
-    st.sampled_from([None, 1, 7, MINUTE, DAY, CENTURY]),
+    st.none() | some_periods,
 )
-def test_counts_per_period_are_those_of_each_period_alone(item, times, base):
+def test_counts_per_period_are_those_of_each_period_alone(item, times, periods):
     """Times close together and millennia apart, before and after 1970."""
     batch = with_times(item, times)
-    counted = list(count_periods(item, batch, base))
-    expected = by_dictionary(item, batch, base)
-    assert [period for period, _ in counted] == list(expected)
+    counted = list(count_periods(item, batch, periods))
+    expected = by_dictionary(item, batch, periods)
+    assert [start for start, _ in counted] == list(expected)
     assert [counts for _, counts in counted] == list(expected.values())
-    assert all(type(period) is int for period, _ in counted)
+    assert {type(start) for start, _ in counted} == {type(None) if periods is None else int}
 
 
 @pytest.mark.parametrize("spread", [1, HOUR, CENTURY])
@@ -247,25 +292,26 @@ def test_counts_per_period_are_those_of_each_period_alone(item, times, base):
 def test_more_periods_than_memory_allows_at_once(item, spread, monkeypatch):
     monkeypatch.setattr("uldp_transforms.count._MAX_CELLS", 4 * item.num_cohorts * item.num_cells + 1)
     times = [(i * i % 17 - 8) * spread for i in range(120)]
-    batch = with_times(item, times)
-    assert dict(count_periods(item, batch, spread)) == by_dictionary(item, batch, spread)
+    batch, periods = with_times(item, times), BasePeriods(spread, spread // 3)
+    assert dict(count_periods(item, batch, periods)) == by_dictionary(item, batch, periods)
 
 
 def test_a_collection_as_large_as_the_memory_is_counted_period_by_period():
     batch = with_times(WIDE, [i % 5 * DAY for i in range(50)])
     assert WIDE.num_cohorts * WIDE.num_cells * 5 > 1 << 22
-    assert dict(count_periods(WIDE, batch, DAY)) == by_dictionary(WIDE, batch, DAY)
+    periods = BasePeriods(DAY)
+    assert dict(count_periods(WIDE, batch, periods)) == by_dictionary(WIDE, batch, periods)
 
 
 @pytest.mark.parametrize("item", [KRR, RAPPOR], ids=lambda item: item.id)
-@pytest.mark.parametrize("base", [None, CENTURY])
-def test_one_period_is_the_whole_count(item, base):
+@pytest.mark.parametrize(("periods", "start"), [(None, None), (BasePeriods(CENTURY), 0), (BasePeriods(CENTURY, 9), 9)])
+def test_one_period_is_the_whole_count(item, periods, start):
     batch = with_times(item, [NOON + i for i in range(120)])
-    assert list(count_periods(item, batch, base)) == [(0, item.count(batch))]
+    assert list(count_periods(item, batch, periods)) == [(start, item.count(batch))]
 
 
 def test_counting_changes_no_report():
     batch = with_times(KRR, [i * DAY for i in range(120)])
     before = with_times(KRR, [i * DAY for i in range(120)])
-    list(count_periods(KRR, batch, DAY))
+    list(count_periods(KRR, batch, BasePeriods(DAY)))
     assert batch == before

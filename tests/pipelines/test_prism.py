@@ -15,7 +15,7 @@ from deploy import compare, prism
 from deploy.job import make_reports, run
 from tests.beam import test_same_counts as same
 from tests.support import replay
-from uldp_transforms.windows import BasePeriods, TimeGate, Windows
+from uldp_transforms.windows import Windows
 
 pytestmark = pytest.mark.skipif(prism.missing() is not None, reason=str(prism.missing()))
 
@@ -40,11 +40,11 @@ def test_stream_equals_numpy(windows: Windows, deduplicate: bool) -> None:
     batches = same.random_reports(rng, 0)
     sent = same.sent_twice(batches, rng) if deduplicate else batches
     messages = same.as_messages(sent, "mixed", rng)
-    gate = TimeGate(periods=BasePeriods(windows.base), allowed_lateness=windows.allowed_lateness)
+    spec = same.specification(windows, deduplicate=deduplicate, bounded=False)
     with replay.collector() as (collect_counts, panes), replay.collector() as (collect_ledger, ledger):
         with beam.Pipeline(options=STREAM) as pipeline:
             source = replay.stream(list(same.random_events(messages, rng, 0)))
-            counted = same.count(pipeline | source, windows, gate, deduplicate)
+            counted = same.count(pipeline | source, spec)
             _ = counted.counts | "Counts" >> collect_counts
             _ = counted.ledger | "Ledger" >> collect_ledger
         same.check(panes, ledger, sent, windows)
@@ -61,7 +61,7 @@ def test_state_ends_with_its_window() -> None:
     assert windows is not None
     rng = np.random.default_rng(5)
     messages = same.as_messages(same.random_reports(rng, 0), "mixed", rng)
-    fields = {"release": "final", "options": STREAM, "candidates": same.cases.VALUES}
+    fields = {"release": "final", "allowed_lateness": same.DAY, "options": STREAM, "candidates": same.cases.VALUES}
     job = replay.streaming_job(same.COLLECTIONS, windows, **fields)
     rows = replay.replay(job, list(same.random_events(messages, rng, 0)))
     assert rows["ledger"] and not rows["estimates"]

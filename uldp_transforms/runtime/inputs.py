@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.pvalue import PCollection
-from apache_beam.transforms.window import GlobalWindows
+from apache_beam.transforms.window import FixedWindows, GlobalWindows, SlidingWindows, WindowFn
 from apache_beam.typehints import Any as AnyType
 from apache_beam.typehints.typehints import is_consistent_with
 
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.runtime.beam_windows import beam_windows
+from uldp_transforms.runtime.beam_windows import beam_windows, windows_of_beam
 
 if TYPE_CHECKING:
     from uldp_transforms.spec import JobSpec
@@ -32,21 +32,36 @@ def spec_for(owner: str, spec: JobSpec, elements: PCollection[Any], kind: Any, *
     Raises:
         SpecError: for elements of another type, in other windows, or that end against the specification.
     """
-    if not isinstance(elements, PCollection):
-        raise SpecError(f"{owner} needs a PCollection of {_name(kind)}, got {type(elements).__name__}")
-    came = elements.element_type
-    if came not in (None, AnyType, Any) and not is_consistent_with(came, kind):
-        raise SpecError(f"{owner} needs elements of type {_name(kind)}, got {_name(came)}")
+    require_elements(f"{owner} needs a PCollection of {_name(kind)}", elements, kind)
     expected = beam_windows(spec.windows) if windowed else GlobalWindows()
     window_fn = elements.windowing.windowfn
     if window_fn != expected:
-        why = "those of the specification" if windowed else "the global window (reports carry their own time)"
-        raise SpecError(f"{owner} needs elements in {why}, got {type(window_fn).__name__}")
+        if windowed:
+            raise SpecError(
+                f"{owner} needs elements in the windows of its specification, {_seen(expected)}, got {_seen(window_fn)}"
+            )
+        came = type(window_fn).__name__
+        raise SpecError(f"{owner} needs elements in the global window (reports carry their own time), got {came}")
     runner = type(elements.pipeline.runner).__name__
     streaming = elements.pipeline.options.view_as(StandardOptions).streaming
     return spec.for_input(
         bool(elements.is_bounded), clock_is_watermark=bool(streaming) and runner in _CLOCK_IS_WATERMARK
     )
+
+
+def require_elements(needed: str, elements: object, kind: Any) -> None:
+    """Refuse what is no PCollection, or one of another type; raises SpecError that begins with ``needed``."""
+    if not isinstance(elements, PCollection):
+        raise SpecError(f"{needed}, got {type(elements).__name__}")
+    came = elements.element_type
+    if came not in (None, AnyType, Any) and not is_consistent_with(came, kind):
+        raise SpecError(f"{needed}, got one of {_name(came)}")
+
+
+def _seen(window_fn: WindowFn) -> str:
+    """Windows of Beam as a specification names them, as far as it can."""
+    known = type(window_fn) in (FixedWindows, SlidingWindows)
+    return str(windows_of_beam(window_fn)) if known else type(window_fn).__name__
 
 
 def _name(kind: Any) -> str:

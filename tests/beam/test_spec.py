@@ -1,0 +1,529 @@
+"""The specification of a job: from plain values and back, what it refuses, and what transforms derive from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apache_beam.transforms.window import FixedWindows, GlobalWindows, Sessions, SlidingWindows
+from apache_beam.utils.timestamp import Duration, Timestamp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.messages_cases import KRR, RAPPOR, URAP, collection, write_files
+from uldp_transforms import JobSpec, Windows
+from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.runtime.beam_windows import as_duration, beam_periods, beam_windows, windows_of_beam
+from uldp_transforms.runtime.texts import read_lines, read_text
+from uldp_transforms.spec import CORRECTED, FINAL, MAX_PARTS, PARTS, SpecValues, read_collection
+from uldp_transforms.windows import FUTURE_SKEW, LATENESS_SLACK, BasePeriods, TimeGate
+
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+CENTURY, YEAR = 36_525 * DAY, 365 * DAY
+TEN_YEARS = 10 * 365 * DAY
+OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
+KRR_AGAIN = Collection.from_json(KRR.to_json() | {"id": "other"})
+
+ALL_VALUES: dict[str, Any] = {
+    "collections": [KRR.to_json(), OPEN.to_json()],
+    "window": "1h",
+    "slide": "15m",
+    "window_offset": "5m",
+    "allowed_lateness": "2h",
+    "early_every": "30s",
+    "release": "corrected",
+    "deduplicate": True,
+    "deduplicate_parts": 3,
+    "bit_patterns": True,
+    "candidates": ["a", "e\N{COMBINING ACUTE ACCENT}"],
+    "estimator": "em",
+    "min_reports": 7,
+    "bounded": False,
+    "future_skew": "1s",
+    "lateness_slack": "1m",
+}
+ALL_FIELDS = JobSpec(
+    collections=(KRR, OPEN),
+    windows=Windows(size=HOUR, slide=15 * MINUTE, offset=5 * MINUTE),
+    allowed_lateness=2 * HOUR,
+    early_every=30_000,
+    release=CORRECTED,
+    deduplicate=True,
+    deduplicate_parts=3,
+    bit_patterns=True,
+    candidates=("a", "é"),
+    estimator="em",
+    min_reports=7,
+    bounded=False,
+    future_skew=1_000,
+    lateness_slack=MINUTE,
+)
+
+
+def of(**values: Any) -> JobSpec:
+    return JobSpec.of(**{"collections": [KRR], "window": "1h"} | values)
+
+
+def fields(**values: Any) -> JobSpec:
+    return JobSpec(**{"collections": (KRR,), "windows": Windows(size=HOUR)} | values)
+
+
+def refusal(call: Callable[[], Any]) -> str:
+    with pytest.raises(SpecError) as error:
+        call()
+    return str(error.value)
+
+
+# ---------------------------------------------------------------------- from plain values and back
+
+
+def test_every_value_has_a_place() -> None:
+    """Values are named as in the command line; all of them are used here."""
+    assert set(ALL_VALUES) == set(SpecValues.__annotations__)
+    assert JobSpec.of(**ALL_VALUES) == JobSpec.from_json(ALL_VALUES) == ALL_FIELDS
+
+
+def test_only_collections_are_needed() -> None:
+    assert JobSpec.of(collections=[KRR]) == JobSpec(collections=(KRR,))
+    assert JobSpec.of(**dict.fromkeys(ALL_VALUES) | {"collections": [KRR]}) == JobSpec(collections=(KRR,))
+    assert JobSpec(collections=(KRR,)).to_json() == {
+        "collections": [KRR.to_json()],
+        "window": None,
+        "slide": None,
+        "window_offset": None,
+        "allowed_lateness": HOUR,
+        "early_every": None,
+        "release": "corrected",
+        "deduplicate": False,
+        "deduplicate_parts": None,
+        "bit_patterns": False,
+        "candidates": None,
+        "estimator": "projected",
+        "min_reports": 100,
+        "bounded": None,
+        "future_skew": FUTURE_SKEW,
+        "lateness_slack": None,
+    }
+
+
+def test_a_collection_may_come_as_itself_its_json_or_its_file(tmp_path: Path) -> None:
+    write_files(tmp_path, {"urap.json": URAP, "rappor.json": RAPPOR})
+    given = [KRR, OPEN.to_json(), tmp_path / "urap.json", str(tmp_path / "rappor.json")]
+    assert JobSpec.of(collections=given).collections == (KRR, OPEN, URAP, RAPPOR)
+
+
+def test_a_specification_may_stand_in_a_file(tmp_path: Path) -> None:
+    write_files(tmp_path, {"krr.json": KRR, "candidates.txt": "b\r\n\na\n"})
+    values = {"collections": [str(tmp_path / "krr.json")], "candidates": str(tmp_path / "candidates.txt")}
+    (tmp_path / "job.json").write_text(json.dumps(values), encoding="utf-8-sig")
+    expected = JobSpec(collections=(KRR,), candidates=("b", "a"))
+    for path in (tmp_path / "job.json", str(tmp_path / "job.json")):
+        assert JobSpec.from_json(path) == expected
+
+
+windows = st.builds(
+    lambda size, slide, offset: Windows(
+        size=size, slide=None if slide is None else 1 + slide % size, offset=offset % (1 + (slide or 0) % size)
+    ),
+    st.integers(1, YEAR),
+    st.none() | st.integers(0, YEAR),
+    st.integers(0, YEAR),
+)
+specs = st.builds(
+    fields,
+    windows=windows,
+    allowed_lateness=st.integers(0, CENTURY),
+    deduplicate=st.booleans(),
+    bit_patterns=st.booleans(),
+    candidates=st.none() | st.just(("a", "b")),
+    estimator=st.sampled_from(["projected", "em", "ml"]),
+    min_reports=st.integers(1, 1 << 62),
+    bounded=st.sampled_from([None, True, False]),
+    release=st.sampled_from([CORRECTED, FINAL]),
+    future_skew=st.integers(0, CENTURY),
+    lateness_slack=st.none() | st.integers(1, CENTURY),
+)
+
+
+@given(specs)
+def test_json_comes_back(spec: JobSpec) -> None:
+    assert JobSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
+
+
+@pytest.mark.parametrize("spec", [ALL_FIELDS, JobSpec(collections=(KRR,)), fields(release=FINAL)])
+def test_json_of_special_ones_comes_back(spec: JobSpec) -> None:
+    assert JobSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
+    assert set(spec.to_json()) == set(SpecValues.__annotations__)
+
+
+# ---------------------------------------------------------------------- Beam's windows
+
+
+@pytest.mark.parametrize(
+    ("window_fn", "expected"),
+    [
+        (FixedWindows(60), Windows(size=MINUTE)),
+        (FixedWindows(60, 10), Windows(size=MINUTE, offset=10_000)),
+        (FixedWindows(60, -10), Windows(size=MINUTE, offset=50_000)),
+        (FixedWindows(Duration(micros=7_000)), Windows(size=7)),
+        (SlidingWindows(60, 20), Windows(size=MINUTE, slide=20_000)),
+        (SlidingWindows(60, 20, 5), Windows(size=MINUTE, slide=20_000, offset=5_000)),
+        (SlidingWindows(60, 20, 65), Windows(size=MINUTE, slide=20_000, offset=5_000)),
+        (SlidingWindows(60, 60, 5), Windows(size=MINUTE, slide=MINUTE, offset=5_000)),
+        (GlobalWindows(), None),
+    ],
+)
+def test_windows_of_beam_are_understood(window_fn: Any, expected: Windows | None) -> None:
+    assert windows_of_beam(window_fn) == expected
+    assert of(window=window_fn).windows == expected
+    if expected is None or expected.overlap or isinstance(window_fn, FixedWindows):
+        assert beam_windows(expected) == window_fn
+
+
+def test_windows_that_touch_are_fixed_windows_of_beam() -> None:
+    assert beam_windows(Windows(size=MINUTE, slide=MINUTE, offset=7)) == FixedWindows(60, 0.007)
+    assert beam_periods(BasePeriods(7, 3)) == FixedWindows(0.007, 0.003)
+    assert as_duration(1) == Duration(micros=1_000)
+
+
+@given(windows)
+def test_windows_go_to_beam_and_back(ours: Windows) -> None:
+    again = windows_of_beam(beam_windows(ours))
+    assert again is not None
+    assert (again.size, again.step, again.offset) == (ours.size, ours.step, ours.offset)
+
+
+def test_windows_may_come_as_windows() -> None:
+    assert of(window=Windows(size=7, slide=5)).windows == Windows(size=7, slide=5)
+
+
+# ---------------------------------------------------------------------- what is refused
+
+DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
+KEYS = ", ".join(SpecValues.__annotations__)
+
+REFUSED = [
+    (JobSpec.of, "JobSpec needs the key 'collections', got no keys"),
+    (lambda: JobSpec.of(window="1h"), "JobSpec needs the key 'collections', got 'window'"),
+    (lambda: of(windows="1h"), f"JobSpec takes the keys {KEYS}, got 'windows'"),
+    (lambda: JobSpec.from_json([1]), "JobSpec must be a JSON object, got [1]"),
+    (
+        lambda: of(collections="krr.json"),
+        "JobSpec.collections must be a list of collections, JSON objects or paths, got 'krr.json'",
+    ),
+    (
+        lambda: of(collections=None),
+        "JobSpec.collections must be a list of collections, JSON objects or paths, got None",
+    ),
+    (
+        lambda: of(collections=[5]),
+        "JobSpec.collections must be a list of collections, JSON objects or paths, got [5]",
+    ),
+    (lambda: of(collections=[{}]), "Collection needs the key 'id', got no keys"),
+    (lambda: of(collections=[]), "a job needs at least one collection, got none"),
+    (
+        lambda: of(collections=[KRR, KRR]),
+        "collections of one job must have different fingerprints, got 'krr' version 1 and 'krr' version 1 with the "
+        "same one",
+    ),
+    (
+        lambda: of(collections=[KRR, Collection.from_json(RAPPOR.to_json() | {"id": "krr"})]),
+        "collections of one job must differ in id or version, got 'krr' version 1 twice",
+    ),
+    (lambda: fields(collections=["krr.json"]), "JobSpec.collections must be a tuple of Collection, got ['krr.json']"),
+    (lambda: fields(collections=("krr.json",)), "JobSpec.collections must be a tuple of Collection, got ('krr.json',)"),
+    (lambda: fields(windows="1h"), "JobSpec.windows must be Windows or None, got '1h'"),
+    (lambda: of(window="1 hour"), f"JobSpec.window {DURATION} '1 hour'"),
+    (lambda: of(slide="x"), f"JobSpec.slide {DURATION} 'x'"),
+    (lambda: of(window_offset="-1s"), f"JobSpec.window_offset {DURATION} '-1s'"),
+    (lambda: of(allowed_lateness=""), f"JobSpec.allowed_lateness {DURATION} ''"),
+    (lambda: of(early_every="1"), f"JobSpec.early_every {DURATION} '1'"),
+    (lambda: of(future_skew="s"), f"JobSpec.future_skew {DURATION} 's'"),
+    (lambda: of(lateness_slack="1.5h"), f"JobSpec.lateness_slack {DURATION} '1.5h'"),
+    (
+        lambda: of(window=1.5),
+        f"JobSpec.window in milliseconds must be an integer in [{-CENTURY}, {CENTURY}], got 1.5",
+    ),
+    (lambda: of(window=0), f"Windows.size must be an integer in [1, {YEAR}], got 0"),
+    (lambda: of(window="366d"), f"Windows.size must be an integer in [1, {YEAR}], got {366 * DAY}"),
+    (lambda: of(slide="0s"), f"Windows.slide must be an integer in [1, {HOUR}], got 0"),
+    (lambda: of(slide="2h"), f"Windows.slide must be an integer in [1, {HOUR}], got {2 * HOUR}"),
+    (lambda: of(window_offset="1h"), f"Windows.offset must be an integer in [0, {HOUR - 1}], got {HOUR}"),
+    (lambda: of(slide="1m", window_offset="1m"), f"Windows.offset must be an integer in [0, {MINUTE - 1}], got 60000"),
+    (lambda: of(window_offset=-1), f"Windows.offset must be an integer in [0, {HOUR - 1}], got -1"),
+    (
+        lambda: of(window=None, slide="1m"),
+        "JobSpec.window must be a duration where slide is given, got none",
+    ),
+    (
+        lambda: of(window=None, slide="1m", window_offset="1s"),
+        "JobSpec.window must be a duration where slide or window_offset is given, got none",
+    ),
+    (
+        lambda: of(window=GlobalWindows(), window_offset="1s"),
+        "JobSpec.window must be a duration where window_offset is given, got none",
+    ),
+    (
+        lambda: of(window=FixedWindows(60), slide="1m"),
+        "JobSpec.window must be a duration where slide is given, got a window object, which has its own",
+    ),
+    (
+        lambda: of(window=Windows(size=7), window_offset=1),
+        "JobSpec.window must be a duration where window_offset is given, got a window object, which has its own",
+    ),
+    (lambda: of(window=Sessions(60)), "windows must be fixed or sliding, got Sessions"),
+    (
+        lambda: of(window=FixedWindows(Duration(micros=1_500))),
+        "windows must be whole milliseconds, got 1500 microseconds",
+    ),
+    (
+        lambda: of(window=SlidingWindows(60, Duration(micros=1_001))),
+        "windows must be whole milliseconds, got 1001 microseconds",
+    ),
+    (
+        lambda: of(window=FixedWindows(60, Timestamp(micros=1))),
+        "windows must be whole milliseconds, got 1 microseconds",
+    ),
+    (lambda: of(window=SlidingWindows(60, 120)), f"Windows.slide must be an integer in [1, {MINUTE}], got 120000"),
+    (lambda: of(allowed_lateness=-1), f"JobSpec.allowed_lateness must be an integer in [0, {CENTURY}], got -1"),
+    (
+        lambda: fields(allowed_lateness="1h"),
+        f"JobSpec.allowed_lateness must be an integer in [0, {CENTURY}], got '1h'",
+    ),
+    (lambda: of(future_skew=-1), f"JobSpec.future_skew must be an integer in [0, {CENTURY}], got -1"),
+    (lambda: of(lateness_slack=0), f"JobSpec.lateness_slack must be an integer in [1, {CENTURY}], got 0"),
+    (
+        lambda: of(lateness_slack="36526d"),
+        f"JobSpec.lateness_slack must be an integer in [1, {CENTURY}], got {36_526 * DAY}",
+    ),
+    (lambda: of(early_every=999), f"JobSpec.early_every must be an integer in [1000, {CENTURY}], got 999"),
+    (lambda: of(early_every=1_500), "JobSpec.early_every must be whole seconds, got 1500 ms"),
+    (lambda: of(min_reports=0), f"JobSpec.min_reports must be an integer in [1, {1 << 62}], got 0"),
+    (lambda: of(min_reports=True), f"JobSpec.min_reports must be an integer in [1, {1 << 62}], got True"),
+    (lambda: of(min_reports="5"), f"JobSpec.min_reports must be an integer in [1, {1 << 62}], got '5'"),
+    (
+        lambda: of(deduplicate=True, deduplicate_parts=0),
+        f"JobSpec.deduplicate_parts must be an integer in [1, {MAX_PARTS}], got 0",
+    ),
+    (
+        lambda: of(deduplicate=True, deduplicate_parts=MAX_PARTS + 1),
+        f"JobSpec.deduplicate_parts must be an integer in [1, {MAX_PARTS}], got {MAX_PARTS + 1}",
+    ),
+    (lambda: of(deduplicate="yes"), "JobSpec.deduplicate must be true or false, got 'yes'"),
+    (lambda: of(deduplicate=1), "JobSpec.deduplicate must be true or false, got 1"),
+    (lambda: of(bit_patterns=0), "JobSpec.bit_patterns must be true or false, got 0"),
+    (lambda: of(bounded=1), "JobSpec.bounded must be true, false or null, got 1"),
+    (lambda: of(bounded="yes"), "JobSpec.bounded must be true, false or null, got 'yes'"),
+    (lambda: of(release="once"), 'JobSpec.release must be "corrected" or "final", got \'once\''),
+    (lambda: of(release=["final"]), 'JobSpec.release must be "corrected" or "final", got [\'final\']'),
+    (
+        lambda: of(estimator="best"),
+        "estimator.id must be one of em, empirical, ml, normalized, projected, threshold, got 'best'",
+    ),
+    (
+        lambda: of(collections=[KRR, RAPPOR], estimator="ml"),
+        "estimator 'ml' does not support collection 'rappor': there is no closed form for rappor; em takes others",
+    ),
+    (lambda: of(candidates=5), "candidates must be a list of texts, got 5"),
+    (lambda: of(candidates=[]), "candidates must have at least 1 entries, got 0"),
+    (lambda: of(candidates=["a", 1]), "candidates must be a list of texts, got ('a', 1)"),
+    (lambda: of(candidates=["a", "a"]), "candidates must not repeat an entry (in Unicode NFC), got 'a' twice"),
+    # what is allowed alone, but not together
+    (
+        lambda: of(release="final", early_every="1m"),
+        'JobSpec.early_every must be null where release is "final", got both',
+    ),
+    (
+        lambda: of(bounded=True, early_every="1m"),
+        "JobSpec.early_every must be null where the input is bounded, got both",
+    ),
+    (
+        lambda: of(bounded=False, window=None),
+        "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none",
+    ),
+    (
+        lambda: of(bounded=False, window=GlobalWindows()),
+        "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none",
+    ),
+    (
+        lambda: of(deduplicate_parts=8),
+        "JobSpec.deduplicate_parts must be absent where deduplicate is false, got 8",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), REFUSED, ids=[sentence[:60] for _, sentence in REFUSED])
+def test_refusals(call: Callable[[], Any], sentence: str) -> None:
+    assert refusal(call) == sentence
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"release": FINAL}, {"bounded": True}, {"windows": None}, {"deduplicate": False}, {"deduplicate_parts": 0}],
+)
+def test_a_contradiction_cannot_be_made_by_a_change(change: dict[str, Any]) -> None:
+    """The specification of all values is a stream with early panes and de-duplication."""
+    with pytest.raises(SpecError):
+        dataclasses.replace(ALL_FIELDS, **change)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        ALL_FIELDS.min_reports = 1  # type: ignore[misc]
+
+
+def test_the_usual_number_of_parts_contradicts_nothing() -> None:
+    assert of(deduplicate_parts=PARTS) == of()
+
+
+def test_files_that_hold_nothing_of_use(tmp_path: Path) -> None:
+    files = {
+        "no.json": "{",
+        "list.json": "[]",
+        "twice.json": '{"window": 1, "window": 2}',
+        "latin.json": b"\xe9",
+        "empty.json": "{}",
+        "nan.json": '{"window": NaN}',
+    }
+    write_files(tmp_path, files)
+    paths = {name: str(tmp_path / name) for name in files}
+    for name, sentence in [
+        ("no.json", "{path} must be JSON, got a fault at line 1: Expecting property name enclosed in double quotes"),
+        ("twice.json", "{path} must not repeat a key, got window more than once"),
+        ("latin.json", "{path} must be a UTF-8 text file, got other bytes"),
+        ("nan.json", "{path} must hold finite numbers, got NaN"),
+    ]:
+        expected = sentence.format(path=paths[name])
+        assert refusal(lambda name=name: JobSpec.from_json(paths[name])) == expected
+        assert refusal(lambda name=name: of(collections=[paths[name]])) == expected
+    assert refusal(lambda: JobSpec.from_json(paths["list.json"])) == "JobSpec must be a JSON object, got []"
+    assert refusal(lambda: JobSpec.from_json(paths["empty.json"])) == "JobSpec needs the key 'collections', got no keys"
+    expected = f"{paths['empty.json']}: Collection needs the key 'id', got no keys"
+    assert refusal(lambda: read_collection(paths["empty.json"])) == expected
+    assert (
+        refusal(lambda: of(candidates=paths["latin.json"])) == f"{paths['latin.json']} must be a UTF-8 text file, "
+        "got other bytes"
+    )
+    missing = tmp_path / "missing.json"
+    for call in (
+        lambda: JobSpec.from_json(missing),
+        lambda: of(collections=[missing]),
+        lambda: of(candidates=missing),
+        lambda: read_text(missing),
+        lambda: read_lines(missing),
+    ):
+        with pytest.raises(FileNotFoundError, match=r"missing\.json"):
+            call()
+
+
+# ---------------------------------------------------------------------- what transforms derive
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_for_input_leaves_nothing_open(bounded: bool) -> None:
+    spec = of().for_input(bounded)
+    assert (spec.bounded, spec.lateness_slack) == (bounded, LATENESS_SLACK)
+    assert spec.for_input(bounded) == spec
+    assert spec == dataclasses.replace(of(), bounded=bounded, lateness_slack=LATENESS_SLACK)
+
+
+def test_for_input_keeps_a_slack_that_is_given() -> None:
+    assert of(lateness_slack=5).for_input(False, clock_is_watermark=True).lateness_slack == 5
+    assert of().for_input(False, clock_is_watermark=True).lateness_slack == TEN_YEARS
+    assert of().for_input(False, clock_is_watermark=True).for_input(False).lateness_slack == TEN_YEARS
+
+
+def test_for_bounded_input_there_are_no_early_panes_and_nothing_to_release() -> None:
+    assert of(early_every="1m").for_input(True).early_every is None
+    assert of(release="final").for_input(True).release == CORRECTED
+    assert of(early_every="1m").for_input(False).early_every == MINUTE
+    assert of(release="final").for_input(False).release == FINAL
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: of(bounded=True).for_input(False),
+            "JobSpec.bounded must be that of the input, which is unbounded, got True",
+        ),
+        (
+            lambda: of(bounded=False).for_input(True),
+            "JobSpec.bounded must be that of the input, which is bounded, got False",
+        ),
+        (
+            lambda: of(window=None).for_input(False),
+            "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none",
+        ),
+    ],
+)
+def test_for_input_refuses_what_contradicts_it(call: Callable[[], Any], sentence: str) -> None:
+    assert refusal(call) == sentence
+
+
+def test_the_gate_is_that_of_base_periods() -> None:
+    spec = of(window="15m", slide="10m", window_offset="8m", allowed_lateness="1m", future_skew="2s")
+    periods = BasePeriods(5 * MINUTE, 3 * MINUTE)
+    assert spec.periods == periods
+    gate = TimeGate(periods=periods, allowed_lateness=MINUTE, future_skew=2_000)
+    assert spec.gate == spec.for_input(False).gate == gate
+    assert spec.for_input(True).gate is None, "files have no arrival times"
+    assert of(window=None).gate is of(window=None).periods is None
+
+
+@pytest.mark.parametrize(
+    ("slack", "margin"), [(None, MINUTE), (10 * MINUTE, MINUTE), (2 * MINUTE, MINUTE), (MINUTE, MINUTE // 2), (1, 0)]
+)
+def test_windows_are_released_after_the_lateness_and_within_the_slack(slack: int | None, margin: int) -> None:
+    spec = of(allowed_lateness=7, lateness_slack=slack)
+    assert spec.slack == (slack or LATENESS_SLACK)
+    assert spec.release_delay == 7 + margin
+    assert spec.release_delay < spec.allowed_lateness + spec.slack, "before the runner forgets the window"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"bounded": True}, None),
+        ({"bounded": True, "release": "final"}, None),
+        ({"bounded": False}, 0),
+        ({}, 0),
+        ({"release": "final"}, HOUR + MINUTE),
+        ({"release": "final", "bounded": False, "allowed_lateness": 0, "lateness_slack": 1}, 0),
+    ],
+)
+def test_when_a_row_has_all_reports(values: dict[str, Any], expected: int | None) -> None:
+    assert of(**values).complete_after == expected
+
+
+def test_slack_is_never_zero() -> None:
+    """Else the runner, which leaves no trace, would drop reports before the gate does."""
+    for spec in (of(), of().for_input(False), of().for_input(True)):
+        assert spec.slack > 0
+
+
+def test_the_catalog_holds_the_collections() -> None:
+    assert list(of(collections=[KRR, URAP]).catalog) == [KRR, URAP]
+
+
+@pytest.mark.parametrize(
+    ("values", "number"),
+    [({}, 0), ({"candidates": [str(i) for i in range(8_193)]}, 8_193)],
+    ids=["none", "too many"],
+)
+def test_open_alphabets_need_candidates(values: dict[str, Any], number: int) -> None:
+    """Only where they are estimated: counting needs none."""
+    spec = of(collections=[KRR, OPEN], **values)
+    assert refusal(spec.check_candidates) == (
+        f"collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates) or public ones, "
+        f"got {number}"
+    )
+
+
+def test_candidates_may_be_public() -> None:
+    public = collection(
+        "public", {"id": "hashed", "num_buckets": 3, "non_sensitive": ["a"], "num_clear_buckets": 7}, "urap"
+    )
+    for spec in (of(), of(collections=[OPEN], candidates=["a"]), of(collections=[public])):
+        spec.check_candidates()

@@ -1,0 +1,315 @@
+"""Transforms that are wired wrongly say so when the pipeline is built, in one sentence that tells what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.window import FixedWindows, GlobalWindows, Sessions, SlidingWindows, WindowFn
+
+from tests.support import replay
+from tests.support.messages_cases import KRR, collection, container, write_files
+from uldp_transforms import (
+    CountReports,
+    CountsRows,
+    DecodeReports,
+    EstimateDistribution,
+    EstimateReports,
+    JobSpec,
+    ReadReportFiles,
+    ReleaseOnce,
+    SummarizeLedger,
+    Windows,
+)
+from uldp_transforms.ldp import CohortCounts, ReportBatch, SpecError
+from uldp_transforms.messages import wire
+from uldp_transforms.spec import SpecValues
+from uldp_transforms.windows import LATENESS_SLACK
+
+FIXED = JobSpec(collections=(KRR,), windows=Windows(size=60_000))
+SLIDING = JobSpec(collections=(KRR,), windows=Windows(size=60_000, slide=20_000, offset=7_000))
+WHOLE = JobSpec(collections=(KRR,))
+OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
+KEYS = ", ".join(SpecValues.__annotations__)
+PAIRS = "Tuple[<class 'bytes'>, <class 'uldp_transforms.ldp.counts.CohortCounts'>]"
+
+
+def some(*elements: Any) -> beam.PCollection[Any]:
+    """A bounded PCollection; one message if nothing is given."""
+    return beam.Pipeline(options=PipelineOptions([])) | beam.Create(elements or (b"",))
+
+
+def endless() -> beam.PCollection[bytes]:
+    return beam.Pipeline(options=replay.stream_options()) | replay.stream([])
+
+
+def reports(spec: JobSpec, messages: beam.PCollection[bytes] | None = None) -> beam.PCollection[ReportBatch]:
+    return ((some() if messages is None else messages) | DecodeReports(spec)).reports
+
+
+def counts(
+    spec: JobSpec, messages: beam.PCollection[bytes] | None = None
+) -> beam.PCollection[tuple[bytes, CohortCounts]]:
+    return (reports(spec, messages) | CountReports(spec)).counts
+
+
+def ledger(*inputs: Any) -> Any:
+    return SummarizeLedger(FIXED).expand(inputs)
+
+
+def into(window_fn: WindowFn) -> beam.PTransform:
+    return "Between" >> beam.WindowInto(window_fn)
+
+
+GLOBAL = "in the global window (reports carry their own time)"
+OURS = "in the windows of its specification,"
+MINUTES = "Windows(size=60000, slide=None, offset=0)"
+SLID = "Windows(size=60000, slide=20000, offset=7000)"
+
+WRONG: list[tuple[Callable[[], Any], str]] = [
+    # elements
+    (
+        lambda: some({"a": 1}) | DecodeReports(FIXED),
+        "DecodeReports needs a PCollection of bytes, got one of Dict[<class 'str'>, <class 'int'>]",
+    ),
+    (lambda: some("text") | DecodeReports(FIXED), "DecodeReports needs a PCollection of bytes, got one of str"),
+    (
+        lambda: some(b"", 1) | DecodeReports(FIXED),
+        "DecodeReports needs a PCollection of bytes, got one of Union[<class 'bytes'>, <class 'int'>]",
+    ),
+    (
+        lambda: some({"a": 1}) | CountReports(FIXED),
+        "CountReports needs a PCollection of ReportBatch, got one of Dict[<class 'str'>, <class 'int'>]",
+    ),
+    (lambda: some() | CountReports(FIXED), "CountReports needs a PCollection of ReportBatch, got one of bytes"),
+    (
+        lambda: some() | EstimateDistribution(WHOLE),
+        f"EstimateDistribution needs a PCollection of {PAIRS}, got one of bytes",
+    ),
+    (lambda: some() | ReleaseOnce(WHOLE), f"ReleaseOnce needs a PCollection of {PAIRS}, got one of bytes"),
+    (lambda: some() | CountsRows(WHOLE), f"CountsRows needs a PCollection of {PAIRS}, got one of bytes"),
+    (
+        lambda: reports(FIXED) | EstimateDistribution(FIXED),
+        f"EstimateDistribution needs a PCollection of {PAIRS}, got one of ReportBatch",
+    ),
+    (
+        lambda: some({"a": 1}) | EstimateReports(FIXED),
+        "EstimateReports needs a PCollection of bytes, got one of Dict[<class 'str'>, <class 'int'>]",
+    ),
+    (
+        lambda: (some() | DecodeReports(FIXED)) | EstimateReports(FIXED),
+        "EstimateReports needs a PCollection of bytes, got DecodedReports",
+    ),
+    (lambda: beam.Pipeline() | DecodeReports(FIXED), "DecodeReports needs a PCollection of bytes, got PBegin"),
+    (lambda: beam.Pipeline() | EstimateReports(FIXED), "EstimateReports needs a PCollection of bytes, got PBegin"),
+    # the ledger
+    (
+        lambda: some() | SummarizeLedger(FIXED),
+        "SummarizeLedger needs a tuple of PCollections of LedgerEntry and Rejection, got PCollection",
+    ),
+    (ledger, "SummarizeLedger needs a tuple of PCollections of LedgerEntry and Rejection, got none"),
+    (
+        lambda: ledger(some()),
+        "SummarizeLedger needs a tuple of PCollections of LedgerEntry and Rejection, got one of bytes",
+    ),
+    (
+        lambda: ledger(5),
+        "SummarizeLedger needs a tuple of PCollections of LedgerEntry and Rejection, got int",
+    ),
+    (
+        lambda: ((some() | DecodeReports(FIXED)).ledger | into(FixedWindows(60)),) | SummarizeLedger(FIXED),
+        f"SummarizeLedger needs elements {GLOBAL}, got FixedWindows",
+    ),
+    # windows in between
+    (
+        lambda: some() | into(FixedWindows(60)) | DecodeReports(FIXED),
+        f"DecodeReports needs elements {GLOBAL}, got FixedWindows",
+    ),
+    (
+        lambda: some() | into(FixedWindows(60)) | EstimateReports(FIXED),
+        f"EstimateReports needs elements {GLOBAL}, got FixedWindows",
+    ),
+    (
+        lambda: reports(FIXED) | into(FixedWindows(60)) | CountReports(FIXED),
+        f"CountReports needs elements {GLOBAL}, got FixedWindows",
+    ),
+    (
+        lambda: reports(SLIDING) | into(SlidingWindows(60, 20)) | CountReports(SLIDING),
+        f"CountReports needs elements {GLOBAL}, got SlidingWindows",
+    ),
+    (
+        lambda: reports(FIXED) | into(Sessions(60)) | CountReports(FIXED),
+        f"CountReports needs elements {GLOBAL}, got Sessions",
+    ),
+    (
+        lambda: counts(FIXED) | into(GlobalWindows()) | EstimateDistribution(FIXED),
+        f"EstimateDistribution needs elements {OURS} {MINUTES}, got GlobalWindows",
+    ),
+    (
+        lambda: counts(FIXED) | into(FixedWindows(61)) | EstimateDistribution(FIXED),
+        f"EstimateDistribution needs elements {OURS} {MINUTES}, got Windows(size=61000, slide=None, offset=0)",
+    ),
+    (
+        lambda: counts(SLIDING) | into(SlidingWindows(60, 20)) | EstimateDistribution(SLIDING),  # without the offset
+        f"EstimateDistribution needs elements {OURS} {SLID}, got Windows(size=60000, slide=20000, offset=0)",
+    ),
+    (
+        lambda: counts(WHOLE) | into(FixedWindows(60)) | EstimateDistribution(WHOLE),
+        f"EstimateDistribution needs elements {OURS} GlobalWindows, got {MINUTES}",
+    ),
+    (
+        lambda: counts(FIXED) | into(GlobalWindows()) | ReleaseOnce(FIXED),
+        f"ReleaseOnce needs elements {OURS} {MINUTES}, got GlobalWindows",
+    ),
+    (
+        lambda: counts(FIXED) | into(Sessions(60)) | CountsRows(FIXED),
+        f"CountsRows needs elements {OURS} {MINUTES}, got Sessions",
+    ),
+    (
+        lambda: counts(FIXED) | EstimateDistribution(SLIDING),  # of another specification
+        f"EstimateDistribution needs elements {OURS} {SLID}, got {MINUTES}",
+    ),
+    # input that ends, and input that does not
+    (
+        lambda: endless() | EstimateReports(WHOLE),
+        "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none",
+    ),
+    (
+        lambda: endless() | EstimateReports(collections=[KRR], window=GlobalWindows()),
+        "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none",
+    ),
+    (
+        lambda: endless() | DecodeReports(WHOLE),
+        "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none",
+    ),
+    *[
+        (
+            lambda transform=transform: some() | transform(collections=[KRR], window="1m", bounded=False),
+            "JobSpec.bounded must be that of the input, which is bounded, got False",
+        )
+        for transform in (EstimateReports, lambda **values: DecodeReports(JobSpec.of(**values)))
+    ],
+    *[
+        (
+            lambda transform=transform: endless() | transform(collections=[KRR], window="1m", bounded=True),
+            "JobSpec.bounded must be that of the input, which is unbounded, got True",
+        )
+        for transform in (EstimateReports, lambda **values: DecodeReports(JobSpec.of(**values)))
+    ],
+    (
+        lambda: reports(FIXED, endless()) | CountReports(FIXED.for_input(True)),
+        "JobSpec.bounded must be that of the input, which is unbounded, got True",
+    ),
+    (
+        lambda: counts(FIXED) | EstimateDistribution(FIXED.for_input(False)),
+        "JobSpec.bounded must be that of the input, which is bounded, got False",
+    ),
+    (
+        lambda: counts(FIXED) | ReleaseOnce(FIXED.for_input(False)),
+        "JobSpec.bounded must be that of the input, which is bounded, got False",
+    ),
+    # what EstimateReports is given
+    (lambda: EstimateReports(FIXED, window="1h"), "EstimateReports needs a JobSpec or plain values, got both (window)"),
+    (
+        lambda: EstimateReports(FIXED, collections=[KRR], min_reports=5),
+        "EstimateReports needs a JobSpec or plain values, got both (collections, min_reports)",
+    ),
+    (lambda: EstimateReports({"collections": []}), "EstimateReports.spec must be a JobSpec, got dict"),
+    (EstimateReports, "JobSpec needs the key 'collections', got no keys"),
+    (lambda: EstimateReports(collections=[KRR], windows="1h"), f"JobSpec takes the keys {KEYS}, got 'windows'"),
+    (lambda: EstimateReports(collections=[KRR], window=Sessions(60)), "windows must be fixed or sliding, got Sessions"),
+    *[
+        (
+            call,
+            "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates) or public "
+            "ones, got 0",
+        )
+        for call in (
+            lambda: EstimateReports(collections=[OPEN]),
+            lambda: EstimateDistribution(JobSpec(collections=(OPEN,))),
+        )
+    ],
+]
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"), WRONG, ids=[f"{number} {sentence[:50]}" for number, (_, sentence) in enumerate(WRONG)]
+)
+def test_wrong_wiring(call: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(SpecError) as error:
+        call()
+    assert str(error.value) == sentence
+
+
+# ---------------------------------------------------------------------- what is no error
+
+
+@pytest.mark.parametrize("spec", [FIXED, SLIDING, WHOLE], ids=["fixed", "sliding", "none"])
+def test_right_wiring_is_taken(spec: JobSpec) -> None:
+    """Also through steps that keep the windows, and elements of unknown type."""
+    batches = reports(spec) | beam.Reshuffle() | "Same" >> beam.Map(lambda batch: batch).with_output_types(Any)
+    assert batches.element_type is beam.typehints.Any
+    pairs = (batches | CountReports(spec)).counts | "Keep" >> beam.Filter(bool)
+    _ = pairs | EstimateDistribution(spec)
+    _ = pairs | CountsRows(spec)
+
+
+@pytest.mark.parametrize(
+    ("window_fn", "window", "slide", "offset"),
+    [
+        (FixedWindows(60), 60_000, None, None),
+        (FixedWindows(60, 7), 60_000, None, 7_000),
+        (SlidingWindows(60, 20), 60_000, 20_000, None),
+        (SlidingWindows(60, 20, 7), 60_000, 20_000, 7_000),
+        (GlobalWindows(), None, None, None),
+    ],
+)
+def test_counts_are_in_the_windows_of_beam(window_fn: WindowFn, window: Any, slide: Any, offset: Any) -> None:
+    values = {"collections": [KRR], "window": window, "slide": slide, "window_offset": offset}
+    for spec in (JobSpec.of(**values), JobSpec.of(collections=[KRR], window=window_fn)):
+        assert counts(spec).windowing.windowfn == window_fn
+        assert reports(spec).windowing.windowfn == GlobalWindows()
+        assert (some() | f"All {spec.windows}" >> EstimateReports(spec)).counts.windowing.windowfn == window_fn
+
+
+def test_each_step_learns_from_its_input_whether_it_ends() -> None:
+    """In a stream windows have triggers and lateness, of files they have none; one specification makes both."""
+    streamed, of_files = counts(FIXED, endless()).windowing, counts(FIXED).windowing
+    seconds = (FIXED.allowed_lateness + 10 * 365 * 86_400_000) / 1000  # on an engine whose watermark is the clock
+    assert float(streamed.allowed_lateness) == seconds
+    assert float(of_files.allowed_lateness) == 0
+    assert streamed.triggerfn != of_files.triggerfn == beam.transforms.trigger.DefaultTrigger()
+
+
+@pytest.mark.parametrize(
+    ("options", "slack"),
+    [
+        (["--streaming"], 10 * 365 * 86_400_000),
+        (["--runner=BundleBasedDirectRunner", "--streaming"], 10 * 365 * 86_400_000),
+        (["--runner=BundleBasedDirectRunner"], LATENESS_SLACK),
+        (["--runner=FnApiRunner", "--streaming"], LATENESS_SLACK),
+        (["--runner=PrismRunner", "--streaming"], LATENESS_SLACK),
+    ],
+)
+def test_slack_is_as_the_engine_needs(options: list[str], slack: int) -> None:
+    """Local engines of streams take the clock for the watermark: it runs ahead of messages of the past by years."""
+    messages = beam.Pipeline(options=PipelineOptions(options)) | replay.stream([])
+    lateness = counts(FIXED, messages).windowing.allowed_lateness
+    assert lateness.micros == 1000 * (FIXED.allowed_lateness + slack)
+
+
+def test_the_output_of_files_goes_through_the_pipe_as_it_is(tmp_path: Path) -> None:
+    """And its messages alone are taken too."""
+    batch = KRR.perturb(["1"] * 5, event_times=[0] * 5)
+    write_files(tmp_path, {"a.avro": container([(1, m) for m in wire.encode_reports(batch)]), "b.avro": b"none"})
+    with beam.Pipeline(options=PipelineOptions([])) as pipeline:
+        files = pipeline | ReadReportFiles(f"{tmp_path}/*.avro")
+        whole, part = files | "Whole" >> EstimateReports(FIXED), files.messages | "Part" >> EstimateReports(FIXED)
+        for name, outputs, received in (("whole", whole, [1, 5]), ("part", part, [5])):
+            numbers = outputs.ledger | f"Received {name}" >> beam.Map(lambda row: row.received)
+            assert_that(numbers, equal_to(received), label=f"Check {name}")
