@@ -41,7 +41,7 @@ def without_bound(content):
     return [len(zlib.decompress(content, -15))]
 
 collection = {"id": "krr", "version": 1, "alphabet": {"id": "closed", "values": ["0", "1"]}}
-job = registry.CollectionCatalog([Collection.from_json(collection | {"mechanism": {"id": "krr", "epsilon": 1.0}})])
+job = catalog.CollectionCatalog([Collection.from_json(collection | {"mechanism": {"id": "krr", "epsilon": 1.0}})])
 contents = []
 while size := sys.stdin.buffer.read(8):
     contents.append(sys.stdin.buffer.read(struct.unpack("<Q", size)[0]))
