@@ -177,6 +177,31 @@ def test_a_field_that_beam_cannot_name_would_be_found() -> None:
     assert set(kinds_of_fields(schema_from_element_type(loose))) == {"beam:logical:pythonsdk_any:v1"}
 
 
+class WithTime(typing.NamedTuple):
+    """What rows are not: with a time of Beam."""
+
+    time: Timestamp
+
+
+@pytest.mark.parametrize(
+    ("sink", "refusal"), [(WriteToParquet, NotImplementedError), (WriteToAvro, ValueError), (WriteToJson, None)]
+)
+def test_beam_does_not_write_its_own_times(sink: Any, refusal: Any, tmp_path: Path) -> None:
+    """Why times are texts; when this fails, read ``docs/decisions/0016-times-in-rows-are-texts.md`` again."""
+
+    def write() -> None:
+        with beam.Pipeline(runner="FnApiRunner") as pipeline:
+            _ = pipeline | beam.Create([WithTime(Timestamp(5))]).with_output_types(WithTime) | sink(f"{tmp_path}/x")
+
+    if refusal:
+        with pytest.raises(refusal, match="logical"):
+            write()
+    else:
+        write()
+        (path,) = tmp_path.glob("x*")
+        assert isinstance(json.loads(path.read_text("utf-8"))["time"], dict)
+
+
 # ---------------------------------------------------------------------- a run
 
 
