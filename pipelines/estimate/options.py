@@ -20,8 +20,6 @@ from ..sinks import SINKS, Sink
 from ..sources import SOURCES, Source
 from . import __doc__ as description
 
-_STREAMS = " or ".join(source.option for source in SOURCES if not source.bounded)
-
 _COUNTING: cli.Options = {
     "--window": {
         "type": cli.duration("--window"),
@@ -158,7 +156,7 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
 
 def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Source]) -> None:
     """Refuse options that do not go together, by their names on the command line; raises SpecError."""
-    stream, streams = not source.bounded, _STREAMS
+    stream, streams = not source.bounded, " or ".join(other.option for other in SOURCES if not other.bounded)
     standard = options.view_as(StandardOptions)
     rules = [
         (standard.streaming and not stream, f"--streaming needs {streams}, got {source.option}"),

@@ -13,12 +13,12 @@ import pytest
 from apache_beam.testing.test_stream import Event
 from apache_beam.transforms.window import GlobalWindow, IntervalWindow
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming
-from uldp_transforms.pipelines import reestimate
 
 from tests.support import replay
 from tests.support.messages_cases import KRR, write_files
 from tests.support.tolerance import generator
 from uldp_transforms.messages import wire
+from uldp_transforms.pipelines import reestimate
 from uldp_transforms.runtime import panes
 from uldp_transforms.runtime.panes import CLOCK_SKEW, is_partial
 from uldp_transforms.spec import CORRECTED, FINAL

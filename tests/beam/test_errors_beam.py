@@ -6,6 +6,8 @@ import argparse
 import ast
 import dataclasses
 import gzip
+import importlib
+import importlib.util
 import os
 import shlex
 import sys
@@ -20,35 +22,36 @@ import pytest
 
 import uldp_transforms
 from tests.support.messages_cases import KRR, collection, container, single, write_files
-from uldp_transforms import (
-    CountReports,
-    CountsRows,
-    DecodeReports,
-    EstimateDistribution,
-    SummarizeLedger,
-    pipelines,
-)
+from uldp_transforms import DecodeReports, EstimateDistribution, EstimateReports, JobSpec, SummarizeLedger, pipelines
 from uldp_transforms.deduplicate import _split
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.messages.catalog import CollectionCatalog
-from uldp_transforms.pipelines import bigquery, cli, demo, estimate, plan, reestimate, runners, simulate, sinks
+from uldp_transforms.pipelines import cli, demo, plan, reestimate, runners, simulate
+from uldp_transforms.pipelines.estimate import run as estimate
+from uldp_transforms.pipelines.sinks import bigquery_tables, row_files
 from uldp_transforms.rows.place import name_of
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
 from uldp_transforms.runtime.coders import CohortCountsCoder, ReportBatchCoder
-from uldp_transforms.windows import Windows, parse_duration
+from uldp_transforms.runtime.texts import read_lines
+from uldp_transforms.windows import parse_duration
 
 FOLDERS = [Path(package.__file__ or "").parent for package in (uldp_transforms, pipelines)]
-SOURCES = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
+SOURCES = {  # by name; those of ldp have a table of their own
+    f"{folder.name}/{path.relative_to(folder).as_posix()}": path
+    for folder in FOLDERS
+    for path in sorted(folder.rglob("*.py"))
+    if "ldp" not in path.relative_to(folder).parts
+}
 
 OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
 COUNTS = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME"}
 FILES = {
     "krr.json": KRR,
-    "few.avro": sinks.to_avro_file(
+    "few.avro": row_files.to_avro_file(
         [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[1, 2], cells=[3])], COUNTS_SCHEMA
     ),
-    "below.avro": sinks.to_avro_file(
+    "below.avro": row_files.to_avro_file(
         [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[0] * 3, cells=[-1] * 9)], COUNTS_SCHEMA
     ),
     "more.json": KRR.to_json() | {"more": 1},
@@ -116,18 +119,26 @@ def without_java() -> None:
         raise FileNotFoundError("java")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bigquery.WriteToBigQuery, "expand", fail)  # a machine with a network would download what it needs
+        patch.setattr(
+            bigquery_tables.WriteToBigQuery, "expand", fail
+        )  # a machine with a network would download what it needs
         estimating("--bigquery p-1:d --bigquery_method storage_write_api")()
 
 
 def windowed_messages() -> None:
     messages = beam.Pipeline(runner="FnApiRunner") | beam.Create([b""])
-    _ = messages | beam.WindowInto(beam.window.FixedWindows(60)) | DecodeReports([KRR])
+    _ = messages | beam.WindowInto(beam.window.FixedWindows(60)) | DecodeReports(JobSpec(collections=(KRR,)))
 
 
 def estimator_for_nobody() -> None:
     spec = KRR.to_json() | {"mechanism": {"id": "rappor", "epsilon": 1.0}}
-    EstimateDistribution([Collection.from_json(spec)], "em")
+    JobSpec(collections=(Collection.from_json(spec),), estimator="em")
+
+
+def a_name_that_its_module_does_not_have() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(uldp_transforms._HOME, "Windows", "version")
+        _ = uldp_transforms.Windows
 
 
 def demo_without_matplotlib() -> None:
@@ -145,6 +156,11 @@ NOT_COUNTS = "must be a file that pipelines.estimate --write_counts wrote, got a
 # class of the error, call, and the sentence: whole, or its beginning up to a space where the rest is not ours to choose
 SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (AttributeError, lambda: uldp_transforms.Decode, f"module 'uldp_transforms' has the names {NAMES}, got 'Decode'"),
+    (
+        ImportError,
+        a_name_that_its_module_does_not_have,
+        "uldp_transforms.Windows cannot be imported: module 'uldp_transforms.version' has no attribute 'Windows'",
+    ),
     # coders
     (
         ValueError,
@@ -156,7 +172,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         windowed_messages,
-        "DecodeReports needs messages in the global window (reports carry their own time), got FixedWindows",
+        "DecodeReports needs elements in the global window (reports carry their own time), got FixedWindows",
     ),
     (
         SpecError,
@@ -164,33 +180,51 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "estimator 'em' does not support collection 'krr': counts do not hold the likelihood of rappor; "
         "estimate_reports takes the reports",
     ),
-    (SpecError, lambda: EstimateDistribution([KRR, OPEN]), f"{NEEDS} 0"),
-    (SpecError, lambda: EstimateDistribution([OPEN], candidates=[str(i) for i in range(8_193)]), f"{NEEDS} 8193"),
+    (SpecError, lambda: EstimateDistribution(JobSpec(collections=(KRR, OPEN))), f"{NEEDS} 0"),
     (
         SpecError,
-        lambda: EstimateDistribution([KRR], min_reports=0),
-        f"EstimateDistribution.min_reports must be an integer in [1, {1 << 62}], got 0",
+        lambda: EstimateDistribution(JobSpec(collections=(OPEN,), candidates=tuple(map(str, range(8_193))))),
+        f"{NEEDS} 8193",
     ),
     (
         SpecError,
-        lambda: EstimateDistribution([KRR], "best"),
+        lambda: JobSpec(collections=(KRR,), min_reports=0),
+        f"JobSpec.min_reports must be an integer in [1, {1 << 62}], got 0",
+    ),
+    (
+        SpecError,
+        lambda: JobSpec(collections=(KRR,), estimator="best"),
         f"estimator.id must be one of {', '.join(sorted(ESTIMATORS))}, got 'best'",
     ),
     (
         SpecError,
         lambda: list(_split(dataclasses.replace(KRR.perturb(["0"]), report_ids=np.zeros((0, 16), np.uint8)), None, 1)),
-        "CountReports.deduplicate needs reports with ids (DecodeReports.require_ids), got some without",
+        "CountReports needs reports with ids where JobSpec.deduplicate is true, got some without",
     ),
     *(
         (SpecError, make, "a job needs at least one collection, got none")
         for make in (
             lambda: CollectionCatalog([]),
-            lambda: DecodeReports([]),
-            lambda: CountReports([]),
-            lambda: EstimateDistribution([]),
-            lambda: CountsRows([]),
-            lambda: SummarizeLedger([], None),
+            lambda: JobSpec(collections=()),
+            lambda: JobSpec.of(collections=[]),
+            lambda: JobSpec.from_json({"collections": []}),
+            lambda: EstimateReports(collections=[]),
         )
+    ),
+    (
+        SpecError,
+        lambda: SummarizeLedger(JobSpec(collections=(KRR,))).expand({}),
+        "SummarizeLedger needs a tuple of PCollections of LedgerEntry and Rejection, got dict",
+    ),
+    (
+        SpecError,
+        lambda: EstimateReports(JobSpec(collections=(KRR,)), window="1h", min_reports=5),
+        "EstimateReports needs a JobSpec or plain values, got both (window, min_reports)",
+    ),
+    (
+        SpecError,
+        lambda: EstimateReports({"collections": [KRR]}),  # type: ignore[arg-type]
+        "EstimateReports.spec must be a JobSpec, got dict",
     ),
     (
         SpecError,
@@ -212,7 +246,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, got 'more'",
     ),
     (SpecError, lambda: cli.read_collections(["latin.txt"]), "latin.txt must be a UTF-8 text file, got other bytes"),
-    (SpecError, lambda: cli.read_lines("latin.txt"), "latin.txt must be a UTF-8 text file, got other bytes"),
+    (SpecError, lambda: read_lines("latin.txt"), "latin.txt must be a UTF-8 text file, got other bytes"),
     (argparse.ArgumentTypeError, lambda: cli.duration("--window")("5x"), f"{DURATION} '5x'"),
     (
         argparse.ArgumentTypeError,
@@ -236,8 +270,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
-        lambda: Windows(size=1000, early_every=1500),
-        "Windows.early_every must be whole seconds in milliseconds, got 1500",
+        lambda: JobSpec(collections=(KRR,), early_every=1500),
+        "JobSpec.early_every must be whole seconds, got 1500 ms",
     ),
     # simulate
     (IsADirectoryError, simulating("--output ."), "[Errno 21] Is a directory: '.'"),
@@ -319,6 +353,20 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
+        run(estimate.configure, "--collection krr.json --kafka_topic t --output out --window 1h"),
+        "--kafka_topic needs --bootstrap_servers, got none",
+    ),
+    *(
+        (SpecError, estimating(f"{option} {value}"), f"{option} needs --kafka_topic, got --input")
+        for option, value in (
+            ("--bootstrap_servers", "localhost:9092"),
+            ("--kafka_timestamps", "CreateTime"),
+            ("--kafka_property", "a=b"),
+            ("--expansion_service", "localhost:1"),
+        )
+    ),
+    (
+        SpecError,
         estimating("--runner more.Runner"),
         "--runner must be one that Beam can load, got No module named 'more'",
     ),
@@ -359,7 +407,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         estimating("--deduplicate --deduplicate_parts 4294967297"),
-        "CountReports.deduplicate_parts must be an integer in [1, 4294967296], got 4294967297",
+        "JobSpec.deduplicate_parts must be an integer in [1, 4294967296], got 4294967297",
     ),
     (
         SpecError,
@@ -469,20 +517,37 @@ def places(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
         trace = trace.tb_next
 
 
+OF_THE_SPECIFICATION = ("spec", "windows", "runtime/inputs", "runtime/beam_windows")
+"""Modules whose sentences stand in the table of ``test_spec.py``, some of them."""
+
+
+def calls() -> Iterator[Callable[[], Any]]:
+    """The calls of this table and of that of ``test_spec.py``."""
+    tables = [SENTENCES]
+    if importlib.util.find_spec("tests.beam.test_spec"):
+        tables.append(importlib.import_module("tests.beam.test_spec").SENTENCES)
+    for table in tables:
+        for row in table:
+            yield next(part for part in row if callable(part) and not isinstance(part, type))
+
+
 @pytest.mark.usefixtures("folder")
 def test_every_refusal_has_a_row():
-    """The lines of all ``raise`` statements, less those that the table has come through."""
+    """The lines of all ``raise`` statements, less those that the tables have come through."""
     refusals = {
-        (str(source), line): f"{source.parent.name}/{source.name}:{node.lineno}"
-        for source in SOURCES
+        (str(source), line): f"{name}:{node.lineno}"
+        for name, source in SOURCES.items()
         for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
         if isinstance(node, ast.Raise) and node.exc is not None
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
-    assert len(set(refusals.values())) > 25
+    assert len(set(refusals.values())) > 70
+    assert {name.partition("/")[0] for name in SOURCES} == {"uldp_transforms", "pipelines"}
     missing = set(refusals.values())
-    for _, call, _ in SENTENCES:
+    for call in calls():
         with pytest.raises(Exception) as caught:  # which one it is: test_sentence
             call()
         missing -= {refusals[place] for place in places(caught.tb) if place in refusals}
+    if not importlib.util.find_spec("tests.beam.test_spec"):
+        missing -= {place for place in missing for name in OF_THE_SPECIFICATION if f"/{name}.py:" in place}
     assert not missing

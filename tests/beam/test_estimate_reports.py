@@ -16,7 +16,6 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import Event
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from uldp_transforms.pipelines.sinks import Output
 
 from tests.support import cases, replay
 from tests.support.messages_cases import BATCH, KRR, REPORT, STRANGER, container, single, write_files
@@ -35,6 +34,7 @@ from uldp_transforms import (
 )
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
+from uldp_transforms.pipelines.sinks import Output
 from uldp_transforms.rows import forms
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.windowed_estimate import flat

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import json
 import os
 import re
@@ -24,12 +25,15 @@ from hypothesis import strategies as st
 from tests.support import cases, replay
 from tests.support.messages_cases import KRR, NOON, container, decoder, long, single, write_files
 from tests.support.tolerance import generator
-from uldp_transforms import CountReports, DecodeReports, Windows, wire
+from uldp_transforms import CountReports, DecodeReports, Windows
 from uldp_transforms.count import _CountBundleFn
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import estimate
+from uldp_transforms.pipelines.estimate import run
+from uldp_transforms.pipelines.estimate.build import build
+from uldp_transforms.pipelines.sources import PubSubSubscription
 from uldp_transforms.pipelines.values import ValuesFile, milliseconds
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, TimeGate
 
@@ -94,7 +98,8 @@ def test_nothing_that_a_sender_chooses_stamps_or_names_a_message():
                 found.append(node.transform)
 
     pipeline = beam.Pipeline(options=replay.stream_options())
-    estimate.build(pipeline, replay.streaming_job([KRR], Windows(size=HOUR)))
+    source = PubSubSubscription("projects/my-project/subscriptions/s")
+    build(pipeline, dataclasses.replace(replay.streaming_job([KRR], Windows(size=HOUR)), source=source))
     pipeline.visit(Visitor())
     [read] = found
     assert (read.with_attributes, read._source.timestamp_attribute, read._source.id_label) == (False, None, None)
@@ -176,7 +181,7 @@ def test_a_machine_without_credentials_is_told_so(argv, tmp_path):
     assert done.returncode == 2, done.stderr
     *warnings, said = done.stderr.splitlines()
     assert len(warnings) <= 1
-    assert said.startswith(f"{program}: Google Cloud must know who asks (gcloud auth application-default login), got: ")
+    assert said.startswith(f"{program}: Google Cloud needs credentials (gcloud auth application-default login), got: ")
 
 
 def test_our_settings_of_flink_have_checkpoints():
@@ -193,7 +198,7 @@ COLD = Collection.from_json(cases.COLLECTIONS["closed-sensitive-urr"].to_json() 
 
 def test_a_hot_collection_is_one_element_a_bundle():
     """999 of 1,000 reports are of one collection: what is shuffled is a sum for each collection, not the reports."""
-    counter = _CountBundleFn(CollectionCatalog([HOT, COLD]), DAY)
+    counter = _CountBundleFn(replay.spec([HOT, COLD], Windows(size=DAY)))
     counter.start_bundle()
     parts = [(HOT, 999, part) for part in range(20)] + [(COLD, 1, part) for part in range(20)]
     batches = [of.perturb(["ant"] * n, generator("hot", of.id, part), [NOON] * n) for of, n, part in parts]
@@ -206,11 +211,12 @@ def test_a_hot_collection_has_the_counts_of_its_reports():
     parts = [HOT.perturb(["ant"] * 9_990, generator("hot"), [NOON] * 9_990)]
     parts += [COLD.perturb(["ant"] * 10, generator("cold"), [NOON] * 10)]
     messages = [message for part in parts for message in wire.encode_reports(part)]
+    spec = replay.spec([HOT, COLD], Windows(size=DAY))
     with replay.collector() as (keep, panes):
         options = ["--runner=FnApiRunner", "--direct_num_workers=2", "--direct_running_mode=multi_threading"]
         with beam.Pipeline(options=PipelineOptions(options)) as pipeline:
-            spread = pipeline | beam.Create(messages) | beam.Reshuffle() | DecodeReports([HOT, COLD])
-            counted = spread.reports | CountReports([HOT, COLD], Windows(size=DAY), unbounded=False)
+            spread = pipeline | beam.Create(messages) | beam.Reshuffle() | DecodeReports(spec)
+            counted = spread.reports | CountReports(spec)
             _ = counted.counts | keep
         found = dict(element for element, _, _ in panes)
     assert found == {of.fingerprint: of.count(part) for of, part in zip((HOT, COLD), parts)}
@@ -292,7 +298,7 @@ def test_the_first_and_the_last_moment_have_a_window(moment, window, tmp_path, m
 
 
 @pytest.mark.parametrize(("runner", "cancelled"), [("BundleBasedDirectRunner", True), ("DataflowRunner", False)])
-def test_to_stop_waiting_is_not_to_cancel_a_job_elsewhere(runner, cancelled, capfd):
+def test_to_stop_waiting_is_not_to_cancel_a_job_elsewhere(runner, cancelled, capfd, monkeypatch):
     """Ctrl-C, or a limit on the program that launched it, ends local jobs only."""
     said = []
 
@@ -308,8 +314,10 @@ def test_to_stop_waiting_is_not_to_cancel_a_job_elsewhere(runner, cancelled, cap
             return Result()
 
     options = PipelineOptions([f"--runner={runner}", "--streaming"])
-    job = replay.streaming_job([HOT], Windows(size=1000), options=options, subscription=None)
-    assert estimate.run((job, Pipeline())) == 0
+    job = replay.streaming_job([HOT], Windows(size=1000), options=options)
+    job = dataclasses.replace(job, source=PubSubSubscription("projects/my-project/subscriptions/s"))
+    monkeypatch.setenv("PUBSUB_EMULATOR_HOST", "localhost:1")
+    assert run.run((job, Pipeline())) == 0
     assert (said == ["cancelled"]) == cancelled
     expected = "" if cancelled else "estimate: the job goes on; drain or cancel it on Dataflow\n"
     assert capfd.readouterr().err == expected

@@ -36,14 +36,18 @@ from apache_beam.testing.test_stream import Event
 from deploy.compare import rows as rows_of_output
 from tests.support import live, replay
 from tests.support.messages_cases import KRR, NOON, RAPPOR, STRANGER, Row, long, packed, single, write_files
-from uldp_transforms import count, decode, deduplicate, ledger, release, wire
-from uldp_transforms import estimate as estimates
-from uldp_transforms.pipelines import estimate, sinks
+from uldp_transforms import count, decode, deduplicate, ledger, release
+from uldp_transforms import estimate_distribution as estimates
+from uldp_transforms.messages import wire
+from uldp_transforms.pipelines.estimate.options import Job
+from uldp_transforms.pipelines.sinks import row_files
+from uldp_transforms.rows.forms import to_json
+from uldp_transforms.spec import FINAL
 from uldp_transforms.windows import Windows
 
 HOUR = 3_600_000
 START = NOON // HOUR * HOUR
-WINDOWS = Windows(size=2 * HOUR, slide=HOUR, allowed_lateness=HOUR)
+WINDOWS = Windows(size=2 * HOUR, slide=HOUR)
 COLLECTIONS = [KRR, RAPPOR]
 
 
@@ -133,16 +137,16 @@ def events() -> list[Event]:
     ]
 
 
-def job_of(place: str, **fields: Any) -> estimate.Job:
+def job_of(place: str, **fields: Any) -> Job:
     """The main job with the options under which this place is passed."""
     deduplicated = not place.startswith("count.")
-    more = {"deduplicate": deduplicated, "write_counts": True}
+    more = {"deduplicate": deduplicated, "write_counts": True, "allowed_lateness": HOUR}
     if place.startswith("release."):
-        more["release"] = estimate.FINAL
+        more["release"] = FINAL
     return replay.streaming_job(COLLECTIONS, WINDOWS, **(more | fields))
 
 
-def results(job: estimate.Job) -> dict[str, Counter[str]]:
+def results(job: Job) -> dict[str, Counter[str]]:
     """All rows by kind, and of the ledger the sums: its rows may come in other portions."""
     found = replay.replay(job, events())
     books: Counter[str] = Counter()
@@ -150,7 +154,7 @@ def results(job: estimate.Job) -> dict[str, Counter[str]]:
         where = f"{row.fingerprint} {row.window_start}"
         books.update({f"{where} {reason}": number for reason, number in row.rejected.items()})
         books.update({f"{where} {name}": getattr(row, name) for name in ("received", "accepted", "duplicates")})
-    return {name: Counter(row.to_json() for row in rows) for name, rows in found.items()} | {"ledger": +books}
+    return {name: Counter(to_json(row) for row in rows) for name, rows in found.items()} | {"ledger": +books}
 
 
 @functools.cache
@@ -234,21 +238,21 @@ class _FaultyFile:
 def faulty_file_systems(plan: Plan) -> type:
     """Beam's file systems, which may fail at each step of a write, the last being that it succeeded."""
 
-    class Faulty(sinks.FileSystems):
+    class Faulty(row_files.FileSystems):
         @staticmethod
         def create(path: str, *more: Any, **named: Any) -> Any:
             plan.pass_by("create")
-            return _FaultyFile(sinks.FileSystems.create(path, *more, **named), plan)
+            return _FaultyFile(row_files.FileSystems.create(path, *more, **named), plan)
 
         @staticmethod
         def exists(path: str) -> bool:
             plan.pass_by("exists")
-            return sinks.FileSystems.exists(path)
+            return row_files.FileSystems.exists(path)
 
         @staticmethod
         def rename(old: list[str], new: list[str]) -> None:
             plan.pass_by("rename")
-            sinks.FileSystems.rename(old, new)
+            row_files.FileSystems.rename(old, new)
             plan.pass_by("renamed")
 
     return Faulty
@@ -284,7 +288,7 @@ def test_a_sink_that_fails_loses_and_doubles_nothing(
     """Refused rows have no key: where a write was done but not known to be, they may stand there twice."""
     plan = Plan({step: calls})
     faulty = faulty_file_systems(plan)
-    monkeypatch.setattr(sinks, "_write", functools.partial(write_with, faulty, sinks._write))
+    monkeypatch.setattr(row_files, "_write", functools.partial(write_with, faulty, row_files._write))
     replay.run(job_of("", output=str(tmp_path)), events())
     assert plan.raised[step] == len(calls)
     found, expected = stored(tmp_path), dict(stored_without_faults)
@@ -297,14 +301,14 @@ def test_a_sink_that_fails_loses_and_doubles_nothing(
 
 
 def write_with(file_systems: type, write: Callable[..., None], path: str, content: bytes) -> None:
-    """``sinks._write`` as it is, over other file systems."""
+    """``row_files._write`` as it is, over other file systems."""
     replaced = type(write)(write.__code__, write.__globals__ | {"FileSystems": file_systems}, write.__name__)
     replaced(path, content)
 
 
 def test_a_sink_that_fails_for_good_fails_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     faulty = faulty_file_systems(Plan({"create": set(range(1, 1000))}))
-    monkeypatch.setattr(sinks, "_write", functools.partial(write_with, faulty, sinks._write))
+    monkeypatch.setattr(row_files, "_write", functools.partial(write_with, faulty, row_files._write))
     with pytest.raises(Planted):
         replay.run(job_of("", output=str(tmp_path)), events())
     assert stored(tmp_path) == {}

@@ -14,17 +14,19 @@ from fastavro.validation import validate
 from tests.support import cases, replay
 from tests.support.messages_cases import KRR, URAP
 from tests.support.tolerance import generator
-from uldp_transforms import EstimateDistribution, wire
+from uldp_transforms import EstimateDistribution
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.sentinels import examine
-from uldp_transforms.rows.place import name_of
+from uldp_transforms.messages import wire
+from uldp_transforms.rows.forms import as_dict, to_avro, to_json
+from uldp_transforms.rows.place import name_of, span_of
 from uldp_transforms.rows.window_health import HEALTH_SCHEMA, WindowHealth, finding_of_fit, health_of_window
 from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, estimate_window
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000
-PLACE = {"window_start": 0, "window_end": 1, "pane_index": 0, "pane_timing": "ON_TIME"}
+PLACE = {**span_of(0, 1), "pane_index": 0, "pane_timing": "ON_TIME"}
 PERIOD = 10 * MINUTE
 
 
@@ -34,8 +36,8 @@ def health(
     """The rows of counts, in no order."""
     with replay.collector() as (collect, rows):
         with beam.Pipeline(runner="FnApiRunner") as pipeline:
-            estimate = EstimateDistribution(collections, candidates=cases.VALUES, min_reports=min_reports)
-            _ = (pipeline | beam.Create(pairs) | estimate).health | collect
+            spec = replay.spec(collections, None, candidates=cases.VALUES, min_reports=min_reports)
+            _ = (pipeline | beam.Create(pairs) | EstimateDistribution(spec)).health | collect
         return [row for row, _, _ in rows]
 
 
@@ -66,19 +68,20 @@ def test_every_count_makes_a_row(counts: CohortCounts, min_reports: int, status:
     findings = [] if status == "suppressed" else [dataclasses.asdict(found) for found in examine(KRR, counts)]
     place = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME"}
     number = None if status == "suppressed" else counts.total
-    assert row == WindowHealth(**name_of(KRR), **place, num_reports=number, status=status, findings=findings)
-    assert validate(row.to_avro(), HEALTH_SCHEMA, strict=True)
-    assert json.loads(row.to_json())["findings"] == findings
+    expected = WindowHealth(**name_of(KRR), **place, num_reports=number, status=status, findings=findings)
+    assert as_dict(row) == expected._asdict()
+    assert validate(to_avro(row, HEALTH_SCHEMA), HEALTH_SCHEMA, strict=True)
+    assert json.loads(to_json(row))["findings"] == findings
     assert any(found["fired"] for found in findings) == (status == "alarm")
 
 
 def test_an_alarm_says_which_sentinel_fired_and_what_it_means() -> None:
     (row,) = health([KRR], [(KRR.fingerprint, ONE_COHORT)])
-    fired = {found["name"]: found for found in row.findings if found["fired"]}
+    fired = {found.name: found for found in row.findings if found.fired}
     assert "cohorts" in fired
-    assert fired["cohorts"]["p_value"] < 1e-9
-    assert {found["sentence"] for found in row.findings if not found["fired"]} <= {"Nothing unusual."}
-    assert all(found["sentence"].endswith(".") for found in row.findings)
+    assert fired["cohorts"].p_value < 1e-9
+    assert {found.sentence for found in row.findings if not found.fired} <= {"Nothing unusual."}
+    assert all(found.sentence.endswith(".") for found in row.findings)
 
 
 OPEN = Collection.from_json(
@@ -104,17 +107,17 @@ def test_the_fit_of_the_candidates_is_a_finding(values: list[str], status: str) 
     (row,) = health([OPEN], [(OPEN.fingerprint, counts)])
     *others, fit = row.findings
     assert row.status == status
-    assert [found["name"] for found in others] == [found.name for found in examine(OPEN, counts)]
-    assert (fit["name"], fit["fired"]) == ("fit", status == "misfit")
-    assert fit["p_value"] == OPEN.estimate(counts, "projected", cases.VALUES).fit_p_value
-    assert ("not listed" in fit["sentence"]) == fit["fired"]
+    assert [found.name for found in others] == [found.name for found in examine(OPEN, counts)]
+    assert (fit.name, fit.fired) == ("fit", status == "misfit")
+    assert fit.p_value == OPEN.estimate(counts, "projected", cases.VALUES).fit_p_value
+    assert ("not listed" in fit.sentence) == fit.fired
 
 
 def test_an_alarm_is_more_than_a_misfit() -> None:
     rng = generator("alarm and misfit")
     batch = OPEN.perturb(["unlisted"] * 20_000, rng)
     (row,) = health([OPEN], [(OPEN.fingerprint, OPEN.count(batch[np.flatnonzero(batch.cohorts > 31)]))])
-    fired = {found["name"] for found in row.findings if found["fired"]}
+    fired = {found.name for found in row.findings if found.fired}
     assert (row.status, fired) == ("alarm", {"cohorts", "fit"})
 
 
@@ -143,8 +146,8 @@ def test_every_collection_has_rows_that_can_be_written() -> None:
     assert sorted((row.collection_id, row.num_reports) for row in rows) == sorted(expected)
     for row in rows:
         assert row.status in ("ok", "alarm", "misfit")
-        assert validate(row.to_avro(), HEALTH_SCHEMA, strict=True)
-        assert all(0 <= found["p_value"] <= 1 for found in json.loads(row.to_json())["findings"])
+        assert validate(to_avro(row, HEALTH_SCHEMA), HEALTH_SCHEMA, strict=True)
+        assert all(0 <= found["p_value"] <= 1 for found in json.loads(to_json(row))["findings"])
 
 
 def chosen_reports(of: Collection, rng: np.random.Generator) -> ReportBatch:
@@ -175,17 +178,17 @@ def test_reports_that_are_chosen_never_stop_a_job(of: Collection) -> None:
         counts = of.count(chosen_reports(of, rng), bit_patterns=True)
         for estimator in estimators:
             row = estimate_window(of, counts, PLACE, estimator, candidates, None)
-            assert validate(row.to_avro(), ESTIMATE_SCHEMA, strict=True)
+            assert validate(to_avro(row, ESTIMATE_SCHEMA), ESTIMATE_SCHEMA, strict=True)
             health_row = health_of_window(of, counts, PLACE, None, row.fit_p_value)
-            assert validate(health_row.to_avro(), HEALTH_SCHEMA, strict=True)
-            for written in (row.to_json(), health_row.to_json()):  # neither has infinities
+            assert validate(to_avro(health_row, HEALTH_SCHEMA), HEALTH_SCHEMA, strict=True)
+            for written in (to_json(row), to_json(health_row)):  # neither has infinities
                 assert json.loads(written)["collection_id"] == of.id
 
 
 @pytest.mark.parametrize("slide", [None, PERIOD // 2], ids=["fixed", "sliding"])
 def test_each_pane_of_a_stream_has_both_rows(slide: int | None) -> None:
     """An estimate and what the sentinels say of it belong together by collection, window and pane."""
-    windows = Windows(size=PERIOD, slide=slide, allowed_lateness=PERIOD, early_every=MINUTE)
+    windows = Windows(size=PERIOD, slide=slide)
     rng = generator("panes")
     late = (
         1_000_000_000_000 // PERIOD * PERIOD
@@ -195,7 +198,8 @@ def test_each_pane_of_a_stream_has_both_rows(slide: int | None) -> None:
     events: list[Any] = [replay.arrive(late, parts[0]), replay.clock(2 * MINUTE), replay.clock(2 * MINUTE)]
     events += [replay.arrive(late, parts[1]), replay.watermark(late + PERIOD)]
     events += [replay.arrive(late + PERIOD, parts[2])]
-    rows = replay.replay(replay.streaming_job([KRR, URAP], windows, min_reports=30), events)
+    job = replay.streaming_job([KRR, URAP], windows, allowed_lateness=PERIOD, early_every=MINUTE, min_reports=30)
+    rows = replay.replay(job, events)
     names = ("fingerprint", "window_start", "window_end", "pane_index", "pane_timing", "num_reports")
     estimated, judged = (
         sorted([getattr(row, name) for name in names] + [row.status == "suppressed"] for row in rows[kind])

@@ -30,17 +30,23 @@ from tests.support.messages_cases import (
     write_files,
 )
 from tests.support.tolerance import generator
-from uldp_transforms import SummarizeLedger, count, deduplicate, ledger, wire
+from uldp_transforms import SummarizeLedger, count, deduplicate, ledger
 from uldp_transforms.count import SumCountsFn
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ledger import LedgerEntry
+from uldp_transforms.messages import wire
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.pipelines import estimate
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
-from uldp_transforms.rows.windowed_estimate import WindowedEstimate, rfc3339
-from uldp_transforms.windows import Windows
+from uldp_transforms.pipelines.estimate.run import summary
+from uldp_transforms.rows.forms import timestamp_of, to_avro, to_json
+from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow, missing
+from uldp_transforms.rows.place import span_of
+from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA, rejected_row
+from uldp_transforms.rows.windowed_estimate import WindowedEstimate
+from uldp_transforms.spec import CORRECTED, FINAL
+from uldp_transforms.windows import BasePeriods, Windows, rfc3339
 
 MINUTE = 60_000
 PERIOD = 10 * MINUTE
@@ -102,15 +108,16 @@ def check(rows: dict[str, list[Any]], received: int, windows: Windows | None) ->
     for row in sorted(rows["estimates"], key=lambda row: row.pane_index):
         last[row.fingerprint, row.window_start] = row
     for (fingerprint, start), row in last.items():
-        base = [start] if windows is None else range(start, row.window_end, windows.base)
+        first, end = (None if text is None else timestamp_of(text).micros // 1000 for text in (start, row.window_end))
+        base = [None] if windows is None else map(rfc3339, range(first, end, windows.base))
         assert row.num_reports == sum(accepted.get((fingerprint, period), 0) for period in base)
     covered = sum(row.num_reports for row in last.values())
     assert covered == bins["accepted"] * (1 if windows is None else windows.size // windows.step)
-    assert all(validate(row.to_avro(), LEDGER_SCHEMA, strict=True) for row in entries)
+    assert all(validate(to_avro(row, LEDGER_SCHEMA), LEDGER_SCHEMA, strict=True) for row in entries)
 
 
-FIXED = Windows(size=PERIOD, allowed_lateness=5 * MINUTE)
-SLIDING = Windows(size=2 * PERIOD, slide=PERIOD, allowed_lateness=5 * MINUTE)
+FIXED = Windows(size=PERIOD)
+SLIDING = Windows(size=2 * PERIOD, slide=PERIOD)
 
 
 @pytest.mark.parametrize(
@@ -143,15 +150,15 @@ def test_files_balance(windows: Windows | None, deduplicate: bool, tmp_path: Pat
 @pytest.mark.parametrize(
     ("windows", "release", "deduplicate"),
     [
-        (FIXED, estimate.CORRECTED, False),
-        (SLIDING, estimate.CORRECTED, True),
-        (FIXED, estimate.FINAL, True),
-        (SLIDING, estimate.FINAL, False),
+        (FIXED, CORRECTED, False),
+        (SLIDING, CORRECTED, True),
+        (FIXED, FINAL, True),
+        (SLIDING, FINAL, False),
     ],
 )
 def test_streams_balance(windows: Windows, release: str, deduplicate: bool) -> None:
     """Whenever messages arrive, with the watermark behind them, or ahead by less than the slack, or the margin."""
-    ahead = 5 * MINUTE if release == estimate.CORRECTED else MINUTE
+    ahead = 5 * MINUTE if release == CORRECTED else MINUTE
     rng = generator("ledger", "stream", release, deduplicate)
     messages = traffic(rng)
     events: list[Event] = []
@@ -163,7 +170,9 @@ def test_streams_balance(windows: Windows, release: str, deduplicate: bool) -> N
         if after > watermark:
             watermark = after
             events.append(replay.watermark(watermark))
-    job = replay.streaming_job(COLLECTIONS, windows, deduplicate=deduplicate, release=release)
+    job = replay.streaming_job(
+        COLLECTIONS, windows, allowed_lateness=5 * MINUTE, deduplicate=deduplicate, release=release
+    )
     rows = replay.replay(job, events)
     check(rows, sum(number for _, number in messages), windows)
     reasons = {reason for row in rows["ledger"] for reason in row.rejected}
@@ -175,19 +184,19 @@ def test_streams_balance(windows: Windows, release: str, deduplicate: bool) -> N
 
 
 def loses_a_report(
-    of: Collection, batch: ReportBatch, base: int | None, bit_patterns: bool
+    of: Collection, batch: ReportBatch, periods: BasePeriods | None, bit_patterns: bool
 ) -> Iterator[tuple[int, CohortCounts]]:
-    yield from count_periods(of, batch[:-1], base, bit_patterns)
+    yield from count_periods(of, batch[:-1], periods, bit_patterns)
 
 
 def counts_a_report_twice(
-    of: Collection, batch: ReportBatch, base: int | None, bit_patterns: bool
+    of: Collection, batch: ReportBatch, periods: BasePeriods | None, bit_patterns: bool
 ) -> Iterator[tuple[int, CohortCounts]]:
-    yield from count_periods(of, ReportBatch.concatenate([batch, batch[:1]]), base, bit_patterns)
+    yield from count_periods(of, ReportBatch.concatenate([batch, batch[:1]]), periods, bit_patterns)
 
 
-def loses_a_part(batch: ReportBatch, base: int | None, num_parts: int) -> Iterator[tuple[bytes, bytes]]:
-    yield from list(split(batch, base, num_parts))[1:]
+def loses_a_part(batch: ReportBatch, periods: BasePeriods | None, num_parts: int) -> Iterator[tuple[bytes, bytes]]:
+    yield from list(split(batch, periods, num_parts))[1:]
 
 
 def forgets_duplicates(old: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
@@ -215,11 +224,12 @@ judge, split_singles = MessageDecoder._judge, MessageDecoder._split_singles
 
 def test_a_time_of_arrival_without_a_name_is_none() -> None:
     """A source may let its senders choose it, and a row must not stop the job."""
-    for received, expected in ((-(1 << 60), None), (0, 0), (253_370_764_800_000, None), (None, None)):
-        row = ledger.rejected_row(Rejection(Reason.TOO_OLD, 1, 35, KRR, 0, received), MINUTE)
+    epoch = "1970-01-01T00:00:00Z"
+    for received, expected in ((-(1 << 60), None), (0, epoch), (253_370_764_800_000, None), (None, None)):
+        row = rejected_row(Rejection(Reason.TOO_OLD, 1, 35, KRR, 0, received), BasePeriods(MINUTE))
         assert row.received_at == expected
-        assert row.to_json()
-        assert row.to_avro()
+        assert to_json(row)
+        assert to_avro(row, REJECTED_SCHEMA)
 
 
 def loses_one_at_the_end(sums: SumCountsFn, accumulator: CohortCounts) -> CohortCounts:
@@ -298,7 +308,7 @@ def test_a_loss_ends_the_job_with_another_code(
     ],
 )
 def test_rows_that_do_not_balance_are_found(row: dict[str, Any], balances: bool) -> None:
-    assert estimate.unbalanced([row]) == ([] if balances else [row])
+    assert (missing(row) == 0) == balances
 
 
 def test_the_summary_of_a_job() -> None:
@@ -306,10 +316,10 @@ def test_the_summary_of_a_job() -> None:
         {"received": 9, "accepted": 3, "duplicates": 2, "rejected": {"too_old": 1, "malformed": 3}},
         {"received": 7, "accepted": 3, "duplicates": 0, "rejected": {"malformed": 4}},
     ]
-    assert estimate.summary(rows) == ("16 received = 6 accepted + 2 duplicates + 8 rejected (malformed 7, too_old 1)")
+    assert summary(rows) == ("16 received = 6 accepted + 2 duplicates + 8 rejected (malformed 7, too_old 1)")
     rows[0]["duplicates"] = 0
-    assert estimate.summary(rows) == "16 received = 6 accepted + 8 rejected (malformed 7, too_old 1)"
-    assert estimate.summary([]) == "0 received = 0 accepted + 0 rejected"
+    assert summary(rows) == "16 received = 6 accepted + 8 rejected (malformed 7, too_old 1)"
+    assert summary([]) == "0 received = 0 accepted + 0 rejected"
 
 
 # ---------------------------------------------------------------------- sums
@@ -332,10 +342,9 @@ def expected_row(of: Collection | None, start: int | None) -> LedgerRow:
     numbers = {"received": 7, "accepted": 3, "duplicates": 3, "rejected": {} if start is None else {"too_old": 1}}
     if of is None:
         numbers = {"received": 3, "accepted": 0, "duplicates": 0, "rejected": {"malformed": 2, "too_large": 1}}
-    end = None if start is None else start + PERIOD
     name = (None, None, None) if of is None else (of.id, of.version, of.fingerprint.hex())
     named = dict(zip(("collection_id", "collection_version", "fingerprint"), name))
-    return LedgerRow(**named, window_start=start, window_end=end, **numbers)
+    return LedgerRow(**named, **span_of(start, PERIOD), **numbers)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 5])
@@ -349,7 +358,7 @@ def test_entries_add_up_in_any_order_and_from_any_stage(parts: int) -> None:
             inputs = tuple(
                 pipeline | f"Stage{i}" >> beam.Create(stage, reshuffle=False) for i, stage in enumerate(stages)
             )
-            _ = inputs | SummarizeLedger(COLLECTIONS, FIXED) | collect
+            _ = inputs | SummarizeLedger(replay.spec(COLLECTIONS, FIXED)) | collect
         found = sorted((row for row, _, _ in rows), key=repr)
     expected = [expected_row(of, start) for of in COLLECTIONS for start in (None, 0, -PERIOD, 1_000 * PERIOD)]
     assert found == sorted([*expected, expected_row(None, None)], key=repr)

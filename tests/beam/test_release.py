@@ -14,14 +14,14 @@ import pytest
 from apache_beam.testing.test_stream import Event
 from apache_beam.transforms.window import FixedWindows
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
-from uldp_transforms.pipelines.estimate.options import Job
-from uldp_transforms.pipelines.sinks import Output, Sink
 
 from tests.support import replay
 from tests.support.messages_cases import KRR, URAP
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.messages import wire
+from uldp_transforms.pipelines.estimate.options import Job
+from uldp_transforms.pipelines.sinks import Output, Sink
 from uldp_transforms.release import ReleaseOnce
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
 from uldp_transforms.runtime import metrics

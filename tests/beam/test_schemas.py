@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import datetime
 import functools
 import io
@@ -26,13 +25,21 @@ from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.pipelines.sinks.row_files import to_avro_file, to_json_lines
+from uldp_transforms.rows.forms import as_dict, to_avro, to_json
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
-from uldp_transforms.rows.place import name_of
+from uldp_transforms.rows.place import name_of, span_of
 from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA, RejectedReport, rejected_row
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
-from uldp_transforms.rows.window_health import HEALTH_SCHEMA, WindowHealth
-from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, Row, WindowedEstimate
-from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
+from uldp_transforms.rows.window_health import HEALTH_SCHEMA, HealthFinding, WindowHealth
+from uldp_transforms.rows.windowed_estimate import (
+    ESTIMATE_SCHEMA,
+    VALUE_SCHEMA,
+    EstimatedValue,
+    WindowedEstimate,
+    flat,
+    value_estimates,
+)
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods
 
 # ---------------------------------------------------------------------- rows
 
@@ -43,8 +50,7 @@ MOMENTS = [None, NOON, 0, -1, NOON + 7, MIN_EVENT_TIME, MIN_EVENT_TIME + 1, MAX_
 
 def estimate_row(start: int | None, **fields: Any) -> WindowedEstimate:
     good = {
-        "window_start": start,
-        "window_end": None if start is None else start + 1,
+        **span_of(start, 1),
         "pane_index": 0,
         "pane_timing": "ON_TIME",
         "num_reports": 300,
@@ -55,15 +61,14 @@ def estimate_row(start: int | None, **fields: Any) -> WindowedEstimate:
         "fit_p_value": 0.25,
         "status": "ok",
         "software": "uldp_transforms 1.2.3",
-        "estimates": WindowedEstimate.values_of(ESTIMATE),
+        "estimates": value_estimates(ESTIMATE),
     }
     return WindowedEstimate(**name_of(KRR) | good | fields)
 
 
 def counts_row(start: int | None, **fields: Any) -> WindowCounts:
     good = {
-        "window_start": start,
-        "window_end": None if start is None else start + 1,
+        **span_of(start, 1),
         "pane_index": 3,
         "pane_timing": "LATE",
         "complete": True,
@@ -74,23 +79,21 @@ def counts_row(start: int | None, **fields: Any) -> WindowCounts:
 
 
 def health_row(start: int | None, **fields: Any) -> WindowHealth:
-    finding = {"name": "floor", "statistic": -9.5, "p_value": 1e-20, "fired": True, "sentence": "Too few."}
+    finding = HealthFinding(name="floor", statistic=-9.5, p_value=1e-20, fired=True, sentence="Too few.")
     good = {
-        "window_start": start,
-        "window_end": None if start is None else start + 1,
+        **span_of(start, 1),
         "pane_index": 0,
         "pane_timing": "ON_TIME",
         "num_reports": 300,
         "status": "alarm",
-        "findings": [finding, finding | {"fired": False}],
+        "findings": [finding, finding._replace(fired=False)],
     }
     return WindowHealth(**name_of(KRR) | good | fields)
 
 
 def ledger_row(start: int | None, **fields: Any) -> LedgerRow:
     good = {
-        "window_start": start,
-        "window_end": None if start is None else start + 1,
+        **span_of(start, 1),
         "received": 3,
         "accepted": 1,
         "duplicates": 0,
@@ -99,10 +102,11 @@ def ledger_row(start: int | None, **fields: Any) -> LedgerRow:
     return LedgerRow(**name_of(KRR) | good | fields)
 
 
-ROWS: list[tuple[Row, Any]] = [
+ROWS: list[tuple[Any, Any]] = [
     *((estimate_row(moment), ESTIMATE_SCHEMA) for moment in MOMENTS),
     *((estimate_row(0, pane_timing=timing, pane_index=1 << 40), ESTIMATE_SCHEMA) for timing in ("EARLY", "LATE")),
     (estimate_row(0, num_reports=None, **UNKNOWN, estimates=[], status="suppressed"), ESTIMATE_SCHEMA),
+    *((value, VALUE_SCHEMA) for moment in MOMENTS for value in flat(estimate_row(moment))),
     *((counts_row(moment), COUNTS_SCHEMA) for moment in MOMENTS),
     *((health_row(moment), HEALTH_SCHEMA) for moment in MOMENTS),
     (health_row(0, num_reports=None, status="suppressed", findings=[]), HEALTH_SCHEMA),
@@ -111,7 +115,10 @@ ROWS: list[tuple[Row, Any]] = [
     (ledger_row(None, **name_of(None)), LEDGER_SCHEMA),
     (rejected_row(Rejection(Reason.CORRUPT_BLOCK, 1, 99, source="ä.avro"), None), REJECTED_SCHEMA),
     *(
-        (rejected_row(Rejection(Reason.TOO_OLD, 5, 1 << 33, KRR, moment, received=moment), 1), REJECTED_SCHEMA)
+        (
+            rejected_row(Rejection(Reason.TOO_OLD, 5, 1 << 33, KRR, moment, arrival_time=moment), BasePeriods(1)),
+            REJECTED_SCHEMA,
+        )
         for moment in MOMENTS
     ),
 ]
@@ -121,6 +128,7 @@ row_schemas = pytest.mark.parametrize(
     ("cls", "schema"),
     [
         (WindowedEstimate, ESTIMATE_SCHEMA),
+        (EstimatedValue, VALUE_SCHEMA),
         (WindowCounts, COUNTS_SCHEMA),
         (WindowHealth, HEALTH_SCHEMA),
         (RejectedReport, REJECTED_SCHEMA),
@@ -132,23 +140,23 @@ row_schemas = pytest.mark.parametrize(
 @row_schemas
 def test_fields_of_rows_are_those_of_the_schema(cls, schema):
     assert schema["name"] == cls.__name__
-    assert [field.name for field in dataclasses.fields(cls)] == [field["name"] for field in schema["fields"]]
+    assert list(cls._fields) == [field["name"] for field in schema["fields"]]
 
 
 def test_fields_of_values_are_those_of_the_schema():
     items = next(field for field in ESTIMATE_SCHEMA["fields"] if field["name"] == "estimates")["type"]["items"]
-    for entry in WindowedEstimate.values_of(ESTIMATE):
-        assert list(entry) == [field["name"] for field in items["fields"]]
+    for entry in value_estimates(ESTIMATE):
+        assert list(entry._fields) == [field["name"] for field in items["fields"]]
 
 
 @rows
 def test_rows_are_valid(row, schema):
-    assert validate(row.to_avro(), schema, raise_errors=True, strict=True)
+    assert validate(to_avro(row, schema), schema, raise_errors=True, strict=True)
 
 
 @row_schemas
 def test_a_row_needs_all_its_fields(cls, schema):
-    record = next(row for row, _ in ROWS if isinstance(row, cls)).to_avro()
+    record = to_avro(next(row for row, _ in ROWS if isinstance(row, cls)), schema)
     wrong = [{key: value for key, value in record.items() if key != name} for name in record]
     for other in [*wrong, record | {"more": 1}]:
         with pytest.raises(ValueError, match=r"(?i)field"):
@@ -172,19 +180,19 @@ def milliseconds(record: dict[str, Any]) -> dict[str, Any]:
 @rows
 def test_json_and_avro_hold_the_same(row, schema):
     out = io.BytesIO()
-    fastavro.schemaless_writer(out, schema, row.to_avro())
+    fastavro.schemaless_writer(out, schema, to_avro(row, schema))
     out.seek(0)
     from_avro = milliseconds(fastavro.schemaless_reader(out, schema, None))
-    text = row.to_json()
+    text = to_json(row)
     assert "\n" not in text
-    assert milliseconds(json.loads(text)) == from_avro == dataclasses.asdict(row)
+    assert milliseconds(json.loads(text)) == from_avro == milliseconds(as_dict(row))
 
 
 @rows
 def test_files_of_rows_can_be_read_by_others(row, schema):
     avro, lines = to_avro_file([row, row], schema), to_json_lines([row, row], schema)
-    assert [milliseconds(record) for record in fastavro.reader(io.BytesIO(avro))] == [dataclasses.asdict(row)] * 2
-    assert [milliseconds(json.loads(line)) for line in lines.splitlines()] == [dataclasses.asdict(row)] * 2
+    assert [milliseconds(record) for record in fastavro.reader(io.BytesIO(avro))] == [milliseconds(as_dict(row))] * 2
+    assert [milliseconds(json.loads(line)) for line in lines.splitlines()] == [milliseconds(as_dict(row))] * 2
     assert to_avro_file([row, row], schema) == avro
 
 

@@ -14,6 +14,7 @@ import apache_beam as beam
 import fastavro
 import pytest
 
+from tests.support import replay
 from tests.support.messages_cases import (
     BATCH,
     BATCH_HEADER,
@@ -34,7 +35,9 @@ from tests.support.messages_cases import (
 from uldp_transforms.decode import DecodeReports
 from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.pipelines import estimate, simulate
+from uldp_transforms.rows.forms import to_json
 from uldp_transforms.rows.rejected_report import rejected_row
+from uldp_transforms.windows import BasePeriods
 
 SECRET = b"MARKER-8d1f"  # not in any file of this project but this one
 TEXT = SECRET.decode()
@@ -147,18 +150,18 @@ def messages() -> list[bytes]:
 
 
 def test_decoding_never_shows_a_message(nothing_is_shown):
-    batches, rejections, _ = decoder().decode(messages())
+    batches, rejections, *_ = decoder().decode(messages())
     assert sum(rejection.num_reports for rejection in rejections) >= len(messages()) - 2
     for rejection in rejections:
         assert not shown(repr(rejection))
-        assert not shown(rejected_row(rejection, 1000).to_json())
+        assert not shown(to_json(rejected_row(rejection, BasePeriods(1000))))
     assert not any(shown(str(batch.fingerprint)) for batch in batches)
 
 
 def test_the_transform_never_shows_a_message(nothing_is_shown):
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        decoded = pipeline | beam.Create(messages()) | DecodeReports(KNOWN)
-        _ = decoded.rejected | beam.Map(rejected_row, 1000) | beam.Map(print)
+        decoded = pipeline | beam.Create(messages()) | DecodeReports(replay.spec(KNOWN, None))
+        _ = decoded.rejected | beam.Map(rejected_row, BasePeriods(1000)) | beam.Map(print)
 
 
 FILES = {

@@ -31,7 +31,6 @@ from tests.support import cases, replay
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets import Closed
 from uldp_transforms.messages import wire
-from uldp_transforms.pipelines import estimate
 from uldp_transforms.rows.ledger_row import LedgerRow
 from uldp_transforms.rows.rejected_report import RejectedReport
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate

@@ -18,7 +18,6 @@ from apache_beam.transforms import trigger
 from apache_beam.transforms.display import DisplayData
 from apache_beam.transforms.window import FixedWindows, GlobalWindows
 from apache_beam.typehints import Tuple
-from uldp_transforms.pipelines.estimate.run import configure
 
 import uldp_transforms
 from tests.support import cases, replay
@@ -39,6 +38,7 @@ from uldp_transforms.ldp.estimators import ESTIMATORS, expectation_maximization
 from uldp_transforms.ledger import LedgerEntry
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.pipelines.estimate.run import configure
 from uldp_transforms.rows import forms
 from uldp_transforms.rows.ledger_row import LedgerRow, missing
 from uldp_transforms.rows.rejected_report import RejectedReport

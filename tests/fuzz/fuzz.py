@@ -38,6 +38,7 @@ from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import BasePeriods, TimeGate
 
 HOUR = 3_600_000
+PERIODS = BasePeriods(HOUR)
 LATENESS = 60_000
 CALL = 4_000
 """Messages decoded together."""
@@ -52,7 +53,7 @@ _KNOWN = {prefix: PAYLOADS[of.id] for prefix, of in BY_PREFIX.items()}
 SIDES: dict[str, tuple[MessageDecoder, Reference]] = {
     "files": (decoder(COLLECTIONS), Reference(collections=_KNOWN, num_cohorts=NUM_COHORTS)),
     "stream": (
-        decoder(COLLECTIONS, gate=TimeGate(periods=BasePeriods(HOUR), allowed_lateness=LATENESS), require_ids=True),
+        decoder(COLLECTIONS, gate=TimeGate(periods=PERIODS, allowed_lateness=LATENESS), require_ids=True),
         Reference(
             collections=_KNOWN, num_cohorts=NUM_COHORTS, gate=Gate(base=HOUR, lateness=LATENESS), require_ids=True
         ),
@@ -81,12 +82,12 @@ def check_messages(side: str, messages: Sequence[bytes], first: int = NOON) -> C
     decode, reference = SIDES[side]
     arrivals = first + np.arange(len(messages))
     decoded = decode.decode(messages, arrivals)
-    batches, rejections, _ = decoded
+    batches, rejections, *_ = decoded
     expected = [reference.judge(message, arrival) for message, arrival in zip(messages, arrivals.tolist())]
     _check_refused(messages, expected, rejections, first)
     accepted = Counter((v.collection, row) for v in expected for row in v.accepted)
     require(rows_of(batches) == accepted, "other reports were accepted")
-    _check_received(expected, decoded.received)
+    _check_received(expected, decoded.num_received)
     _check_books(decoded)
     _check_encoding(messages, expected, batches)
     tally = Counter[str](accepted=accepted.total(), messages=len(messages))
@@ -98,7 +99,7 @@ def check_messages(side: str, messages: Sequence[bytes], first: int = NOON) -> C
 def _check_refused(messages: Sequence[bytes], expected: list[Verdict], found: list[Rejection], first: int) -> None:
     refused: list[Counter[Any]] = [Counter() for _ in messages]
     for rejection in found:
-        at = (rejection.received or 0) - first
+        at = (rejection.arrival_time or 0) - first
         prefix = rejection.collection.fingerprint[:8] if rejection.collection else None
         refused[at][rejection.reason.code, prefix, rejection.period_start] += rejection.num_reports
         require(rejection.message_bytes == len(messages[at]), f"message {at} has another size")
@@ -119,15 +120,15 @@ def _check_received(expected: list[Verdict], found: Counter[bytes]) -> None:
 def _check_books(decoded: Decoded) -> None:
     """What is received, as the pipeline counts it, is accepted, a duplicate or refused, by collection and period."""
     books = Counter[tuple[bytes, int | None]]()
-    for entry in received_entries(decoded, HOUR):
+    for entry in received_entries(decoded, PERIODS):
         books[entry.fingerprint, entry.period_start] += entry.num_reports
     for rejection in decoded.rejections:
         fingerprint = rejection.collection.fingerprint if rejection.collection else b""
         books[fingerprint, rejection.period_start] -= rejection.num_reports
     for batch in decoded.batches:
         collection = BY_PREFIX[batch.fingerprint[:8]]
-        for period, counts in count_periods(collection, batch, HOUR):
-            books[batch.fingerprint, period * HOUR] -= counts.total
+        for start, counts in count_periods(collection, batch, PERIODS):
+            books[batch.fingerprint, start] -= counts.total
         if len(batch.report_ids):
             rows = to_rows(batch)
             kept, removed, added, duplicates = merge(rows[:0], rows)

@@ -19,9 +19,9 @@ from uldp_transforms.count import SumCountsFn, _CountBundleFn, count_periods
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.sentinels import examine
 from uldp_transforms.messages import wire
-from uldp_transforms.messages.catalog import CollectionCatalog
-from uldp_transforms.pipelines import estimate
-from uldp_transforms.windows import Windows
+from uldp_transforms.rows.forms import as_dict
+from uldp_transforms.spec import CORRECTED, FINAL
+from uldp_transforms.windows import BasePeriods, Windows, rfc3339
 
 MINUTE = 60_000
 PERIOD = 10 * MINUTE
@@ -30,12 +30,12 @@ DAY = 1440 * MINUTE
 RAPPOR = collection("bits", numbered(7), "rappor")
 ALL = [KRR, URAP, RAPPOR]
 WINDOWS = {
-    "fixed": Windows(size=PERIOD, allowed_lateness=DAY),
-    "sliding": Windows(size=2 * PERIOD, slide=PERIOD, allowed_lateness=DAY),
+    "fixed": Windows(size=PERIOD),
+    "sliding": Windows(size=2 * PERIOD, slide=PERIOD),
 }
 windows_of_both_kinds = pytest.mark.parametrize("windows", WINDOWS.values(), ids=WINDOWS)
 
-Key = tuple[str, int]
+Key = tuple[str, str]
 """Fingerprint and start of the window."""
 
 
@@ -70,14 +70,15 @@ def expected(batches: Sequence[ReportBatch], windows: Windows) -> dict[Key, list
             inside = (start <= batch.event_times) & (batch.event_times < start + windows.size)
             if inside.any():
                 counts = of.count(batch[inside], bit_patterns=True)
-                found[of.fingerprint.hex(), start] = [dataclasses.asdict(finding) for finding in examine(of, counts)]
+                findings = [dataclasses.asdict(finding) for finding in examine(of, counts)]
+                found[of.fingerprint.hex(), rfc3339(start)] = findings
     return found
 
 
 def last_findings(rows: Sequence[Any]) -> dict[Key, list[dict[str, Any]]]:
     """The findings of the last pane of each window."""
     in_order = sorted(rows, key=lambda row: row.pane_index)
-    return {(row.fingerprint, row.window_start): row.findings for row in in_order}
+    return {(row.fingerprint, row.window_start): as_dict(row)["findings"] for row in in_order}
 
 
 def names(findings: dict[Key, list[dict[str, Any]]], of: Collection) -> set[str]:
@@ -103,7 +104,7 @@ def test_files_have_the_findings_of_numpy(windows: Windows, bit_patterns: bool, 
 
 
 @windows_of_both_kinds
-@pytest.mark.parametrize("release", [estimate.CORRECTED, estimate.FINAL])
+@pytest.mark.parametrize("release", [CORRECTED, FINAL])
 def test_streams_have_the_findings_of_numpy_with_copies_and_conflicts(windows: Windows, release: str) -> None:
     """Half of the reports after the on-time pane; reports that were counted are taken back, with their patterns."""
     batches = [some_reports(of, 60) for of in ALL]
@@ -111,12 +112,20 @@ def test_streams_have_the_findings_of_numpy_with_copies_and_conflicts(windows: W
     events = []
     for moment, parts in ((3 * PERIOD, batches), (3 * PERIOD, batches), (6 * PERIOD, others)):
         events += [replay.arrive(moment, [wire.encode_batch(part) for part in parts]), replay.watermark(moment)]
-    job = replay.streaming_job(ALL, windows, deduplicate=True, bit_patterns=True, release=release, write_counts=True)
+    job = replay.streaming_job(
+        ALL,
+        windows,
+        allowed_lateness=DAY,
+        deduplicate=True,
+        bit_patterns=True,
+        release=release,
+        write_counts=True,
+    )
     rows = replay.replay(job, events)
     kept = [smaller(*pair) for pair in zip(batches, others)]
     assert any((one.payloads != other.payloads).any() for one, other in zip(kept, batches))
     assert last_findings(rows["health"]) == expected(kept, windows)
-    assert {name for row in rows["counts"] for name in vars(row)} & {"patterns", "bit_patterns"} == set()
+    assert {name for row in rows["counts"] for name in row._fields} & {"patterns", "bit_patterns"} == set()
 
 
 # ---------------------------------------------------------------------- the parts
@@ -127,10 +136,10 @@ def test_streams_have_the_findings_of_numpy_with_copies_and_conflicts(windows: W
 def test_patterns_of_periods_are_those_of_each_alone(of, max_cells, monkeypatch):
     monkeypatch.setattr("uldp_transforms.count._MAX_CELLS", max_cells)
     batch = some_reports(of, 200)
-    counted = dict(count_periods(of, batch, MINUTE, bit_patterns=True))
+    counted = dict(count_periods(of, batch, BasePeriods(MINUTE), bit_patterns=True))
     periods = batch.event_times // MINUTE
     assert counted == {
-        period: of.count(batch[periods == period], bit_patterns=True) for period in np.unique(periods).tolist()
+        period * MINUTE: of.count(batch[periods == period], bit_patterns=True) for period in np.unique(periods).tolist()
     }
 
 
@@ -139,7 +148,7 @@ def test_a_bundle_of_many_periods_and_pairs_takes_bounded_memory():
     of = collection("pairs", numbered(256), "rappor")
     n = 1_000
     batch = of.perturb(["0"] * n, generator("many pairs"), np.arange(n) * DAY)
-    counter = _CountBundleFn(CollectionCatalog([of]), DAY, bit_patterns=True)
+    counter = _CountBundleFn(replay.spec([of], Windows(size=DAY), bit_patterns=True))
     counter.start_bundle()
     tracemalloc.start()
     handed_on = sum(1 for _ in counter.process(batch, Timestamp(0)))

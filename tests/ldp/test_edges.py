@@ -25,6 +25,7 @@ from uldp_transforms.ldp.sentinels import examine
 from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.messages.decoder import Decoded
 from uldp_transforms.rows.window_health import finding_of_fit
+from uldp_transforms.windows import BasePeriods
 
 
 def test_a_share_of_a_background_may_be_zero() -> None:
@@ -122,8 +123,8 @@ def test_periods_that_are_counted_in_parts_are_each_counted_once(
     monkeypatch.setattr(count, "_MAX_CELLS", 2 * KRR.num_cohorts * KRR.num_cells)
     periods = np.repeat(np.arange(num_periods), np.arange(1, num_periods + 1))
     batch = KRR.perturb(["0"] * len(periods), np.random.default_rng(1), event_times=10 * periods)
-    found = [(period, counts.total) for period, counts in count.count_periods(KRR, batch, 10)]
-    assert found == [(period, period + 1) for period in range(num_periods)]
+    found = [(start, counts.total) for start, counts in count.count_periods(KRR, batch, BasePeriods(10))]
+    assert found == [(10 * period, period + 1) for period in range(num_periods)]
 
 
 @pytest.mark.parametrize(("p_value", "fired"), [(0.00099, True), (0.00101, False)])
@@ -134,7 +135,7 @@ def test_the_fit_fires_below_one_in_a_thousand(p_value: float, fired: bool) -> N
 def test_reports_with_two_verdicts_were_received_once() -> None:
     """So that the ledger, which has both verdicts, does not balance."""
     batch = KRR.perturb(["0", "1"], np.random.default_rng(1), event_times=[0, 10])
-    entries = received_entries(Decoded([batch, batch], [], Counter({KRR.fingerprint: 2})), 10)
+    entries = received_entries(Decoded([batch, batch], [], Counter({KRR.fingerprint: 2}), {}), BasePeriods(10))
     assert sum(entry.num_reports for entry in entries) == 2
 
 

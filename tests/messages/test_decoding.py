@@ -165,7 +165,7 @@ SINGLES = [*faults_of_bytes(), *faults_of_schema(), *faults_of_meaning(), *fault
 
 @pytest.mark.parametrize(("message", "reason", "of"), [row[1:] for row in SINGLES], ids=[row[0] for row in SINGLES])
 def test_a_bad_report_has_one_reason(message, reason, of):
-    batches, rejections, _ = decoder().decode([message])
+    batches, rejections, *_ = decoder().decode([message])
     assert not batches
     assert rejections == [Rejection(Reason[reason.upper()], 1, len(message), of)]
 
@@ -173,7 +173,7 @@ def test_a_bad_report_has_one_reason(message, reason, of):
 @pytest.mark.parametrize("of", KNOWN, ids=lambda of: of.id)
 @pytest.mark.parametrize("head", [b"", REPORT_HEADER], ids=["plain", "marked"])
 def test_a_good_report_is_accepted_as_it_came(of, head):
-    batches, rejections, _ = decoder().decode([head + single(of)])
+    batches, rejections, *_ = decoder().decode([head + single(of)])
     assert not rejections
     assert rows_of(batches) == {(of.fingerprint[:8], (1, NOON, ID, GOOD[of.id])): 1}
     assert batches[0].fingerprint == of.fingerprint
@@ -195,7 +195,7 @@ def test_a_good_report_is_accepted_as_it_came(of, head):
 )
 def test_the_last_good_values_are_accepted(field):
     message = single(**field)
-    batches, rejections, _ = decoder().decode([message])
+    batches, rejections, *_ = decoder().decode([message])
     assert not rejections
     assert wire.encode_reports(batches[0]) == [message]
 
@@ -228,7 +228,7 @@ def test_messages_above_the_cap_are_not_looked_at(make, head, excess):
     missing = size - len(start + make(**{field: long(size)}))
     message = start + make(**{field: data(bytes(missing))})
     assert len(message) == size
-    batches, rejections, _ = decoder().decode([message, single()])
+    batches, rejections, *_ = decoder().decode([message, single()])
     assert num_reports(batches, []) == 1
     looked_at = Rejection(Reason.PAYLOAD_LENGTH, 1 if make is single else 2, size, KRR)
     assert rejections == [looked_at if excess <= 0 else Rejection(Reason.TOO_LARGE, 1, size)]
@@ -259,7 +259,7 @@ def test_the_gate_is_exact_to_the_millisecond(make, start, moment, arrival, reas
     """Times are counted from the start of a period, which is also what the rejection names."""
     row = (1, start + moment, ID, b"\x02")
     message = packed(rows=[row]) if make is packed else single(event_time=long(row[1]))
-    batches, rejections, _ = decoder(gate=GATE).decode([message], np.array([start + arrival]))
+    batches, rejections, *_ = decoder(gate=GATE).decode([message], np.array([start + arrival]))
     if reason is None:
         assert not rejections
         assert rows_of(batches) == {(KRR.fingerprint[:8], row): 1}
@@ -270,8 +270,8 @@ def test_the_gate_is_exact_to_the_millisecond(make, start, moment, arrival, reas
 
 def test_times_out_of_range_come_before_the_gate():
     messages = [single(event_time=long(t)) for t in (MIN_EVENT_TIME - 1, MAX_EVENT_TIME, -(1 << 63), (1 << 63) - 1)]
-    _, rejections, _ = decoder(gate=GATE).decode(messages, np.full(4, NOON))
-    assert {(r.reason, r.period_start, r.received) for r in rejections} == {(Reason.TIME_RANGE, None, NOON)}
+    _, rejections, *_ = decoder(gate=GATE).decode(messages, np.full(4, NOON))
+    assert {(r.reason, r.period_start, r.arrival_time) for r in rejections} == {(Reason.TIME_RANGE, None, NOON)}
     assert num_reports([], rejections) == 4
 
 
@@ -279,8 +279,8 @@ def test_a_flood_is_a_row_for_each_size_and_millisecond():
     """Not for each message: otherwise a small compressed block could be a gigabyte of rows."""
     messages = [single(STRANGER)] * 5_000 + [b"\x02garbage"] * 3_000 + [packed(STRANGER)] * 2_000
     arrivals = NOON + np.arange(10_000) % 2
-    _, rejections, received = decoder(gate=GATE).decode(messages, arrivals)
-    assert sorted((r.reason.code, r.num_reports, r.received - NOON) for r in rejections) == [
+    _, rejections, received, _ = decoder(gate=GATE).decode(messages, arrivals)
+    assert sorted((r.reason.code, r.num_reports, r.arrival_time - NOON) for r in rejections) == [
         (code, number, moment)
         for code, number in (("malformed", 1_500), ("unknown_collection", 2_000), ("unknown_collection", 2_500))
         for moment in (0, 1)
@@ -291,14 +291,14 @@ def test_a_flood_is_a_row_for_each_size_and_millisecond():
 
 def test_arrival_is_named_in_every_rejection():
     messages = [b"", single(STRANGER), single(cohort=long(3)), packed(KRR, cohorts=data(b"1"))]
-    _, rejections, _ = decoder(gate=GATE).decode(messages, NOON + np.arange(4))
-    assert sorted(rejection.received for rejection in rejections) == [NOON, NOON + 1, NOON + 2, NOON + 3]
+    _, rejections, *_ = decoder(gate=GATE).decode(messages, NOON + np.arange(4))
+    assert sorted(rejection.arrival_time for rejection in rejections) == [NOON, NOON + 1, NOON + 2, NOON + 3]
 
 
 def test_late_reports_of_a_batch_are_told_apart_by_period():
     moments = [0, 1, HOUR, 3 * HOUR, 4 * HOUR]
     message = packed(rows=[(0, moment, ID, b"\0") for moment in moments])
-    batches, rejections, _ = decoder(gate=GATE).decode([message], np.array([3 * HOUR]))
+    batches, rejections, *_ = decoder(gate=GATE).decode([message], np.array([3 * HOUR]))
     size = len(message)
     assert [batch.event_times.tolist() for batch in batches] == [[3 * HOUR]]
     assert sorted(rejections, key=lambda rejection: rejection.period_start) == [
@@ -353,7 +353,7 @@ BATCHES = list(faults_of_batches())
     ("message", "reason", "of", "number"), [row[1:] for row in BATCHES], ids=[row[0] for row in BATCHES]
 )
 def test_a_bad_batch_has_one_reason(message, reason, of, number):
-    batches, rejections, _ = decoder().decode([message])
+    batches, rejections, *_ = decoder().decode([message])
     assert not batches
     assert rejections == [Rejection(Reason[reason.upper()], number, len(message), of)]
 
@@ -377,7 +377,7 @@ def test_a_bad_report_of_a_batch_is_refused_alone(of, bad, reason, head, with_id
     good = [(i % 3, NOON + i, report_id, GOOD[of.id]) for i in range(4)]
     bad = (*bad[:2], report_id, bad[3])
     message = head + packed(of, [good[0], bad, *good[1:], bad])
-    batches, rejections, _ = decoder().decode([message])
+    batches, rejections, *_ = decoder().decode([message])
     assert rows_of(batches) == {(of.fingerprint[:8], row): 1 for row in good}
     assert rejections == [Rejection(Reason[reason.upper()], 2, len(message), of)]
 
@@ -385,7 +385,7 @@ def test_a_bad_report_of_a_batch_is_refused_alone(of, bad, reason, head, with_id
 def test_different_faults_of_one_batch_are_counted_apart():
     rows = [(0, NOON, ID, b"\0"), (3, NOON, ID, b"\0"), (0, NOON, ID, b"\x03"), (9, 1 << 62, ID, b"\x03")]
     message = packed(rows=[*rows, (0, 1 << 62, ID, b"\0")])
-    batches, rejections, _ = decoder().decode([message])
+    batches, rejections, *_ = decoder().decode([message])
     assert rows_of(batches) == {(KRR.fingerprint[:8], rows[0]): 1}
     assert sorted((rejection.reason, rejection.num_reports) for rejection in rejections) == [
         (Reason.COHORT_RANGE, 2),
@@ -417,7 +417,7 @@ NAMELESS = [
 @pytest.mark.parametrize("head", [False, True], ids=["plain", "marked"])
 def test_a_job_that_counts_ids_refuses_reports_without(message, nameless, reasons, head):
     start = {b"\x02": REPORT_HEADER, b"\x04": BATCH_HEADER}[message[:1]] * head
-    batches, rejections, _ = decoder(require_ids=True).decode([start + message])
+    batches, rejections, *_ = decoder(require_ids=True).decode([start + message])
     found = {rejection.reason.code: rejection for rejection in rejections}
     assert sorted(found) == sorted(reasons.split())
     if nameless:
@@ -481,7 +481,7 @@ def is_good(of: Collection, row: Row) -> bool:
 
 def check(messages: list[bytes]) -> None:
     """Decoded together: no exception, the right reports accepted, and one verdict for each."""
-    batches, rejections, received = decoder().decode(messages)
+    batches, rejections, received, _ = decoder().decode(messages)
     verdicts = list(map(verdict, messages))
     assert received.total() == sum(number for number, _ in verdicts)
     assert rows_of(batches) == Counter(itertools.chain.from_iterable(rows for _, rows in verdicts))
@@ -521,7 +521,7 @@ def test_messages_do_not_influence_each_other(messages, rng):
     gated = decoder(gate=GATE)
 
     def decode(which: list[int]) -> tuple[Counter, Counter]:
-        batches, rejections, _ = gated.decode([messages[i] for i in which], np.array([arrivals[i] for i in which]))
+        batches, rejections, *_ = gated.decode([messages[i] for i in which], np.array([arrivals[i] for i in which]))
         refused: Counter[Rejection] = Counter()
         for rejection in rejections:
             refused[dataclasses.replace(rejection, num_reports=1)] += rejection.num_reports
@@ -538,7 +538,7 @@ def test_messages_do_not_influence_each_other(messages, rng):
 def test_accepted_messages_have_one_encoding(messages):
     """Each accepted report, written again, is the message that it came in: no two messages mean the same."""
     alone = [message for message in messages if message[:1] == b"\x02"]
-    batches, rejections, _ = decoder().decode(alone)
+    batches, rejections, *_ = decoder().decode(alone)
     again = Counter(message for batch in batches for message in wire.encode_reports(batch))
     assert again <= Counter(alone)
     assert again.total() == len(alone) - sum(rejection.num_reports for rejection in rejections)
@@ -548,7 +548,7 @@ def test_a_mixed_bundle():
     messages = POOL * 3 + [message for _, message, _, _ in SINGLES] + [message for _, message, *_ in BATCHES]
     random.Random(1).shuffle(messages)
     check(messages)
-    batches, _, _ = decoder().decode(messages)
+    batches, *_ = decoder().decode(messages)
     assert {batch.fingerprint for batch in batches} == {of.fingerprint for of in KNOWN}
 
 
@@ -560,7 +560,7 @@ def test_a_bad_message_does_not_borrow_from_its_neighbour():
 
 
 def test_nothing_comes_of_nothing():
-    assert decoder().decode([]) == ([], [], {})
+    assert decoder().decode([]) == ([], [], {}, {})
 
 
 def test_a_hundred_thousand_spoiled_messages():

@@ -27,7 +27,7 @@ ROOM = 200 << 20  # bytes that the process may take beyond what its libraries do
 
 PROGRAM = """
 import io, resource, struct, sys, zlib
-from uldp_transforms import containers, decoding, registry
+from uldp_transforms.messages import catalog, containers, decoder
 from uldp_transforms.ldp import Collection
 
 def as_file(content):
@@ -35,13 +35,13 @@ def as_file(content):
     return ["message" if isinstance(item, bytes) else item.reason.code for item in found]
 
 def as_message(content):
-    return [rejection.reason.code for rejection in decoding.MessageDecoder(job).decode([content])[1]]
+    return [rejection.reason.code for rejection in decoder.MessageDecoder(job).decode([content])[1]]
 
 def without_bound(content):
     return [len(zlib.decompress(content, -15))]
 
 collection = {"id": "krr", "version": 1, "alphabet": {"id": "closed", "values": ["0", "1"]}}
-job = registry.CollectionCatalog([Collection.from_json(collection | {"mechanism": {"id": "krr", "epsilon": 1.0}})])
+job = catalog.CollectionCatalog([Collection.from_json(collection | {"mechanism": {"id": "krr", "epsilon": 1.0}})])
 contents = []
 while size := sys.stdin.buffer.read(8):
     contents.append(sys.stdin.buffer.read(struct.unpack("<Q", size)[0]))

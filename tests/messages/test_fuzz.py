@@ -14,8 +14,9 @@ from tests.fuzz import fuzz
 from tests.fuzz.fuzz_inputs import COLLECTIONS, PAYLOADS, Fuzzer
 from tests.fuzz.fuzz_reference import Reference
 from tests.support.messages_cases import GOOD, KRR, NOON, data, decoder, packed, single
-from uldp_transforms import containers, decoding, wire
 from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.messages import containers, wire
+from uldp_transforms.messages import decoder as decoders
 from uldp_transforms.messages.decoder import MessageDecoder
 
 MESSAGES, FILES = 32_000, 3_000
@@ -80,8 +81,8 @@ READ_VARINTS, DECODE, SPLIT = wire.read_varints, MessageDecoder.decode, containe
 
 
 def forgetful(self: MessageDecoder, messages: Any, received: Any = None) -> Any:
-    batches, rejections = DECODE(self, messages, received)
-    return batches, rejections[:-1]
+    decoded = DECODE(self, messages, received)
+    return decoded._replace(rejections=decoded.rejections[:-1])
 
 
 def raising(self: MessageDecoder, messages: Any, received: Any = None) -> Any:
@@ -91,15 +92,15 @@ def raising(self: MessageDecoder, messages: Any, received: Any = None) -> Any:
 
 
 def doubling(self: MessageDecoder, messages: Any, received: Any = None) -> Any:
-    batches, rejections = DECODE(self, messages, received)
-    return [*batches, *batches[:1]], rejections
+    decoded = DECODE(self, messages, received)
+    return decoded._replace(batches=[*decoded.batches, *decoded.batches[:1]])
 
 
 def masking(self: MessageDecoder, messages: Any, received: Any = None) -> Any:
     """Cohorts are taken modulo their number."""
-    batches, rejections = DECODE(self, messages, received)
-    kept = [dataclasses.replace(batch, cohorts=batch.cohorts % np.uint16(2)) for batch in batches]
-    return kept, rejections
+    decoded = DECODE(self, messages, received)
+    kept = [dataclasses.replace(batch, cohorts=batch.cohorts % np.uint16(2)) for batch in decoded.batches]
+    return decoded._replace(batches=kept)
 
 
 def greedy(*arguments: Any) -> Any:
@@ -108,7 +109,7 @@ def greedy(*arguments: Any) -> Any:
 
 
 PLANTED: dict[str, tuple[Any, str, Callable[..., Any]]] = {
-    "padded integers pass": (decoding.wire, "read_varints", lenient_integers),
+    "padded integers pass": (decoders.wire, "read_varints", lenient_integers),
     "a verdict is lost": (MessageDecoder, "decode", forgetful),
     "a report counts twice": (MessageDecoder, "decode", doubling),
     "an exception leaves the decoder": (MessageDecoder, "decode", raising),

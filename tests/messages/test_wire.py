@@ -162,7 +162,7 @@ def test_golden_messages_are_read(record):
     assert known.fingerprint.hex() == record["fingerprint"]
     for form in FORMS:
         texts = [record[form]] if isinstance(record[form], str) else record[form]
-        batches, rejections, _ = decoder([known]).decode([bytes.fromhex(text) for text in texts])
+        batches, rejections, *_ = decoder([known]).decode([bytes.fromhex(text) for text in texts])
         assert not rejections
         assert ReportBatch.concatenate(batches) == batch_of(record)
 
@@ -171,7 +171,7 @@ def test_a_batch_may_carry_no_ids(record):
     known, whole = Collection.from_json(record["collection"]), batch_of(record)
     anonymous = [(cohort, time, b"", payload) for cohort, time, _, payload in rows(record)]
     message = packed(known, anonymous)
-    batches, rejections, _ = decoder([known]).decode([message])
+    batches, rejections, *_ = decoder([known]).decode([message])
     assert not rejections
     assert batches[0].report_ids.shape == (0, 16)
     assert rows_of(batches) == dict.fromkeys(((whole.fingerprint[:8], row) for row in anonymous), 1)
@@ -190,7 +190,7 @@ def test_a_missing_golden_file_is_proposed_and_fails(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("of", NEW, ids=lambda of: of.id)
 def test_good_payloads_are_accepted_as_they_came(of):
-    batches, rejections, _ = decoder(NEW).decode([single(of), packed(of)])
+    batches, rejections, *_ = decoder(NEW).decode([single(of), packed(of)])
     assert not rejections
     expected = [(1, NOON, ID, GOOD[of.id]), *((i, NOON + i, ID, GOOD[of.id]) for i in (1, 2))]
     assert rows_of(batches) == {(of.fingerprint[:8], row): 1 for row in expected}
@@ -226,7 +226,7 @@ def test_every_payload_is_accepted_or_refused_with_its_reason(of):
     found, accepts = Counter(), 0
     for start in range(0, len(payloads), 20_000):
         message = packed(of, [(0, NOON, b"", payload) for payload in payloads[start : start + 20_000]])
-        batches, rejections, _ = decoder(NEW).decode([message])
+        batches, rejections, *_ = decoder(NEW).decode([message])
         accepts += sum(map(len, batches))
         for rejection in rejections:
             found[rejection.reason.name.lower()] += rejection.num_reports

@@ -1,0 +1,80 @@
+"""The collections of a job, found by what reports carry."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import pytest
+
+from tests.support.messages_cases import KNOWN, KRR, STRANGER, decoder, single
+from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.messages.catalog import CollectionCatalog
+
+
+def test_collections_are_found_by_what_reports_carry():
+    catalog = CollectionCatalog(KNOWN)
+    assert len(catalog) == len(KNOWN)
+    assert tuple(catalog) == KNOWN
+    for collection in KNOWN:
+        assert catalog.find(collection.fingerprint[:8]) is catalog[collection.fingerprint] is collection
+
+
+@pytest.mark.parametrize("size", [0, 7, 9, 32])
+def test_nothing_else_is_found(size):
+    assert CollectionCatalog(KNOWN).find(KRR.fingerprint[:size]) is None
+    assert CollectionCatalog(KNOWN).find(STRANGER.fingerprint[:8]) is None
+
+
+def test_old_and_new_versions_stand_side_by_side():
+    new = dataclasses.replace(KRR, version=2)
+    catalog = CollectionCatalog([KRR, new])
+    assert [catalog.find(item.fingerprint[:8]) for item in (KRR, new)] == [KRR, new]
+    batches, rejections, *_ = decoder([KRR, new]).decode([single(KRR), single(new), single(STRANGER)])
+    assert sorted(batch.fingerprint for batch in batches) == sorted([KRR.fingerprint, new.fingerprint])
+    assert [rejection.reason for rejection in rejections] == [Reason.UNKNOWN_COLLECTION]
+
+
+def same_prefix(collection: Collection) -> Collection:
+    """Another collection whose fingerprint, by a stroke of bad luck, begins with the same 8 bytes."""
+    other = dataclasses.replace(collection, version=7)
+    vars(other)["fingerprint"] = collection.fingerprint[:8] + bytes(24)  # what the property has computed
+    return other
+
+
+@pytest.mark.parametrize(
+    ("collections", "sentence"),
+    [
+        ([], "a job needs at least one collection, got none"),
+        (
+            [KRR, KRR],
+            "collections of one job must have different fingerprints, got 'krr' version 1 and 'krr' version 1 with "
+            "the same one",
+        ),
+        (
+            [KRR, STRANGER, same_prefix(KRR)],
+            "collections of one job must have different fingerprints, got 'krr' version 7 and 'krr' version 1 with "
+            "the same one",
+        ),
+        (
+            [KRR, dataclasses.replace(KRR, num_cohorts=4)],
+            "collections of one job must differ in id or version, got 'krr' version 1 twice",
+        ),
+    ],
+    ids=["none", "twice", "same prefix", "same name"],
+)
+def test_collections_that_cannot_be_told_apart(collections, sentence):
+    with pytest.raises(SpecError) as caught:
+        CollectionCatalog(collections)
+    assert str(caught.value) == sentence
+
+
+def test_collections_may_come_from_any_iterable():
+    assert len(CollectionCatalog(iter(KNOWN))) == len(KNOWN)
+
+
+def test_a_registry_travels_to_workers():
+    again = pickle.loads(pickle.dumps(CollectionCatalog(KNOWN)))
+    assert tuple(again) == KNOWN
+    assert again.find(KRR.fingerprint[:8]) == KRR
