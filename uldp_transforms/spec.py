@@ -332,7 +332,10 @@ def read_collection(source: Mapping[str, Any] | NamedTuple | str | os.PathLike[s
     if isinstance(source, str) and source.lstrip().startswith("{"):
         return Collection.from_json(require_mapping("Collection", parse_json(source, "Collection")))
     if not isinstance(source, (str, os.PathLike)):
-        return Collection.from_json(require_mapping("JobSpec.collections", _without_rows(source)))
+        given = _without_rows(source)
+        if not isinstance(given, Mapping):
+            raise SpecError(f"JobSpec.collections must hold collections, JSON objects or paths, got {describe(given)}")
+        return Collection.from_json(given)
     path = os.fspath(source)
     try:
         return Collection.from_json(require_mapping("Collection", parse_json(read_text(path), path)))

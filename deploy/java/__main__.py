@@ -40,12 +40,13 @@ def as_lines(reports: Path) -> Path:
     return lines
 
 
-def run(folder: Path, reports: Path) -> list[str]:
+def run(folder: Path, reports: Path, of: Path) -> list[str]:
     """Compile the program and run it over reports; returns the lines that it prints.
 
     Args:
-        folder: of the collection, and for classes and logs.
+        folder: for classes and logs.
         reports: messages as Base64, one a line.
+        of: the file of their collection.
 
     Raises:
         RuntimeError: it did not compile or end well.
@@ -55,7 +56,7 @@ def run(folder: Path, reports: Path) -> list[str]:
     jobs = [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main", f"--port={port}"]
     with expansion_service(folder) as service, process(jobs, log) as started:
         wait_for("Listening for beam jobs", started, log)
-        options = [f"--service={service}", f"--reports={reports}", f"--collection={collection(folder)}"]
+        options = [f"--service={service}", f"--reports={reports}", f"--collection={of}"]
         engine = ["--runner=PortableRunner", f"--jobEndpoint=localhost:{port}", "--defaultEnvironmentType=LOOPBACK"]
         class_path = f"{folder / 'classes'}:{JARS.class_path}"
         _run(compiled)
@@ -74,7 +75,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         print(f"{JARS.folder.name}, Python's Beam {beam.__version__}")
-        print(*run(folder, as_lines(make_reports(folder, "packed", 20_000))), sep="\n")
+        print(*run(folder, as_lines(make_reports(folder, "packed", 20_000)), collection(folder)), sep="\n")
     return 0
 
 

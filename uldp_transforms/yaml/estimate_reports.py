@@ -69,10 +69,10 @@ def _as_messages(source: Any) -> PCollection[bytes]:
     """The messages in rows; anything else as it is, for ``EstimateReports`` to take or to refuse."""
     if isinstance(source, PBegin):
         raise SpecError("EstimateReports needs an input of messages, or files, got neither")
-    came = getattr(source, "element_type", None)
+    came: Any = getattr(source, "element_type", None)
     rows = came if isinstance(came, row_type.RowTypeConstraint) else row_type.RowTypeConstraint.from_user_type(came)
     if rows is None:
-        return source  # type: ignore[no-any-return]
+        return source
     fields = dict(rows._fields)
     if len(fields) != 1 and PAYLOAD not in fields:
         raise SpecError(
