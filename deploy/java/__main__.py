@@ -6,10 +6,12 @@ Needs a JDK and, for the first run, Maven.
 from __future__ import annotations
 
 import base64
+import contextlib
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import apache_beam as beam
@@ -36,31 +38,44 @@ def as_lines(reports: Path) -> Path:
     """The messages of an Avro file as Base64, one a line, in a file beside it."""
     lines = reports.with_suffix(".txt")
     with reports.open("rb") as file, lines.open("wb") as out:
-        out.writelines(base64.b64encode(bytes(message)) + b"\n" for message in read_messages(file, reports.name))
+        for message in read_messages(file, reports.name):
+            if isinstance(message, bytes):
+                out.write(base64.b64encode(message) + b"\n")
     return lines
 
 
-def run(folder: Path, reports: Path, of: Path) -> list[str]:
+@contextlib.contextmanager
+def job_service(folder: Path) -> Iterator[str]:
+    """Start Beam's local job service; yields HOST:PORT.
+
+    Args:
+        folder: for its log.
+    """
+    log, port = folder / "jobs.log", free_port()
+    command = [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main", f"--port={port}"]
+    with process(command, log) as started:
+        wait_for("Listening for beam jobs", started, log)
+        yield f"localhost:{port}"
+
+
+def run(folder: Path, reports: Path, of: Path, jobs: str) -> list[str]:
     """Compile the program and run it over reports; returns the lines that it prints.
 
     Args:
         folder: for classes and logs.
         reports: messages as Base64, one a line.
         of: the file of their collection.
+        jobs: HOST:PORT of a job service of Beam.
 
     Raises:
         RuntimeError: it did not compile or end well.
     """
-    log, port = folder / "jobs.log", free_port()
-    compiled = ["javac", "-cp", JARS.class_path, "-d", str(folder / "classes"), str(PROGRAM)]
-    jobs = [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main", f"--port={port}"]
-    with expansion_service(folder) as service, process(jobs, log) as started:
-        wait_for("Listening for beam jobs", started, log)
+    classes = folder / "classes"
+    _run(["javac", "-cp", JARS.class_path, "-d", str(classes), str(PROGRAM)])
+    engine = ["--runner=PortableRunner", f"--jobEndpoint={jobs}", "--defaultEnvironmentType=LOOPBACK"]
+    with expansion_service(folder) as service:
         options = [f"--service={service}", f"--reports={reports}", f"--collection={of}"]
-        engine = ["--runner=PortableRunner", f"--jobEndpoint=localhost:{port}", "--defaultEnvironmentType=LOOPBACK"]
-        class_path = f"{folder / 'classes'}:{JARS.class_path}"
-        _run(compiled)
-        return _run(java(class_path, PROGRAM.stem, *engine, *options)).splitlines()
+        return _run(java(f"{classes}:{JARS.class_path}", PROGRAM.stem, *engine, *options)).splitlines()
 
 
 def _run(command: list[str]) -> str:
@@ -75,7 +90,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         print(f"{JARS.folder.name}, Python's Beam {beam.__version__}")
-        print(*run(folder, as_lines(make_reports(folder, "packed", 20_000)), collection(folder)), sep="\n")
+        reports = as_lines(make_reports(folder, "packed", 20_000))
+        with job_service(folder) as jobs:
+            print(*run(folder, reports, collection(folder), jobs), sep="\n")
     return 0
 
 

@@ -1,10 +1,10 @@
-"""EstimateReports through Beam's Python expansion service, in another process; from Java too if that is in the cache."""
+"""EstimateReports through Beam's Python expansion service, in another process; from Java too, if it is in the cache."""
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from apache_beam.yaml.yaml_provider import load_providers
 from apache_beam.yaml.yaml_transform import YamlTransform
 
 from deploy import service
+from deploy.flink import cached
+from deploy.flink.cluster import cluster
 from deploy.java import __main__ as java
 from tests.support import replay
 from tests.support.messages_cases import KRR
@@ -32,6 +34,7 @@ from tests.support.named_outputs import (
 
 URN = "beam:transforms:python:fully_qualified_named"
 PAGE = (Path(__file__).parents[2] / "docs" / "other-languages.md").read_text("utf-8")
+needs_flink = pytest.mark.skipif(cached.missing() is not None, reason=str(cached.missing()))
 needs_java = pytest.mark.skipif(java.missing() is not None, reason=str(java.missing()))
 
 
@@ -55,7 +58,13 @@ def call(address: str, constructor: str = service.TRANSFORM, **kwargs: Any) -> E
 
 def test_python_gets_all_outputs_for_messages(folder: Path, address: str) -> None:
     given = [*messages(folder / "open.avro"), *messages(folder / "reports" / "single.avro"), b"no report"]
-    values = {"window": "12h", "slide": "6h", "candidates": ["a", "b"], "min_reports": 1, "deduplicate": True}
+    values: dict[str, Any] = {
+        "window": "12h",
+        "slide": "6h",
+        "candidates": ["a", "b"],
+        "min_reports": 1,
+        "deduplicate": True,
+    }
     texts = [json.dumps(OPEN.to_json()), str(folder / "collection.json")]
     rows = collected(lambda p: p | beam.Create(given) | call(address, collections=texts, **values))
     assert sorted(rows) == sorted(OUTPUTS)
@@ -94,7 +103,7 @@ def test_yaml_calls_the_service(folder: Path, address: str) -> None:
 
 
 def test_a_stream_is_known_as_one(folder: Path, address: str) -> None:
-    values = {"collections": [str(folder / "collection.json")]}
+    values: dict[str, Any] = {"collections": [str(folder / "collection.json")]}
     stream = replay.stream([replay.watermark(0)])
     with pytest.raises(RuntimeError, match=r"SpecError: JobSpec\.window must be given for unbounded input"):
         _ = beam.Pipeline(options=replay.stream_options()) | stream | call(address, **values)
@@ -123,16 +132,29 @@ def test_refusals_reach_the_caller(address: str, constructor: str, kwargs: dict[
 
 @needs_java
 def test_java_gets_all_outputs(folder: Path, tmp_path: Path) -> None:
+    with java.job_service(tmp_path) as jobs:
+        check_java(folder, tmp_path, jobs)
+
+
+@pytest.mark.slow
+@needs_java
+@needs_flink
+def test_java_gets_all_outputs_on_flink(folder: Path, tmp_path: Path) -> None:
+    with cluster(tmp_path) as flink:
+        check_java(folder, tmp_path, flink.job_endpoint)
+
+
+def check_java(folder: Path, empty: Path, jobs: str) -> None:
+    """Whether Java prints what Python gets."""
     reports = folder / "reports" / "single.avro"
-    shutil.copy(folder / "collection.json", tmp_path)
-    printed = java.run(tmp_path, java.as_lines(reports), tmp_path / "collection.json")
+    printed = java.run(empty, java.as_lines(reports), folder / "collection.json", jobs)
     expected = from_files(reports, collections=[KRR], window="6h")
     assert printed[-1] == "DONE"
-    for name in ("values", "ledger", "counts"):
-        lines = [line for line in printed if line.startswith(f"{name} ")]
-        assert sorted(map(plain, lines)) == sorted(f"{name} {java_row(row)}" for row in expected[name])
     for name in OUTPUTS:
-        assert len([line for line in printed if line.startswith(f"{name} ")]) == len(expected[name])
+        lines = [line for line in printed if line.startswith(f"{name} ")]
+        assert len(lines) == len(expected[name]), name
+        if name in ("values", "ledger", "counts"):  # the others have inner rows, or none
+            assert sorted(map(plain, lines)) == sorted(f"{name} {java_row(row)}" for row in expected[name])
 
 
 def plain(line: str) -> str:
@@ -159,3 +181,8 @@ def test_the_page_shows_the_class() -> None:
 def test_what_java_needs_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert java.missing() == "javac is not on PATH"
+
+
+def test_what_does_not_end_well_is_quoted() -> None:
+    with pytest.raises(RuntimeError, match=r"(?s)ended with 3: \nwhy$"):
+        java._run([sys.executable, "-c", "import sys; print(file=sys.stdout); sys.stderr.write('why'); sys.exit(3)"])

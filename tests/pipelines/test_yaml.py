@@ -231,7 +231,7 @@ def test_a_specification_is_made_of_what_other_languages_send(folder: Path) -> N
     entry = Entry("krr", 1, Alphabet("closed", ["0", "1", "2"]), Mechanism("krr", 1.0, None), 3)
     path = str(folder / "collection.json")
     for sent in (entry, {**entry._asdict()}, " " + json.dumps(KRR.to_json()), path, Path(path), KRR):
-        spec = JobSpec.of(collections=[sent], candidates=["b", "a"], window="1h", slide=None, deduplicate=None)
+        spec = JobSpec.of(collections=[sent], candidates=["b", "a"], window="1h", slide=None, estimator=None)
         assert spec == JobSpec.of(collections=(KRR,), candidates=("b", "a"), window=HOUR)
     alone = entry._replace(num_cohorts=None)
     assert JobSpec.of(collections=[alone]).collections[0].num_cohorts == 1
