@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from apache_beam.transforms.window import WindowFn
 from typing_extensions import Unpack
@@ -64,7 +64,8 @@ class SpecValues(TypedDict, total=False):
     Durations are texts such as ``"15m"`` or numbers of milliseconds.
 
     Attributes:
-        collections: what reports are made for: paths of JSON files, the objects in them, or ``Collection``.
+        collections: what reports are made for: paths of JSON files, the objects in them (as objects, as rows of Beam,
+            or as texts, which begin with ``{``), or ``Collection``.
         window: length of a window; or Beam's ``FixedWindows`` or ``SlidingWindows``. None: one for all reports, only
             for bounded input.
         slide: time between the starts of two windows. None: ``window``.
@@ -86,7 +87,7 @@ class SpecValues(TypedDict, total=False):
             and ten years on local engines, whose watermark is the clock.
     """
 
-    collections: Sequence[Collection | Mapping[str, Any] | str | os.PathLike[str]]
+    collections: Sequence[Collection | Mapping[str, Any] | NamedTuple | str | os.PathLike[str]]
     window: str | int | WindowFn | Windows | None
     slide: str | int | None
     window_offset: str | int | None
@@ -309,20 +310,38 @@ def _collections(given: object) -> tuple[Collection, ...]:
     return tuple(item if isinstance(item, Collection) else read_collection(item) for item in given)
 
 
-def read_collection(source: Mapping[str, Any] | str | os.PathLike[str]) -> Collection:
+def read_collection(source: Mapping[str, Any] | NamedTuple | str | os.PathLike[str]) -> Collection:
     """A collection from a JSON object or file, also one that is in a store such as gs://; errors name the file.
+
+    Args:
+        source: the object, as such, as a row of Beam (which other languages send) or as a text, which begins with
+            ``{``; any other text is the path of a file.
 
     Raises:
         SpecError: if it holds no collection.
         OSError: if it cannot be read.
     """
-    if isinstance(source, Mapping):
-        return Collection.from_json(source)
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        return Collection.from_json(require_mapping("Collection", parse_json(source, "Collection")))
+    if not isinstance(source, (str, os.PathLike)):
+        given = _without_rows(source)
+        if not isinstance(given, Mapping):
+            raise SpecError(f"JobSpec.collections must hold collections, JSON objects or paths, got {describe(given)}")
+        return Collection.from_json(given)
     path = os.fspath(source)
     try:
         return Collection.from_json(require_mapping("Collection", parse_json(read_text(path), path)))
     except SpecError as error:
         raise SpecError(str(error) if str(error).startswith(path) else f"{path}: {error}") from None
+
+
+def _without_rows(value: Any) -> Any:
+    """A JSON value in which rows of Beam became objects; their empty fields, which no row can leave out, are gone."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = {name: inner for name, inner in value._asdict().items() if inner is not None}
+    if isinstance(value, Mapping):
+        return {name: _without_rows(inner) for name, inner in value.items()}
+    return [_without_rows(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def _windows(given: Mapping[str, Any]) -> Windows | None:

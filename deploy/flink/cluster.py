@@ -20,11 +20,16 @@ WORKED = 4.0
 
 
 class Cluster:
-    """A running cluster; made by ``cluster``."""
+    """A running cluster; made by ``cluster``.
+
+    Attributes:
+        job_endpoint: HOST:PORT of its job server.
+    """
 
     def __init__(self, job_endpoint: str, pool: subprocess.Popen[bytes], pool_port: int, log: Path):
         self._pool = pool
         self._log = log
+        self.job_endpoint = job_endpoint
         self._endpoints = [f"--job_endpoint={job_endpoint}", f"--environment_config=localhost:{pool_port}"]
 
     def options(self, parallelism: int) -> list[str]:

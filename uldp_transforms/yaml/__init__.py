@@ -1,0 +1,9 @@
+"""EstimateReports for Beam YAML and for other languages: plain arguments in, named outputs out.
+
+Beam YAML finds it through a providers file, Java and the like through Beam's Python expansion service; see
+``docs/yaml.md`` and ``docs/other-languages.md``.
+"""
+
+from .estimate_reports import EstimateReports as EstimateReports
+
+__all__ = ["EstimateReports"]

@@ -1,0 +1,95 @@
+"""EstimateReports as programs meet it that are not written in Python."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import apache_beam as beam
+from apache_beam import typehints
+from apache_beam.pvalue import PBegin, PCollection
+from apache_beam.typehints import row_type
+from apache_beam.typehints.typehints import is_consistent_with
+from typing_extensions import Unpack
+
+from uldp_transforms import estimate_reports
+from uldp_transforms.ldp.checks import describe, require_keys
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.read_files import ReadFiles, ReadReportFiles
+from uldp_transforms.spec import SpecValues
+
+PAYLOAD = "payload"
+"""Field of a row that has the message, where the row has more than one."""
+
+
+class EstimateReports(beam.PTransform[Any, "dict[str, PCollection[Any]]"]):
+    """The whole chain, from files or messages to estimates, with outputs by name.
+
+    Input: none, with ``files``; otherwise messages, as ``bytes`` or as rows with one field, or a field ``payload``,
+    that holds bytes or their Base64 text. What is neither is received and refused as one malformed message.
+
+    Output: ``estimates``, ``values``, ``health``, ``ledger``, ``rejected`` and ``counts``, the rows of
+    ``uldp_transforms.EstimateReports``. Files and blocks that cannot be read are in ``rejected`` and in ``ledger``.
+
+    Args:
+        files: pattern of Avro container files of reports.
+        values: of the job; see ``SpecValues``.
+
+    Raises:
+        SpecError: for a wrong value, or if an open alphabet has no candidates.
+        OSError: for a file that cannot be read.
+    """
+
+    _yaml_requires_inputs = False  # what Beam YAML asks a transform; without it files would need an "input: {}"
+
+    def __init__(self, files: str | None = None, **values: Unpack[SpecValues]):
+        super().__init__()
+        require_keys("EstimateReports", values, (), ("files", *SpecValues.__annotations__))
+        if files is not None and (not isinstance(files, str) or not files):
+            raise SpecError(f"EstimateReports.files must be a pattern of file names, got {describe(files)}")
+        self._files = files if files is None or "://" in files else os.path.abspath(files)
+        self._estimate = estimate_reports.EstimateReports(**values)
+
+    def expand(self, source: PBegin | PCollection[Any]) -> dict[str, PCollection[Any]]:
+        outputs: Mapping[str, PCollection[Any]] = (self._messages(source) | "Estimate" >> self._estimate)._asdict()
+        return dict(outputs)
+
+    def _messages(self, source: PBegin | PCollection[Any]) -> PCollection[bytes] | ReadFiles:
+        if self._files is None:
+            return _as_messages(source)
+        if not isinstance(source, PBegin):
+            raise SpecError("EstimateReports.files must be absent where there is an input, got both")
+        return source | "ReadReportFiles" >> ReadReportFiles(self._files)
+
+
+def _as_messages(source: Any) -> PCollection[bytes]:
+    """The messages in rows; anything else as it is, for ``EstimateReports`` to take or to refuse."""
+    if isinstance(source, PBegin):
+        raise SpecError("EstimateReports needs an input of messages, or files, got neither")
+    came: Any = getattr(source, "element_type", None)
+    rows = came if isinstance(came, row_type.RowTypeConstraint) else row_type.RowTypeConstraint.from_user_type(came)
+    if rows is None:
+        return source
+    fields = dict(rows._fields)
+    if len(fields) != 1 and PAYLOAD not in fields:
+        raise SpecError(
+            f"EstimateReports needs rows with one field or a field {PAYLOAD}, got the fields {', '.join(fields)}"
+        )
+    name = PAYLOAD if PAYLOAD in fields else next(iter(fields))
+    if not any(is_consistent_with(fields[name], typehints.Optional[kind]) for kind in (bytes, str)):
+        raise SpecError(f"EstimateReports needs bytes or Base64 text in the field {name}, got {fields[name]}")
+    return source | "Payload" >> beam.Map(_message, name).with_output_types(bytes)
+
+
+def _message(row: Any, field: str) -> bytes:
+    """The message of a row; a value that holds none is returned as bytes that decoding refuses, and counts."""
+    value = getattr(row, field)
+    if isinstance(value, str):
+        try:
+            return base64.b64decode(value, validate=True)
+        except (binascii.Error, ValueError):
+            return b""
+    return value if isinstance(value, bytes) else b""
