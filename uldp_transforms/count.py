@@ -19,6 +19,7 @@ from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.deduplicate import CountNewReports
+from uldp_transforms.inputs import spec_for
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.reports import ReportBatch
@@ -26,7 +27,6 @@ from uldp_transforms.ledger import ACCEPTED, LedgerEntry
 from uldp_transforms.runtime import metrics
 from uldp_transforms.runtime.beam_windows import as_duration, beam_periods, beam_windows
 from uldp_transforms.runtime.coders import KEYED_COUNTS, CohortCountsCoder
-from uldp_transforms.runtime.inputs import spec_for
 from uldp_transforms.spec import JobSpec
 from uldp_transforms.windows import BasePeriods, split_by_period
 

@@ -14,12 +14,12 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 import uldp_transforms.runtime.coders  # noqa: F401  # registers how reports cross between workers
+from uldp_transforms.inputs import spec_for
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ledger import RECEIVED, LedgerEntry
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.runtime import metrics
-from uldp_transforms.runtime.inputs import spec_for
 from uldp_transforms.spec import JobSpec
 from uldp_transforms.windows import BasePeriods, split_by_period
 

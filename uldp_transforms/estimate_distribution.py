@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection, TaggedOutput
 
+from uldp_transforms.inputs import spec_for
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.window_counts import WindowCounts, counts_of_window
@@ -16,7 +17,6 @@ from uldp_transforms.rows.window_health import WindowHealth, health_of_window
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window, reason_to_withhold
 from uldp_transforms.runtime import metrics
 from uldp_transforms.runtime.coders import KEYED_COUNTS
-from uldp_transforms.runtime.inputs import spec_for
 from uldp_transforms.runtime.panes import is_partial, place_of
 from uldp_transforms.spec import JobSpec
 

@@ -11,6 +11,7 @@ from typing_extensions import Unpack
 from uldp_transforms.count import CountReports
 from uldp_transforms.decode import DecodeReports
 from uldp_transforms.estimate_distribution import CountsRows, EstimateDistribution
+from uldp_transforms.inputs import spec_for
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ledger import SummarizeLedger
 from uldp_transforms.read_files import ReadFiles
@@ -20,7 +21,6 @@ from uldp_transforms.rows.rejected_report import RejectedReport, rejected_row
 from uldp_transforms.rows.window_counts import WindowCounts
 from uldp_transforms.rows.window_health import WindowHealth
 from uldp_transforms.rows.windowed_estimate import EstimatedValue, WindowedEstimate, flat
-from uldp_transforms.runtime.inputs import spec_for
 from uldp_transforms.spec import FINAL, JobSpec, SpecValues
 
 

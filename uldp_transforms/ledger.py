@@ -25,13 +25,13 @@ from apache_beam import coders
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms import trigger
 
+from uldp_transforms.inputs import require_elements, spec_for
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.ledger_row import LedgerRow
 from uldp_transforms.rows.place import name_of, span_of
 from uldp_transforms.runtime.beam_windows import as_duration, beam_periods
-from uldp_transforms.runtime.inputs import require_elements, spec_for
 from uldp_transforms.spec import JobSpec
 
 RECEIVED, ACCEPTED, DUPLICATES = "received", "accepted", "duplicates"

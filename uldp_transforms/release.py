@@ -12,11 +12,11 @@ from apache_beam.transforms import userstate
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.utils.timestamp import Duration
 
+from uldp_transforms.inputs import spec_for
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.runtime import metrics
 from uldp_transforms.runtime.beam_windows import as_duration
 from uldp_transforms.runtime.coders import KEYED_COUNTS, CohortCountsCoder
-from uldp_transforms.runtime.inputs import spec_for
 from uldp_transforms.spec import JobSpec
 
 _RELEASED = b"released"

@@ -517,7 +517,7 @@ def places(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
         trace = trace.tb_next
 
 
-OF_THE_SPECIFICATION = ("spec", "windows", "runtime/inputs", "runtime/beam_windows")
+OF_THE_SPECIFICATION = ("spec", "windows", "inputs", "runtime/beam_windows")
 """Modules whose sentences stand in the table of ``test_spec.py``, some of them."""
 
 

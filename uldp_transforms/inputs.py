@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.pvalue import PCollection
@@ -12,9 +12,7 @@ from apache_beam.typehints.typehints import is_consistent_with
 
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.runtime.beam_windows import beam_windows, windows_of_beam
-
-if TYPE_CHECKING:
-    from uldp_transforms.spec import JobSpec
+from uldp_transforms.spec import JobSpec
 
 _CLOCK_IS_WATERMARK = ("SwitchingDirectRunner", "BundleBasedDirectRunner")
 
