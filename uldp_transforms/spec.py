@@ -302,8 +302,7 @@ class JobSpec:
 
 
 def _collections(given: object) -> tuple[Collection, ...]:
-    allowed = (Collection, Mapping, str, os.PathLike)
-    if not isinstance(given, (list, tuple)) or not all(isinstance(item, allowed) for item in given):
+    if not isinstance(given, (list, tuple)) or hasattr(given, "_asdict"):
         raise SpecError(
             f"JobSpec.collections must be a list of collections, JSON objects or paths, got {describe(given)}"
         )

@@ -6,8 +6,6 @@ import argparse
 import ast
 import dataclasses
 import gzip
-import importlib
-import importlib.util
 import os
 import shlex
 import sys
@@ -21,6 +19,8 @@ import numpy as np
 import pytest
 
 import uldp_transforms
+from tests.beam import test_spec, test_wiring
+from tests.pipelines import test_yaml
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms import DecodeReports, EstimateDistribution, EstimateReports, JobSpec, SummarizeLedger, pipelines
 from uldp_transforms.deduplicate import _split
@@ -517,18 +517,17 @@ def places(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
         trace = trace.tb_next
 
 
-OF_THE_SPECIFICATION = ("spec", "windows", "inputs", "runtime/beam_windows")
-"""Modules whose sentences stand in the table of ``test_spec.py``, some of them."""
-
-
 def calls() -> Iterator[Callable[[], Any]]:
-    """The calls of this table and of that of ``test_spec.py``."""
-    tables = [SENTENCES]
-    if importlib.util.find_spec("tests.beam.test_spec"):
-        tables.append(importlib.import_module("tests.beam.test_spec").SENTENCES)
-    for table in tables:
+    """The calls of this table and of those of the files that test the specification, wiring and other languages."""
+    for table in (SENTENCES, test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES):
         for row in table:
-            yield next(part for part in row if callable(part) and not isinstance(part, type))
+            yield next(
+                part for part in row if callable(part) and not (isinstance(part, type) and issubclass(part, Exception))
+            )
+
+
+def is_error(part: Any) -> bool:
+    return isinstance(part, type) and issubclass(part, Exception)
 
 
 @pytest.mark.usefixtures("folder")
@@ -548,6 +547,4 @@ def test_every_refusal_has_a_row():
         with pytest.raises(Exception) as caught:  # which one it is: test_sentence
             call()
         missing -= {refusals[place] for place in places(caught.tb) if place in refusals}
-    if not importlib.util.find_spec("tests.beam.test_spec"):
-        missing -= {place for place in missing for name in OF_THE_SPECIFICATION if f"/{name}.py:" in place}
     assert not missing

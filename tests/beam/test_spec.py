@@ -221,7 +221,7 @@ REFUSED = [
     ),
     (
         lambda: of(collections=[5]),
-        "JobSpec.collections must be a list of collections, JSON objects or paths, got [5]",
+        "JobSpec.collections must hold collections, JSON objects or paths, got 5",
     ),
     (lambda: of(collections=[{}]), "Collection needs the key 'id', got no keys"),
     (lambda: of(collections=[]), "a job needs at least one collection, got none"),

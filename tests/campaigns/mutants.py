@@ -97,7 +97,7 @@ TESTS = (
     "test_open_uldp",
     "test_plan",
     "test_privacy",
-    "test_registry_and_rows",
+    "test_catalog",
     "test_release",
     "test_sampling",
     "test_sentinels",

@@ -37,7 +37,7 @@ from uldp_transforms.rows.forms import as_dict, timestamp_of
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
 from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
 from uldp_transforms.rows.window_health import HEALTH_SCHEMA
-from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
+from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, ValueEstimate
 
 TABLES = {"estimates": ESTIMATE_SCHEMA, "ledger": LEDGER_SCHEMA, "rejected": REJECTED_SCHEMA, "health": HEALTH_SCHEMA}
 
@@ -185,7 +185,8 @@ def test_a_new_table_gets_all_rows(server, dataset, tmp_path, method):
 def test_the_longest_estimate_fits_into_a_request(server, dataset, tmp_path):
     values = [f"candidate {number} of a long list" for number in range(8_192)]
     entries = [dict.fromkeys(ENTRY, 1 / 3) | {"value": value} for value in values]
-    assert write([estimate_row(0, estimates=entries)], ESTIMATE_SCHEMA, dataset, tmp_path) == []
+    row = estimate_row(0, estimates=[ValueEstimate(**entry) for entry in entries])
+    assert write([row], ESTIMATE_SCHEMA, dataset, tmp_path) == []
     [row] = server.rows[f"{dataset}.t"]
     assert row["estimates"] == entries
 
@@ -238,7 +239,8 @@ def test_only_the_refused_rows_are_kept(server, dataset, tmp_path):
 
 def test_a_row_above_the_limit_of_requests_is_kept(server, dataset, tmp_path):
     entries = [dict.fromkeys(ENTRY, 0.5) | {"value": str(number) * 1_000_000} for number in range(10)]
-    [kept] = write([estimate_row(0, estimates=entries)], ESTIMATE_SCHEMA, dataset, tmp_path)
+    row = estimate_row(0, estimates=[ValueEstimate(**entry) for entry in entries])
+    [kept] = write([row], ESTIMATE_SCHEMA, dataset, tmp_path)
     assert len(json.loads(kept["row"])["estimates"]) == 10
     assert "exceeds the maximum insert payload size" in kept["errors"][0]
 

@@ -276,7 +276,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: apply(beam.Create([1])),
-        "EstimateReports needs elements of type bytes, got int",
+        "EstimateReports needs a PCollection of bytes, got one of int",
     ),
     (
         lambda: apply(beam.Create([beam.Row(a=b"")]) | beam.WindowInto(FixedWindows(1))),

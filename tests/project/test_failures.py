@@ -75,7 +75,7 @@ def test_ids_are_numbered_without_gaps_and_stand_once() -> None:
 def test_the_page_names_each_test_of_its_own_files() -> None:
     """Tests that were written for the page stand on it."""
     text = PAGE.read_text(encoding="utf-8")
-    for path in TESTS.glob("test_failures_*.py"):
+    for path in TESTS.rglob("test_failures_*.py"):
         tests = {name for name in functions(path.name) if not re.search("would_(find|not)", name)}
         assert not [name for name in tests if f"`{path.name}::{name}`" not in text]
 

@@ -241,12 +241,12 @@ def homogeneity(model: Model, counts: CohortCounts) -> _Judgement | None:
 
 SENTINELS: dict[str, tuple[Sentinel, str]] = {
     "floor": (floor, "Some sensitive symbols were reported less often than noise alone would report them."),
-    "ceiling": (ceiling, "More reports came in clear than the protocol lets through."),
-    "weight": (weight, "Reports have more or fewer bits set than people and noise explain."),
-    "histogram": (histogram, "Too many or too few reports have a certain number of bits set."),
-    "pairs": (pairs, "Two bits are set in the same report more often than independent bits are."),
+    "ceiling": (ceiling, "More reports were sent in clear than the protocol allows."),
+    "weight": (weight, "Reports have more or fewer bits set than values and noise explain."),
+    "histogram": (histogram, "Too many or too few reports have some particular number of bits set."),
+    "pairs": (pairs, "Two bits are set in the same report more often than independent bits would be."),
     "cohorts": (cohorts, "Reports are not spread evenly over the cohorts."),
-    "homogeneity": (homogeneity, "Cohorts report differently although their people hold the same values."),
+    "homogeneity": (homogeneity, "Cohorts report differently although their members hold the same values."),
 }
 """Name -> sentinel, and what it means when it fires."""
 

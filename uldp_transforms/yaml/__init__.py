@@ -4,6 +4,6 @@ Beam YAML finds it through a providers file, Java and the like through Beam's Py
 ``docs/yaml.md`` and ``docs/other-languages.md``.
 """
 
-from .estimate_reports import EstimateReports as EstimateReports
+from uldp_transforms.yaml.named_outputs import EstimateReports as EstimateReports
 
 __all__ = ["EstimateReports"]
