@@ -2,14 +2,26 @@ PYTHON ?= python3
 VENV ?= .venv
 MINUTES ?= 10
 BIN := $(VENV)/bin
+# two workers of the tests share the cores
+export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test golden slow fuzz soak mutants bench flink prism pubsub lint clean
+.PHONY: demo test quick golden slow fuzz soak mutants bench flink prism pubsub lint clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
 
-test: $(VENV)/.test-installed  ## the whole test suite
+test: lint  ## ruff, mypy and the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# the laws of every room, and what is changed most: mechanisms, decoding, counting, rows, the command line
+QUICK := ldp/test_collection.py ldp/test_counts.py ldp/test_declared_structure.py ldp/test_mechanism_exact.py \
+  ldp/test_import_boundary.py messages beam/test_coders.py beam/test_combine.py beam/test_rows.py beam/test_schemas.py \
+  beam/test_spec.py beam/test_windows.py beam/test_wiring.py pipelines/test_tables.py project/test_layers.py \
+  project/test_readme.py
+
+quick: $(VENV)/.test-installed  ## ruff, and the tests that one runs between two edits: less than a minute
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest -n 2 --dist loadfile --exitfirst $(addprefix tests/,$(QUICK))
 
 golden: $(VENV)/.test-installed  ## writes golden files, and what pages say of mechanisms, anew; prints what changed
 	$(BIN)/python -m tests.support.golden
@@ -36,6 +48,7 @@ bench: $(VENV)/.test-installed  ## reports per second, as ratios to numpy's limi
 flink: $(VENV)/.test-installed  ## the main job on Flink, over files and Kafka, with workers that get killed; fetches it (Java, Maven)
 	$(BIN)/python -m deploy.flink
 	$(BIN)/python -m deploy.flink.stream
+	$(BIN)/python -m deploy.java
 
 prism: $(VENV)/.test-installed  ## the main job on Prism; builds Prism (Go)
 	$(BIN)/python -m deploy.prism
@@ -43,7 +56,7 @@ prism: $(VENV)/.test-installed  ## the main job on Prism; builds Prism (Go)
 pubsub: $(VENV)/.test-installed  ## a second Pub/Sub server for the tests (make test uses it if it is there); builds it (Go)
 	$(BIN)/python -m deploy.pubsub
 
-lint: $(VENV)/.lint-installed
+lint: $(VENV)/.test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -1,6 +1,6 @@
 """Estimates stored counts again: with other candidates, another estimator, or better background knowledge.
 
-Reads the counts that ``pipelines.estimate --write_counts`` wrote, takes the latest pane of each window, adds up what
+Reads the counts that ``uldp estimate --write_counts`` wrote, takes the latest pane of each window, adds up what
 several jobs counted of it, and writes rows of the same form (estimates.jsonl and estimates.avro).
 """
 
@@ -140,9 +140,7 @@ def _read(files: Sequence[str]) -> Iterator[dict[str, Any]]:
             try:
                 rows = [_in_milliseconds(row) for row in fastavro.reader(content, COUNTS_SCHEMA)]
             except Exception:  # of any kind: fastavro trusts its files
-                raise SpecError(
-                    f"{name} must be a file that pipelines.estimate --write_counts wrote, got another"
-                ) from None
+                raise SpecError(f"{name} must be a file that uldp estimate --write_counts wrote, got another") from None
         yield from rows
 
 

@@ -18,7 +18,7 @@ from uldp_transforms.ldp.errors import SpecError
 
 from .cli import Parser
 
-DATAFLOW, PRISM = "DataflowRunner", "PrismRunner"
+DATAFLOW = "DataflowRunner"
 
 LOCAL_FILES, LOCAL_STREAMS = "FnApiRunner", "BundleBasedDirectRunner"
 """The engines that are part of Beam's Python package."""
@@ -27,11 +27,16 @@ _LOCAL = ("directrunner", "switchingdirectrunner", "bundlebaseddirectrunner", "f
 _WITHOUT_PUBSUB = ("flinkrunner", "fnapirunner", "portablerunner", "prismrunner", "sparkrunner")
 
 
-def choose_local_engine(options: PipelineOptions, *, streaming: bool) -> None:
+def choose_local_engine(options: PipelineOptions, *, streaming: bool, option: str = "this source") -> None:
     """Name the engine for ``DirectRunner`` (the default), and set what a stream needs.
 
     ``DirectRunner`` is a switch that may first try to download another engine; the two named here are part of Beam:
     one for files, one that can read Pub/Sub.
+
+    Args:
+        options: of Beam.
+        streaming: whether the source does not end.
+        option: that names the source, for the sentence.
 
     Raises:
         SpecError: the runner has no source of Beam's Python SDK that reads Pub/Sub.
@@ -39,13 +44,13 @@ def choose_local_engine(options: PipelineOptions, *, streaming: bool) -> None:
     standard = options.view_as(StandardOptions)
     standard.streaming = streaming
     if streaming and str(standard.runner).lower() in _WITHOUT_PUBSUB:
-        raise SpecError(f"--subscription needs --runner DirectRunner or DataflowRunner, got {standard.runner!r}")
+        raise SpecError(f"{option} needs --runner DirectRunner or DataflowRunner, got {standard.runner!r}")
     if standard.runner in (None, "DirectRunner"):
         standard.runner = LOCAL_STREAMS if streaming else LOCAL_FILES
 
 
-def require_java_engine(options: PipelineOptions) -> None:
-    """Set what a stream from Kafka needs, which Beam reads in Java.
+def require_java_engine(options: PipelineOptions, *, option: str = "this source") -> None:
+    """Set what a stream needs that Beam reads in Java; ``option`` names the source, for the sentence.
 
     Raises:
         SpecError: the runner is a local engine, which runs Python only.
@@ -55,7 +60,7 @@ def require_java_engine(options: PipelineOptions) -> None:
     runner = standard.runner or "DirectRunner"
     if runner.lower() in _LOCAL:
         raise SpecError(
-            f"--kafka_topic needs --runner FlinkRunner, DataflowRunner or another that runs Java too, got {runner!r}"
+            f"{option} needs --runner FlinkRunner, DataflowRunner or another that runs Java too, got {runner!r}"
         )
     if runner != DATAFLOW:  # lets Flink read Kafka itself; the newer way never comes to a checkpoint in a busy topic
         options.view_as(DebugOptions).add_experiment("use_deprecated_read")
@@ -76,19 +81,6 @@ def is_only_launched(options: PipelineOptions) -> bool:
     cloud = options.view_as(GoogleCloudOptions)
     dry = options.view_as(TestOptions).dry_run
     return bool(cloud.template_location or dry or options.view_as(StandardOptions).no_wait_until_finish)
-
-
-def check_exactly_once(options: PipelineOptions) -> None:
-    """Refuse Dataflow's at-least-once mode: it may repeat sums of reports between steps, which nothing could undo.
-
-    Raises:
-        SpecError: naming the mode.
-    """
-    mode = "streaming_mode_at_least_once"
-    service = options.view_as(GoogleCloudOptions).dataflow_service_options or []
-    experiments = options.view_as(DebugOptions).experiments or []
-    if mode in (*service, *experiments):
-        raise SpecError(f"Dataflow's streaming mode must be exactly-once, or reports count twice, got {mode}")
 
 
 def check_options(beam_args: Sequence[str]) -> None:

@@ -7,9 +7,14 @@ using it does not import Beam either.
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uldp_transforms.version import __version__ as __version__
+
+_HERE = Path(__file__).parent
+if not (_HERE / "schemas").is_dir():  # a checkout, where pipelines and schemas stand beside this folder
+    __path__.append(str(_HERE.parent))
 
 if TYPE_CHECKING:
     from uldp_transforms.count import CountReports as CountReports

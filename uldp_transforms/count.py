@@ -19,7 +19,7 @@ from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.deduplicate import CountNewReports
-from uldp_transforms.inputs import spec_for
+from uldp_transforms.inputs import mark, require_spec, spec_for
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.reports import ReportBatch
@@ -59,7 +59,7 @@ class CountReports(beam.PTransform[PCollection[ReportBatch], CountedReports]):
 
     def __init__(self, spec: JobSpec):
         super().__init__()
-        self._spec = spec
+        self._spec = require_spec("CountReports", spec)
 
     def expand(self, reports: PCollection[ReportBatch]) -> CountedReports:
         spec = spec_for("CountReports", self._spec, reports, ReportBatch)
@@ -85,16 +85,13 @@ class CountReports(beam.PTransform[PCollection[ReportBatch], CountedReports]):
         totals.element_type = KEYED_COUNTS
         if spec.bounded and (windows is None or not windows.overlap):
             ledger = _with_what_was_counted(ledger, totals)
+        mark(spec, totals, ledger)
         return CountedReports(totals, ledger)
 
     def display_data(self) -> dict[str, Any]:
-        spec = self._spec
-        return {
-            "windows": str(spec.windows),
-            "allowed_lateness": spec.allowed_lateness,
-            "deduplicate": spec.deduplicate,
-            "bit_patterns": spec.bit_patterns,
-        }
+        shown = ("window", "slide", "window_offset", "allowed_lateness", "deduplicate", "bit_patterns")
+        values = self._spec.to_json()
+        return {name: values[name] for name in shown if values[name] is not None}
 
 
 def _into(spec: JobSpec, window_fn: WindowFn, *, accumulating: bool) -> beam.WindowInto:

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection, TaggedOutput
-from apache_beam.transforms.window import GlobalWindow
+from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 import uldp_transforms.runtime.coders  # noqa: F401  # registers how reports cross between workers
-from uldp_transforms.inputs import spec_for
+from uldp_transforms.inputs import mark, require_spec, spec_for
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ledger import RECEIVED, LedgerEntry
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
@@ -54,16 +55,19 @@ class DecodeReports(beam.PTransform[PCollection[bytes], DecodedReports]):
 
     def __init__(self, spec: JobSpec):
         super().__init__()
-        self._spec = spec
+        self._spec = require_spec("DecodeReports", spec)
 
     def expand(self, messages: PCollection[bytes]) -> DecodedReports:
         spec = spec_for("DecodeReports", self._spec, messages, bytes)
+        if spec.bounded and not messages.windowing.is_default():  # of files every window has one row, at the end
+            messages = messages | "WithoutTrigger" >> beam.WindowInto(GlobalWindows())
         decoder = MessageDecoder(spec.catalog, spec.gate, spec.deduplicate)
         decode_fn = (_DecodeFn if spec.gate is None else _TimedDecodeFn)(decoder, spec.periods)
         outputs = messages | "Decode" >> beam.ParDo(decode_fn).with_outputs("rejected", "ledger", main="reports")
         outputs.reports.element_type = ReportBatch
         outputs.rejected.element_type = Rejection
         outputs.ledger.element_type = LedgerEntry
+        mark(spec, outputs.reports, outputs.rejected, outputs.ledger)
         return DecodedReports(outputs.reports, outputs.rejected, outputs.ledger)
 
     def display_data(self) -> dict[str, Any]:
@@ -102,6 +106,10 @@ class _DecodeFn(beam.DoFn):
         self._messages, self._size = [], 0
         if not messages:
             return []
+        strangers = {type(message) for message in messages} - {bytes}
+        if strangers:  # of a PCollection without types
+            came = ", ".join(sorted(kind.__name__ for kind in strangers))
+            raise SpecError(f"DecodeReports needs bytes (ReadReportFiles reads files of reports), got {came}")
         decoded = self._decoder.decode(messages, arrival_times)
         entries = list(received_entries(decoded, self._periods))
         metrics.count(sum(entry.num_reports for entry in entries), metrics.RECEIVED)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection, TaggedOutput
 
-from uldp_transforms.inputs import spec_for
+from uldp_transforms.inputs import require_spec, spec_for
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.window_counts import WindowCounts, counts_of_window
@@ -47,8 +47,8 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
 
     def __init__(self, spec: JobSpec):
         super().__init__()
+        self._spec = require_spec("EstimateDistribution", spec)
         spec.check_candidates()
-        self._spec = spec
 
     def expand(self, counts: PCollection[tuple[bytes, CohortCounts]]) -> EstimatedWindows:
         spec = spec_for("EstimateDistribution", self._spec, counts, KEYED_COUNTS, windowed=True)
@@ -103,7 +103,7 @@ class CountsRows(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PColle
 
     def __init__(self, spec: JobSpec):
         super().__init__()
-        self._spec = spec
+        self._spec = require_spec("CountsRows", spec)
 
     def expand(self, counts: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[WindowCounts]:
         spec = spec_for("CountsRows", self._spec, counts, KEYED_COUNTS, windowed=True)

@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 from uldp_transforms.count import CountReports
 from uldp_transforms.decode import DecodeReports
 from uldp_transforms.estimate_distribution import CountsRows, EstimateDistribution
-from uldp_transforms.inputs import spec_for
+from uldp_transforms.inputs import require_spec, spec_for
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ledger import SummarizeLedger
 from uldp_transforms.read_files import ReadFiles
@@ -46,8 +46,8 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
     ``rejected``, what was refused and why; ``counts``, from which windows can be estimated again.
 
     Example:
-        windows = messages | EstimateReports(collections=["C.json"], window="1h")
-        windows.values | WriteToParquet("gs://bucket/values")
+        windows = pipeline | ReadReportFiles("reports*.avro") | EstimateReports(collections=["C.json"], window="1d")
+        windows.values | WriteToParquet("values")
 
     Args:
         spec: of the job.
@@ -62,9 +62,7 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
         super().__init__()
         if spec is not None and values:
             raise SpecError(f"EstimateReports needs a JobSpec or plain values, got both ({', '.join(values)})")
-        if spec is not None and not isinstance(spec, JobSpec):
-            raise SpecError(f"EstimateReports.spec must be a JobSpec, got {type(spec).__name__}")
-        self._spec = JobSpec.of(**values) if spec is None else spec
+        self._spec = JobSpec.of(**values) if spec is None else require_spec("EstimateReports", spec)
         self._spec.check_candidates()
 
     def expand(self, source: PCollection[bytes] | ReadFiles) -> EstimatedReports:

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
-from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import FixedWindows, GlobalWindows, SlidingWindows, WindowFn
 from apache_beam.typehints import Any as AnyType
 from apache_beam.typehints.typehints import is_consistent_with
 
+from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.runtime.beam_windows import beam_windows, windows_of_beam
-from uldp_transforms.spec import JobSpec
+from uldp_transforms.runtime.engines import check_exactly_once, check_release, clock_is_watermark
+from uldp_transforms.spec import FINAL, JobSpec
 
-_CLOCK_IS_WATERMARK = ("SwitchingDirectRunner", "BundleBasedDirectRunner")
+_MARK = "_uldp_spec"
+"""Attribute of a PCollection that says for which specification it was made."""
+
+
+def require_spec(owner: str, spec: object) -> JobSpec:
+    """The specification, if it is one; raises SpecError."""
+    if not isinstance(spec, JobSpec):
+        raise SpecError(f"{owner} needs a JobSpec, got {describe(spec)}")
+    return spec
+
+
+def mark(spec: JobSpec, *outputs: PCollection[Any]) -> None:
+    """Remember for which specification PCollections were made, for ``spec_for``."""
+    for output in outputs:
+        setattr(output, _MARK, spec)
 
 
 def spec_for(owner: str, spec: JobSpec, elements: PCollection[Any], kind: Any, *, windowed: bool = False) -> JobSpec:
@@ -28,7 +44,8 @@ def spec_for(owner: str, spec: JobSpec, elements: PCollection[Any], kind: Any, *
         windowed: whether it must be in the windows of the job; otherwise in the global window.
 
     Raises:
-        SpecError: for elements of another type, in other windows, or that end against the specification.
+        SpecError: for elements of another type, in other windows or made for another specification, that end against
+            the specification, or an engine that cannot keep what it promises.
     """
     require_elements(f"{owner} needs a PCollection of {_name(kind)}", elements, kind)
     expected = beam_windows(spec.windows) if windowed else GlobalWindows()
@@ -40,11 +57,23 @@ def spec_for(owner: str, spec: JobSpec, elements: PCollection[Any], kind: Any, *
             )
         came = type(window_fn).__name__
         raise SpecError(f"{owner} needs elements in the global window (reports carry their own time), got {came}")
-    runner = type(elements.pipeline.runner).__name__
-    streaming = elements.pipeline.options.view_as(StandardOptions).streaming
-    return spec.for_input(
-        bool(elements.is_bounded), clock_is_watermark=bool(streaming) and runner in _CLOCK_IS_WATERMARK
-    )
+    runner, options = elements.pipeline.runner, elements.pipeline.options
+    settled = spec.for_input(bool(elements.is_bounded), clock_is_watermark=clock_is_watermark(runner, options))
+    if not settled.bounded:
+        check_exactly_once(options)
+    if settled.release == FINAL:
+        check_release(runner)
+    require_same_spec(owner, settled, elements)
+    return settled
+
+
+def require_same_spec(owner: str, settled: JobSpec, elements: PCollection[Any]) -> None:
+    """Refuse what another transform made for another specification; raises SpecError naming what differs."""
+    other = getattr(elements, _MARK, settled)
+    if other != settled:
+        names = [field.name for field in dataclasses.fields(JobSpec)]
+        differ = ", ".join(name for name in names if getattr(other, name) != getattr(settled, name))
+        raise SpecError(f"{owner} needs the JobSpec of the steps before it, got one with another {differ}")
 
 
 def require_elements(needed: str, elements: object, kind: Any) -> None:

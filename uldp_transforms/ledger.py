@@ -25,7 +25,7 @@ from apache_beam import coders
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms import trigger
 
-from uldp_transforms.inputs import require_elements, spec_for
+from uldp_transforms.inputs import require_elements, require_same_spec, require_spec, spec_for
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.rejection import Rejection
@@ -59,7 +59,7 @@ class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
 
     def __init__(self, spec: JobSpec):
         super().__init__()
-        self._spec = spec
+        self._spec = require_spec("SummarizeLedger", spec)
 
     def expand(self, inputs: tuple[PCollection[LedgerEntry | Rejection], ...]) -> PCollection[LedgerRow]:
         needed = "SummarizeLedger needs a tuple of PCollections of LedgerEntry and Rejection"
@@ -77,6 +77,8 @@ class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
             | "Entries" >> beam.Flatten()
         )
         spec = spec_for("SummarizeLedger", self._spec, entries, _ENTRY)
+        for part in inputs:
+            require_same_spec("SummarizeLedger", spec, part)
         if not spec.bounded and spec.periods is not None:
             entries = entries | "Arrival" >> beam.WindowInto(
                 beam_periods(spec.periods),

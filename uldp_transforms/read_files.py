@@ -12,6 +12,8 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import PBegin, PCollection, TaggedOutput
 
+from uldp_transforms.ldp.checks import describe
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ledger import RECEIVED, LedgerEntry
 from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.messages.rejection import Rejection
@@ -39,6 +41,8 @@ class ReadReportFiles(beam.PTransform[PBegin, ReadFiles]):
 
     def __init__(self, pattern: str):
         super().__init__()
+        if not isinstance(pattern, str):
+            raise SpecError(f"ReadReportFiles.pattern must be a text, got {describe(pattern)}")
         # Beam finds local files by absolute patterns only
         self._pattern = pattern if "://" in pattern else os.path.abspath(pattern)
 

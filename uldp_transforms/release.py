@@ -12,7 +12,7 @@ from apache_beam.transforms import userstate
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.utils.timestamp import Duration
 
-from uldp_transforms.inputs import spec_for
+from uldp_transforms.inputs import mark, require_spec, spec_for
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.runtime import metrics
 from uldp_transforms.runtime.beam_windows import as_duration
@@ -38,14 +38,16 @@ class ReleaseOnce(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PColl
 
     def __init__(self, spec: JobSpec):
         super().__init__()
-        self._spec = spec
+        self._spec = require_spec("ReleaseOnce", spec)
 
     def expand(self, panes: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[tuple[bytes, CohortCounts]]:
         spec = spec_for("ReleaseOnce", self._spec, panes, KEYED_COUNTS, windowed=True)
         if spec.bounded:
             return panes
         delay = as_duration(spec.release_delay)
-        return panes | "Hold" >> beam.ParDo(_HoldFn(delay)).with_output_types(KEYED_COUNTS)
+        released = panes | "Hold" >> beam.ParDo(_HoldFn(delay)).with_output_types(KEYED_COUNTS)
+        mark(spec, released)
+        return released
 
 
 class _HoldFn(beam.DoFn):

@@ -7,6 +7,7 @@ contradict each other, and a specification that contradicts itself cannot be bui
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
@@ -61,7 +62,7 @@ _SECOND = 1_000
 class SpecValues(TypedDict, total=False):
     """The plain values that a ``JobSpec`` is built from; all but ``collections`` have defaults.
 
-    Durations are texts such as ``"15m"`` or numbers of milliseconds.
+    Durations are texts such as ``"15m"``, or ``datetime.timedelta``.
 
     Attributes:
         collections: what reports are made for: paths of JSON files, the objects in them (as objects, as rows of Beam,
@@ -88,11 +89,11 @@ class SpecValues(TypedDict, total=False):
     """
 
     collections: Sequence[Collection | Mapping[str, Any] | NamedTuple | str | os.PathLike[str]]
-    window: str | int | WindowFn | Windows | None
-    slide: str | int | None
-    window_offset: str | int | None
-    allowed_lateness: str | int
-    early_every: str | int | None
+    window: str | datetime.timedelta | WindowFn | Windows | None
+    slide: str | datetime.timedelta | None
+    window_offset: str | datetime.timedelta | None
+    allowed_lateness: str | datetime.timedelta
+    early_every: str | datetime.timedelta | None
     release: str
     deduplicate: bool
     deduplicate_parts: int | None
@@ -101,8 +102,8 @@ class SpecValues(TypedDict, total=False):
     estimator: str | None
     min_reports: int
     bounded: bool | None
-    future_skew: str | int
-    lateness_slack: str | int | None
+    future_skew: str | datetime.timedelta
+    lateness_slack: str | datetime.timedelta | None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -170,6 +171,11 @@ class JobSpec:
         chosen = ESTIMATORS[self.estimator]()
         for collection in CollectionCatalog(self.collections):
             collection.check_estimator(chosen)
+        if self.candidates is not None and self.candidates != _canonical(self.candidates):
+            raise SpecError(
+                "JobSpec.candidates must be a tuple of different texts in Unicode NFC, as JobSpec.of makes it, got "
+                f"{describe(self.candidates)}"
+            )
         self._check_agreement()
 
     def _check_agreement(self) -> None:
@@ -209,29 +215,32 @@ class JobSpec:
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str] | Mapping[str, Any]) -> JobSpec:
-        """``of`` the values in a JSON file, or in the object that such a file holds.
+        """``of`` the values in a JSON file, in the object that such a file holds, or in a text that begins with ``{``.
 
         Raises:
             SpecError, OSError: as ``of``; SpecError also for a file that is not JSON.
         """
-        if isinstance(source, (str, os.PathLike)):
+        if isinstance(source, str) and source.lstrip().startswith("{"):
+            source = parse_json(source, "JobSpec")
+        elif isinstance(source, (str, os.PathLike)):
             source = parse_json(read_text(source), str(source))
         return cls.of(**require_mapping("JobSpec", source))
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values from which ``from_json`` makes an equal specification."""
         windows = self.windows
-        return {
-            "collections": [collection.to_json() for collection in self.collections],
+        durations = {
             "window": windows and windows.size,
             "slide": windows and windows.slide,
             "window_offset": windows and windows.offset,
-            "candidates": None if self.candidates is None else list(self.candidates),
+        } | {name: getattr(self, name) for name in _DURATIONS}
+        plain = {name: getattr(self, name) for name in _AS_THEY_ARE}
+        return {
+            "collections": [collection.to_json() for collection in self.collections],
+            **{name: None if length is None else f"{length}ms" for name, length in durations.items()},
+            **plain,
             "deduplicate_parts": self.deduplicate_parts if self.deduplicate else None,
-        } | {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if field.name not in ("collections", "windows", "candidates", "deduplicate_parts")
+            "candidates": None if self.candidates is None else list(self.candidates),
         }
 
     # ------------------------------------------------------------------ what transforms derive
@@ -362,4 +371,14 @@ def _windows(given: Mapping[str, Any]) -> Windows | None:
 def _candidates(given: Any) -> tuple[str, ...]:
     if isinstance(given, (str, os.PathLike)):
         given = read_lines(given)
+    if isinstance(given, Mapping):
+        raise SpecError(f"JobSpec.candidates must be a list of texts or the path of a file, got {describe(given)}")
     return canonical_candidates(given)
+
+
+def _canonical(candidates: object) -> tuple[str, ...] | None:
+    """Candidates as ``JobSpec.of`` makes them; None for what can be none."""
+    try:
+        return canonical_candidates(candidates) if isinstance(candidates, tuple) else None
+    except SpecError:
+        return None

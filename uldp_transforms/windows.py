@@ -40,7 +40,7 @@ def parse_duration(text: str, where: str = "duration") -> int:
     Raises:
         SpecError: for anything else; ``where`` names the field.
     """
-    match = re.fullmatch(r"([0-9]{1,12})(ms|s|m|h|d)", text)
+    match = re.fullmatch(r"([0-9]{1,13})(ms|s|m|h|d)", text)
     if not match:
         raise SpecError(f"{where} must be a number with a unit such as 90s, 15m, 1h or 1d, got {describe(text)}")
     return int(match[1]) * _UNITS[match[2]]
@@ -52,16 +52,17 @@ def rfc3339(milliseconds: int) -> str:
     return moment.isoformat(timespec="milliseconds" if milliseconds % 1000 else "seconds") + "Z"
 
 
-def milliseconds(value: str | int, where: str) -> int:
-    """Milliseconds of a text such as ``1h``, or of a number of milliseconds.
+def milliseconds(value: str | datetime.timedelta, where: str) -> int:
+    """Milliseconds of a text such as ``1h`` or of a ``timedelta``; plain numbers have no unit and are refused.
 
     Raises:
         SpecError: for anything else; ``where`` names the field.
     """
-    if isinstance(value, str):
-        return parse_duration(value, where)
-    require_int(f"{where} in milliseconds", value, -_MAX_DURATION, _MAX_DURATION)
-    return value
+    if isinstance(value, datetime.timedelta) and not value % datetime.timedelta(milliseconds=1):
+        return value // datetime.timedelta(milliseconds=1)
+    if not isinstance(value, str):
+        raise SpecError(f"{where} must be a text with a unit such as 90s, 15m, 1h or 1d, got {describe(value)}")
+    return parse_duration(value, where)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,10 +12,11 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from uldp_transforms import JobSpec
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.runtime.engines import PRISM, check_exactly_once
 from uldp_transforms.spec import CORRECTED, ESTIMATOR, FINAL, MIN_REPORTS, PARTS
 
 from .. import cli
-from ..runners import PRISM, check_exactly_once, check_options
+from ..runners import check_options
 from ..sinks import SINKS, Sink
 from ..sources import SOURCES, Source
 from . import __doc__ as description
@@ -138,11 +139,11 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
     """What a command line says of counting and estimating."""
     return JobSpec.of(
         collections=cli.matching("--collection", args.collection),
-        window=args.window,
-        slide=args.slide,
-        window_offset=args.window_offset,
-        allowed_lateness=args.allowed_lateness,
-        early_every=args.early_every,
+        window=_text(args.window),
+        slide=_text(args.slide),
+        window_offset=_text(args.window_offset),
+        allowed_lateness=f"{args.allowed_lateness}ms",
+        early_every=_text(args.early_every),
         release=args.release,
         deduplicate=args.deduplicate,
         deduplicate_parts=args.deduplicate_parts,
@@ -152,6 +153,10 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
         min_reports=args.min_reports,
         bounded=source.bounded,
     )
+
+
+def _text(milliseconds: int | None) -> str | None:
+    return None if milliseconds is None else f"{milliseconds}ms"
 
 
 def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Source]) -> None:

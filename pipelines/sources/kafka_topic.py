@@ -105,7 +105,7 @@ class KafkaTopic(Source):
     def of(cls, args: argparse.Namespace, options: PipelineOptions) -> KafkaTopic:
         if args.bootstrap_servers is None:
             raise SpecError("--kafka_topic needs --bootstrap_servers, got none")
-        require_java_engine(options)
+        require_java_engine(options, option=cls.option)
         timestamps, properties = args.kafka_timestamps or CREATE_TIME, dict(args.kafka_property or ())
         return cls(ReadKafka(args.bootstrap_servers, args.kafka_topic, timestamps, args.expansion_service, properties))
 

@@ -26,7 +26,7 @@ class PubSubSubscription(Source):
 
     @classmethod
     def of(cls, args: argparse.Namespace, options: PipelineOptions) -> PubSubSubscription:
-        choose_local_engine(options, streaming=True)
+        choose_local_engine(options, streaming=True, option=cls.option)
         return cls(args.subscription)
 
     def read(self, pipeline: beam.Pipeline) -> PCollection[bytes]:

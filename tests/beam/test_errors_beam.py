@@ -23,10 +23,12 @@ from tests.beam import test_spec, test_wiring
 from tests.pipelines import test_yaml
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms import DecodeReports, EstimateDistribution, EstimateReports, JobSpec, SummarizeLedger, pipelines
+from uldp_transforms.decode import _DecodeFn
 from uldp_transforms.deduplicate import _split
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.pipelines import cli, demo, plan, reestimate, runners, simulate
 from uldp_transforms.pipelines.estimate import run as estimate
 from uldp_transforms.pipelines.sinks import bigquery_tables, row_files
@@ -151,10 +153,23 @@ DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
 GZIP = "must be a whole gzip file, got another or a broken one"
 NAMES = ", ".join(uldp_transforms.__all__)
 NEEDS = "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates) or public ones, got"
-NOT_COUNTS = "must be a file that pipelines.estimate --write_counts wrote, got another"
+NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got another"
+
 
 # class of the error, call, and the sentence: whole, or its beginning up to a space where the rest is not ours to choose
+def decode_fn(messages: list[Any]) -> Any:
+    """As a worker calls it with elements whose type nobody knew."""
+    fn = _DecodeFn(MessageDecoder(CollectionCatalog([KRR])), None)
+    fn.start_bundle()
+    return [fn.process(message) for message in messages] and fn.finish_bundle()
+
+
 SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (
+        SpecError,
+        lambda: decode_fn(["text", {}]),
+        "DecodeReports needs bytes (ReadReportFiles reads files of reports), got dict, str",
+    ),
     (AttributeError, lambda: uldp_transforms.Decode, f"module 'uldp_transforms' has the names {NAMES}, got 'Decode'"),
     (
         ImportError,
@@ -223,8 +238,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
-        lambda: EstimateReports({"collections": [KRR]}),  # type: ignore[arg-type]
-        "EstimateReports.spec must be a JobSpec, got dict",
+        lambda: EstimateReports({"collections": []}),  # type: ignore[arg-type]
+        "EstimateReports needs a JobSpec, got {'collections': []}",
     ),
     (
         SpecError,

@@ -347,7 +347,12 @@ def judge(sent: Sequence[tuple[ReportBatch, int]], spec: JobSpec) -> tuple[list[
 def test_a_stream_gives_the_rows_of_plain_python(windows: dict[str, Any], release: str) -> None:
     """Late reports count until their base period and the lateness are over; windows start at their offset."""
     events, sent = random_stream(generator("stream", release, *windows.values()))
-    late = {"allowed_lateness": LATENESS, "future_skew": SKEW, "lateness_slack": "10m", "release": release}
+    late = {
+        "allowed_lateness": f"{LATENESS}ms",
+        "future_skew": f"{SKEW}ms",
+        "lateness_slack": "10m",
+        "release": release,
+    }
     values = PLAIN | windows | late
     rows = run(replay.stream(events), EstimateReports(**values), replay.stream_options())
     spec = JobSpec.of(**values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -78,6 +79,10 @@ def refusal(call: Callable[[], Any]) -> str:
     return str(error.value)
 
 
+def ms(number: int) -> datetime.timedelta:
+    return datetime.timedelta(milliseconds=number)
+
+
 # ---------------------------------------------------------------------- from plain values and back
 
 
@@ -95,7 +100,7 @@ def test_only_collections_are_needed() -> None:
         "window": None,
         "slide": None,
         "window_offset": None,
-        "allowed_lateness": HOUR,
+        "allowed_lateness": f"{HOUR}ms",
         "early_every": None,
         "release": "corrected",
         "deduplicate": False,
@@ -105,7 +110,7 @@ def test_only_collections_are_needed() -> None:
         "estimator": "projected",
         "min_reports": 100,
         "bounded": None,
-        "future_skew": FUTURE_SKEW,
+        "future_skew": f"{FUTURE_SKEW}ms",
         "lateness_slack": None,
     }
 
@@ -207,6 +212,12 @@ DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
 KEYS = ", ".join(SpecValues.__annotations__)
 
 REFUSED = [
+    (lambda: of(window=3600), "JobSpec.window must be a text with a unit such as 90s, 15m, 1h or 1d, got 3600"),
+    (
+        lambda: of(window=datetime.timedelta(microseconds=1500)),
+        "JobSpec.window must be a text with a unit such as 90s, 15m, 1h or 1d, got "
+        "datetime.timedelta(microseconds=1500)",
+    ),
     (JobSpec.of, "JobSpec needs the key 'collections', got no keys"),
     (lambda: JobSpec.of(window="1h"), "JobSpec needs the key 'collections', got 'window'"),
     (lambda: of(windows="1h"), f"JobSpec takes the keys {KEYS}, got 'windows'"),
@@ -246,15 +257,15 @@ REFUSED = [
     (lambda: of(lateness_slack="1.5h"), f"JobSpec.lateness_slack {DURATION} '1.5h'"),
     (
         lambda: of(window=1.5),
-        f"JobSpec.window in milliseconds must be an integer in [{-CENTURY}, {CENTURY}], got 1.5",
+        "JobSpec.window must be a text with a unit such as 90s, 15m, 1h or 1d, got 1.5",
     ),
-    (lambda: of(window=0), f"Windows.size must be an integer in [1, {YEAR}], got 0"),
+    (lambda: of(window=ms(0)), f"Windows.size must be an integer in [1, {YEAR}], got 0"),
     (lambda: of(window="366d"), f"Windows.size must be an integer in [1, {YEAR}], got {366 * DAY}"),
     (lambda: of(slide="0s"), f"Windows.slide must be an integer in [1, {HOUR}], got 0"),
     (lambda: of(slide="2h"), f"Windows.slide must be an integer in [1, {HOUR}], got {2 * HOUR}"),
     (lambda: of(window_offset="1h"), f"Windows.offset must be an integer in [0, {HOUR - 1}], got {HOUR}"),
     (lambda: of(slide="1m", window_offset="1m"), f"Windows.offset must be an integer in [0, {MINUTE - 1}], got 60000"),
-    (lambda: of(window_offset=-1), f"Windows.offset must be an integer in [0, {HOUR - 1}], got -1"),
+    (lambda: of(window_offset=ms(-1)), f"Windows.offset must be an integer in [0, {HOUR - 1}], got -1"),
     (
         lambda: of(window=None, slide="1m"),
         "JobSpec.window must be a duration where slide is given, got none",
@@ -272,7 +283,7 @@ REFUSED = [
         "JobSpec.window must be a duration where slide is given, got a window object, which has its own",
     ),
     (
-        lambda: of(window=Windows(size=7), window_offset=1),
+        lambda: of(window=Windows(size=7), window_offset=ms(1)),
         "JobSpec.window must be a duration where window_offset is given, got a window object, which has its own",
     ),
     (lambda: of(window=Sessions(60)), "windows must be fixed or sliding, got Sessions"),
@@ -289,19 +300,19 @@ REFUSED = [
         "windows must be whole milliseconds, got 1 microseconds",
     ),
     (lambda: of(window=SlidingWindows(60, 120)), f"Windows.slide must be an integer in [1, {MINUTE}], got 120000"),
-    (lambda: of(allowed_lateness=-1), f"JobSpec.allowed_lateness must be an integer in [0, {CENTURY}], got -1"),
+    (lambda: of(allowed_lateness=ms(-1)), f"JobSpec.allowed_lateness must be an integer in [0, {CENTURY}], got -1"),
     (
         lambda: fields(allowed_lateness="1h"),
         f"JobSpec.allowed_lateness must be an integer in [0, {CENTURY}], got '1h'",
     ),
-    (lambda: of(future_skew=-1), f"JobSpec.future_skew must be an integer in [0, {CENTURY}], got -1"),
-    (lambda: of(lateness_slack=0), f"JobSpec.lateness_slack must be an integer in [1, {CENTURY}], got 0"),
+    (lambda: of(future_skew=ms(-1)), f"JobSpec.future_skew must be an integer in [0, {CENTURY}], got -1"),
+    (lambda: of(lateness_slack=ms(0)), f"JobSpec.lateness_slack must be an integer in [1, {CENTURY}], got 0"),
     (
         lambda: of(lateness_slack="36526d"),
         f"JobSpec.lateness_slack must be an integer in [1, {CENTURY}], got {36_526 * DAY}",
     ),
-    (lambda: of(early_every=999), f"JobSpec.early_every must be an integer in [1000, {CENTURY}], got 999"),
-    (lambda: of(early_every=1_500), "JobSpec.early_every must be whole seconds, got 1500 ms"),
+    (lambda: of(early_every=ms(999)), f"JobSpec.early_every must be an integer in [1000, {CENTURY}], got 999"),
+    (lambda: of(early_every=ms(1_500)), "JobSpec.early_every must be whole seconds, got 1500 ms"),
     (lambda: of(min_reports=0), f"JobSpec.min_reports must be an integer in [1, {1 << 62}], got 0"),
     (lambda: of(min_reports=True), f"JobSpec.min_reports must be an integer in [1, {1 << 62}], got True"),
     (lambda: of(min_reports="5"), f"JobSpec.min_reports must be an integer in [1, {1 << 62}], got '5'"),
@@ -329,6 +340,18 @@ REFUSED = [
         "estimator 'ml' does not support collection 'rappor': there is no closed form for rappor; em takes others",
     ),
     (lambda: of(candidates=5), "candidates must be a list of texts, got 5"),
+    (
+        lambda: of(candidates={"a": 1}),
+        "JobSpec.candidates must be a list of texts or the path of a file, got {'a': 1}",
+    ),
+    *[
+        (
+            lambda wrong=wrong: JobSpec(collections=(KRR,), candidates=wrong),
+            "JobSpec.candidates must be a tuple of different texts in Unicode NFC, as JobSpec.of makes it, got "
+            f"{wrong!r}",
+        )
+        for wrong in (("e\N{COMBINING ACUTE ACCENT}",), ("a", "a"), "ab", 5, ["a"], (1,), ())
+    ],
     (lambda: of(candidates=[]), "candidates must have at least 1 entries, got 0"),
     (lambda: of(candidates=["a", 1]), "candidates must be a list of texts, got ('a', 1)"),
     (lambda: of(candidates=["a", "a"]), "candidates must not repeat an entry (in Unicode NFC), got 'a' twice"),
@@ -429,7 +452,7 @@ def test_for_input_leaves_nothing_open(bounded: bool) -> None:
 
 
 def test_for_input_keeps_a_slack_that_is_given() -> None:
-    assert of(lateness_slack=5).for_input(False, clock_is_watermark=True).lateness_slack == 5
+    assert of(lateness_slack=ms(5)).for_input(False, clock_is_watermark=True).lateness_slack == 5
     assert of().for_input(False, clock_is_watermark=True).lateness_slack == TEN_YEARS
     assert of().for_input(False, clock_is_watermark=True).for_input(False).lateness_slack == TEN_YEARS
 
@@ -476,7 +499,7 @@ def test_the_gate_is_that_of_base_periods() -> None:
     ("slack", "margin"), [(None, MINUTE), (10 * MINUTE, MINUTE), (2 * MINUTE, MINUTE), (MINUTE, MINUTE // 2), (1, 0)]
 )
 def test_windows_are_released_after_the_lateness_and_within_the_slack(slack: int | None, margin: int) -> None:
-    spec = of(allowed_lateness=7, lateness_slack=slack)
+    spec = dataclasses.replace(of(), allowed_lateness=7, lateness_slack=slack)
     assert spec.slack == (slack or LATENESS_SLACK)
     assert spec.release_delay == 7 + margin
     assert spec.release_delay < spec.allowed_lateness + spec.slack, "before the runner forgets the window"
@@ -490,7 +513,7 @@ def test_windows_are_released_after_the_lateness_and_within_the_slack(slack: int
         ({"bounded": False}, 0),
         ({}, 0),
         ({"release": "final"}, HOUR + MINUTE),
-        ({"release": "final", "bounded": False, "allowed_lateness": 0, "lateness_slack": 1}, 0),
+        ({"release": "final", "bounded": False, "allowed_lateness": "0s", "lateness_slack": "1ms"}, 0),
     ],
 )
 def test_when_a_row_has_all_reports(values: dict[str, Any], expected: int | None) -> None:

@@ -183,11 +183,18 @@ def _has_state(transform: Any) -> bool:
         (DecodeReports(spec_of(ANIMALS, PLACES)), {"collections": "animals v1, places v7"}),
         (
             CountReports(spec_of(ANIMALS)),
-            {"windows": "None", "allowed_lateness": 3_600_000, "deduplicate": False, "bit_patterns": False},
+            {"allowed_lateness": 3_600_000, "deduplicate": False, "bit_patterns": False},
         ),
         (
             CountReports(spec_of(ANIMALS, windows=SLIDING, allowed_lateness=7, deduplicate=True, bit_patterns=True)),
-            {"windows": str(SLIDING), "allowed_lateness": 7, "deduplicate": True, "bit_patterns": True},
+            {
+                "window": SLIDING.size,
+                "slide": SLIDING.slide,
+                "window_offset": SLIDING.offset,
+                "allowed_lateness": 7,
+                "deduplicate": True,
+                "bit_patterns": True,
+            },
         ),
         (EstimateDistribution(spec_of(ANIMALS, min_reports=5)), {"estimator": "projected", "min_reports": 5}),
     ],
@@ -219,6 +226,7 @@ def test_decode_takes_the_global_window_with_any_trigger() -> None:
         decoded = messages | DecodeReports(SPEC)
         assert_that(decoded.reports | beam.FlatMap(lambda part: part.event_times.tolist()), equal_to(batch.event_times))
         assert_that(decoded.rejected, is_empty(), label="nothing is rejected")
+        assert decoded.reports.windowing.is_default()  # later sums would fire whenever the trigger says so
 
 
 @pytest.mark.parametrize("deduplicate", [False, True])

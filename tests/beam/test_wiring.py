@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from uldp_transforms import (
     SummarizeLedger,
     Windows,
 )
+from uldp_transforms.decode import DecodedReports
 from uldp_transforms.ldp import CohortCounts, ReportBatch, SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.spec import SpecValues
@@ -34,6 +36,11 @@ from uldp_transforms.windows import LATENESS_SLACK
 FIXED = JobSpec(collections=(KRR,), windows=Windows(size=60_000))
 SLIDING = JobSpec(collections=(KRR,), windows=Windows(size=60_000, slide=20_000, offset=7_000))
 WHOLE = JobSpec(collections=(KRR,))
+STREAM = dataclasses.replace(FIXED, bounded=False)
+LATER = dataclasses.replace(STREAM, allowed_lateness=0)
+FINALLY = dataclasses.replace(STREAM, allowed_lateness=0, release="final")
+ONCE = dataclasses.replace(FIXED, deduplicate=True)
+FEWER = dataclasses.replace(FIXED, min_reports=1)
 OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
 KEYS = ", ".join(SpecValues.__annotations__)
 PAIRS = "Tuple[<class 'bytes'>, <class 'uldp_transforms.ldp.counts.CohortCounts'>]"
@@ -44,8 +51,17 @@ def some(*elements: Any) -> beam.PCollection[Any]:
     return beam.Pipeline(options=PipelineOptions([])) | beam.Create(elements or (b"",))
 
 
-def endless() -> beam.PCollection[bytes]:
-    return beam.Pipeline(options=replay.stream_options()) | replay.stream([])
+def endless(*options: str, runner: str = "BundleBasedDirectRunner") -> beam.PCollection[bytes]:
+    chosen = PipelineOptions([f"--runner={runner}", "--streaming", *options])
+    return beam.Pipeline(options=chosen) | replay.stream([])
+
+
+def decoded(spec: JobSpec) -> DecodedReports:
+    return (some() if spec.bounded is None else endless()) | DecodeReports(spec)
+
+
+def counted(spec: JobSpec) -> beam.PCollection[tuple[bytes, CohortCounts]]:
+    return (decoded(spec).reports | CountReports(spec)).counts
 
 
 def reports(spec: JobSpec, messages: beam.PCollection[bytes] | None = None) -> beam.PCollection[ReportBatch]:
@@ -219,7 +235,37 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         lambda: EstimateReports(FIXED, collections=[KRR], min_reports=5),
         "EstimateReports needs a JobSpec or plain values, got both (collections, min_reports)",
     ),
-    (lambda: EstimateReports({"collections": []}), "EstimateReports.spec must be a JobSpec, got dict"),
+    # specifications
+    *[
+        (lambda transform=transform: transform(5), f"{transform.__name__} needs a JobSpec, got 5")
+        for transform in (
+            *(DecodeReports, CountReports, ReleaseOnce, EstimateDistribution, CountsRows, SummarizeLedger),
+            EstimateReports,
+        )
+    ],
+    (lambda: DecodeReports([KRR]), f"DecodeReports needs a JobSpec, got {str([KRR])[:57]}..."),
+    *[
+        (call, f"{owner} needs the JobSpec of the steps before it, got one with another {differ}")
+        for owner, differ, call in (
+            ("CountReports", "allowed_lateness", lambda: decoded(STREAM).reports | CountReports(LATER)),
+            ("CountReports", "deduplicate", lambda: decoded(FIXED).reports | CountReports(ONCE)),
+            ("CountReports", "windows", lambda: decoded(WHOLE).reports | CountReports(FIXED)),
+            ("EstimateDistribution", "min_reports", lambda: counted(FIXED) | EstimateDistribution(FEWER)),
+            ("ReleaseOnce", "allowed_lateness, release", lambda: counted(STREAM) | ReleaseOnce(FINALLY)),
+            ("CountsRows", "min_reports", lambda: counted(FIXED) | CountsRows(FEWER)),
+            ("SummarizeLedger", "windows", lambda: (decoded(FIXED).ledger,) | SummarizeLedger(WHOLE)),
+        )
+    ],
+    # engines
+    (
+        lambda: endless(runner="PrismRunner") | EstimateReports(FINALLY),
+        'JobSpec.release "final" needs a runner that keeps windows for their lateness, got PrismRunner',
+    ),
+    (
+        lambda: endless("--experiments=streaming_mode_at_least_once") | EstimateReports(STREAM),
+        "Dataflow's streaming mode must be exactly-once, or reports count twice, got streaming_mode_at_least_once",
+    ),
+    (lambda: ReadReportFiles(5), "ReadReportFiles.pattern must be a text, got 5"),
     (EstimateReports, "JobSpec needs the key 'collections', got no keys"),
     (lambda: EstimateReports(collections=[KRR], windows="1h"), f"JobSpec takes the keys {KEYS}, got 'windows'"),
     (lambda: EstimateReports(collections=[KRR], window=Sessions(60)), "windows must be fixed or sliding, got Sessions"),
@@ -262,10 +308,10 @@ def test_right_wiring_is_taken(spec: JobSpec) -> None:
 @pytest.mark.parametrize(
     ("window_fn", "window", "slide", "offset"),
     [
-        (FixedWindows(60), 60_000, None, None),
-        (FixedWindows(60, 7), 60_000, None, 7_000),
-        (SlidingWindows(60, 20), 60_000, 20_000, None),
-        (SlidingWindows(60, 20, 7), 60_000, 20_000, 7_000),
+        (FixedWindows(60), "60s", None, None),
+        (FixedWindows(60, 7), "60s", None, "7s"),
+        (SlidingWindows(60, 20), "60s", "20s", None),
+        (SlidingWindows(60, 20, 7), "60s", "20s", "7s"),
         (GlobalWindows(), None, None, None),
     ],
 )

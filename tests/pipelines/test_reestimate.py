@@ -309,7 +309,7 @@ def test_no_rows_make_empty_files() -> None:
 
 FROM = "--collection krr.json --output again"
 SHAPE = "counts of collection 'krr' must have 3 cohorts and 9 cells, got"
-NOT_COUNTS = "must be a file that pipelines.estimate --write_counts wrote, got another"
+NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got another"
 ERRORS = [
     ("", "the following arguments are required: --collection, --counts, --output"),
     (f"{FROM} --counts . --more", "unrecognized arguments: --more"),

@@ -232,7 +232,7 @@ def test_a_specification_is_made_of_what_other_languages_send(folder: Path) -> N
     path = str(folder / "collection.json")
     for sent in (entry, {**entry._asdict()}, " " + json.dumps(KRR.to_json()), path, Path(path), KRR):
         spec = JobSpec.of(collections=[sent], candidates=["b", "a"], window="1h", slide=None, estimator=None)
-        assert spec == JobSpec.of(collections=(KRR,), candidates=("b", "a"), window=HOUR)
+        assert spec == JobSpec.of(collections=(KRR,), candidates=("b", "a"), window="1h")
     alone = entry._replace(num_cohorts=None)
     assert JobSpec.of(collections=[alone]).collections[0].num_cohorts == 1
 

@@ -143,10 +143,10 @@ def reason_to_withhold(counts: CohortCounts, min_reports: int, partial: bool) ->
     return "suppressed" if counts.total < min_reports else None
 
 
-_SHARED = tuple(name for name in EstimatedValue._fields if name not in ValueEstimate._fields)
+_NUM_SHARED = len(EstimatedValue._fields) - len(ValueEstimate._fields)
 
 
 def flat(row: WindowedEstimate) -> list[EstimatedValue]:
     """One row per value; none for a window without numbers."""
-    shared = {name: getattr(row, name) for name in _SHARED}
-    return [EstimatedValue(**shared, **entry._asdict()) for entry in row.estimates]
+    shared = tuple(getattr(row, name) for name in EstimatedValue._fields[:_NUM_SHARED])
+    return [EstimatedValue._make((*shared, *entry)) for entry in row.estimates]

@@ -1,0 +1,39 @@
+"""What some engines do that this package cannot make good."""
+
+from __future__ import annotations
+
+from apache_beam.options.pipeline_options import DebugOptions, GoogleCloudOptions, PipelineOptions, StandardOptions
+
+from uldp_transforms.ldp.errors import SpecError
+
+PRISM = "PrismRunner"
+
+_AT_LEAST_ONCE = "streaming_mode_at_least_once"
+_CLOCK_IS_WATERMARK = ("SwitchingDirectRunner", "BundleBasedDirectRunner")
+
+
+def clock_is_watermark(runner: object, options: PipelineOptions) -> bool:
+    """Whether an engine takes its clock for the watermark of a stream, however old its messages are."""
+    return bool(options.view_as(StandardOptions).streaming) and type(runner).__name__ in _CLOCK_IS_WATERMARK
+
+
+def check_exactly_once(options: PipelineOptions) -> None:
+    """Refuse Dataflow's at-least-once mode: it may repeat sums of reports between steps, which nothing could undo.
+
+    Raises:
+        SpecError: naming the mode.
+    """
+    service = options.view_as(GoogleCloudOptions).dataflow_service_options or []
+    experiments = options.view_as(DebugOptions).experiments or []
+    if _AT_LEAST_ONCE in (*service, *experiments):
+        raise SpecError(f"Dataflow's streaming mode must be exactly-once, or reports count twice, got {_AT_LEAST_ONCE}")
+
+
+def check_release(runner: object) -> None:
+    """Refuse to release one row a window where an engine forgets windows too early.
+
+    Raises:
+        SpecError: naming the engine.
+    """
+    if type(runner).__name__ == PRISM:
+        raise SpecError(f'JobSpec.release "final" needs a runner that keeps windows for their lateness, got {PRISM}')
