@@ -21,6 +21,7 @@ from google.cloud import bigquery, pubsub_v1
 from tests.servers.google_server import GoogleServer
 from tests.servers.pubsub_servers import DEAD_LETTERS, FILTERS, params, preferred, serving
 from tests.support import cases
+from tests.support.live import PATIENCE
 from tests.support.messages_cases import crc_64_avro
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines.estimate.run import configure
@@ -33,7 +34,6 @@ from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, WindowedEsti
 PAGE = (Path(__file__).parents[2] / "docs/consume.md").read_text(encoding="utf-8")
 PROJECT = "projects/my-project"
 TOPICS = ("reports", "estimates", "rejected")
-PATIENCE = 60.0  # seconds until a test gives up
 WINDOW = 2000  # milliseconds
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
@@ -117,7 +117,7 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
             publisher.publish(f"{PROJECT}/topics/reports", b"\xffheartbeat").result(PATIENCE)
             for topic, messages in found.topics.items():
                 name = f"{PROJECT}/subscriptions/{topic}-too"
-                response = subscriber.pull(subscription=name, max_messages=1000, timeout=5)
+                response = subscriber.pull(subscription=name, max_messages=1000, timeout=PATIENCE)
                 messages += [received.message for received in response.received_messages]
 
         def all_have(panes: int) -> bool:
