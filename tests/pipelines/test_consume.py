@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -191,6 +194,17 @@ def test_the_ledger_is_added_up(stream: Stream) -> None:
     assert tuple(animals) == (ANIMALS.id, COUNTED + TOO_OLD, COUNTED, 0, TOO_OLD)
     assert nobody["collection_id"] is None
     assert nobody["received"] == nobody["rejected"] > 0  # the heartbeats
+
+
+def test_the_columns_for_a_table_are_printed(tmp_path: Path) -> None:
+    """By the command of the page as it stands, up to ``bq``, which creates the table."""
+    [text] = blocks("bash")
+    command, create = text.split("bq mk ")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    subprocess.run(["bash", "-ec", command], cwd=tmp_path, env=os.environ | {"PATH": path}, check=True)
+    [file] = tmp_path.iterdir()
+    assert json.loads(file.read_text("utf-8")) == table_schema(ESTIMATE_SCHEMA)["fields"]
+    assert f"--schema={file.name} " in create
 
 
 # ---------------------------------------------------------------------- subscriptions to rows
