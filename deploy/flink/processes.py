@@ -15,7 +15,7 @@ from pathlib import Path
 
 from deploy.cache import ROOT
 
-PATIENCE = 120.0
+PATIENCE = 600.0
 """Seconds until a process that does not start is given up."""
 
 _PACKAGES = ("lang", "lang.reflect", "io", "net", "text", "time", "util", "util.concurrent", "util.concurrent.atomic")

@@ -42,7 +42,7 @@ def some_counts(draw: st.DrawFn) -> CohortCounts:
 # ---------------------------------------------------------------------- counts
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(some_counts())
 def test_counts_come_back(counts):
     again = COUNTS.decode(COUNTS.encode(counts))
@@ -50,7 +50,7 @@ def test_counts_come_back(counts):
     assert again.shape == counts.shape
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(some_counts())
 def test_counts_take_no_more_than_their_numbers(counts):
     numbers = np.concatenate([counts.num_reports, counts.cells.ravel(), counts.patterns])

@@ -57,7 +57,7 @@ def sent(combine_fn: Any, accumulator: Any) -> Any:
 
 
 @contract
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_any_cut_in_any_order_is_one_sum(combine_fn: Any, inputs: Any, expected: Any, data: st.DataObject) -> None:
     elements = data.draw(st.lists(inputs, max_size=6))
@@ -89,7 +89,7 @@ def test_empty_accumulators_are_neutral(combine_fn: Any, inputs: Any, expected: 
 
 
 @contract
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_accumulators_share_no_state(combine_fn: Any, inputs: Any, expected: Any, data: st.DataObject) -> None:
     """Beam may go on with an accumulator that was merged into another one, as panes that accumulate do."""

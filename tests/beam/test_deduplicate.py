@@ -60,7 +60,7 @@ def smallest(rows: Sequence[bytes]) -> dict[bytes, bytes]:
     return kept
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(some_rows, max_size=4))
 def test_merging_is_a_dictionary(parts: list[list[bytes]]) -> None:
     """After each part, and in what changed and how many were there already."""
@@ -80,7 +80,7 @@ def test_merging_is_a_dictionary(parts: list[list[bytes]]) -> None:
         state = kept
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(some_rows, st.randoms(use_true_random=False))
 def test_any_order_and_any_cut_keep_the_same(rows: list[bytes], rng: Any) -> None:
     results = []

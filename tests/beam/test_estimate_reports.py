@@ -391,7 +391,7 @@ def any_windows(draw: st.DrawFn) -> Windows:
     return Windows(size=size, slide=slide, offset=draw(st.integers(0, (slide or size) - 1)))
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30, derandomize=True)
 @given(any_windows(), st.lists(st.floats(-30, 30), min_size=1, max_size=40), st.sampled_from([0, NOON]))
 def test_a_report_is_in_exactly_the_windows_that_contain_its_time(
     windows: Windows, places: list[float], middle: int

@@ -22,6 +22,7 @@ import fastavro
 import numpy as np
 import pytest
 
+from tests.support.live import PATIENCE
 from tests.support.messages_cases import (
     BATCH,
     ID,
@@ -768,7 +769,7 @@ def test_bad_data_is_counted_and_the_job_goes_on(folder, capfd):
 def test_programs_run_as_modules(folder):
     def python(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+            [sys.executable, "-m", *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE
         )
 
     values = ["--collection", str(folder / "krr.json"), "--values", str(folder / "good.csv")]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -21,6 +24,7 @@ from google.cloud import bigquery, pubsub_v1
 from tests.servers.google_server import GoogleServer
 from tests.servers.pubsub_servers import DEAD_LETTERS, FILTERS, params, preferred, serving
 from tests.support import cases
+from tests.support.live import PATIENCE
 from tests.support.messages_cases import crc_64_avro
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines.estimate.run import configure
@@ -33,7 +37,6 @@ from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, WindowedEsti
 PAGE = (Path(__file__).parents[2] / "docs/consume.md").read_text(encoding="utf-8")
 PROJECT = "projects/my-project"
 TOPICS = ("reports", "estimates", "rejected")
-PATIENCE = 60.0  # seconds until a test gives up
 WINDOW = 2000  # milliseconds
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
@@ -117,7 +120,7 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
             publisher.publish(f"{PROJECT}/topics/reports", b"\xffheartbeat").result(PATIENCE)
             for topic, messages in found.topics.items():
                 name = f"{PROJECT}/subscriptions/{topic}-too"
-                response = subscriber.pull(subscription=name, max_messages=1000, timeout=5)
+                response = subscriber.pull(subscription=name, max_messages=1000, timeout=PATIENCE)
                 messages += [received.message for received in response.received_messages]
 
         def all_have(panes: int) -> bool:
@@ -191,6 +194,17 @@ def test_the_ledger_is_added_up(stream: Stream) -> None:
     assert tuple(animals) == (ANIMALS.id, COUNTED + TOO_OLD, COUNTED, 0, TOO_OLD)
     assert nobody["collection_id"] is None
     assert nobody["received"] == nobody["rejected"] > 0  # the heartbeats
+
+
+def test_the_columns_for_a_table_are_printed(tmp_path: Path) -> None:
+    """By the command of the page as it stands, up to ``bq``, which creates the table."""
+    [text] = blocks("bash")
+    command, create = text.split("bq mk ")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    subprocess.run(["bash", "-ec", command], cwd=tmp_path, env=os.environ | {"PATH": path}, check=True)
+    [file] = tmp_path.iterdir()
+    assert json.loads(file.read_text("utf-8")) == table_schema(ESTIMATE_SCHEMA)["fields"]
+    assert f"--schema={file.name} " in create
 
 
 # ---------------------------------------------------------------------- subscriptions to rows

@@ -40,7 +40,6 @@ from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
 
 PROJECT = "projects/test-project"
 NUMBER, GARBAGE = 60, 4
-PATIENCE = 30.0  # seconds until one request gives up
 
 
 def reports() -> list[bytes]:
@@ -62,7 +61,7 @@ def publishing(**options: Any) -> Iterator[Any]:
 
 def create(publisher: Any, schema: dict[str, str] | None = None, **subscription: Any) -> None:
     """The topic of the reports, perhaps with a schema, and its subscription, with these properties."""
-    publisher.create_topic(request={"name": live.TOPIC, "schema_settings": schema}, timeout=PATIENCE)
+    publisher.create_topic(request={"name": live.TOPIC, "schema_settings": schema}, timeout=live.PATIENCE)
     with pubsub_v1.SubscriberClient() as subscriber:
         named = {"name": live.SUBSCRIPTION, "topic": live.TOPIC, "ack_deadline_seconds": 600}
         subscriber.create_subscription(request=named | subscription)
@@ -71,7 +70,7 @@ def create(publisher: Any, schema: dict[str, str] | None = None, **subscription:
 def publish(publisher: Any, messages: list[bytes], topic: str = live.TOPIC, **attributes: str) -> None:
     """Publish and wait until all are there."""
     for future in [publisher.publish(topic, message, **attributes) for message in messages]:
-        future.result(timeout=PATIENCE)
+        future.result(timeout=live.PATIENCE)
 
 
 def options(folder: Path) -> list[str]:
@@ -167,7 +166,7 @@ def create_topic(publisher: Any, schema: Any, encoding: str) -> dict[str, str]:
 def pull(subscription: str) -> list[Any]:
     """What is there."""
     with pubsub_v1.SubscriberClient() as subscriber:
-        response = subscriber.pull(subscription=subscription, max_messages=100, timeout=PATIENCE)
+        response = subscriber.pull(subscription=subscription, max_messages=100, timeout=live.PATIENCE)
     return [received.message for received in response.received_messages]
 
 

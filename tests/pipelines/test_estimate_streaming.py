@@ -18,11 +18,11 @@ from typing import Any
 import fastavro
 import numpy as np
 import pytest
-from google.api_core import exceptions
 from google.cloud import pubsub_v1
 
 from tests.servers import pubsub_servers
 from tests.support import cases, replay
+from tests.support.live import PATIENCE
 from tests.support.messages_cases import header
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
@@ -40,7 +40,6 @@ FROM_REPORTS, FROM_ESTIMATES, FROM_REFUSED = (
 )
 
 WINDOW = 2000  # milliseconds
-PATIENCE = 60.0  # seconds until a test gives up; it normally needs ten
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
 PLACES = Collection.from_json(cases.COLLECTIONS["hashed-krr"].to_json() | {"id": "places"})
@@ -77,10 +76,7 @@ class Topics:
         self.refused += self._pull(FROM_REFUSED)
 
     def _pull(self, subscription: str) -> list[Any]:
-        try:
-            response = self.subscriber.pull(subscription=subscription, max_messages=1000, timeout=1.5, retry=None)
-        except exceptions.DeadlineExceeded:
-            return []
+        response = self.subscriber.pull(subscription=subscription, max_messages=1000, timeout=PATIENCE, retry=None)
         return list(response.received_messages)
 
     def nack_estimates(self) -> list[Any]:
@@ -307,7 +303,7 @@ def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: P
         wait_until(lambda: len(topics.estimates) >= len(rows), process, log, heartbeat)
         wait_until(lambda: sum_refused(topics) >= refused, process, log, heartbeat)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=30) == 0, log.read_text()
+        assert process.wait(timeout=PATIENCE) == 0, log.read_text()
 
     assert "Traceback" not in log.read_text()
     assert last_panes(rows) == in_windows

@@ -1,4 +1,4 @@
-"""The recipe for a source and a sink: a class and a line in a table, and the command line knows them."""
+"""The recipe of CONTRIBUTING.md for a source and a sink: a class and a line in a table, and the program knows them."""
 
 from __future__ import annotations
 
@@ -6,56 +6,41 @@ import argparse
 import ast
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+import sys
+import types
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream
 
+from tests.project.documents import ROOT, blocks
 from tests.support.messages_cases import KRR, STRANGER, container, single, write_files
-from uldp_transforms.ldp import SpecError
 from uldp_transforms.pipelines import estimate as program
 from uldp_transforms.pipelines import sinks, sources
 from uldp_transforms.pipelines.estimate import build, options, run
 from uldp_transforms.pipelines.runners import choose_local_engine
-from uldp_transforms.pipelines.sinks import Output, Sink
+from uldp_transforms.pipelines.sinks import Sink
 from uldp_transforms.pipelines.sources import Source
-from uldp_transforms.rows.forms import to_json
 
-# ---------------------------------------------------------------------- a source and two sinks, each in one class
-
-
-class HexLines(Source):
-    """Messages as lines of hexadecimal digits in a text file."""
-
-    option = "--hex_lines"
-    help = "text file of messages, one a line, in hexadecimal digits"
-    own_options: ClassVar[dict[str, Any]] = {
-        "--hex_comment": {"help": "lines that begin like this are left out; none: no line is"}
-    }
-    bounded = True
-
-    def __init__(self, path: str, comment: str | None):
-        self._path = path
-        self._comment = comment
-
-    @classmethod
-    def of(cls, args: argparse.Namespace, options: PipelineOptions) -> HexLines:
-        if args.hex_comment == "":
-            raise SpecError("--hex_comment must have a letter, got none")
-        choose_local_engine(options, streaming=False)
-        return cls(args.hex_lines, args.hex_comment)
-
-    def read(self, pipeline: beam.Pipeline) -> beam.PCollection[bytes]:
-        lines = pipeline | "ReadLines" >> beam.io.ReadFromText(self._path)
-        return lines | "FromHex" >> beam.FlatMap(_from_hex, self._comment).with_output_types(bytes)
+# ---------------------------------------------------------------------- the classes of the recipe, and a stream
 
 
-def _from_hex(line: str, comment: str | None) -> list[bytes]:
-    return [] if comment and line.startswith(comment) else [bytes.fromhex(line)]
+def written_in(folder: str, name: str) -> type[Any]:
+    """The class that CONTRIBUTING.md writes for this folder, in a module there that no file holds."""
+    (code,) = (block.code for block in blocks(ROOT / "CONTRIBUTING.md") if f"class {name}(" in block.code)
+    module = types.ModuleType(f"uldp_transforms.pipelines.{folder}.recipe")
+    module.__package__ = module.__name__.rpartition(".")[0]
+    sys.modules[module.__name__] = module  # where Beam looks for its functions
+    exec(code, module.__dict__)
+    return vars(module)[name]
+
+
+HexLines = written_in("sources", "HexLines")
+Lines = written_in("sinks", "Lines")
 
 
 class Endless(Source):
@@ -73,38 +58,6 @@ class Endless(Source):
 
     def read(self, pipeline: beam.Pipeline) -> beam.PCollection[bytes]:
         return pipeline | TestStream(coder=beam.coders.BytesCoder()).with_output_types(bytes)
-
-
-class Lines(Sink):
-    """Rows of one kind as JSON lines with a beginning of one's own."""
-
-    options: ClassVar[dict[str, Any]] = {
-        "--lines": {"help": "path of the files"},
-        "--lines_kind": {"choices": ("estimates", "ledger", "values"), "help": "kind of rows; none: ledger"},
-    }
-
-    def __init__(self, path: str, kind: str):
-        self._path = path
-        self._kind = kind
-
-    @classmethod
-    def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> Lines | None:
-        if args.lines is None:
-            if args.lines_kind is not None:
-                raise SpecError("--lines_kind needs --lines, got none")
-            return None
-        if not source.bounded:
-            raise SpecError(f"--lines needs a source that ends, got {source.option}")
-        return cls(args.lines, args.lines_kind or "ledger")
-
-    def write(self, outputs: Sequence[Output]) -> None:
-        (output,) = (output for output in outputs if output.name == self._kind)
-        lines = output.rows | "LinesOfRows" >> beam.Map(to_json).with_output_types(str)
-        _ = lines | "WriteLines" >> beam.io.WriteToText(self._path)
-
-    def prepare(self) -> None:
-        if Path(self._path).is_dir():
-            raise SpecError(f"--lines must be a path of files, got the directory {self._path!r}")
 
 
 @pytest.fixture(autouse=True)

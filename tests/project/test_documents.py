@@ -50,6 +50,26 @@ def test_dead_links_are_found() -> None:
     assert dead(ROOT / "README.md", good + "".join(f"\n[5]({link})" for link in bad)) == bad
 
 
+PATHS = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|json|avsc|yaml|toml))`")
+"""Code spans that name one file: wildcards, stores such as gs:// and options do not match."""
+
+
+def lost(text: str) -> list[str]:
+    """Files of this repository that a page names and that do not exist; a folder in capitals is a placeholder."""
+    named = [path for path in PATHS.findall(prose(text)) if not path.split("/")[0].isupper()]
+    return [path for path in named if not (ROOT / path).is_file()]
+
+
+@pytest.mark.parametrize("page", list(pages()), ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_are_named_exist(page: Path) -> None:
+    assert not lost(page.read_text(encoding="utf-8"))
+
+
+def test_lost_files_are_found() -> None:
+    good = "`docs/site_links.py` `tests/*/test_*.py` `DIR/a.json` `gs://b/c.json` `a.py`\n```\n`x/y.py`\n```\n"
+    assert lost(good + "`tests/test_none.py` and `schemas/none.avsc`") == ["tests/test_none.py", "schemas/none.avsc"]
+
+
 def listed(nav: Any) -> list[str]:
     """Pages of a part of the navigation."""
     if isinstance(nav, str):

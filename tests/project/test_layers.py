@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,3 +87,15 @@ def test_every_module_has_a_name_of_its_own() -> None:
 
 def test_every_room_is_in_the_list() -> None:
     assert {room_of(name) for name in SOURCES if name.startswith(PACKAGE)} - {"__init__", PACKAGE} <= set(LEVEL)
+
+
+def test_contributors_read_the_same_order() -> None:
+    """The table of CONTRIBUTING.md has a line for each room, from the bottom up, that names all its modules."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    lines = text.partition("| room |")[2].partition("\n\n")[0].splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    paths = [[ROOT / path for path in re.findall(r"`(.+?)`", cell[0])] for cell in cells]
+    assert [{path.stem for path in row} for row in paths] == ROOMS[::-1]
+    assert all(path.exists() for row in paths for path in row)
+    without = {room for row, cell in zip(paths, cells, strict=True) if cell[2] == "no" for room in row}
+    assert {path.stem for path in without} == set(WITHOUT_BEAM)
