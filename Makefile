@@ -15,9 +15,8 @@ test: lint  ## ruff, mypy and the whole test suite
 
 # the laws of every room, and what is changed most: mechanisms, decoding, counting, rows, the command line
 QUICK := ldp/test_collection.py ldp/test_counts.py ldp/test_declared_structure.py ldp/test_mechanism_exact.py \
-  ldp/test_import_boundary.py messages beam/test_coders.py beam/test_combine.py beam/test_rows.py beam/test_schemas.py \
-  beam/test_spec.py beam/test_windows.py beam/test_wiring.py pipelines/test_tables.py project/test_layers.py \
-  project/test_readme.py
+  messages/test_catalog.py messages/test_decoding.py messages/test_wire.py beam/test_coders.py beam/test_rows.py \
+  beam/test_spec.py beam/test_windows.py project/test_layers.py
 
 quick: $(VENV)/.test-installed  ## ruff, and the tests that one runs between two edits: less than a minute
 	$(BIN)/ruff check .

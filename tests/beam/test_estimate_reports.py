@@ -207,7 +207,7 @@ def _later(start: str, milliseconds: int) -> str:
 
 
 @windowed
-@pytest.mark.parametrize("deduplicate", [False, True])
+@pytest.mark.parametrize("deduplicate", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_messages_give_the_rows_of_the_transforms_and_of_numpy(windows: dict[str, Any], deduplicate: bool) -> None:
     batches = some_reports("batch")
     messages = [*wire.encode_reports(batches[0]), wire.encode_batch(batches[1]), GARBAGE, GARBAGE]

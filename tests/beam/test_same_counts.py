@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -143,7 +143,15 @@ ENGINES = {
 }
 
 
-@pytest.mark.parametrize("windows", WINDOWS.values(), ids=WINDOWS)
+def windows_of(names: Iterable[str]) -> list[Any]:
+    """Those with an offset in all combinations: make slow."""
+    return [
+        pytest.param(WINDOWS[name], id=name, marks=[pytest.mark.slow] if name == "fixed, offset" else [])
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("windows", windows_of(WINDOWS))
 @pytest.mark.parametrize(
     ("packing", "engine", "deduplicate"),
     [
@@ -184,7 +192,7 @@ def random_events(messages: list[bytes], rng: np.random.Generator, middle: int) 
         arrival += int(rng.integers(1, 60 * MINUTE))
 
 
-@pytest.mark.parametrize("windows", [pytest.param(WINDOWS[name], id=name) for name in WINDOWS if WINDOWS[name]])
+@pytest.mark.parametrize("windows", windows_of(name for name in WINDOWS if WINDOWS[name]))
 @pytest.mark.parametrize(
     ("packing", "early_every", "middle", "deduplicate"),
     [

@@ -185,7 +185,8 @@ def other_cuts() -> Iterator[Any]:
         written = Transcript.load(path).events
         for cut in (in_bundles_of_one, in_few_bundles):
             if list(cut(written)) != written:
-                yield pytest.param(path, cut, id=f"{path.stem}-{cut.__name__}")
+                marks = [pytest.mark.slow] if cut is in_few_bundles else []
+                yield pytest.param(path, cut, id=f"{path.stem}-{cut.__name__}", marks=marks)
 
 
 def rows_of(transcript: Transcript, events: Sequence[Event]) -> dict[str, list[Any]]:

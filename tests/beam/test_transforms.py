@@ -183,15 +183,15 @@ def _has_state(transform: Any) -> bool:
         (DecodeReports(spec_of(ANIMALS, PLACES)), {"collections": "animals v1, places v7"}),
         (
             CountReports(spec_of(ANIMALS)),
-            {"allowed_lateness": 3_600_000, "deduplicate": False, "bit_patterns": False},
+            {"allowed_lateness": "3600000ms", "deduplicate": False, "bit_patterns": False},
         ),
         (
             CountReports(spec_of(ANIMALS, windows=SLIDING, allowed_lateness=7, deduplicate=True, bit_patterns=True)),
             {
-                "window": SLIDING.size,
-                "slide": SLIDING.slide,
-                "window_offset": SLIDING.offset,
-                "allowed_lateness": 7,
+                "window": "1200000ms",
+                "slide": "600000ms",
+                "window_offset": "0ms",
+                "allowed_lateness": "7ms",
                 "deduplicate": True,
                 "bit_patterns": True,
             },

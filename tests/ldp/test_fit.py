@@ -92,7 +92,7 @@ def test_symbols_without_hashing_and_systems_without_residuals_have_none():
 
 
 HONEST = [*itertools.product(("zipf", "even", "skewed"), (10_000, N), (1.0, 4.0))]
-FAST = (("zipf", N, 1.0), ("zipf", 10_000, 4.0), ("even", 10_000, 1.0), ("skewed", N, 4.0), ("skewed", 10_000, 1.0))
+FAST = (("zipf", N, 1.0), ("even", 10_000, 4.0), ("skewed", 10_000, 1.0))
 
 
 @pytest.mark.parametrize(

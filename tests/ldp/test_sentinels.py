@@ -214,7 +214,16 @@ def test_real_reports_of_several_hash_functions_are_not_suspicious():
             assert sum(one[name] <= 0.05 for one in found) <= binomial_limits(60, 0.05)[1]
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+HEAVY = ("rappor, v 32: 1.0% set 12 bits", "urap, v 32: 2.0% set 5", "rappor, v 32: 0.5% set 12 bits")
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(attack, id=attack.name, marks=[pytest.mark.slow] if attack.name.startswith(HEAVY) else [])
+        for attack in ATTACKS
+    ],
+)
 def test_attacks_are_seen_as_often_as_computed(attack):
     """Or at most as often as honest windows, where nobody can see them."""
     num_windows = 12 if attack.judges >= 4 else 40  # drawing the reports of 200,000 people, bit by bit, takes longer

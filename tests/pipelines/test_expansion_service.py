@@ -130,6 +130,7 @@ def test_refusals_reach_the_caller(address: str, constructor: str, kwargs: dict[
 # ---------------------------------------------------------------- Java
 
 
+@pytest.mark.slow
 @needs_java
 def test_java_gets_all_outputs(folder: Path, tmp_path: Path) -> None:
     with java.job_service(tmp_path) as jobs:

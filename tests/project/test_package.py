@@ -113,10 +113,8 @@ def test_the_version_stands_in_one_place() -> None:
 # ---------------------------------------------------------------------- imports that nothing disturbs
 
 STATEMENTS = [
-    "from uldp_transforms import DecodeReports",
+    "from uldp_transforms import DecodeReports; import uldp_transforms.pipelines.estimate.run",
     "from uldp_transforms import EstimateReports; EstimateReports.__mro__",
-    "import uldp_transforms.pipelines.estimate",
-    "import uldp_transforms.pipelines.estimate.run",
     "from uldp_transforms.schemas import load; load('report.avsc')",
 ]
 
