@@ -24,7 +24,9 @@ class Configuration:
 def configure(argv: Sequence[str]) -> Configuration:
     """The command line of ``pipelines.audit``; raises SpecError or OSError."""
     parser = cli.Parser("audit", description=__doc__)
-    parser.add_argument("--collection", required=True, action="append", help="JSON file of a collection; repeatable")
+    parser.add_argument(
+        "--collection", required=True, action="append", help="JSON file of a collection; may be given several times"
+    )
     return Configuration(collections=cli.read_collections(parser.parse_args(argv).collection))
 
 

@@ -71,8 +71,8 @@ def configure(argv: Sequence[str]) -> Demo:
     """The command line of ``pipelines.demo``; raises SpecError or OSError."""
     parser = cli.Parser("demo", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--output", default="demo-output", help="directory for all files")
-    parser.add_argument("--days", type=cli.positive(), help="only the first days of the month")
-    parser.add_argument("--seed", type=int, help="reproducible reports; without it the system's randomness")
+    parser.add_argument("--days", type=cli.positive(), help="number of days, from the first (default: all)")
+    parser.add_argument("--seed", type=int, help="makes reports reproducible; default: secure random numbers")
     demo = Demo(**vars(parser.parse_args(argv)))
     if demo.seed is not None and not 0 <= demo.seed < 1 << 63:
         raise SpecError(f"--seed must be a whole number from 0 to 2**63 - 1, got {demo.seed}")

@@ -31,22 +31,26 @@ class Planning:
 def configure(argv: Sequence[str]) -> Planning:
     """The command line of ``pipelines.plan``; raises SpecError."""
     parser = cli.Parser("plan", description=__doc__)
-    parser.add_argument("--num_values", type=cli.positive(), help="values of a known list")
-    parser.add_argument("--num_sensitive", type=cli.positive(), help="how many of them are sensitive; all")
-    parser.add_argument("--open", action="store_true", help="any text, instead of a known list")
+    parser.add_argument("--num_values", type=cli.positive(), help="number of values in a known list")
+    parser.add_argument("--num_sensitive", type=cli.positive(), help="number of sensitive values (default: all)")
+    parser.add_argument("--open", action="store_true", help="people may send any text, not only values of a list")
     parser.add_argument("--num_candidates", type=cli.positive(), help="with --open: sensitive texts to estimate")
     parser.add_argument(
-        "--num_non_sensitive", type=cli.positive(), help="with --open: further texts, on a public list of harmless ones"
+        "--num_non_sensitive",
+        type=cli.positive(),
+        help="with --open: further texts, on a public list",
     )
-    parser.add_argument("--epsilon", type=cli.positive(float), required=True, help="of one report, up to 16")
-    parser.add_argument("--reports", type=cli.positive(), required=True, help="how many are expected")
+    parser.add_argument("--epsilon", type=cli.positive(float), required=True, help="epsilon of one report, up to 16")
+    parser.add_argument("--reports", type=cli.positive(), required=True, help="number of reports to expect")
     parser.add_argument(
-        "--sensitive_share", type=float, help="guess of the share of people with sensitive values; the worst one"
+        "--sensitive_share",
+        type=float,
+        help="guess of the share of people with sensitive values (default: worst case)",
     )
     target = parser.add_mutually_exclusive_group()
-    target.add_argument("--target_l1", type=cli.positive(float), help="wanted sum of absolute errors over all values")
-    target.add_argument("--target_l2", type=cli.positive(float), help="wanted sum of squared errors over all values")
-    parser.add_argument("--json", help="file for the recommended collection; printed without it")
+    target.add_argument("--target_l1", type=cli.positive(float), help="sum of absolute errors over all values to reach")
+    target.add_argument("--target_l2", type=cli.positive(float), help="sum of squared errors over all values to reach")
+    parser.add_argument("--json", help="file to write the recommended collection to (default: print it)")
     args = parser.parse_args(argv)
     return Planning(
         question=_question(args),

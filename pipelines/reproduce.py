@@ -44,12 +44,12 @@ def configure(argv: Sequence[str]) -> Reproduction:
     experiments = {experiment.id: experiment for experiment in EXPERIMENTS}
     parser = cli.Parser("reproduce", description=__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("name", nargs="?", choices=experiments, metavar="NAME", help="of the experiment")
+    what.add_argument("name", nargs="?", choices=experiments, metavar="NAME", help="name of the experiment")
     what.add_argument("--list", action="store_true", help="list all experiments")
     parser.add_argument("--output", default="reproduce-output", help="directory for NAME.csv and NAME.png")
     parser.add_argument("--runs", type=cli.positive(), help="repetitions over which losses are averaged")
-    parser.add_argument("--reduced", action="store_true", help="a smaller experiment of some seconds")
-    parser.add_argument("--seed", type=int, default=0, help="of all randomness")
+    parser.add_argument("--reduced", action="store_true", help="a smaller version that takes seconds")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers")
     args = parser.parse_args(argv)
     if args.seed < 0:
         parser.error(f"--seed must be a whole number from 0, got {args.seed}")

@@ -47,16 +47,16 @@ def configure(argv: Sequence[str]) -> Simulation:
     parser.add_argument(
         "--values",
         required=True,
-        help="CSV file (or .csv.gz) with a header: column value, optional column event_time (RFC 3339 or seconds "
-        "since 1970); without it reports carry the present time",
+        help="CSV file (or .csv.gz) with a header: column value, optional column event_time (RFC 3339, or seconds "
+        "since 1970; default: the present time)",
     )
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--output", help="Avro file to write")
     target.add_argument("--topic", type=cli.resource("topics"), help="Pub/Sub topic to publish to, projects/P/topics/T")
-    parser.add_argument("--form", choices=("single", "packed"), default="single", help="one report a message, or many")
-    parser.add_argument("--pack", type=cli.positive(), default=1000, help="reports of a packed message")
-    parser.add_argument("--rate", type=cli.positive(float), help="reports per second to publish; all at once")
-    parser.add_argument("--seed", help="reproducible reports, for simulation only; without it the system's randomness")
+    parser.add_argument("--form", choices=("single", "packed"), default="single", help="one report per message or many")
+    parser.add_argument("--pack", type=cli.positive(), default=1000, help="reports per packed message")
+    parser.add_argument("--rate", type=cli.positive(float), help="reports to publish per second (default: all at once)")
+    parser.add_argument("--seed", help="makes reports reproducible; default: secure random numbers")
     args = parser.parse_args(argv)
     if args.rate is not None and args.topic is None:
         raise SpecError("--rate needs --topic, got --output")

@@ -75,7 +75,8 @@ def _print(message: bytes) -> None:
 
 def run(block: Block, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The names of a block that has run, on the local engine that fits."""
-    runner = "BundleBasedDirectRunner" if "ReadFromPubSub" in block.code else "FnApiRunner"
+    endless = "ReadFromPubSub" in block.code or "TestStream" in block.code
+    runner = "BundleBasedDirectRunner" if endless else "FnApiRunner"
     monkeypatch.setattr(beam, "Pipeline", functools.partial(beam.Pipeline, runner=runner))
     names: dict[str, Any] = {"__name__": f"{block.page.stem}_{block.number}"}
     exec(block.code, names)

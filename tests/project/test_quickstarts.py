@@ -123,7 +123,11 @@ def test_the_query_of_the_analyst_reads_the_latest_panes(folder: Path) -> None:
     assert [row[2] for row in found] == latest
 
 
-@pytest.mark.parametrize("block", of_page("quickstart-beam"), ids=lambda block: f"{block.number}-{block.needs}")
+@pytest.mark.parametrize(
+    "block",
+    [*of_page("quickstart-beam"), *of_page("estimate-reports")],
+    ids=lambda block: f"{block.number}-{block.needs}",
+)
 def test_the_pipelines_print_rows(
     block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
