@@ -90,8 +90,10 @@ class BasePeriods:
         Returns:
             starts of P periods; (n,) int64 positions.
         """
+        first, last = ((int(end) - self.phase) // self.length for end in (event_times.min(), event_times.max()))
+        if first == last:
+            return [first * self.length + self.phase], np.zeros(len(event_times), dtype=np.int64)
         numbers = (event_times - self.phase) // self.length
-        first, last = int(numbers.min()), int(numbers.max())
         if last - first < 4 * len(numbers) + 1024:  # no sorting where a table of all periods is small
             seen = np.bincount(numbers - first)
             present = np.flatnonzero(seen) + first
