@@ -112,7 +112,7 @@ class ByHand(beam.PTransform):
         return _Outputs(dict(zip(names, rows)))
 
 
-class _Outputs(dict):  # type: ignore[type-arg]
+class _Outputs(dict[str, Any]):
     def _asdict(self) -> dict[str, Any]:
         return self
 
