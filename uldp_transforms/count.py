@@ -9,14 +9,10 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms import trigger
-from apache_beam.transforms.window import (
-    GlobalWindow,
-    GlobalWindows,
-    TimestampedValue,
-    WindowFn,
-)
+from apache_beam.transforms.core import Windowing
+from apache_beam.transforms.window import GlobalWindow, WindowFn
 from apache_beam.utils.timestamp import Timestamp
-from apache_beam.utils.windowed_value import WindowedValue
+from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
 
 from uldp_transforms.deduplicate import CountNewReports
 from uldp_transforms.inputs import mark, require_spec, spec_for
@@ -25,13 +21,21 @@ from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ledger import ACCEPTED, LedgerEntry
 from uldp_transforms.runtime import metrics
-from uldp_transforms.runtime.beam_windows import as_duration, beam_periods, beam_windows
-from uldp_transforms.runtime.coders import KEYED_COUNTS, CohortCountsCoder
+from uldp_transforms.runtime.beam_windows import ParDoInto, as_duration, beam_periods, beam_window, beam_windows
+from uldp_transforms.runtime.coders import KEYED_COUNTS, CohortCountsCoder, fingerprint_and_start, key_of_sum
 from uldp_transforms.spec import JobSpec
-from uldp_transforms.windows import BasePeriods, split_by_period
+from uldp_transforms.windows import BasePeriods, Windows, split_by_period
 
 _MAX_CELLS = 1 << 22
 """Counters that one worker holds before it hands them on."""
+
+_SMALL = 1 << 15
+"""Counters of a batch up to which a table of all of them is made, however few reports there are."""
+
+_OF_A_SUM = 64
+"""Counters that take as much memory as what is around the numbers of a sum."""
+
+_ONLY_PANE = PaneInfo(is_first=True, is_last=True, timing=PaneInfoTiming.ON_TIME, index=0, nonspeculative_index=0)
 
 
 class CountedReports(NamedTuple):
@@ -67,26 +71,12 @@ class CountReports(beam.PTransform[PCollection[ReportBatch], CountedReports]):
             sums = reports | "CountNewReports" >> CountNewReports(spec)
         else:
             sums = reports | "CountBundle" >> beam.ParDo(_CountBundleFn(spec)).with_outputs("ledger", main="counts")
-        counts, ledger = sums.counts, sums.ledger
-        ledger.element_type = LedgerEntry
+        sums.ledger.element_type = LedgerEntry
+        sums.counts.element_type = KEYED_COUNTS
+        counts, ledger = (_of_files if spec.bounded else _of_stream)(spec, sums.counts, sums.ledger)
         counts.element_type = KEYED_COUNTS
-        windows = spec.windows
-        if windows is not None and windows.overlap:
-            periods = beam_periods(windows.periods)
-            counts = (
-                counts
-                | "BasePeriods" >> _into(spec, periods, accumulating=False)
-                | "SumBasePeriods" >> beam.CombinePerKey(SumCountsFn())
-                | "AtPeriodStart" >> beam.FlatMap(_at_period_start).with_output_types(KEYED_COUNTS)
-            )
-        if windows is not None:
-            counts = counts | "Windows" >> _into(spec, beam_windows(windows), accumulating=True)
-        totals = counts | "SumWindows" >> beam.CombinePerKey(SumCountsFn())
-        totals.element_type = KEYED_COUNTS
-        if spec.bounded and (windows is None or not windows.overlap):
-            ledger = _with_what_was_counted(ledger, totals)
-        mark(spec, totals, ledger)
-        return CountedReports(totals, ledger)
+        mark(spec, counts, ledger)
+        return CountedReports(counts, ledger)
 
     def display_data(self) -> dict[str, Any]:
         shown = ("window", "slide", "window_offset", "allowed_lateness", "deduplicate", "bit_patterns")
@@ -94,9 +84,47 @@ class CountReports(beam.PTransform[PCollection[ReportBatch], CountedReports]):
         return {name: values[name] for name in shown if values[name] is not None}
 
 
+def _of_files(
+    spec: JobSpec, sums: PCollection[tuple[bytes, CohortCounts]], ledger: PCollection[LedgerEntry]
+) -> tuple[PCollection[tuple[bytes, CohortCounts]], PCollection[LedgerEntry]]:
+    """Add everything up in the global window, where nothing waits for a watermark; then put sums into their windows."""
+    windows = spec.windows
+    totals = sums
+    if windows is not None and windows.overlap:
+        periods = _added_up("SumPeriods", sums)
+        totals = periods | "ToWindows" >> beam.FlatMap(_of_windows, windows).with_output_types(KEYED_COUNTS)
+    totals = _added_up("SumEachWindow", totals)
+    if windows is None or not windows.overlap:
+        ledger = _with_what_was_counted(ledger, totals)
+    if windows is not None:
+        totals = totals | "InWindows" >> ParDoInto(_InWindowFn(windows), Windowing(beam_windows(windows)))
+    return totals, ledger
+
+
+def _of_stream(
+    spec: JobSpec, sums: PCollection[tuple[bytes, CohortCounts]], ledger: PCollection[LedgerEntry]
+) -> tuple[PCollection[tuple[bytes, CohortCounts]], PCollection[LedgerEntry]]:
+    """Add up by Beam's windows and triggers. Each key has one window: some engines walk over all windows of a key."""
+    windows = spec.windows
+    assert windows is not None, "JobSpec.for_input"
+    into = _into(spec, beam_windows(windows), accumulating=True)
+    if windows.overlap:
+        parts = sums | "BasePeriods" >> _into(spec, beam_periods(windows.periods), accumulating=False)
+        counts = _added_up("SumPeriods", parts)
+        counts = counts | "ToWindows" >> ParDoInto(_ToWindowsFn(windows), into.windowing)
+        counts.element_type = KEYED_COUNTS
+    else:
+        counts = sums | "Windows" >> into
+    return _added_up("SumEachWindow", counts) | "WithoutStart" >> beam.Map(_without_start), ledger
+
+
+def _added_up(label: str, sums: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[tuple[bytes, CohortCounts]]:
+    totals: PCollection[tuple[bytes, CohortCounts]] = sums | label >> beam.CombinePerKey(SumCountsFn())
+    totals.element_type = KEYED_COUNTS
+    return totals
+
+
 def _into(spec: JobSpec, window_fn: WindowFn, *, accumulating: bool) -> beam.WindowInto:
-    if spec.bounded:
-        return beam.WindowInto(window_fn)
     early = trigger.AfterProcessingTime(spec.early_every // 1000) if spec.early_every else None
     mode = trigger.AccumulationMode.ACCUMULATING if accumulating else trigger.AccumulationMode.DISCARDING
     return beam.WindowInto(
@@ -110,29 +138,56 @@ def _into(spec: JobSpec, window_fn: WindowFn, *, accumulating: bool) -> beam.Win
 def _with_what_was_counted(
     ledger: PCollection[LedgerEntry], totals: PCollection[tuple[bytes, CohortCounts]]
 ) -> PCollection[LedgerEntry]:
-    """Take what was accepted from the finished windows, where each report is in one: what is lost there shows."""
+    """Take what was accepted from the finished sums, where each report is in one: what is lost there shows."""
     others = ledger | "NotAccepted" >> beam.Filter(_is_not_accepted).with_output_types(LedgerEntry)
     counted = totals | "Counted" >> beam.Map(_counted).with_output_types(LedgerEntry)
-    return (others, counted | "InNoWindow" >> beam.WindowInto(GlobalWindows())) | "LedgerOfCounts" >> beam.Flatten()
+    return (others, counted) | "LedgerOfCounts" >> beam.Flatten()
 
 
 def _is_not_accepted(entry: LedgerEntry) -> bool:
     return entry.bin != ACCEPTED
 
 
-def _counted(sums: tuple[bytes, CohortCounts], window: Any = beam.DoFn.WindowParam) -> LedgerEntry:
-    start = None if window == GlobalWindow() else window.start.micros // 1000
-    return LedgerEntry(ACCEPTED, sums[0], start, sums[1].total)
+def _counted(sums: tuple[bytes, CohortCounts]) -> LedgerEntry:
+    return LedgerEntry(ACCEPTED, *fingerprint_and_start(sums[0]), sums[1].total)
 
 
-def _at_period_start(
-    sums: tuple[bytes, CohortCounts | None], window: Any = beam.DoFn.WindowParam
-) -> list[TimestampedValue[Any]]:
-    """Stamp the sum of a base period with its start; a pane without reports has no sum.
+def _without_start(sums: tuple[bytes, CohortCounts]) -> tuple[bytes, CohortCounts]:
+    return fingerprint_and_start(sums[0])[0], sums[1]
 
-    Beam stamps it with the last microsecond, which, before 1970, is rounded into the next period on its way.
-    """
-    return [] if sums[1] is None else [TimestampedValue(sums, window.start)]
+
+def _of_windows(sums: tuple[bytes, CohortCounts], windows: Windows) -> Iterator[tuple[bytes, CohortCounts]]:
+    """The sum of a base period once for each window that it is in, under the key of that window."""
+    fingerprint, start = fingerprint_and_start(sums[0])
+    for window_start in windows.starts_around(start or 0):
+        yield key_of_sum(fingerprint, window_start), sums[1]
+
+
+class _ToWindowsFn(beam.DoFn):
+    """``_of_windows`` for a stream: each one is put into its window; a pane without reports has no sum."""
+
+    def __init__(self, windows: Windows):
+        self._windows = windows
+
+    def process(self, sums: tuple[bytes, CohortCounts | None]) -> Iterator[WindowedValue]:
+        key, counts = sums
+        if counts is not None:
+            period_start = Timestamp(micros=1000 * (fingerprint_and_start(key)[1] or 0))
+            for element in _of_windows((key, counts), self._windows):
+                window = beam_window(fingerprint_and_start(element[0])[1] or 0, self._windows.size)
+                yield WindowedValue(element, period_start, (window,))
+
+
+class _InWindowFn(beam.DoFn):
+    """Puts the sum of a window into that window, as Beam's own grouping would: at its end, as its only pane."""
+
+    def __init__(self, windows: Windows):
+        self._size = windows.size
+
+    def process(self, sums: tuple[bytes, CohortCounts]) -> Iterator[WindowedValue]:
+        fingerprint, start = fingerprint_and_start(sums[0])
+        window = beam_window(start or 0, self._size)
+        yield WindowedValue((fingerprint, sums[1]), window.max_timestamp(), (window,), _ONLY_PANE)
 
 
 class SumCountsFn(beam.CombineFn):
@@ -171,19 +226,17 @@ class _CountBundleFn(beam.DoFn):
 
     def _forget(self) -> None:
         self._sums: dict[tuple[bytes, int | None], CohortCounts] = {}
-        self._cells = 0
+        self._held = 0
 
     def process(self, batch: ReportBatch, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[Any]:
         self._arrival = timestamp
         collection = self._catalog[batch.fingerprint]
         for start, counts in count_periods(collection, batch, self._periods, self._bit_patterns):
             key = (batch.fingerprint, start)
-            if key in self._sums:
-                self._sums[key] += counts
-            else:
-                self._sums[key] = counts
-                self._cells += counts.cells.size + counts.patterns.size
-            if self._cells > _MAX_CELLS:
+            known = self._sums.get(key)
+            self._sums[key] = total = counts if known is None else known + counts
+            self._held += total.num_held + _OF_A_SUM if known is None else total.num_held - known.num_held
+            if self._held > _MAX_CELLS:
                 yield from self.finish_bundle()
 
     def finish_bundle(self) -> Iterator[Any]:
@@ -192,7 +245,7 @@ class _CountBundleFn(beam.DoFn):
         for (fingerprint, start), counts in sums.items():
             window = (GlobalWindow(),)
             metrics.count(counts.total, metrics.ACCEPTED)
-            yield WindowedValue((fingerprint, counts), Timestamp(micros=(start or 0) * 1000), window)
+            yield WindowedValue((key_of_sum(fingerprint, start), counts), Timestamp(micros=(start or 0) * 1000), window)
             accepted = LedgerEntry(ACCEPTED, fingerprint, start, counts.total)
             yield TaggedOutput("ledger", WindowedValue(accepted, self._arrival, window))
 
@@ -211,18 +264,25 @@ def count_periods(
     Yields:
         (start in milliseconds, counts) of each period.
     """
-    cohorts = batch.cohorts
+    cohorts, num_cohorts = batch.cohorts, collection.num_cohorts
     starts, index = split_by_period(batch.event_times, periods)
-    if len(starts) == 1:
-        yield starts[0], collection.count_groups(batch.payloads, cohorts, 1, bit_patterns)[0]
+    patterns = collection.mechanism.num_patterns * bit_patterns
+    counters = len(starts) * (num_cohorts * collection.num_cells + patterns)
+    if counters <= _SMALL or (counters <= _MAX_CELLS and collection.are_many(len(batch), len(starts))):
+        rows = cohorts if len(starts) == 1 else index * num_cohorts + cohorts
+        yield from zip(starts, collection.count_groups(batch.payloads, rows, len(starts), bit_patterns))
         return
-    counters = collection.num_cohorts * collection.num_cells + collection.mechanism.num_patterns * bit_patterns
-    at_once = max(1, _MAX_CELLS // counters)
-    for first in range(0, len(starts), at_once):
-        last = min(first + at_once, len(starts))
-        rows, payloads, groups = index - first, batch.payloads, cohorts
-        if at_once < len(starts):
-            here = np.flatnonzero((index >= first) & (index < last))
-            rows, payloads, groups = rows[here], payloads[here], cohorts[here]
-        rows = rows * collection.num_cohorts + groups
-        yield from zip(starts[first:last], collection.count_groups(payloads, rows, last - first, bit_patterns))
+    order = np.argsort(index, kind="stable")
+    sizes = np.bincount(index)
+    many = collection.are_many(sizes)
+    rows_of_each = np.where(many, num_cohorts, np.minimum(sizes, num_cohorts))
+    ends, costs = np.cumsum(sizes), np.cumsum(rows_of_each * collection.num_cells + patterns)
+    first = 0
+    while first < len(starts):
+        spent = costs[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(costs, spent + _MAX_CELLS, side="right")))
+        here = order[ends[first] - sizes[first] : ends[last - 1]]
+        rows = (index[here] - first) * num_cohorts + cohorts[here]
+        count = collection.count_groups if many[first:last].all() else collection.count_few
+        yield from zip(starts[first:last], count(batch.payloads[here], rows, last - first, bit_patterns))
+        first = last

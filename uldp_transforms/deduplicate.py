@@ -27,7 +27,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.ledger import ACCEPTED, DUPLICATES, LedgerEntry
 from uldp_transforms.runtime import metrics
-from uldp_transforms.runtime.coders import ReportBatchCoder
+from uldp_transforms.runtime.coders import ReportBatchCoder, key_of_sum
 from uldp_transforms.spec import JobSpec
 from uldp_transforms.windows import BasePeriods, split_by_period
 
@@ -39,9 +39,9 @@ class CountNewReports(beam.PTransform[PCollection[ReportBatch], Any]):
 
     Input: ``ReportBatch`` with report ids, in the global window.
 
-    Output: main, pairs (fingerprint, counts) that add up to the counts of all different reports, stamped with the
-    start of their base period; counts are negative where a report is taken back. ``ledger``: entries of bins
-    "accepted" and "duplicates".
+    Output: main, pairs (``key_of_sum`` of collection and base period, counts) that add up to the counts of all
+    different reports, stamped with the start of their base period; counts are negative where a report is taken back.
+    ``ledger``: entries of bins "accepted" and "duplicates".
 
     Args:
         spec: of the job, for this input: in a stream, what was counted is forgotten when nothing of its base period can
@@ -117,8 +117,10 @@ class _CountNewFn(beam.DoFn):
         period = start if key[44] else None
         window = (GlobalWindow(),)
         if len(added):
-            counts = self._count(collection, added) + _negative(self._count(collection, removed))
-            yield WindowedValue((batch.fingerprint, counts), Timestamp(micros=start * 1000), window)
+            counts = self._count(collection, added)
+            if len(removed):
+                counts = counts + -self._count(collection, removed)
+            yield WindowedValue((key_of_sum(batch.fingerprint, period), counts), Timestamp(micros=start * 1000), window)
         for name, number in ((ACCEPTED, len(added) - len(removed)), (DUPLICATES, duplicates)):
             if number:
                 metrics.count(number, name)
@@ -127,7 +129,8 @@ class _CountNewFn(beam.DoFn):
 
     def _count(self, collection: Collection, rows: np.ndarray) -> CohortCounts:
         cohorts = np.ascontiguousarray(rows[:, _HEAD - 2 : _HEAD]).view("<u2")[:, 0]
-        return collection.count_groups(np.ascontiguousarray(rows[:, _HEAD:]), cohorts, 1, self._bit_patterns)[0]
+        count = collection.count_groups if collection.are_many(len(rows)) else collection.count_few
+        return count(np.ascontiguousarray(rows[:, _HEAD:]), cohorts, 1, self._bit_patterns)[0]
 
     @userstate.on_timer(FORGET)
     def forget(self, counted: Any = beam.DoFn.StateParam(COUNTED)) -> Iterable[Any]:
@@ -177,7 +180,3 @@ def _as_bytes(rows: np.ndarray) -> np.ndarray:
 def _from_state(stored: bytes | None, collection: Collection) -> np.ndarray:
     width = _HEAD + collection.mechanism.payload_size
     return np.frombuffer(stored or b"", dtype=np.uint8).reshape(-1, width)
-
-
-def _negative(counts: CohortCounts) -> CohortCounts:
-    return CohortCounts(-counts.num_reports, -counts.cells, -counts.patterns)

@@ -12,6 +12,7 @@ from uldp_transforms.count import CountReports
 from uldp_transforms.decode import DecodeReports
 from uldp_transforms.estimate_distribution import CountsRows, EstimateDistribution
 from uldp_transforms.inputs import require_spec, spec_for
+from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ledger import SummarizeLedger
 from uldp_transforms.read_files import ReadFiles
@@ -32,7 +33,7 @@ class EstimatedReports(NamedTuple):
     health: PCollection[WindowHealth]
     ledger: PCollection[LedgerRow]
     rejected: PCollection[RejectedReport]
-    counts: PCollection[WindowCounts]
+    counts: PCollection[WindowCounts] | None = None
 
 
 class EstimateReports(beam.PTransform[Any, EstimatedReports]):
@@ -43,7 +44,7 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
 
     Output, as PCollections of NamedTuples with Beam schemas: ``estimates``, one row a collection, window and pane;
     ``values``, the same with one row a value; ``health``, what sentinels say; ``ledger``, what became of every report;
-    ``rejected``, what was refused and why; ``counts``, from which windows can be estimated again.
+    ``rejected``, what was refused and why; ``counts``, from which windows can be estimated again, or None.
 
     Example:
         windows = pipeline | ReadReportFiles("reports*.avro") | EstimateReports(collections=["C.json"], window="1d")
@@ -51,6 +52,7 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
 
     Args:
         spec: of the job.
+        with_counts: whether there are ``counts``; these rows are as long for one report as for a million.
         values: or the plain values from which ``JobSpec.of`` makes it; see ``SpecValues``.
 
     Raises:
@@ -58,8 +60,11 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
         OSError: for a file that cannot be read.
     """
 
-    def __init__(self, spec: JobSpec | None = None, **values: Unpack[SpecValues]):
+    def __init__(self, spec: JobSpec | None = None, *, with_counts: bool = False, **values: Unpack[SpecValues]):
         super().__init__()
+        if not isinstance(with_counts, bool):
+            raise SpecError(f"EstimateReports.with_counts must be true or false, got {describe(with_counts)}")
+        self._with_counts = with_counts
         if spec is not None and values:
             raise SpecError(f"EstimateReports needs a JobSpec or plain values, got both ({', '.join(values)})")
         self._spec = JobSpec.of(**values) if spec is None else require_spec("EstimateReports", spec)
@@ -87,5 +92,5 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
             health=windows.health,
             ledger=(*entries, refused) | "SummarizeLedger" >> SummarizeLedger(spec),
             rejected=refused | "RejectedRows" >> beam.Map(rejected_row, spec.periods).with_output_types(RejectedReport),
-            counts=counts | "CountsRows" >> CountsRows(spec),
+            counts=counts | "CountsRows" >> CountsRows(spec) if self._with_counts else None,
         )

@@ -30,6 +30,7 @@ from uldp_transforms.windows import (
     TimeGate,
     Windows,
     checked_milliseconds,
+    duration_text,
     milliseconds,
 )
 
@@ -44,6 +45,9 @@ ESTIMATOR = "projected"
 
 PARTS, MAX_PARTS = 16, 1 << 32
 """Parts of a base period that workers hold separately when they remove copies: default and most."""
+
+MAX_OPEN_WINDOWS = 10_000
+"""Windows of one collection that a stream may have open at once; each is state of its own."""
 
 _AS_THEY_ARE = (
     "release",
@@ -188,6 +192,14 @@ class JobSpec:
             raise SpecError(
                 "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none"
             )
+        if self.bounded is False and self.windows is not None and self.open_windows > MAX_OPEN_WINDOWS:
+            spans = (self.windows.step, self.windows.size, self.allowed_lateness, self.future_skew)
+            step, window, lateness, skew = map(duration_text, spans)
+            raise SpecError(
+                f"JobSpec.window must be so long, or allowed_lateness so short, that a stream has at most "
+                f"{MAX_OPEN_WINDOWS} windows of a collection open, got {self.open_windows}: one every {step}, for a "
+                f"window of {window}, a lateness of {lateness} and a future_skew of {skew}"
+            )
         if not self.deduplicate and self.deduplicate_parts != PARTS:
             raise SpecError(
                 f"JobSpec.deduplicate_parts must be absent where deduplicate is false, got {self.deduplicate_parts}"
@@ -280,6 +292,16 @@ class JobSpec:
         if self.bounded or self.periods is None:
             return None
         return TimeGate(periods=self.periods, allowed_lateness=self.allowed_lateness, future_skew=self.future_skew)
+
+    @property
+    def open_windows(self) -> int:
+        """How many windows of a collection a stream can have open at most, for the gate refuses what is in others.
+
+        What arrives at t is in windows that begin after t - allowed_lateness - size, and not after t + future_skew.
+        """
+        if self.windows is None:
+            return 1
+        return -(-(self.windows.size + self.allowed_lateness + self.future_skew) // self.windows.step)
 
     @property
     def slack(self) -> int:

@@ -27,6 +27,9 @@ _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MAX_DURATION = 36_525 * _UNITS["d"]
 _MAX_SIZE = 365 * _UNITS["d"]
 
+MAX_PERIODS = 1440
+"""Base periods of the longest window: a day by minutes. Each report is in so many sliding windows, at most."""
+
 FUTURE_SKEW = 300_000
 """Milliseconds by which the clock of a client may be ahead."""
 
@@ -44,6 +47,12 @@ def parse_duration(text: str, where: str = "duration") -> int:
     if not match:
         raise SpecError(f"{where} must be a number with a unit such as 90s, 15m, 1h or 1d, got {describe(text)}")
     return int(match[1]) * _UNITS[match[2]]
+
+
+def duration_text(milliseconds: int) -> str:
+    """The shortest text from which ``parse_duration`` makes so many milliseconds."""
+    unit = next(unit for unit in reversed(_UNITS) if milliseconds % _UNITS[unit] == 0)
+    return f"{milliseconds // _UNITS[unit]}{unit}"
 
 
 def rfc3339(milliseconds: int) -> str:
@@ -116,7 +125,7 @@ class Windows:
     costs no more per report than a fixed one.
 
     Attributes:
-        size: milliseconds, at most 365 days.
+        size: milliseconds, at most 365 days and at most MAX_PERIODS base periods.
         slide: milliseconds between the starts of two windows; None: ``size``.
         offset: milliseconds in [0, slide) by which windows start after 1970-01-01T00:00:00Z and its multiples.
     """
@@ -130,6 +139,12 @@ class Windows:
         if self.slide is not None:
             require_int("Windows.slide", self.slide, 1, self.size)
         require_int("Windows.offset", self.offset, 0, self.step - 1)
+        if self.size > MAX_PERIODS * self.base:
+            size, step, base = map(duration_text, (self.size, self.step, self.base))
+            raise SpecError(
+                f"Windows.size must be at most {MAX_PERIODS} base periods (the longest time that divides size and "
+                f"slide), got {size} every {step}, which is {self.size // self.base} periods of {base}"
+            )
 
     @property
     def step(self) -> int:
@@ -150,6 +165,11 @@ class Windows:
     def periods(self) -> BasePeriods:
         """The base periods of these windows."""
         return BasePeriods(self.base, self.offset % self.base)
+
+    def starts_around(self, moment: int) -> range:
+        """Starts of the windows that a time is in, in milliseconds, the last one first."""
+        last = (moment - self.offset) // self.step * self.step + self.offset
+        return range(last, moment - self.size, -self.step)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -17,14 +17,16 @@ from .options import Job
 
 def build(pipeline: beam.Pipeline, job: Job) -> None:
     """Read reports from the source, estimate, and give every kind of row to every sink."""
-    windows = job.source.read(pipeline) | "EstimateReports" >> EstimateReports(job.spec)
+    with_counts = any(sink.takes_counts for sink in job.sinks)
+    windows = job.source.read(pipeline) | "EstimateReports" >> EstimateReports(job.spec, with_counts=with_counts)
     outputs = [
         Output("estimates", windows.estimates, ESTIMATE_SCHEMA),
         Output("values", windows.values, VALUE_SCHEMA),
         Output("rejected", windows.rejected, REJECTED_SCHEMA, keyed=False),
         Output("ledger", windows.ledger, LEDGER_SCHEMA),
         Output("health", windows.health, HEALTH_SCHEMA),
-        Output("counts", windows.counts, COUNTS_SCHEMA),
     ]
+    if windows.counts is not None:
+        outputs.append(Output("counts", windows.counts, COUNTS_SCHEMA))
     for sink in job.sinks:
         sink.write(outputs)

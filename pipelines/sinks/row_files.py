@@ -125,7 +125,7 @@ class RowFiles(Sink):
     def __init__(self, directory: str, *, unbounded: bool, with_counts: bool):
         self.directory = directory
         self._unbounded = unbounded
-        self._with_counts = with_counts
+        self.takes_counts = with_counts
 
     @classmethod
     def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> RowFiles:
@@ -134,7 +134,7 @@ class RowFiles(Sink):
     def write(self, outputs: Sequence[Output]) -> None:
         of_name = {output.name: output for output in outputs}
         for name, form, label in self.FORMS:
-            if name != "counts" or self._with_counts:
+            if name != "counts" or self.takes_counts:
                 output = of_name[name]
                 _ = output.rows | label >> WriteRowFiles(
                     self.directory, name, form, output.schema, unbounded=self._unbounded, keyed=output.keyed
@@ -144,7 +144,7 @@ class RowFiles(Sink):
         if os.path.isfile(self.directory):
             raise SpecError(f"--output must be a directory, got the file {self.directory!r}")
         old_counts = FileSystems.join(self.directory, "counts.avro")
-        if not self._unbounded and not self._with_counts and FileSystems.exists(old_counts):
+        if not self._unbounded and not self.takes_counts and FileSystems.exists(old_counts):
             raise SpecError(
                 "--output has counts.avro of an earlier job, which would not belong to the new estimates: give "
                 f"--write_counts or another directory, got {self.directory!r}"

@@ -35,6 +35,8 @@ class Sink(abc.ABC):
 
     options: ClassVar[cli.Options]
     """The options that it takes, with their arguments for argparse."""
+    takes_counts: bool = False
+    """Whether it writes ``counts``; these rows are made only if a sink does."""
 
     @classmethod
     @abc.abstractmethod

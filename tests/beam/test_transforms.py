@@ -163,8 +163,8 @@ def test_what_is_grouped_is_never_pickled() -> None:
     }
     assert keyed == {
         "CountReports/CountNewReports/CountNew/ParDo(_CountNewFn)": "TupleCoder[BytesCoder, BytesCoder]",
-        "CountReports/SumBasePeriods/GroupByKey": "TupleCoder[BytesCoder, CohortCountsCoder]",
-        "CountReports/SumWindows/GroupByKey": "TupleCoder[BytesCoder, CohortCountsCoder]",
+        "CountReports/SumPeriods/GroupByKey": "TupleCoder[BytesCoder, CohortCountsCoder]",
+        "CountReports/SumEachWindow/GroupByKey": "TupleCoder[BytesCoder, CohortCountsCoder]",
         "ReleaseOnce/Hold": "TupleCoder[BytesCoder, CohortCountsCoder]",
         "SummarizeLedger/Sum/GroupByKey": "TupleCoder[StrUtf8Coder, MapCoder[StrUtf8Coder, VarIntCoder]]",
     }

@@ -105,6 +105,7 @@ class Lists(Sink):
     """Keeps the rows of each kind in a list."""
 
     options: ClassVar[dict[str, Any]] = {}
+    takes_counts = True
 
     def __init__(self) -> None:
         self._keys: dict[str, str] = {}

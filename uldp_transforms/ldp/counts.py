@@ -54,21 +54,34 @@ class CohortCounts:
         """Number of reports of all cohorts."""
         return int(self.num_reports.sum())
 
+    @property
+    def num_held(self) -> int:
+        """Numbers of 8 bytes that these counts hold in memory."""
+        return self.num_reports.size + self.cells.size + self.patterns.size
+
     def __add__(self, other: CohortCounts) -> CohortCounts:
         if not isinstance(other, CohortCounts):
             return NotImplemented
+        patterns = self._sum_of_patterns(other)
+        return CohortCounts(self.num_reports + other.num_reports, self.cells + other.cells, patterns)
+
+    def _sum_of_patterns(self, other: CohortCounts) -> np.ndarray:
+        """Those of the sum; raises SpecError if there can be no sum."""
         if self.shape != other.shape:
             raise SpecError(f"CohortCounts can be added only in equal shapes, got {self.shape} and {other.shape}")
         mine, its = self.patterns, other.patterns
         if len(mine) and len(its) and len(mine) != len(its):
             raise SpecError(f"CohortCounts.patterns can be added only in equal lengths, got {len(mine)} and {len(its)}")
-        patterns = mine + its if len(mine) == len(its) else mine[:0]
-        return CohortCounts(self.num_reports + other.num_reports, self.cells + other.cells, patterns)
+        return mine + its if len(mine) == len(its) else mine[:0]
+
+    def __neg__(self) -> CohortCounts:
+        """What takes these counts out of a sum."""
+        return CohortCounts(-self.num_reports, -self.cells, -self.patterns)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CohortCounts):
             return NotImplemented
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in vars(self))
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _FIELDS)
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays: equal by content, not hashable
 
@@ -76,3 +89,6 @@ class CohortCounts:
         """All cohorts added into one."""
         num_reports, cells = self.num_reports.sum(keepdims=True), self.cells.sum(axis=0, keepdims=True)
         return CohortCounts(num_reports, cells, self.patterns.copy())
+
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(CohortCounts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from uldp_transforms.ldp.checks import describe, require_int
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import Mechanism
+from uldp_transforms.ldp.sparse_counts import PAYS, counts_at
 
 MAX_COHORTS = 1 << 16
 MAX_CELLS = 1 << 22
@@ -103,3 +105,39 @@ class Model:
             periods = rows.astype(np.int64) // self.num_cohorts
             patterns = self.mechanism.count_patterns(payloads, periods, num_periods)
         return list(map(CohortCounts, num_reports, cells, patterns))
+
+    def are_many(self, num_reports: Any, num_periods: int = 1) -> Any:
+        """Whether so many reports (an integer, or an array) are better counted in full tables of so many periods."""
+        cells_of_a_report = 1 if self.mechanism.one_place else self.num_cells
+        return num_reports * cells_of_a_report * PAYS >= num_periods * self.num_cohorts * self.num_cells
+
+    def count_few(
+        self, payloads: np.ndarray, rows: np.ndarray, num_periods: int, bit_patterns: bool = False
+    ) -> list[CohortCounts]:
+        """``count_groups`` where reports are few: only the cohorts of a period that sent some are counted.
+
+        Time and memory grow with the reports times M, at most, and not with C. Counts are sparse where that pays.
+
+        Args:
+            payloads, rows, num_periods, bit_patterns: as for ``count_groups``.
+
+        Returns:
+            One for each period.
+        """
+        shape = (self.num_cohorts, self.num_cells)
+        present, groups, sizes = np.unique(rows, return_inverse=True, return_counts=True)
+        periods_of_rows, cohorts = np.divmod(present.astype(np.int64), self.num_cohorts)
+        at, numbers = self.mechanism.count_places(payloads, groups, len(present))
+        row, cell = np.divmod(at, self.num_cells)
+        places = self.num_cohorts + cohorts[row] * self.num_cells + cell
+        patterns = np.zeros((num_periods, 0), dtype=np.int64)
+        if bit_patterns:
+            patterns = self.mechanism.count_patterns(payloads, periods_of_rows[groups], num_periods)
+        bounds = np.searchsorted(periods_of_rows, np.arange(num_periods + 1))
+        cell_bounds = np.searchsorted(periods_of_rows[row], np.arange(num_periods + 1))
+        found = []
+        for period, own in enumerate(patterns):
+            here, there = slice(*bounds[period : period + 2]), slice(*cell_bounds[period : period + 2])
+            together = np.concatenate([cohorts[here], places[there]]), np.concatenate([sizes[here], numbers[there]])
+            found.append(counts_at(shape, *together, own))
+        return found

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 
 from apache_beam.utils.timestamp import Timestamp
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
 
 def as_dict(row: NamedTuple) -> dict[str, Any]:
     """The fields of a row by name; inner rows likewise."""
-    return {name: _plain(value) for name, value in row._asdict().items()}
+    return {name: value if type(value) in _SCALARS else _plain(value) for name, value in zip(row._fields, row)}
 
 
 def _plain(value: Any) -> Any:

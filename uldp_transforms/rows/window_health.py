@@ -4,7 +4,6 @@ Annotations are real objects here, and ``Optional`` is spelled out: Beam makes s
 """
 
 # ruff: noqa: UP045
-import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
@@ -80,7 +79,7 @@ def health_of_window(
         **place,
         num_reports=None if withheld else counts.total,
         status=status or "ok",
-        findings=[HealthFinding(**dataclasses.asdict(found)) for found in findings],
+        findings=[HealthFinding(**vars(found)) for found in findings],
     )
 
 

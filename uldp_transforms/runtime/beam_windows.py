@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from apache_beam.transforms.window import FixedWindows, GlobalWindows, SlidingWindows, WindowFn
+import apache_beam as beam
+from apache_beam.transforms.core import Windowing
+from apache_beam.transforms.window import FixedWindows, GlobalWindows, IntervalWindow, SlidingWindows, WindowFn
 from apache_beam.utils.timestamp import Duration, Timestamp
 
 from uldp_transforms.ldp.errors import SpecError
@@ -43,6 +45,25 @@ def beam_windows(windows: Windows | None) -> WindowFn:
 def beam_periods(periods: BasePeriods) -> WindowFn:
     """The window function of Beam whose windows are the base periods."""
     return FixedWindows(as_duration(periods.length), Timestamp(micros=1000 * periods.phase))
+
+
+def beam_window(start: int, size: int) -> IntervalWindow:
+    """The window of Beam that begins at ``start`` and lasts ``size``, both in milliseconds."""
+    return IntervalWindow(Timestamp(micros=1000 * start), Timestamp(micros=1000 * (start + size)))
+
+
+class ParDoInto(beam.ParDo):
+    """A ParDo whose function puts each output into a window itself, one of those that ``windowing`` names.
+
+    It does what ``WindowInto`` does, for elements that know their window.
+    """
+
+    def __init__(self, fn: beam.DoFn, windowing: Windowing):
+        super().__init__(fn)  # type: ignore[no-untyped-call]  # Beam's
+        self._windowing = windowing
+
+    def get_windowing(self, inputs: Any) -> Windowing:
+        return self._windowing
 
 
 def as_duration(milliseconds: int) -> Duration:

@@ -9,6 +9,7 @@ from apache_beam import coders, typehints
 
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
+from uldp_transforms.ldp.sparse_counts import SparseCounts
 from uldp_transforms.messages import wire
 
 _COUNTS, _COUNTS_AND_PATTERNS = 1, 2
@@ -33,36 +34,47 @@ class CohortCountsCoder(coders.Coder):
     def encode(self, value: CohortCounts | None) -> bytes:
         if value is None:
             return b""
-        numbers = np.concatenate([value.num_reports, value.cells.ravel(), value.patterns])
-        largest = int(numbers.max()) if numbers.min() >= 0 else (1 << 63) - 1  # reports that are taken back
+        places, numbers = _listed(value)
+        length = value.shape[0] * (1 + value.shape[1]) + len(value.patterns)
+        largest = int(numbers.max(initial=0)) if numbers.min(initial=0) >= 0 else (1 << 63) - 1  # some are taken back
         width = next(w for w in _WIDTHS if largest < 1 << (8 * w - (w == 8)))
-        positions = np.flatnonzero(numbers)
-        sparse = len(positions) * (4 + width) < len(numbers) * width
+        sparse = len(places) * (4 + width) < length * width and length <= 1 << 32
         layout = width + _SPARSE * sparse
         num_patterns = len(value.patterns)
         head = _HEADER.pack(_COUNTS_AND_PATTERNS if num_patterns else _COUNTS, layout, *value.shape)
         if num_patterns:
             head += _NUM_PATTERNS.pack(num_patterns)
+        whole = len(numbers) == length  # a list of all numbers; otherwise of those that are not 0
         if sparse:
-            return head + positions.astype("<u4").tobytes() + numbers[positions].astype(f"<u{width}").tobytes()
+            stored = numbers[places] if whole else numbers
+            return head + places.astype("<u4").tobytes() + stored.astype(f"<u{width}").tobytes()
+        if not whole:
+            full = np.zeros(length, dtype=np.int64)
+            full[places] = numbers
+            numbers = full
         return head + numbers.astype(f"<u{width}").tobytes()
 
     def decode(self, encoded: bytes) -> CohortCounts | None:
         if not encoded:
             return None
-        version, layout, num_cohorts, num_cells = _HEADER.unpack_from(encoded)
+        version, layout, *shape = _HEADER.unpack_from(encoded)
         if version not in (_COUNTS, _COUNTS_AND_PATTERNS):
             raise ValueError(f"CohortCountsCoder reads versions 1 and 2, got version {version}")
         body, num_patterns = memoryview(encoded)[_HEADER.size :], 0
         if version == _COUNTS_AND_PATTERNS:
             (num_patterns,), body = _NUM_PATTERNS.unpack_from(body), body[_NUM_PATTERNS.size :]
+        num_cohorts, num_cells = shape
         width, of_cohorts = layout % _SPARSE, num_cohorts * (1 + num_cells)
         if layout >= _SPARSE:
             stored = len(body) // (4 + width)
-            numbers = np.zeros(of_cohorts + num_patterns, dtype=np.int64)
-            numbers[np.frombuffer(body[: 4 * stored], dtype="<u4")] = np.frombuffer(body[4 * stored :], f"<u{width}")
-        else:
-            numbers = np.frombuffer(body, dtype=f"<u{width}").astype(np.int64)
+            places = np.frombuffer(body[: 4 * stored], dtype="<u4").astype(np.int64)
+            numbers = np.frombuffer(body[4 * stored :], f"<u{width}").astype(np.int64)
+            own = int(np.searchsorted(places, of_cohorts))
+            patterns = np.zeros(num_patterns, dtype=np.int64)
+            patterns[places[own:] - of_cohorts] = numbers[own:]
+            counts = SparseCounts((num_cohorts, num_cells), places[:own], numbers[:own], patterns)
+            return counts if counts.pays else counts.in_full()
+        numbers = np.frombuffer(body, dtype=f"<u{width}").astype(np.int64)
         num_reports, cells, patterns = np.split(numbers, [num_cohorts, of_cohorts])
         return CohortCounts(num_reports, cells.reshape(num_cohorts, num_cells), patterns)
 
@@ -71,6 +83,15 @@ class CohortCountsCoder(coders.Coder):
 
     def to_type_hint(self) -> type:
         return CohortCounts
+
+
+def _listed(counts: CohortCounts) -> tuple[np.ndarray, np.ndarray]:
+    """Places of the numbers that are not 0, in the order in which the coder lists them; these numbers, or all."""
+    if isinstance(counts, SparseCounts):
+        behind, more = counts.shape[0] * (1 + counts.shape[1]), np.flatnonzero(counts.patterns)
+        return np.append(counts.places, behind + more), np.append(counts.numbers, counts.patterns[more])
+    numbers = np.concatenate([counts.num_reports, counts.cells.ravel(), counts.patterns])
+    return np.flatnonzero(numbers), numbers
 
 
 class ReportBatchCoder(coders.Coder):
@@ -101,8 +122,27 @@ class ReportBatchCoder(coders.Coder):
         return ReportBatch
 
 
+_FINGERPRINT_BYTES = 32
+
+
+def key_of_sum(fingerprint: bytes, start: int | None) -> bytes:
+    """The key under which counts of one collection and one base period or window are added up.
+
+    Args:
+        fingerprint: of the collection.
+        start: of the base period or window, in milliseconds; None: there is one for everything.
+    """
+    return fingerprint if start is None else fingerprint + start.to_bytes(8, "big", signed=True)
+
+
+def fingerprint_and_start(key: bytes) -> tuple[bytes, int | None]:
+    """What ``key_of_sum`` made a key of."""
+    start = key[_FINGERPRINT_BYTES:]
+    return key[:_FINGERPRINT_BYTES], int.from_bytes(start, "big", signed=True) if start else None
+
+
 KEYED_COUNTS = typehints.Tuple[bytes, CohortCounts]
-"""Counts with the fingerprint of their collection, as Beam's type hints say it."""
+"""Counts with the fingerprint of their collection (or the key of a sum), as Beam's type hints say it."""
 
 coders.registry.register_coder(CohortCounts, CohortCountsCoder)
 coders.registry.register_coder(ReportBatch, ReportBatchCoder)

@@ -51,7 +51,7 @@ class EstimateReports(beam.PTransform[Any, "dict[str, PCollection[Any]]"]):
         if files is not None and (not isinstance(files, str) or not files):
             raise SpecError(f"EstimateReports.files must be a pattern of file names, got {describe(files)}")
         self._files = files if files is None or "://" in files else os.path.abspath(files)
-        self._estimate = estimate_reports.EstimateReports(**values)
+        self._estimate = estimate_reports.EstimateReports(with_counts=True, **values)
 
     def expand(self, source: PBegin | PCollection[Any]) -> dict[str, PCollection[Any]]:
         outputs: Mapping[str, PCollection[Any]] = (self._messages(source) | "Estimate" >> self._estimate)._asdict()

@@ -75,6 +75,8 @@ class Mechanism(abc.ABC):
     """True if the last symbol stands for a missing answer."""
     independent_bits: ClassVar[bool] = False
     """True if noise supports each sensitive symbol by a coin of its own, whatever else it supports."""
+    one_place: ClassVar[bool] = False
+    """True if a report is an integer, that of the one cell in which it is counted."""
     declares_priors: ClassVar[bool] = False
     """True if its fields speak of single values, in the alphabet's order, each of which then needs its own symbol."""
 
@@ -248,6 +250,19 @@ class Mechanism(abc.ABC):
         Returns:
             (num_groups, K) int64: c_x, the reports that support x, for x < v; R_z, the clear reports of z, for z >= v.
         """
+
+    def count_places(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> tuple[np.ndarray, np.ndarray]:
+        """``count`` without what is 0.
+
+        Args:
+            payloads, groups, num_groups: as for ``count``.
+
+        Returns:
+            (N,) int64 places, increasing, of the numbers that are not 0 in the table row by row; (N,) int64 numbers.
+        """
+        table = self.count(payloads, groups, num_groups).reshape(-1)
+        places = np.flatnonzero(table)
+        return places, table[places]
 
     @property
     def num_patterns(self) -> int:

@@ -75,6 +75,7 @@ class TwoStage(IntegerReportMechanism):
     protects_all: ClassVar[bool] = True
     declares_priors: ClassVar[bool] = True
     last_is_missing: ClassVar[bool] = True
+    one_place: ClassVar[bool] = True
 
     missing_rates: tuple[float, ...] = dataclasses.field(
         metadata={

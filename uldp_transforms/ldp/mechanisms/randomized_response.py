@@ -129,6 +129,7 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
         yield self.as_bytes(symbol), Fraction(1)
 
     has_closed_form: ClassVar[bool] = True
+    one_place: ClassVar[bool] = True
 
     def most_likely(self, cells: np.ndarray) -> np.ndarray:
         """Water-filling: p_x = max(c_x / level - 1 / gain, 0) for sensitive x, R_z / level for the others.
