@@ -162,18 +162,10 @@ def summary(sums: Mapping[str, Any]) -> str:
 
 def add_up(ledgers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The sums of several runs together; they balance if each of them does."""
-    total = sums_of([{"rejected": {}, "received": 0, "accepted": 0, "duplicates": 0, **_NOWHERE}])
-    for sums in ledgers:
-        rejected = collections.Counter(total["rejected"]) + collections.Counter(sums["rejected"])
-        total = {
-            **{name: total[name] + sums[name] for name in ("received", "accepted", "duplicates")},
-            "rejected": dict(sorted(rejected.items())),
-            "balanced": total["balanced"] and sums["balanced"],
-        }
-    return total
-
-
-_NOWHERE = dict.fromkeys(("collection_id", "collection_version", "window_start", "window_end"))
+    given = list(ledgers)
+    rejected = sum((collections.Counter(sums["rejected"]) for sums in given), collections.Counter())
+    numbers = {name: sum(sums[name] for sums in given) for name in ("received", "accepted", "duplicates")}
+    return numbers | {"rejected": dict(sorted(rejected.items())), "balanced": all(sums["balanced"] for sums in given)}
 
 
 def cut_before(records: Sequence[RunRecord], began: int, skew: int) -> int | None:

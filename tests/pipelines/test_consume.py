@@ -305,7 +305,7 @@ def fingerprint(schema: Any) -> str:
 
 
 def test_messages_of_estimates_say_which_window_and_pane_they_are(stream: Stream) -> None:
-    same = ("collection_id", "fingerprint", "window_start", "window_end", "pane_index", "pane_timing", "status")
+    same = ("collection_id", "fingerprint", "window_start", "window_end", "pane_index", "pane_timing", "status", "run")
     schema = {"schema": "uldp.WindowedEstimate", "schema_fingerprint": fingerprint(ESTIMATE_SCHEMA)}
     for message in stream.topics["estimates"]:
         row = json.loads(message.data)
