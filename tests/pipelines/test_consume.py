@@ -317,7 +317,7 @@ def test_what_is_refused_goes_to_its_topic(stream: Stream) -> None:
     row = json.loads(message.data)
     assert list(row) == [field["name"] for field in REJECTED_SCHEMA["fields"]]
     assert row["num_reports"] == TOO_OLD
-    same = ("reason", "collection_id", "fingerprint", "window_start", "window_end", "received_at")
+    same = ("reason", "collection_id", "fingerprint", "window_start", "window_end", "received_at", "run")
     schema = {"schema": "uldp.RejectedReport", "schema_fingerprint": fingerprint(REJECTED_SCHEMA)}
     assert dict(message.attributes) == schema | {name: row[name] for name in same}
 
@@ -326,5 +326,5 @@ def test_what_nobody_can_read_has_a_message_without_a_collection(stream: Stream)
     unread = [message for message in stream.topics["rejected"] if message.attributes["reason"] == "unknown_schema"]
     assert unread
     for message in unread:
-        assert set(message.attributes) == {"schema", "schema_fingerprint", "reason", "received_at"}
+        assert set(message.attributes) == {"schema", "schema_fingerprint", "reason", "received_at", "run"}
         assert b"heartbeat" not in message.data
