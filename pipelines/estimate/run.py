@@ -141,6 +141,10 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
             if not runs_in_this_process(job.options):
                 result.cancel()
             raise
+        except Exception:  # Dataflow takes every other end than DONE for an error
+            if result.state not in _ENDS:
+                raise
+            state = result.state
     if signals.cancelled:  # an engine may take the interrupt for a fault of one bundle
         raise KeyboardInterrupt
     return STOPPED if signals.stop.is_set() else _ENDS.get(state, COMPLETE)

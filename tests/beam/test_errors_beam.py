@@ -584,7 +584,7 @@ def is_error(part: Any) -> bool:
 
 @pytest.mark.usefixtures("folder")
 def test_every_refusal_has_a_row():
-    """The lines of all ``raise`` statements, less those that the tables have come through; to interrupt is no refusal."""
+    """The lines of all ``raise`` statements but interrupts, less those that the tables have come through."""
     refusals = {
         (str(source), line): f"{name}:{node.lineno}"
         for name, source in SOURCES.items()
