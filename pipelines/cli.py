@@ -32,6 +32,7 @@ PROGRAMS = {
     "simulate": "make reports of people's values in a CSV file, as clients would",
     "estimate": "the main job: reports in, windowed estimates out, from files or a stream",
     "reestimate": "estimate stored counts again, with other candidates or another estimator",
+    "check": "whether the runs of a directory are well: for cron and alarms",
     "plan": "compare mechanisms before anybody is asked, and write a collection",
     "audit": "prove the epsilon of a collection in exact numbers",
     "reproduce": "run the experiments of the papers with this library",

@@ -1,7 +1,8 @@
 """Estimates stored counts again: with other candidates, another estimator, or better background knowledge.
 
 Reads the counts that ``uldp estimate --write_counts`` wrote, takes the latest pane of each window, adds up what
-several jobs counted of it, and writes rows of the same form (estimates.jsonl and estimates.avro).
+several jobs counted of it, and writes rows of the same form (estimates.jsonl and estimates.avro). Of the runs in one
+directory it adds up those of a source that goes on where the last run stopped; of others it takes the latest run.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ from uldp_transforms.spec import ESTIMATOR, MIN_REPORTS
 from uldp_transforms.windows import rfc3339
 
 from . import cli
+from .runs import STOPPED, RunRecord, moment, read_records
 from .sinks.row_files import ENCODERS
+from .whole_file import whole_file
 
 _MOST = 1 << 53
 """Larger sums than anybody has reports for, and smaller than the largest integers: sums of them stay right."""
@@ -49,6 +52,7 @@ class Reestimation:
 
     spec: JobSpec
     files: list[list[str]]  # of each job
+    records: list[list[RunRecord]]  # of its runs
     output: str
 
 
@@ -85,7 +89,11 @@ def configure(argv: Sequence[str]) -> Reestimation:
     if os.path.isfile(args.output):
         raise SpecError(f"--output must be a directory, got the file {args.output!r}")
     os.makedirs(args.output, exist_ok=True)
-    return Reestimation(spec=spec, files=files, output=args.output)
+    records = [
+        list(itertools.chain(*map(read_records, sorted({FileSystems.split(name)[0] for name in names}))))
+        for names in files
+    ]
+    return Reestimation(spec=spec, files=files, records=records, output=args.output)
 
 
 def _files_of(counts: str) -> list[str]:
@@ -102,34 +110,63 @@ def _files_of(counts: str) -> list[str]:
 
 
 def _order(row: dict[str, Any]) -> tuple[int, int]:
-    """The last pane of a job is greatest: panes grow, and after a restart elsewhere than on Dataflow indexes repeat."""
+    """The last pane of a run is greatest: panes grow, and after a restart elsewhere than on Dataflow indexes repeat."""
     return sum(row["num_reports"]), row["pane_index"]
 
 
 def job(task: Reestimation) -> int:
     """Estimate and write; says how many windows were of other collections."""
     windows: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    whole: set[tuple[Any, ...]] = set()
     known = {collection.fingerprint.hex() for collection in task.spec.collections}
     strangers = 0
-    for files in task.files:
-        latest: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for files, records in zip(task.files, task.records):
+        latest: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = defaultdict(dict)
         for row in _read(files):
             if row["fingerprint"] not in known:
                 strangers += 1
                 continue
             key = (row["collection_id"], row["collection_version"], row["window_start"] or 0, row["window_end"] or 0)
-            if key not in latest or _order(row) > _order(latest[key]):
-                latest[key] = row
-        for key, row in latest.items():
-            windows[key].append(row)
-    rows = [_estimate(task, windows[key]) for key in sorted(windows)]
+            run = row["run"] or ""
+            if run not in latest[key] or _order(row) > _order(latest[key][run]):
+                latest[key][run] = row
+        resuming = [record for record in records if record.resumes]
+        for key, of_run in latest.items():
+            counted = _of_runs(of_run, resuming)
+            windows[key] += counted.values()
+            if any(row["complete"] and _is_whole(run, counted, resuming) for run, row in counted.items()):
+                whole.add(key)
+    rows = [_estimate(task, windows[key], partial=key not in whole) for key in sorted(windows)]
     for form in ("jsonl", "avro"):
-        with open(os.path.join(task.output, f"estimates.{form}"), "wb") as file:
+        with whole_file(os.path.join(task.output, f"estimates.{form}")) as file:
             file.write(ENCODERS[form](rows, ESTIMATE_SCHEMA))
     others = f", {strangers} row(s) of other collections left out" if strangers else ""
     number = sum(map(len, task.files))
     print(f"reestimate: {len(rows)} windows from {number} file(s){others}", file=sys.stderr)
     return cli.DONE
+
+
+def _of_runs(of_run: dict[str, dict[str, Any]], resuming: Sequence[RunRecord]) -> dict[str, dict[str, Any]]:
+    """What each run of a directory adds to a window: all those of a source that resumes, else the latest run alone."""
+    adding = {record.run for record in resuming}
+    latest = max(of_run)
+    return {run: row for run, row in of_run.items() if run == latest or (latest in adding and run in adding)}
+
+
+def _is_whole(run: str, of_run: dict[str, dict[str, Any]], resuming: Sequence[RunRecord]) -> bool:
+    """Whether the runs from the one that saw a window begin to this one, which saw its end, lost nothing of it."""
+    names = [record.run for record in resuming]
+    if run not in names:
+        return True
+    start = of_run[run]["window_start"] or 0
+    for index in range(names.index(run), -1, -1):
+        cut = resuming[index].specification["partial_before"]
+        if cut is None or start >= moment(cut):
+            return True
+        before = resuming[index - 1] if index else None
+        if before is None or not (before.end == STOPPED or (before.launched and before.run in of_run)):
+            return False  # it was killed or cut off; one elsewhere, whose end is not seen, has written when drained
+    return False
 
 
 def _read(files: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -149,19 +186,19 @@ def _in_milliseconds(row: Any) -> dict[str, Any]:
     return row | times
 
 
-def _estimate(task: Reestimation, jobs: Sequence[dict[str, Any]]) -> WindowedEstimate:
-    """The row of a window from what each job counted of it; complete if one of them saw its end."""
-    spec, last = task.spec, max(jobs, key=lambda row: row["pane_index"])
+def _estimate(task: Reestimation, jobs: Sequence[dict[str, Any]], *, partial: bool) -> WindowedEstimate:
+    """The row of a window from what each run counted of it; it carries the name of the latest run."""
+    spec, last = task.spec, max(jobs, key=lambda row: (row["run"] or "", row["pane_index"]))
     collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
     times = {name: None if last[name] is None else rfc3339(last[name]) for name in ("window_start", "window_end")}
     counts = functools.reduce(operator.add, (_counts(collection, row) for row in jobs))
     return estimate_window(
         collection,
         counts,
-        times | {name: last[name] for name in ("pane_index", "pane_timing")},
+        times | {name: last[name] for name in ("pane_index", "pane_timing", "run")},
         ESTIMATORS[spec.estimator](),
         spec.candidates,
-        reason_to_withhold(counts, spec.min_reports, partial=not any(row["complete"] for row in jobs)),
+        reason_to_withhold(counts, spec.min_reports, partial),
     )
 
 

@@ -83,6 +83,11 @@ def is_only_launched(options: PipelineOptions) -> bool:
     return bool(cloud.template_location or dry or options.view_as(StandardOptions).no_wait_until_finish)
 
 
+def runs_in_this_process(options: PipelineOptions) -> bool:
+    """Whether the job ends with this process, so that there is nothing to cancel."""
+    return str(options.view_as(StandardOptions).runner).lower() in _LOCAL
+
+
 def check_options(beam_args: Sequence[str]) -> None:
     """Refuse what neither this program nor Beam knows; Beam itself would drop it with a warning.
 

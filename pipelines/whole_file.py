@@ -24,6 +24,6 @@ def whole_file(path: str) -> Iterator[Any]:
         with contextlib.suppress(Exception):  # what went wrong first is what counts
             FileSystems.delete([unfinished])
         raise
-    if FileSystems.exists(path):
+    if FileSystems.exists(path) and "://" in path:  # a local rename replaces
         FileSystems.delete([path])
     FileSystems.rename([unfinished], [path])

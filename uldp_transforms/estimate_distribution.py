@@ -17,7 +17,7 @@ from uldp_transforms.rows.window_health import WindowHealth, health_of_window
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window, reason_to_withhold
 from uldp_transforms.runtime import metrics
 from uldp_transforms.runtime.coders import KEYED_COUNTS
-from uldp_transforms.runtime.panes import is_partial, place_of
+from uldp_transforms.runtime.panes import is_cut, is_partial, place_of
 from uldp_transforms.spec import JobSpec
 
 
@@ -35,7 +35,8 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
 
     Output: one row of each kind per input. ``estimates``: too few reports, or counts that cannot give an estimate, make
     a row without numbers whose ``status`` says why; no window is silently absent. Rows of a stream that come, by the
-    clock, before all reports of their window could arrive are ``partial``, because the job was drained. ``health``:
+    clock, before all reports of their window could arrive are ``partial``, because the job was drained; so are those of
+    windows of which an earlier run has reports (``JobSpec.partial_before``). ``health``:
     what ``uldp_transforms.ldp.sentinels`` and the fit of the estimate say.
 
     Args:
@@ -68,6 +69,8 @@ class _EstimateFn(beam.DoFn):
         self._candidates = spec.candidates
         self._min_reports = spec.min_reports
         self._complete_after = spec.complete_after
+        self._partial_before = spec.partial_before
+        self._run = spec.run
 
     def start_bundle(self) -> None:
         metrics.start_bundle()
@@ -79,8 +82,9 @@ class _EstimateFn(beam.DoFn):
         pane: Any = beam.DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
         fingerprint, counts = element
-        collection, place = self._catalog[fingerprint], place_of(window, pane)
-        withheld = reason_to_withhold(counts, self._min_reports, is_partial(window, pane, self._complete_after))
+        collection, place = self._catalog[fingerprint], place_of(window, pane, self._run)
+        partial = is_partial(window, pane, self._complete_after) or is_cut(window, self._partial_before)
+        withheld = reason_to_withhold(counts, self._min_reports, partial)
         begin = time.monotonic_ns()
         row = estimate_window(collection, counts, place, self._estimator, self._candidates, withheld)
         metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
@@ -114,6 +118,7 @@ class _CountsRowsFn(beam.DoFn):
     def __init__(self, spec: JobSpec):
         self._catalog = spec.catalog
         self._complete_after = spec.complete_after
+        self._run = spec.run
 
     def process(
         self,
@@ -123,4 +128,5 @@ class _CountsRowsFn(beam.DoFn):
     ) -> Iterator[WindowCounts]:
         fingerprint, counts = element
         complete = not is_partial(window, pane, self._complete_after)
-        yield counts_of_window(self._catalog[fingerprint], counts, place_of(window, pane), complete=complete)
+        place = place_of(window, pane, self._run)
+        yield counts_of_window(self._catalog[fingerprint], counts, place, complete=complete)

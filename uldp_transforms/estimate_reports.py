@@ -91,6 +91,7 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
             values=values,
             health=windows.health,
             ledger=(*entries, refused) | "SummarizeLedger" >> SummarizeLedger(spec),
-            rejected=refused | "RejectedRows" >> beam.Map(rejected_row, spec.periods).with_output_types(RejectedReport),
+            rejected=refused
+            | "RejectedRows" >> beam.Map(rejected_row, spec.periods, spec.run).with_output_types(RejectedReport),
             counts=counts | "CountsRows" >> CountsRows(spec) if self._with_counts else None,
         )

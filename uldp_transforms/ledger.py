@@ -90,7 +90,7 @@ class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
         return (
             entries
             | "Sum" >> beam.CombinePerKey(SumByReasonFn())
-            | "Rows" >> beam.Map(_ledger_row, catalog=spec.catalog, length=length).with_output_types(LedgerRow)
+            | "Rows" >> beam.Map(_ledger_row, spec.catalog, length, spec.run).with_output_types(LedgerRow)
         )
 
 
@@ -144,7 +144,9 @@ def _entry(found: LedgerEntry | Rejection) -> tuple[str, dict[str, int]]:
     return _key(found.fingerprint.hex(), found.period_start), {found.bin: found.num_reports}
 
 
-def _ledger_row(sums: tuple[str, dict[str, int]], catalog: CollectionCatalog, length: int | None) -> LedgerRow:
+def _ledger_row(
+    sums: tuple[str, dict[str, int]], catalog: CollectionCatalog, length: int | None, run: str | None
+) -> LedgerRow:
     key, by_bin = sums
     fingerprint, _, start = key.partition("/")
     rejected = {name: n for name, n in sorted(by_bin.items()) if name not in (RECEIVED, ACCEPTED, DUPLICATES)}
@@ -155,4 +157,5 @@ def _ledger_row(sums: tuple[str, dict[str, int]], catalog: CollectionCatalog, le
         accepted=by_bin.get(ACCEPTED, 0),
         duplicates=by_bin.get(DUPLICATES, 0),
         rejected=rejected,
+        run=run,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
@@ -26,12 +27,15 @@ from uldp_transforms.runtime.texts import read_lines, read_text
 from uldp_transforms.windows import (
     FUTURE_SKEW,
     LATENESS_SLACK,
+    MAX_EVENT_TIME,
+    MIN_EVENT_TIME,
     BasePeriods,
     TimeGate,
     Windows,
     checked_milliseconds,
     duration_text,
     milliseconds,
+    rfc3339,
 )
 
 CORRECTED, FINAL = "corrected", "final"
@@ -57,10 +61,13 @@ _AS_THEY_ARE = (
     "estimator",
     "min_reports",
     "bounded",
+    "run",
 )
 _DURATIONS = ("allowed_lateness", "early_every", "future_skew", "lateness_slack")
 _RELEASE_MARGIN = 60_000
 _SECOND = 1_000
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 class SpecValues(TypedDict, total=False):
@@ -90,6 +97,11 @@ class SpecValues(TypedDict, total=False):
         lateness_slack: how long state outlives the allowed lateness. It has to exceed the time by which the watermark
             runs ahead of the clock, or the runner drops late reports silently before the gate refuses them. None: 10m,
             and ten years on local engines, whose watermark is the clock.
+        run: name of this run of the job, which all its rows carry: 1 to 64 letters, digits, ".", "_" and "-", a letter
+            or digit first. Later runs must sort after earlier ones as text; readers take the rows of the latest. None:
+            rows name no run.
+        partial_before: in a stream, a time in RFC 3339: windows that begin before it are ``partial`` in every row,
+            because an earlier run acknowledged some of their reports, which never come again. None: there was none.
     """
 
     collections: Sequence[Collection | Mapping[str, Any] | NamedTuple | str | os.PathLike[str]]
@@ -108,6 +120,8 @@ class SpecValues(TypedDict, total=False):
     bounded: bool | None
     future_skew: str | datetime.timedelta
     lateness_slack: str | datetime.timedelta | None
+    run: str | None
+    partial_before: str | None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -129,6 +143,9 @@ class JobSpec:
         bounded: whether the input ends; None: as the input says, see ``for_input``.
         future_skew: milliseconds by which the clock of a client may be ahead.
         lateness_slack: milliseconds for which state is kept beyond ``allowed_lateness``; None: as the engine needs.
+        run: name of this run of the job, which all its rows carry; None: they name none.
+        partial_before: milliseconds since 1970; windows that begin before are ``partial``, because an earlier run has
+            some of their reports. None: all of them come to this run.
 
     Raises:
         SpecError: for a value that is not allowed, or two that contradict each other.
@@ -148,6 +165,8 @@ class JobSpec:
     bounded: bool | None = None
     future_skew: int = FUTURE_SKEW
     lateness_slack: int | None = None
+    run: str | None = None
+    partial_before: int | None = None
 
     def __post_init__(self) -> None:
         given = self.collections
@@ -180,7 +199,18 @@ class JobSpec:
                 "JobSpec.candidates must be a tuple of different texts in Unicode NFC, as JobSpec.of makes it, got "
                 f"{describe(self.candidates)}"
             )
+        self._check_run()
         self._check_agreement()
+
+    def _check_run(self) -> None:
+        """Refuse names that readers could not sort or files not have, and times that no window has."""
+        if self.run is not None and not (isinstance(self.run, str) and _RUN.fullmatch(self.run)):
+            raise SpecError(
+                'JobSpec.run must be 1 to 64 letters, digits, ".", "_" or "-", a letter or digit first, or null, got '
+                f"{describe(self.run)}"
+            )
+        if self.partial_before is not None:
+            require_int("JobSpec.partial_before", self.partial_before, MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
 
     def _check_agreement(self) -> None:
         """Refuse values that are allowed alone, but not together."""
@@ -188,6 +218,8 @@ class JobSpec:
             raise SpecError('JobSpec.early_every must be null where release is "final", got both')
         if self.bounded and self.early_every is not None:
             raise SpecError("JobSpec.early_every must be null where the input is bounded, got both")
+        if self.bounded and self.partial_before is not None:
+            raise SpecError("JobSpec.partial_before must be null where the input is bounded, got a time")
         if self.bounded is False and self.windows is None:
             raise SpecError(
                 "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none"
@@ -223,6 +255,8 @@ class JobSpec:
                 fields[name] = milliseconds(given[name], f"JobSpec.{name}")
         if "candidates" in given:
             fields["candidates"] = _candidates(given["candidates"])
+        if "partial_before" in given:
+            fields["partial_before"] = _moment(given["partial_before"])
         return cls(collections=_collections(given.get("collections")), windows=_windows(given), **fields)
 
     @classmethod
@@ -253,6 +287,7 @@ class JobSpec:
             **plain,
             "deduplicate_parts": self.deduplicate_parts if self.deduplicate else None,
             "candidates": None if self.candidates is None else list(self.candidates),
+            "partial_before": None if self.partial_before is None else rfc3339(self.partial_before),
         }
 
     # ------------------------------------------------------------------ what transforms derive
@@ -273,7 +308,9 @@ class JobSpec:
             kinds = {True: "bounded", False: "unbounded"}
             raise SpecError(f"JobSpec.bounded must be that of the input, which is {kinds[bounded]}, got {self.bounded}")
         slack = self.lateness_slack or (10 * 365 * 86_400_000 if clock_is_watermark else LATENESS_SLACK)
-        stream_only: dict[str, Any] = {"early_every": None, "release": CORRECTED} if bounded else {}
+        stream_only: dict[str, Any] = {}
+        if bounded:
+            stream_only = {"early_every": None, "release": CORRECTED, "partial_before": None}
         return dataclasses.replace(self, bounded=bounded, lateness_slack=slack, **stream_only)
 
     @property
@@ -388,6 +425,17 @@ def _windows(given: Mapping[str, Any]) -> Windows | None:
         slide=milliseconds(rest["slide"], "JobSpec.slide") if "slide" in rest else None,
         offset=milliseconds(rest["window_offset"], "JobSpec.window_offset") if "window_offset" in rest else 0,
     )
+
+
+def _moment(given: Any) -> int:
+    """Milliseconds since 1970 of a time in RFC 3339."""
+    try:
+        moment = datetime.datetime.fromisoformat(re.sub("[Zz]$", "+00:00", given))
+        return (moment - _EPOCH) // datetime.timedelta(milliseconds=1)
+    except (TypeError, ValueError, OverflowError):
+        raise SpecError(
+            f'JobSpec.partial_before must be a time such as "2026-01-31T00:00:00Z", got {describe(given)}'
+        ) from None
 
 
 def _candidates(given: Any) -> tuple[str, ...]:

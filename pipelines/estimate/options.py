@@ -16,7 +16,9 @@ from uldp_transforms.runtime.engines import PRISM, check_exactly_once
 from uldp_transforms.spec import CORRECTED, ESTIMATOR, FINAL, MIN_REPORTS, PARTS
 
 from .. import cli
-from ..runners import check_options
+from ..run_directory import RunDirectory
+from ..runners import check_options, is_only_launched
+from ..runs import new_run_id
 from ..sinks import SINKS, Sink
 from ..sources import SOURCES, Source
 from . import __doc__ as description
@@ -76,15 +78,17 @@ class Job:
         spec: what is done with the reports.
         source: where they come from.
         sinks: where rows go.
-        output: directory of the row files.
+        directory: of the row files.
         options: of Beam.
+        source_name: what the source's option named, for the record of the run.
     """
 
     spec: JobSpec
     source: Source
     sinks: tuple[Sink, ...]
-    output: str
+    directory: RunDirectory
     options: PipelineOptions
+    source_name: str = ""
 
 
 def command_line() -> cli.Parser:
@@ -124,14 +128,18 @@ def read_arguments(argv: Sequence[str]) -> Job:
     FileSystems.set_options(options)
     chosen = next(source for source in SOURCES if getattr(args, source.option[2:]) is not None)
     _check(args, options, chosen)
+    args.run = new_run_id()
+    directory = RunDirectory(args.output, args.run, bounded=chosen.bounded, launched=is_only_launched(options))
+    args.rows = directory.rows
     sinks = [sink.of(args, chosen, options) for sink in SINKS]
     source = chosen.of(args, options)
     return Job(
         spec=specification(args, chosen),
         source=source,
         sinks=tuple(sink for sink in sinks if sink is not None),
-        output=args.output,
+        directory=directory,
         options=options,
+        source_name=str(getattr(args, chosen.option[2:])),
     )
 
 
@@ -152,6 +160,7 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
         estimator=args.estimator,
         min_reports=args.min_reports,
         bounded=source.bounded,
+        run=args.run,
     )
 
 

@@ -1,88 +1,219 @@
-"""Running the main job: build, start, wait, and look at the books."""
+"""Running the main job: build, start, wait, look at the books, and say how it ended."""
 
 from __future__ import annotations
 
-import collections
-import json
-import signal
+import contextlib
+import dataclasses
+import functools
+import re
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import CrossLanguageOptions, StandardOptions
+from apache_beam.options.pipeline_options import CrossLanguageOptions, GoogleCloudOptions, StandardOptions
+from apache_beam.runners.runner import PipelineState
 from apache_beam.utils.subprocess_server import JavaJarServer
 
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.rows.ledger_row import missing
+from uldp_transforms.windows import rfc3339
 
 from .. import cli
-from ..runners import DATAFLOW, is_only_launched
+from ..runners import DATAFLOW, is_only_launched, runs_in_this_process
+from ..runs import (
+    CANCELLED,
+    COMPLETE,
+    FAILED,
+    STOPPED,
+    RunRecord,
+    cut_before,
+    files_of,
+    moment,
+    periods_out_of_balance,
+    read_lines,
+    start_of_run,
+    summary,
+    sums_of,
+)
+from ..signals import CUT_OFF, Signals
 from .build import build
 from .options import Job, read_arguments
 
-UNBALANCED = 3
+BROKEN, UNBALANCED = 1, 3
+
+_GOES_ON = None
+"""The end of a job that runs elsewhere: it is not seen from here."""
+
+_ENDS = {PipelineState.DRAINED: STOPPED, PipelineState.CANCELLED: CANCELLED}
 
 
 def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
     """The job and its pipeline, ready to run; what is wrong shows here."""
     job = read_arguments(argv)
     try:
-        pipeline = beam.Pipeline(options=job.options)
-    except ImportError as error:
-        raise SpecError(f"--runner must be one that Beam can load, got {error}") from None
-    services = job.options.view_as(CrossLanguageOptions).beam_services
-    with JavaJarServer.beam_services(services):  # by itself Beam heeds this option in "with pipeline" only
-        build(pipeline, job)
-    for sink in job.sinks:
-        sink.prepare()
+        job = _after_earlier_runs(job)
+        try:
+            pipeline = beam.Pipeline(options=job.options)
+        except ImportError as error:
+            raise SpecError(f"--runner must be one that Beam can load, got {error}") from None
+        services = job.options.view_as(CrossLanguageOptions).beam_services
+        with JavaJarServer.beam_services(services):  # by itself Beam heeds this option in "with pipeline" only
+            build(pipeline, job)
+        for sink in job.sinks:
+            sink.prepare()
+        job.directory.prepare()
+    except BaseException:
+        job.directory.close()
+        raise
     return job, pipeline
 
 
-def run(configured: tuple[Job, beam.Pipeline]) -> int:
-    """Run the pipeline; a stream runs until it is told to stop (SIGTERM or Ctrl-C)."""
-    job, pipeline = configured
-    job.source.check_access(job.options)
-    result = pipeline.run()
-    if is_only_launched(job.options):
-        return cli.DONE
-    if not job.spec.bounded:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        result.wait_until_finish()
-    except KeyboardInterrupt:
-        if str(job.options.view_as(StandardOptions).runner) == DATAFLOW:
-            print("estimate: the job goes on; drain or cancel it on Dataflow", file=sys.stderr)
-            return cli.DONE
-        result.cancel()
-    return _balance(job.output) if job.spec.bounded else cli.DONE
-
-
-def _balance(directory: str) -> int:
-    """Print what became of the reports of a bounded job; the exit code says whether the ledger balances."""
-    with FileSystems.open(FileSystems.join(directory, "ledger.jsonl")) as file:
-        rows = [json.loads(line) for line in file.read().splitlines()]
-    print(f"estimate: {summary(rows)}", file=sys.stderr)
-    wrong = [row for row in rows if missing(row)]
-    for row in wrong:
-        print(
-            f"estimate: the ledger does not balance for collection {row['collection_id']!r}, window "
-            f"{row['window_start']} to {row['window_end']}: do not use this output",
-            file=sys.stderr,
+def _after_earlier_runs(job: Job) -> Job:
+    """The job with windows cut where an earlier run of the directory has some of their reports; says so."""
+    earlier = job.directory.open()
+    if not job.source.resumes or job.options.view_as(GoogleCloudOptions).update:
+        return job
+    record = start_of_run(job.spec, _source(job), launched=False)
+    before = cut_before(earlier, moment(record.started), job.spec.future_skew)
+    if before is None:
+        return job
+    last = [run for run in earlier if run.resumes][-1]
+    _say(
+        f"windows that begin before {rfc3339(before)} are partial, because run {last.run} has some of their reports: "
+        "uldp reestimate adds up what was counted with --write_counts"
+    )
+    if last.end is None and not last.launched:
+        _say(
+            f"run {last.run} was killed: reports that it had acknowledged for windows open then are in no estimate; "
+            "stop streams with SIGTERM (Flink and Dataflow keep their state)"
         )
-    return UNBALANCED if wrong else cli.DONE
+    return dataclasses.replace(job, spec=dataclasses.replace(job.spec, partial_before=before))
 
 
-def summary(rows: Sequence[dict[str, Any]]) -> str:
-    """What became of the reports of a bounded job, from the rows of its ledger."""
-    rejected = sum((collections.Counter(row["rejected"]) for row in rows), collections.Counter())
-    reasons = ", ".join(f"{reason} {number}" for reason, number in sorted(rejected.items()))
-    received, accepted, duplicates = (sum(row[name] for row in rows) for name in ("received", "accepted", "duplicates"))
-    parts = [f"{accepted} accepted", *([f"{duplicates} duplicates"] if duplicates else [])]
-    parts.append(f"{rejected.total()} rejected{reasons and f' ({reasons})'}")
-    return f"{received} received = {' + '.join(parts)}"
+def _source(job: Job) -> dict[str, Any]:
+    source = job.source
+    return {"option": source.option, "name": job.source_name, "bounded": source.bounded, "resumes": source.resumes}
+
+
+def run(configured: tuple[Job, beam.Pipeline], signals: Signals | None = None) -> int:
+    """Run the pipeline, write the record of the run, and say in one line how it ended.
+
+    A stream runs until it is told to stop (SIGTERM or Ctrl-C).
+    """
+    job, pipeline = configured
+    signals = signals or Signals()
+    try:
+        job.source.check_access(job.options)
+        record = start_of_run(job.spec, _source(job), launched=is_only_launched(job.options))
+        record.write(job.directory.path)
+        try:
+            end = _wait(job, pipeline, signals)
+            if end is _GOES_ON:
+                dataclasses.replace(record, launched=True).write(job.directory.path)
+                return cli.DONE
+            return _ended(job, record, end)
+        except KeyboardInterrupt:
+            return _ended(job, record, CANCELLED)
+        except Exception as error:
+            traceback.print_exc()
+            return _ended(job, record, FAILED, root_cause(error))
+    finally:
+        job.directory.close()
+
+
+def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
+    """Run the pipeline to its end, and return which it was; raises what the engine raises."""
+    draining = job.source.draining(job.options, signals.stop)
+    signals.can_drain = draining is not None
+    with draining or contextlib.nullcontext():
+        result = pipeline.run()
+        if is_only_launched(job.options):
+            return _GOES_ON
+        try:
+            state = result.wait_until_finish()
+        except KeyboardInterrupt:
+            if str(job.options.view_as(StandardOptions).runner) == DATAFLOW:
+                rows = f"; its rows stay in {job.directory.rows}" if job.spec.bounded else ""
+                _say(f"the job goes on; drain or cancel it on Dataflow{rows}")
+                return _GOES_ON
+            if not runs_in_this_process(job.options):
+                result.cancel()
+            raise
+        except Exception:  # Dataflow takes every other end than DONE for an error
+            if result.state not in _ENDS:
+                raise
+            state = result.state
+    if signals.cancelled:  # an engine may take the interrupt for a fault of one bundle
+        raise KeyboardInterrupt
+    return STOPPED if signals.stop.is_set() else _ENDS.get(state, COMPLETE)
+
+
+def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
+    """Publish or remove the rows, complete the record, say what happened; returns the exit code."""
+    rows = _ledger(job, strict=end in (COMPLETE, STOPPED))
+    sums = None if rows is None else sums_of(rows)
+    books = summary(sums) if sums else ""
+    if end == COMPLETE:
+        job.directory.publish()
+    else:
+        job.directory.abandon()
+    sentence = {
+        COMPLETE: books,
+        STOPPED: f"stopped: {books}",
+        CANCELLED: _CANCELLED_JOB if job.spec.bounded else _CANCELLED_STREAM,
+        FAILED: f"the run failed: {cause}",
+    }[end]
+    with contextlib.suppress(Exception):  # of a run that failed because it can no longer write
+        record.with_end(end, sentence, sums).write(job.directory.path)
+    _say(sentence)
+    wrong = periods_out_of_balance(rows or ()) if end in (COMPLETE, STOPPED) else []
+    for collection, start, stop in wrong:
+        window = f"window {start} to {stop}"
+        _say(f"the ledger does not balance for collection {collection!r}, {window}: do not use this output")
+    return UNBALANCED if wrong else {COMPLETE: cli.DONE, STOPPED: cli.DONE, CANCELLED: CUT_OFF, FAILED: BROKEN}[end]
+
+
+_CANCELLED_JOB = "cancelled: nothing was written; results that are there are those of an earlier run"
+_CANCELLED_STREAM = "cancelled: what was not yet written is in no row"
+
+
+def _ledger(job: Job, *, strict: bool) -> list[dict[str, Any]] | None:
+    """The rows of this run's ledger; None if there is none, or it cannot be read and that is no fault."""
+    directory = job.directory
+    try:
+        if job.spec.bounded:
+            return read_lines([FileSystems.join(directory.rows, "ledger.jsonl")]) if strict else None
+        return read_lines(files_of(directory.path, f"ledger-{job.spec.run}-*.jsonl"))
+    except (OSError, ValueError):
+        if strict:
+            raise
+        return None
+
+
+def root_cause(error: BaseException) -> str:
+    """What went wrong, in one line, out of the errors that Beam wraps around it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    named = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Exit|Refused|Invalid\w*)\b", line)]
+    line = (named or lines or [type(error).__name__])[-1]
+    line = re.sub(r" \[while running .*", "", line)
+    return re.sub(r"^\w*Error: \[Errno \d+\] (.*): '(.*)'$", r"\2: \1", line)
+
+
+def _say(sentence: str) -> None:
+    print(f"estimate: {sentence}", file=sys.stderr)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    return cli.run("estimate", configure, run, argv)
+    with Signals() as signals:
+        try:
+            code = cli.run("estimate", configure, functools.partial(run, signals=signals), argv)
+        except KeyboardInterrupt:
+            _say("cancelled before the run began")
+            code = CUT_OFF
+        return signals.leave(code)

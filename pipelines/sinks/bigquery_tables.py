@@ -184,10 +184,11 @@ class BigQueryTables(Sink):
 
     TABLES = ("estimates", "rejected", "ledger", "health")
 
-    def __init__(self, dataset: str, method: str, directory: str, *, unbounded: bool):
+    def __init__(self, dataset: str, method: str, directory: str, *, run: str | None = None, unbounded: bool):
         self._dataset = dataset
         self._method = method
         self._directory = directory
+        self._run = run
         self._unbounded = unbounded
 
     @classmethod
@@ -202,7 +203,7 @@ class BigQueryTables(Sink):
             raise SpecError(
                 f"--bigquery with {source.option} needs --temp_location gs://BUCKET/FOLDER, got {temporary}"
             )
-        return cls(args.bigquery, method, args.output, unbounded=not source.bounded)
+        return cls(args.bigquery, method, args.rows, run=args.run, unbounded=not source.bounded)
 
     def write(self, outputs: Sequence[Output]) -> None:
         undelivered = [
@@ -211,5 +212,11 @@ class BigQueryTables(Sink):
             if name in self.TABLES
         ] | "Undelivered" >> beam.Flatten()
         _ = undelivered | "WriteUndelivered" >> WriteRowFiles(
-            self._directory, "undelivered", "jsonl", UNDELIVERED_SCHEMA, unbounded=self._unbounded, keyed=False
+            self._directory,
+            "undelivered",
+            "jsonl",
+            UNDELIVERED_SCHEMA,
+            unbounded=self._unbounded,
+            keyed=False,
+            run=self._run,
         )

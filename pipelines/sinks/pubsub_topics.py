@@ -48,7 +48,7 @@ class PublishRows(beam.PTransform[PCollection[Any], PCollection[Any]]):
         )
 
 
-ATTRIBUTES = ("collection_id", "fingerprint", "pane_index", "pane_timing", "status", "reason")
+ATTRIBUTES = ("collection_id", "fingerprint", "pane_index", "pane_timing", "status", "reason", "run")
 """Fields that messages repeat as attributes, by which a subscription can filter."""
 
 

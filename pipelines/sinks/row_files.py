@@ -45,7 +45,8 @@ ENCODERS: dict[str, Callable[[Sequence[Any], Any], bytes]] = {"jsonl": to_json_l
 class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
     """Writes rows to ``DIR/NAME.jsonl`` or ``.avro``.
 
-    Bounded input: one file, also when there are no rows. Unbounded input: one file for each bundle of rows. If each row
+    Bounded input: one file, also when there are no rows. Unbounded input: one file for each bundle of rows,
+    ``NAME-RUN-HASH``. If each row
     stands for a key, window and pane, files are named by these and their content, so that a repeated bundle writes the
     same file again; other files have random names.
 
@@ -56,11 +57,22 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
         schema: Avro schema of the rows.
         unbounded: whether rows go on coming.
         keyed: whether each row stands for a key, window and pane.
+        run: name of the run, for the files of unbounded input; None: they are without.
     """
 
-    def __init__(self, directory: str, name: str, form: str, schema: Any, *, unbounded: bool, keyed: bool = True):
+    def __init__(
+        self,
+        directory: str,
+        name: str,
+        form: str,
+        schema: Any,
+        *,
+        unbounded: bool,
+        keyed: bool = True,
+        run: str | None = None,
+    ):
         super().__init__()
-        self._path = FileSystems.join(directory, name)
+        self._path = FileSystems.join(directory, name if run is None or not unbounded else f"{name}-{run}")
         self._form = form
         self._schema = schema
         self._unbounded = unbounded
@@ -122,14 +134,19 @@ class RowFiles(Sink):
     )
     """Kinds of rows, the forms in which they are written, and the names of these steps."""
 
-    def __init__(self, directory: str, *, unbounded: bool, with_counts: bool):
+    def __init__(
+        self, directory: str, *, unbounded: bool, with_counts: bool, rows: str | None = None, run: str | None = None
+    ):
         self.directory = directory
+        self._rows = rows or directory
+        self._run = run
         self._unbounded = unbounded
         self.takes_counts = with_counts
 
     @classmethod
     def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> RowFiles:
-        return cls(args.output, unbounded=not source.bounded, with_counts=args.write_counts)
+        unbounded, with_counts = not source.bounded, args.write_counts
+        return cls(args.output, unbounded=unbounded, with_counts=with_counts, rows=args.rows, run=args.run)
 
     def write(self, outputs: Sequence[Output]) -> None:
         of_name = {output.name: output for output in outputs}
@@ -137,17 +154,19 @@ class RowFiles(Sink):
             if name != "counts" or self.takes_counts:
                 output = of_name[name]
                 _ = output.rows | label >> WriteRowFiles(
-                    self.directory, name, form, output.schema, unbounded=self._unbounded, keyed=output.keyed
+                    self._rows,
+                    name,
+                    form,
+                    output.schema,
+                    unbounded=self._unbounded,
+                    keyed=output.keyed,
+                    run=self._run,
                 )
 
     def prepare(self) -> None:
-        if os.path.isfile(self.directory):
-            raise SpecError(f"--output must be a directory, got the file {self.directory!r}")
         old_counts = FileSystems.join(self.directory, "counts.avro")
         if not self._unbounded and not self.takes_counts and FileSystems.exists(old_counts):
             raise SpecError(
                 "--output has counts.avro of an earlier job, which would not belong to the new estimates: give "
                 f"--write_counts or another directory, got {self.directory!r}"
             )
-        if not FileSystems.exists(self.directory):
-            FileSystems.mkdirs(self.directory)

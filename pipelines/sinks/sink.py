@@ -44,7 +44,7 @@ class Sink(abc.ABC):
         """The sink that a command line names; None if it names none.
 
         Args:
-            args: the command line.
+            args: the command line, with ``run``, the name of the run, and ``rows``, the directory for its rows.
             source: of the reports.
             options: of Beam.
 

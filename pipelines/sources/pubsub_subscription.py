@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import threading
+from contextlib import AbstractContextManager
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
@@ -20,6 +22,7 @@ class PubSubSubscription(Source):
     help = "Pub/Sub subscription, projects/P/subscriptions/S"
     kind = staticmethod(cli.resource("subscriptions"))
     bounded = False
+    resumes = True
 
     def __init__(self, subscription: str):
         self.subscription = subscription
@@ -31,6 +34,13 @@ class PubSubSubscription(Source):
 
     def read(self, pipeline: beam.Pipeline) -> PCollection[bytes]:
         return pipeline | "ReadPubSub" >> beam.io.ReadFromPubSub(subscription=self.subscription)
+
+    def draining(self, options: PipelineOptions, stop: threading.Event) -> AbstractContextManager[None] | None:
+        if options.view_as(StandardOptions).runner != LOCAL_STREAMS:
+            return None
+        from .local_pubsub import reading_until  # noqa: PLC0415  # holds to parts of Beam that are not public
+
+        return reading_until(stop)
 
     def check_access(self, options: PipelineOptions) -> None:
         if options.view_as(StandardOptions).runner == LOCAL_STREAMS:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import abc
 import argparse
+import threading
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 import apache_beam as beam
@@ -28,6 +30,8 @@ class Source(abc.ABC):
     """Further options that only this source takes, with their arguments for argparse; their default is None."""
     bounded: ClassVar[bool]
     """Whether it ends."""
+    resumes: ClassVar[bool] = False
+    """Whether the next run goes on where this one ended, because what was acknowledged never comes again."""
 
     @classmethod
     @abc.abstractmethod
@@ -41,6 +45,13 @@ class Source(abc.ABC):
     @abc.abstractmethod
     def read(self, pipeline: beam.Pipeline) -> PCollection[bytes] | ReadFiles:
         """What ``EstimateReports`` takes."""
+
+    def draining(self, options: PipelineOptions, stop: threading.Event) -> AbstractContextManager[None] | None:
+        """A block in which the pipeline must run so that it ends by itself, with all rows, once ``stop`` is set.
+
+        None if this source cannot do that on the engine of these options: then to stop is to cancel.
+        """
+        return None
 
     def check_access(self, options: PipelineOptions) -> None:  # noqa: B027  # most sources need none
         """Check, before the job starts, that this machine may read the source; raises what its client raises."""

@@ -20,7 +20,7 @@ from tests.support.tolerance import generator
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import reestimate
 from uldp_transforms.runtime import panes
-from uldp_transforms.runtime.panes import CLOCK_SKEW, is_partial
+from uldp_transforms.runtime.panes import CLOCK_SKEW, is_cut, is_partial
 from uldp_transforms.spec import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 
@@ -91,6 +91,36 @@ def test_open_windows_of_a_drained_job_are_partial(kind: str, first_end: int, mo
     assert rows["estimates"][1].estimates == rows["health"][1].findings == []
     assert rows["estimates"][1].unexplained_mass is None
     assert [(row.complete, sum(row.num_reports)) for row in rows["counts"]] == [(True, 7), (False, 9)]
+
+
+def test_windows_that_begin_before_the_end_of_an_earlier_run_are_cut() -> None:
+    for moment, expected in ((-1, False), (0, False), (1, True), (PERIOD + 1, True)):
+        assert is_cut(IntervalWindow(0, 600), moment) == expected
+    assert not is_cut(IntervalWindow(0, 600), None)
+    assert not is_cut(GlobalWindow(), PERIOD)
+
+
+@pytest.mark.parametrize("release", [CORRECTED, FINAL])
+def test_cut_windows_are_partial_in_every_row(release: str) -> None:
+    """In early panes and late ones, long after their end by the clock; their counts say that their end was seen."""
+    early = {"early_every": MINUTE} if release == CORRECTED else {}
+    events = [replay.arrive(PERIOD, messages(7, 0) + messages(9, PERIOD)), replay.clock(2 * MINUTE)]
+    events += [replay.watermark(PERIOD), replay.arrive(PERIOD + MINUTE, messages(8, 1)), replay.watermark(3 * PERIOD)]
+    job = replay.streaming_job(
+        [KRR], WINDOWS, allowed_lateness=5 * MINUTE, release=release, partial_before=1, run="second", **early
+    )
+    rows = replay.replay(job, events)
+    assert {row.run for kind in rows.values() for row in kind} == {"second"}
+    for kind in ("estimates", "health"):
+        first, second = ([row for row in rows[kind] if row.window_start.startswith(start)] for start in STARTS)
+        assert {(row.status, row.num_reports) for row in first} == {("partial", None)}
+        assert {(row.status, row.num_reports) for row in second} == {("ok", 9)}
+        assert len(first) == (1 if release == FINAL else 3)
+    assert all(row.complete for row in rows["counts"])
+    assert {row.window_start for row in rows["values"]} == {f"{STARTS[1]}:00Z"}
+
+
+STARTS = ("1970-01-01T00:00", "1970-01-01T00:10")
 
 
 def test_a_partial_window_of_few_reports_is_partial(monkeypatch: pytest.MonkeyPatch) -> None:

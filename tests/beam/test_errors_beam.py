@@ -29,8 +29,9 @@ from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
-from uldp_transforms.pipelines import cli, demo, plan, reestimate, runners, simulate
+from uldp_transforms.pipelines import check, cli, demo, plan, reestimate, runners, simulate
 from uldp_transforms.pipelines.estimate import run as estimate
+from uldp_transforms.pipelines.run_directory import RunDirectory
 from uldp_transforms.pipelines.sinks import bigquery_tables, row_files
 from uldp_transforms.rows.place import name_of
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
@@ -87,6 +88,27 @@ def run(configure: Callable[[list[str]], Any], argv: str) -> Callable[[], Any]:
             simulate.job(configured)
 
     return call
+
+
+def with_output(name: str, content: str = "") -> Callable[[], Any]:
+    """The job over files into a directory that has this file."""
+
+    def call() -> None:
+        path = Path(f"used-{name.partition('-')[0]}", name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+        estimating(f"--output {path.parent}")()
+
+    return call
+
+
+def two_runs() -> None:
+    first = RunDirectory("in-use", "20261122T081503Z-4f2a9c", bounded=True, launched=False)
+    first.prepare()
+    try:
+        estimating("--output in-use")()
+    finally:
+        first.close()
 
 
 def simulating(options: str) -> Callable[[], Any]:
@@ -482,6 +504,21 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         estimating_again("--counts below.avro"),
         "counts of collection 'krr' must be from 0 to 9007199254740992, got others",
     ),
+    # runs
+    (
+        SpecError,
+        with_output("estimates-1.jsonl"),
+        "--output must be a directory of one kind of job, got 'used-estimates', with rows of a stream, and this job is "
+        "over files",
+    ),
+    (SpecError, with_output("run-1.json", "{}"), "used-run/run-1.json must be the record of a run, got something else"),
+    (
+        SpecError,
+        two_runs,
+        "--output must be a directory of one run at a time, got 'in-use', in use by run 20261122T081503Z-4f2a9c",
+    ),
+    (SpecError, run(check.configure, "none"), "DIR must be a directory, got 'none'"),
+    (SpecError, run(check.configure, ". --max_age 2"), f"--max_age {DURATION} '2'"),
     # demo
     (SpecError, lambda: demo.configure(["--seed", "-1"]), "--seed must be a whole number from 0 to 2**63 - 1, got -1"),
     (
@@ -547,12 +584,12 @@ def is_error(part: Any) -> bool:
 
 @pytest.mark.usefixtures("folder")
 def test_every_refusal_has_a_row():
-    """The lines of all ``raise`` statements, less those that the tables have come through."""
+    """The lines of all ``raise`` statements but interrupts, less those that the tables have come through."""
     refusals = {
         (str(source), line): f"{name}:{node.lineno}"
         for name, source in SOURCES.items()
         for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Raise) and node.exc is not None
+        if isinstance(node, ast.Raise) and node.exc is not None and ast.unparse(node.exc) != "KeyboardInterrupt"
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
     assert len(set(refusals.values())) > 70

@@ -33,6 +33,7 @@ from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import estimate
 from uldp_transforms.pipelines.estimate import run
 from uldp_transforms.pipelines.estimate.build import build
+from uldp_transforms.pipelines.runs import read_records
 from uldp_transforms.pipelines.sources import PubSubSubscription
 from uldp_transforms.pipelines.values import ValuesFile, milliseconds
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, TimeGate
@@ -297,8 +298,13 @@ def test_the_first_and_the_last_moment_have_a_window(moment, window, tmp_path, m
     assert len(rows) == (365 if "slide" in window else 1)
 
 
-@pytest.mark.parametrize(("runner", "cancelled"), [("BundleBasedDirectRunner", True), ("DataflowRunner", False)])
-def test_to_stop_waiting_is_not_to_cancel_a_job_elsewhere(runner, cancelled, capfd, monkeypatch):
+DATAFLOW_GOES_ON = "the job goes on; drain or cancel it on Dataflow"
+
+
+@pytest.mark.parametrize(
+    ("runner", "cancelled"), [("BundleBasedDirectRunner", True), ("FlinkRunner", True), ("DataflowRunner", False)]
+)
+def test_to_stop_waiting_is_not_to_cancel_a_job_elsewhere(runner, cancelled, capfd, tmp_path, monkeypatch):
     """Ctrl-C, or a limit on the program that launched it, ends local jobs only."""
     said = []
 
@@ -314,10 +320,14 @@ def test_to_stop_waiting_is_not_to_cancel_a_job_elsewhere(runner, cancelled, cap
             return Result()
 
     options = PipelineOptions([f"--runner={runner}", "--streaming"])
-    job = replay.streaming_job([HOT], Windows(size=1000), options=options)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "output").mkdir()
+    job = replay.streaming_job([HOT], Windows(size=1000), options=options, output="output", run="replayed")
     job = dataclasses.replace(job, source=PubSubSubscription("projects/my-project/subscriptions/s"))
     monkeypatch.setenv("PUBSUB_EMULATOR_HOST", "localhost:1")
-    assert run.run((job, Pipeline())) == 0
-    assert (said == ["cancelled"]) == cancelled
-    expected = "" if cancelled else "estimate: the job goes on; drain or cancel it on Dataflow\n"
-    assert capfd.readouterr().err == expected
+    assert run.run((job, Pipeline())) == (130 if cancelled else 0)
+    assert (said == ["cancelled"]) == (runner == "FlinkRunner")  # a local engine ends with its process
+    expected = "cancelled: what was not yet written is in no row" if cancelled else DATAFLOW_GOES_ON
+    assert capfd.readouterr().err == f"estimate: {expected}\n"
+    [record] = read_records("output")
+    assert (record.end, record.launched) == ("cancelled" if cancelled else None, not cancelled)

@@ -21,7 +21,7 @@ from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.runtime.beam_windows import as_duration, beam_periods, beam_windows, windows_of_beam
 from uldp_transforms.runtime.texts import read_lines, read_text
 from uldp_transforms.spec import CORRECTED, FINAL, MAX_PARTS, PARTS, SpecValues, read_collection
-from uldp_transforms.windows import FUTURE_SKEW, LATENESS_SLACK, BasePeriods, TimeGate
+from uldp_transforms.windows import FUTURE_SKEW, LATENESS_SLACK, MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, TimeGate
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 CENTURY, YEAR = 36_525 * DAY, 365 * DAY
@@ -46,6 +46,8 @@ ALL_VALUES: dict[str, Any] = {
     "bounded": False,
     "future_skew": "1s",
     "lateness_slack": "1m",
+    "run": "20261122T081503Z-4f2a9c",
+    "partial_before": "2026-11-22T08:15:03.250Z",
 }
 ALL_FIELDS = JobSpec(
     collections=(KRR, OPEN),
@@ -62,6 +64,8 @@ ALL_FIELDS = JobSpec(
     bounded=False,
     future_skew=1_000,
     lateness_slack=MINUTE,
+    run="20261122T081503Z-4f2a9c",
+    partial_before=1_795_335_303_250,
 )
 
 
@@ -112,6 +116,8 @@ def test_only_collections_are_needed() -> None:
         "bounded": None,
         "future_skew": f"{FUTURE_SKEW}ms",
         "lateness_slack": None,
+        "run": None,
+        "partial_before": None,
     }
 
 
@@ -151,6 +157,7 @@ specs = st.builds(
     release=st.sampled_from([CORRECTED, FINAL]),
     future_skew=st.integers(0, CENTURY),
     lateness_slack=st.none() | st.integers(1, CENTURY),
+    run=st.none() | st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", fullmatch=True),
 )
 
 
@@ -248,6 +255,30 @@ REFUSED = [
     (lambda: fields(collections=["krr.json"]), "JobSpec.collections must be a tuple of Collection, got ['krr.json']"),
     (lambda: fields(collections=("krr.json",)), "JobSpec.collections must be a tuple of Collection, got ('krr.json',)"),
     (lambda: fields(windows="1h"), "JobSpec.windows must be Windows or None, got '1h'"),
+    *(
+        (
+            lambda name=name: of(run=name),
+            'JobSpec.run must be 1 to 64 letters, digits, ".", "_" or "-", a letter or digit first, or null, got '
+            f"{name!r}",
+        )
+        for name in ("", "-a", ".a", "a/b", "a b", "é", "a\n", 7)
+    ),
+    *(
+        (
+            lambda time=time: of(partial_before=time),
+            f'JobSpec.partial_before must be a time such as "2026-01-31T00:00:00Z", got {time!r}',
+        )
+        for time in ("1h", "2026-01-31T00:00:00", 5, "")
+    ),
+    (
+        lambda: fields(partial_before="2026-01-31T00:00:00Z"),
+        f"JobSpec.partial_before must be an integer in [{MIN_EVENT_TIME}, {MAX_EVENT_TIME - 1}], got "
+        "'2026-01-31T00:00:00Z'",
+    ),
+    (
+        lambda: of(partial_before="2026-01-31T00:00:00Z", bounded=True),
+        "JobSpec.partial_before must be null where the input is bounded, got a time",
+    ),
     (lambda: of(window="1 hour"), f"JobSpec.window {DURATION} '1 hour'"),
     (lambda: of(slide="x"), f"JobSpec.slide {DURATION} 'x'"),
     (lambda: of(window_offset="-1s"), f"JobSpec.window_offset {DURATION} '-1s'"),
@@ -461,6 +492,13 @@ def test_for_bounded_input_there_are_no_early_panes_and_nothing_to_release() -> 
     assert of(early_every="1m").for_input(True).early_every is None
     assert of(release="final").for_input(True).release == CORRECTED
     assert of(early_every="1m").for_input(False).early_every == MINUTE
+
+
+def test_only_a_stream_has_windows_that_an_earlier_run_cut() -> None:
+    spec = of(partial_before="2026-01-31T02:00:00+02:00", run="r")
+    assert spec.partial_before == spec.for_input(False).partial_before == 1_769_817_600_000
+    assert (spec.for_input(True).partial_before, spec.for_input(True).run) == (None, "r")
+    assert len(of(run="r" * 64).run or "") == 64
     assert of(release="final").for_input(False).release == FINAL
 
 

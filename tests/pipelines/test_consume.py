@@ -30,9 +30,11 @@ from uldp_transforms.messages import wire
 from uldp_transforms.pipelines.estimate.run import configure
 from uldp_transforms.pipelines.sinks.bigquery_tables import table_schema
 from uldp_transforms.pipelines.sinks.pubsub_topics import PublishRows
+from uldp_transforms.pipelines.sinks.row_files import to_avro_file
 from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
 from uldp_transforms.rows.window_health import HEALTH_SCHEMA
 from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, WindowedEstimate
+from uldp_transforms.windows import rfc3339
 
 PAGE = (Path(__file__).parents[2] / "docs/consume.md").read_text(encoding="utf-8")
 PROJECT = "projects/my-project"
@@ -191,7 +193,8 @@ def test_one_value_over_time(stream: Stream) -> None:
 
 def test_the_ledger_is_added_up(stream: Stream) -> None:
     nobody, animals = bigquery.Client(project="my-project").query_and_wait(LEDGER)
-    assert tuple(animals) == (ANIMALS.id, COUNTED + TOO_OLD, COUNTED, 0, TOO_OLD)
+    [run] = {row["run"] for row in stream.lines("ledger")}
+    assert tuple(animals) == (ANIMALS.id, run, COUNTED + TOO_OLD, COUNTED, 0, TOO_OLD)
     assert nobody["collection_id"] is None
     assert nobody["received"] == nobody["rejected"] > 0  # the heartbeats
 
@@ -283,6 +286,51 @@ def read(received: Any) -> dict[str, Any]:
     return json.loads(received.message.data)
 
 
+# ---------------------------------------------------------------------- rows of several runs
+
+
+def row_of(run: str | None, start: int, pane_index: int, status: str, number: int | None) -> dict[str, Any]:
+    """A row as it stands in a file; without ``run`` that of an older version."""
+    row = ROW._replace(window_start=rfc3339(start * WINDOW), window_end=rfc3339((start + 1) * WINDOW), run=run)
+    found = row._replace(pane_index=pane_index, status=status, num_reports=number)._asdict()
+    return found if run else {name: value for name, value in found.items() if name != "run"}
+
+
+RUNS = {
+    "of a stream whose directory a job over files used": [
+        row_of(None, 0, 3, "ok", 60), row_of("20261122T081503Z-ffffff", 0, 0, "ok", 50),
+        row_of("20261122T081504Z-000000", 0, 0, "ok", 40),
+    ],
+    "cut by a stop, and corrected in the next run": [
+        row_of("a", 1, 0, "ok", 300), row_of("b", 1, 0, "partial", None), row_of("b", 1, 1, "partial", None),
+    ],
+    "open at a stop": [row_of("a", 2, 7, "partial", None), row_of("b", 2, 0, "partial", None)],
+    "corrected": [row_of("b", 3, 1, "ok", 120), row_of("b", 3, 0, "ok", 110), row_of("a", 3, 9, "partial", None)],
+}  # fmt: skip
+TAKEN = [("ok", 40), ("ok", 300), ("partial", None), ("ok", 120)]
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_of_several_runs_every_program_takes_the_same_row(
+    backwards: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That of the latest run; a partial one only if there is no other. The highest pane of all would be another."""
+    monkeypatch.chdir(tmp_path)
+    rows = [row for found in RUNS.values() for row in found]
+    rows = rows[::-1] if backwards else rows
+    Path("output").mkdir()
+    Path("output/estimates-1.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    content = to_avro_file([ROW._replace(**row) for row in rows], ESTIMATE_SCHEMA)
+    Path("output/estimates-1.avro").write_bytes(content)
+    with GoogleServer() as google, google.environment():
+        google.tables["my_dataset.estimates"] = {"schema": table_schema(ESTIMATE_SCHEMA)}
+        google.rows["my_dataset.estimates"] = rows
+        for program in (JSON_LINES, AVRO, BIGQUERY):
+            exec(program, {})
+            printed = capsys.readouterr().out.splitlines()
+            assert [tuple(line.split()[2:]) for line in printed] == [(status, str(n)) for status, n in TAKEN]
+
+
 # ---------------------------------------------------------------------- what stands where
 
 
@@ -305,7 +353,7 @@ def fingerprint(schema: Any) -> str:
 
 
 def test_messages_of_estimates_say_which_window_and_pane_they_are(stream: Stream) -> None:
-    same = ("collection_id", "fingerprint", "window_start", "window_end", "pane_index", "pane_timing", "status")
+    same = ("collection_id", "fingerprint", "window_start", "window_end", "pane_index", "pane_timing", "status", "run")
     schema = {"schema": "uldp.WindowedEstimate", "schema_fingerprint": fingerprint(ESTIMATE_SCHEMA)}
     for message in stream.topics["estimates"]:
         row = json.loads(message.data)
@@ -317,7 +365,7 @@ def test_what_is_refused_goes_to_its_topic(stream: Stream) -> None:
     row = json.loads(message.data)
     assert list(row) == [field["name"] for field in REJECTED_SCHEMA["fields"]]
     assert row["num_reports"] == TOO_OLD
-    same = ("reason", "collection_id", "fingerprint", "window_start", "window_end", "received_at")
+    same = ("reason", "collection_id", "fingerprint", "window_start", "window_end", "received_at", "run")
     schema = {"schema": "uldp.RejectedReport", "schema_fingerprint": fingerprint(REJECTED_SCHEMA)}
     assert dict(message.attributes) == schema | {name: row[name] for name in same}
 
@@ -326,5 +374,5 @@ def test_what_nobody_can_read_has_a_message_without_a_collection(stream: Stream)
     unread = [message for message in stream.topics["rejected"] if message.attributes["reason"] == "unknown_schema"]
     assert unread
     for message in unread:
-        assert set(message.attributes) == {"schema", "schema_fingerprint", "reason", "received_at"}
+        assert set(message.attributes) == {"schema", "schema_fingerprint", "reason", "received_at", "run"}
         assert b"heartbeat" not in message.data

@@ -213,7 +213,16 @@ def check_messages(topics: Topics, rows: list[dict[str, Any]]) -> None:
     assert sorted(json.dumps(row_of(item)) for item in topics.estimates) == sorted(map(json.dumps, rows))
     for item in topics.estimates:
         row = row_of(item)
-        same = ("collection_id", "fingerprint", "window_start", "window_end", "pane_index", "pane_timing", "status")
+        same = (
+            "collection_id",
+            "fingerprint",
+            "window_start",
+            "window_end",
+            "pane_index",
+            "pane_timing",
+            "status",
+            "run",
+        )
         assert dict(item.message.attributes) == schema | {name: str(row[name]) for name in same}
     again = topics.nack_estimates()
     assert sorted(repr(item.message) for item in again) == sorted(repr(item.message) for item in topics.estimates)
@@ -227,7 +236,7 @@ def check_refused(received: list[Any]) -> None:
         row = row_of(item)
         assert list(row) == [field["name"] for field in REJECTED_SCHEMA["fields"]]
         assert b"garbage" not in item.message.data and b"heartbeat" not in item.message.data
-        same = {"reason", "collection_id", "fingerprint"} | times
+        same = {"reason", "collection_id", "fingerprint", "run"} | times
         assert dict(item.message.attributes) == schema | {key: row[key] for key in same if row.get(key) is not None}
 
 

@@ -21,12 +21,13 @@ from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import estimate, reestimate
+from uldp_transforms.pipelines.runs import RunRecord
 from uldp_transforms.pipelines.sinks.row_files import to_avro_file
 from uldp_transforms.rows.place import name_of, span_of
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
 from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
 from uldp_transforms.spec import CORRECTED, FINAL
-from uldp_transforms.windows import Windows
+from uldp_transforms.windows import Windows, rfc3339
 
 MINUTE = 60_000
 PERIOD = 10 * MINUTE
@@ -374,3 +375,66 @@ def test_a_spoiled_file_is_never_a_traceback(folder: Path, capfd: pytest.Capture
         assert code == 0 or err.startswith(
             (f"reestimate: spoiled.avro {NOT_COUNTS}", "reestimate: counts of collection 'krr' must ")
         )
+
+
+# ---------------------------------------------------------------------- runs of one directory
+
+
+def run_of(name: str, end: str | None, cut: int | None, *, resumes: bool = True, launched: bool = False) -> None:
+    """The record of a run in the present folder; windows that begin before ``cut`` were cut for it."""
+    RunRecord(
+        run=name,
+        started=rfc3339(0),
+        ended=rfc3339(PERIOD),
+        source={"option": "--subscription", "name": "s", "bounded": False, "resumes": resumes},
+        specification={"partial_before": None if cut is None else rfc3339(cut)},
+        end=end,
+        launched=launched,
+    ).write(".")
+
+
+def of_runs(**numbers: int) -> list[WindowCounts]:
+    """What runs counted of the first window; the last one saw its end."""
+    last = max(numbers)
+    return [counts_row(KRR, 0, number)._replace(run=run, complete=run == last) for run, number in numbers.items()]
+
+
+@pytest.mark.parametrize(
+    ("end", "launched", "status"),
+    [("stopped", False, "ok"), (None, False, "partial"), ("failed", False, "partial"), ("cancelled", False, "partial"),
+     (None, True, "ok")],
+)  # fmt: skip
+@pytest.mark.usefixtures("folder")
+def test_a_window_cut_by_a_stop_is_whole_again(end: str | None, launched: bool, status: str) -> None:
+    """The runs of one directory are added up where the source goes on; after a killed run a part is missing."""
+    run_of("a", end, None, launched=launched)
+    run_of("b", "stopped", PERIOD)
+    write_counts(counts=of_runs(a=30, b=50))
+    [row] = rows_of(again("--collection krr.json --counts . --min_reports 1"))
+    assert (row["status"], row["run"]) == (status, "b")
+    assert row["num_reports"] == (240 if status == "ok" else None)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_window_that_began_after_the_killed_run_is_whole() -> None:
+    for name, end, cut in (("a", None, None), ("b", "stopped", -1), ("c", "stopped", 1), ("d", "stopped", 2)):
+        run_of(name, end, cut)
+    write_counts(counts=of_runs(b=1, c=2, d=4))
+    [row] = rows_of(again("--collection krr.json --counts . --min_reports 1"))
+    assert (row["status"], row["num_reports"]) == ("ok", 21)
+
+
+@pytest.mark.usefixtures("folder")
+def test_of_a_source_that_is_read_again_the_latest_run_counts() -> None:
+    run_of("a", "cancelled", None, resumes=False)
+    run_of("b", "cancelled", None, resumes=False)
+    write_counts(counts=of_runs(b=50, a=30))
+    [row] = rows_of(again("--collection krr.json --counts . --min_reports 1"))
+    assert (row["status"], row["num_reports"], row["run"]) == ("ok", 150, "b")
+
+
+@pytest.mark.usefixtures("folder")
+def test_of_runs_without_a_record_the_latest_counts_and_directories_are_added_up() -> None:
+    write_counts(counts=of_runs(b=50, a=30), more=of_runs(c=7))
+    [row] = rows_of(again("--collection krr.json --counts counts.avro --counts more.avro --min_reports 1"))
+    assert (row["status"], row["num_reports"], row["run"]) == ("ok", 171, "c")

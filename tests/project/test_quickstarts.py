@@ -79,6 +79,9 @@ def rows_of_a_stream() -> list[dict[str, Any]]:
     return [
         row,
         row | {"pane_index": -1, "num_reports": row["num_reports"] - 1, "estimates": wrong},
+        row | {"run": "20000101T000000Z-ffffff", "pane_index": 9, "num_reports": 10_000, "estimates": wrong},
+        row | {"run": None, "pane_index": 9, "num_reports": 10_000, "estimates": wrong},
+        row | {"run": "20991231T000000Z-000000", "status": "partial", "num_reports": None, "estimates": []},
         row | nothing | {"window_start": "2001-09-09T13:00:00Z"},
     ]
 
@@ -177,7 +180,7 @@ def test_the_ledger_is_added_up_as_operators_are_told(
         capsys.readouterr()
         exec(code, {})
         sums = {"received": received, "accepted": 10_000, "duplicates": 0}
-        assert capsys.readouterr().out == f"diagnoses 1 2001-09-09T12:00:00Z {sums} {verdict}\n"
+        assert capsys.readouterr().out == f"{row['run']} diagnoses 1 2001-09-09T12:00:00Z {sums} {verdict}\n"
 
 
 def test_the_tags_example_makes_a_report(monkeypatch: pytest.MonkeyPatch) -> None:

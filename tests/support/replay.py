@@ -19,6 +19,7 @@ from uldp_transforms import JobSpec
 from uldp_transforms.ldp import Collection
 from uldp_transforms.pipelines.estimate.build import build
 from uldp_transforms.pipelines.estimate.options import Job
+from uldp_transforms.pipelines.run_directory import RunDirectory
 from uldp_transforms.pipelines.sinks import Output, RowFiles, Sink
 from uldp_transforms.pipelines.sources import AvroFiles, Source
 from uldp_transforms.rows.ledger_row import LedgerRow
@@ -145,7 +146,7 @@ def streaming_job(
         spec=spec(collections, windows, bounded=False, **fields),
         source=Replayed(),
         sinks=(RowFiles(output, unbounded=True, with_counts=write_counts),),
-        output=output,
+        directory=RunDirectory(output, "replayed", bounded=False, launched=False),
         options=options or stream_options(),
     )
 
@@ -165,7 +166,7 @@ def file_job(
         spec=spec(collections, windows, bounded=True, **fields),
         source=AvroFiles(pattern),
         sinks=(RowFiles(output, unbounded=False, with_counts=write_counts),),
-        output=output,
+        directory=RunDirectory(output, "replayed", bounded=True, launched=False),
         options=options or PipelineOptions(["--runner=FnApiRunner"]),
     )
 

@@ -26,6 +26,7 @@ class LedgerRow(NamedTuple):
     accepted: int
     duplicates: int
     rejected: Mapping[str, int]
+    run: Optional[str] = None
 
 
 coders.registry.register_coder(LedgerRow, coders.RowCoder)

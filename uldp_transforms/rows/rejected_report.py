@@ -29,13 +29,14 @@ class RejectedReport(NamedTuple):
     received_at: Optional[str]
     message_bytes: int
     source: str
+    run: Optional[str] = None
 
 
 coders.registry.register_coder(RejectedReport, coders.RowCoder)
 
 
-def rejected_row(rejection: Rejection, periods: Optional[BasePeriods]) -> RejectedReport:
-    """The row of a rejection; ``periods`` are the base periods of the job."""
+def rejected_row(rejection: Rejection, periods: Optional[BasePeriods], run: Optional[str] = None) -> RejectedReport:
+    """The row of a rejection; ``periods`` are the base periods of the job, ``run`` is its run."""
     return RejectedReport(
         **name_of(rejection.collection),
         **span_of(rejection.period_start, None if periods is None else periods.length),
@@ -44,6 +45,7 @@ def rejected_row(rejection: Rejection, periods: Optional[BasePeriods]) -> Reject
         received_at=_moment(rejection.arrival_time),
         message_bytes=rejection.message_bytes,
         source=rejection.source,
+        run=run,
     )
 
 

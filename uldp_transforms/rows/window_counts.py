@@ -30,6 +30,7 @@ class WindowCounts(NamedTuple):
     complete: bool
     num_reports: Sequence[int]
     cells: Sequence[int]
+    run: Optional[str] = None
 
 
 coders.registry.register_coder(WindowCounts, coders.RowCoder)

@@ -47,6 +47,7 @@ class WindowHealth(NamedTuple):
     num_reports: Optional[int]
     status: str
     findings: Sequence[HealthFinding]
+    run: Optional[str] = None
 
 
 coders.registry.register_coder(WindowHealth, coders.RowCoder)

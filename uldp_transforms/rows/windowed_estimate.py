@@ -53,6 +53,7 @@ class WindowedEstimate(NamedTuple):
     status: str
     software: str
     estimates: Sequence[ValueEstimate]
+    run: Optional[str] = None
 
 
 class EstimatedValue(NamedTuple):
@@ -74,6 +75,7 @@ class EstimatedValue(NamedTuple):
     ci_low: float
     ci_high: float
     raw_frequency: float
+    run: Optional[str] = None
 
 
 coders.registry.register_coder(WindowedEstimate, coders.RowCoder)
@@ -143,10 +145,10 @@ def reason_to_withhold(counts: CohortCounts, min_reports: int, partial: bool) ->
     return "suppressed" if counts.total < min_reports else None
 
 
-_NUM_SHARED = len(EstimatedValue._fields) - len(ValueEstimate._fields)
+_NUM_SHARED = EstimatedValue._fields.index("value")
 
 
 def flat(row: WindowedEstimate) -> list[EstimatedValue]:
     """One row per value; none for a window without numbers."""
     shared = tuple(getattr(row, name) for name in EstimatedValue._fields[:_NUM_SHARED])
-    return [EstimatedValue._make((*shared, *entry)) for entry in row.estimates]
+    return [EstimatedValue._make((*shared, *entry, row.run)) for entry in row.estimates]

@@ -1,7 +1,7 @@
 """What Beam's windows and panes mean for a row: which it is, and whether all reports are in it.
 
 A drain moves the watermark to the end of time. Every open window then gives a row that looks like any other; only the
-clock tells that more reports would have come.
+clock tells that more reports would have come. The run that follows has the rest of these windows: to it they are cut.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ CLOCK_SKEW = 5_000
 """Milliseconds by which the clocks of two workers may differ; a drain so shortly before the end goes unnoticed."""
 
 
-def place_of(window: Any, pane: Any) -> dict[str, Any]:
-    """The fields of a row that say which window and pane it stands for."""
+def place_of(window: Any, pane: Any, run: str | None = None) -> dict[str, Any]:
+    """The fields of a row that say which window and pane it stands for, and which run of the job made it."""
     timing = PaneInfoTiming.ON_TIME if pane.timing == PaneInfoTiming.UNKNOWN else pane.timing
     windowed = window != GlobalWindow()
     return {
@@ -27,6 +27,7 @@ def place_of(window: Any, pane: Any) -> dict[str, Any]:
         "window_end": rfc3339(window.end.micros // 1000) if windowed else None,
         "pane_index": max(pane.index, 0),
         "pane_timing": PaneInfoTiming.to_string(timing),
+        "run": run,
     }
 
 
@@ -45,6 +46,18 @@ def is_partial(window: Any, pane: Any, complete_after: int | None) -> bool:
     if complete_after is None or window == GlobalWindow() or pane.timing == PaneInfoTiming.EARLY:
         return False
     return bool(now() < window.end.micros // 1000 + complete_after - CLOCK_SKEW)
+
+
+def is_cut(window: Any, partial_before: int | None) -> bool:
+    """Whether an earlier run, which acknowledged them, has some of the reports of a window.
+
+    Args:
+        window: Beam's window of an element.
+        partial_before: milliseconds since 1970; windows that begin before are cut. None: no run came before.
+    """
+    if partial_before is None or window == GlobalWindow():
+        return False
+    return bool(window.start.micros // 1000 < partial_before)
 
 
 def now() -> int:

@@ -1,0 +1,170 @@
+"""Pub/Sub on Beam's local engine for streams, so that a stream can stop and lose nothing.
+
+By itself that engine acknowledges ten messages at a time before it works on them, and to stop is to throw away what is
+in flight. Here a pull takes up to a thousand, which are acknowledged when the next pull is asked for: the engine asks
+for it when nothing else is left to do, so all of them have been worked on. Told to stop, the source says that it is at
+the end of time: every window fires, every row is written, and the pipeline is done by itself.
+
+Beam's evaluator of this step is not public; ``tests/pipelines/test_local_pubsub.py`` fails if Beam changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from apache_beam import pvalue
+from apache_beam.io.gcp.pubsub import PubsubMessage
+from apache_beam.runners.direct.direct_runner import _DirectReadFromPubSub
+from apache_beam.runners.direct.transform_evaluator import TransformEvaluatorRegistry, _PubSubReadEvaluator
+from apache_beam.runners.direct.util import TransformResult
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from google.api_core.exceptions import Aborted, DeadlineExceeded, ServiceUnavailable, Unknown
+
+_LOGGER = logging.getLogger(__name__)
+
+MOST_MESSAGES = 1_000
+"""Of one pull; Pub/Sub gives no more."""
+
+PATIENCE = 2.0
+"""Seconds for which a pull waits for messages. Windows fire between pulls only."""
+
+EXTEND_EVERY, EXTEND_BY = 4.0, 30
+"""Seconds: how often, and by how much, the lease of messages that are being worked on is made longer. The shortest
+lease of a subscription is 10 s."""
+
+
+class Leases:
+    """The messages that were pulled and are not acknowledged yet; a thread keeps others from getting them.
+
+    Args:
+        client: of Pub/Sub.
+        subscription: full name.
+    """
+
+    def __init__(self, client: Any, subscription: str):
+        self._client = client
+        self._subscription = subscription
+        self._ack_ids: list[str] = []
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        threading.Thread(target=self._keep, name="leases", daemon=True).start()
+
+    def take(self, ack_ids: list[str]) -> None:
+        """Hold these too."""
+        with self._lock:
+            self._ack_ids += ack_ids
+
+    def acknowledge(self) -> None:
+        """They have been worked on: they never come again."""
+        with self._lock:
+            ack_ids, self._ack_ids = self._ack_ids, []
+            if ack_ids:
+                try:
+                    self._client.acknowledge(subscription=self._subscription, ack_ids=ack_ids)
+                except BaseException:
+                    self._ack_ids = ack_ids  # the engine tries this step again
+                    raise
+
+    def end(self) -> None:
+        self._ended.set()
+
+    def _keep(self) -> None:
+        while not self._ended.wait(EXTEND_EVERY):
+            with self._lock, contextlib.suppress(Exception):  # what is lost comes again, and is in the ledger
+                if self._ack_ids:
+                    self._client.modify_ack_deadline(
+                        subscription=self._subscription,
+                        ack_ids=self._ack_ids,
+                        ack_deadline_seconds=EXTEND_BY,
+                        timeout=EXTEND_EVERY,
+                    )
+
+
+class Reader:
+    """What one pipeline reads with, from pull to pull.
+
+    Args:
+        stop: set when the stream shall end.
+    """
+
+    def __init__(self, stop: threading.Event):
+        self.stop = stop
+        self._leases: Leases | None = None
+
+    def pull(self, client: Any, subscription: str) -> list[Any]:
+        """Take what is there, or wait for it for a moment; an outage of the service is nothing there."""
+        self._leases = self._leases or Leases(client, subscription)
+        try:
+            response = client.pull(subscription=subscription, max_messages=MOST_MESSAGES, timeout=PATIENCE, retry=None)
+        except DeadlineExceeded:
+            return []
+        except (Aborted, ServiceUnavailable, Unknown) as error:
+            _LOGGER.warning("Pub/Sub does not answer, and is asked again: %s", error)
+            self.stop.wait(PATIENCE)
+            return []
+        self._leases.take([received.ack_id for received in response.received_messages])
+        return [received.message for received in response.received_messages]
+
+    def acknowledge(self) -> None:
+        """All that was pulled has been worked on."""
+        if self._leases:
+            self._leases.acknowledge()
+
+    def abandon(self) -> None:
+        """Leave to others what is not acknowledged."""
+        if self._leases:
+            self._leases.end()
+
+
+class _Evaluator(_PubSubReadEvaluator):
+    """Beam's, with another way to pull and an end."""
+
+    def __init__(self, reader: Reader, *args: Any):
+        super().__init__(*args)  # type: ignore[no-untyped-call]
+        self._reader = reader
+
+    def finish_bundle(self) -> TransformResult:
+        step: Any = self._applied_ptransform
+        context: Any = self._evaluation_context
+        # Beam forgets to take the engine's empty request from this list, which it walks through at every pull
+        context._watermark_manager.get_watermarks(step).remove_pending(self._input_committed_bundle)
+        if self._is_all_worked_on():
+            self._reader.acknowledge()
+        if self._reader.stop.is_set():
+            return TransformResult(self, [], [], None, {None: MAX_TIMESTAMP})
+        bundles = []
+        client = self._get_subscriber_client(step)  # type: ignore[no-untyped-call]
+        if messages := self._reader.pull(client, self._sub_name):
+            bundle = context.create_bundle(next(iter(self._outputs)))
+            for message in messages:
+                arrival = Timestamp.from_utc_datetime(message.publish_time)
+                element = PubsubMessage._from_message(message) if self.source.with_attributes else message.data
+                bundle.output(GlobalWindows.windowed_value(element, timestamp=arrival))
+            bundles.append(bundle)
+        again = context.create_bundle(pvalue.PBegin(step.transform.pipeline))
+        return TransformResult(self, bundles, [again], None, {None: Timestamp.of(time.time())})
+
+    def _is_all_worked_on(self) -> bool:
+        """Whether no step has anything left; a bundle that failed for good stays there, and the pipeline with it."""
+        steps = self._evaluation_context._watermark_manager._transform_to_watermarks.values()
+        return not any(bundle.has_elements() for step in steps for bundle in tuple(step._pending))
+
+
+@contextlib.contextmanager
+def reading_until(stop: threading.Event) -> Iterator[None]:
+    """A block in which the local engine reads Pub/Sub like this; the pipeline must start and end in it."""
+    reader = Reader(stop)
+    evaluators: dict[Any, Any] = TransformEvaluatorRegistry._test_evaluators_overrides
+    evaluators[_DirectReadFromPubSub] = functools.partial(_Evaluator, reader)
+    try:
+        yield
+    finally:
+        del evaluators[_DirectReadFromPubSub]
+        reader.abandon()
