@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -22,6 +22,7 @@ from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.runtime import metrics
 from uldp_transforms.spec import JobSpec
+from uldp_transforms.transit import MessagesHandedOn, by_arrival, handed_on
 from uldp_transforms.windows import BasePeriods, split_by_period
 
 _FLUSH_BYTES = 1 << 21
@@ -47,7 +48,7 @@ class DecodeReports(beam.PTransform[PCollection[bytes], DecodedReports]):
 
     Output: ``reports``, one batch per collection for as many messages as came together, with the event times as a
     column; ``rejected``, a ``Rejection`` for everything else. Nothing else happens to a report. ``ledger``, how many
-    reports came in.
+    reports came in, and which messages did not come through.
 
     Args:
         spec: of the job.
@@ -67,8 +68,10 @@ class DecodeReports(beam.PTransform[PCollection[bytes], DecodedReports]):
         outputs.reports.element_type = ReportBatch
         outputs.rejected.element_type = Rejection
         outputs.ledger.element_type = LedgerEntry
-        mark(spec, outputs.reports, outputs.rejected, outputs.ledger)
-        return DecodedReports(outputs.reports, outputs.rejected, outputs.ledger)
+        handed_on = messages | "Messages" >> MessagesHandedOn(spec)
+        ledger = (outputs.ledger, handed_on) | "Ledger" >> beam.Flatten()
+        mark(spec, outputs.reports, outputs.rejected, ledger)
+        return DecodedReports(outputs.reports, outputs.rejected, ledger)
 
     def display_data(self) -> dict[str, Any]:
         return {"collections": ", ".join(f"{c.id} v{c.version}" for c in self._spec.collections)}
@@ -120,12 +123,18 @@ class _DecodeFn(beam.DoFn):
         return [
             *decoded.batches,
             *(TaggedOutput("rejected", rejection) for rejection in decoded.rejections),
-            *(TaggedOutput("ledger", entry) for entry in entries),
+            *(TaggedOutput("ledger", entry) for entry in (*entries, *self._taken_over(decoded, arrival_times))),
         ]
+
+    def _taken_over(self, decoded: Decoded, arrival_times: np.ndarray | None) -> Iterable[LedgerEntry | WindowedValue]:
+        """What the other side of ``MessagesHandedOn`` counted, when it has its verdicts."""
+        return (handed_on(-decoded.num_messages),)
 
     @staticmethod
     def _in_global_window(output: Any, timestamp: Timestamp) -> Any:
         if isinstance(output, TaggedOutput):
+            if isinstance(output.value, WindowedValue):
+                return output
             return TaggedOutput(output.tag, WindowedValue(output.value, timestamp, (GlobalWindow(),)))
         return WindowedValue(output, timestamp, (GlobalWindow(),))
 
@@ -169,3 +178,7 @@ class _TimedDecodeFn(_DecodeFn):
     def _decoded(self, arrival_times: np.ndarray | None = None) -> list[Any]:
         arrived, self._arrival_times = np.array(self._arrival_times, dtype=np.int64), []
         return super()._decoded(arrived)
+
+    def _taken_over(self, decoded: Decoded, arrival_times: np.ndarray | None) -> Iterable[LedgerEntry | WindowedValue]:
+        assert arrival_times is not None
+        return by_arrival(arrival_times[: decoded.num_messages], self._periods, -1)

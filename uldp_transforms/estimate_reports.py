@@ -22,6 +22,7 @@ from uldp_transforms.rows.window_counts import WindowCounts
 from uldp_transforms.rows.window_health import WindowHealth
 from uldp_transforms.rows.windowed_estimate import EstimatedValue, WindowedEstimate, flat
 from uldp_transforms.spec import FINAL, JobSpec, SpecValues
+from uldp_transforms.transit import WindowsInTransit
 
 
 class EstimatedReports(NamedTuple):
@@ -76,6 +77,8 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
         windows = counts | "EstimateDistribution" >> EstimateDistribution(spec)
         values = windows.estimates | "Values" >> beam.FlatMap(flat).with_output_types(EstimatedValue)
 
+        in_transit = (counts, windows.estimates) | "WindowsInTransit" >> WindowsInTransit(spec)
+
         rejections, entries = [decoded.rejected], [decoded.ledger, counted.ledger]
         if isinstance(source, ReadFiles):
             rejections.append(source.rejected)
@@ -85,7 +88,7 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
             estimates=windows.estimates,
             values=values,
             health=windows.health,
-            ledger=(*entries, refused) | "SummarizeLedger" >> SummarizeLedger(spec),
+            ledger=(*entries, refused, in_transit) | "SummarizeLedger" >> SummarizeLedger(spec),
             rejected=refused | "RejectedRows" >> beam.Map(rejected_row, spec.periods).with_output_types(RejectedReport),
             counts=counts | "CountsRows" >> CountsRows(spec),
         )

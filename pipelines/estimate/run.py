@@ -15,7 +15,7 @@ from apache_beam.options.pipeline_options import CrossLanguageOptions, StandardO
 from apache_beam.utils.subprocess_server import JavaJarServer
 
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.rows.ledger_row import missing
+from uldp_transforms.rows.ledger_row import imbalance
 
 from .. import cli
 from ..runners import DATAFLOW, is_only_launched
@@ -64,11 +64,11 @@ def _balance(directory: str) -> int:
     with FileSystems.open(FileSystems.join(directory, "ledger.jsonl")) as file:
         rows = [json.loads(line) for line in file.read().splitlines()]
     print(f"estimate: {summary(rows)}", file=sys.stderr)
-    wrong = [row for row in rows if missing(row)]
+    wrong = [row for row in rows if imbalance(row)]
     for row in wrong:
         print(
             f"estimate: the ledger does not balance for collection {row['collection_id']!r}, window "
-            f"{row['window_start']} to {row['window_end']}: do not use this output",
+            f"{row['window_start']} to {row['window_end']}: {', '.join(imbalance(row))}: do not use this output",
             file=sys.stderr,
         )
     return UNBALANCED if wrong else cli.DONE

@@ -32,6 +32,7 @@ class Decoded(NamedTuple):
     Attributes:
         batches: accepted reports.
         rejections: everything else.
+        num_messages: how many messages these verdicts are about.
         num_received: number of reports by fingerprint (empty if never established), counted when they were taken out of
             their messages, before they were judged; a message that nothing was taken out of and that was not refused
             either counts as one report.
@@ -40,6 +41,7 @@ class Decoded(NamedTuple):
 
     batches: list[ReportBatch]
     rejections: list[Rejection]
+    num_messages: int
     num_received: Counter[bytes]
     off_by: dict[Reason, int]
 
@@ -112,7 +114,7 @@ class MessageDecoder:
             batch = self._judge(part, verdicts)
             if len(batch):
                 batches.append(batch)
-        return Decoded(batches, verdicts.rejections, verdicts.num_received(), verdicts.off_by)
+        return Decoded(batches, verdicts.rejections, len(lengths), verdicts.num_received(), verdicts.off_by)
 
     # ---------------------------------------------------------------- single reports: all messages at once
 
