@@ -1,7 +1,7 @@
 """What is in transit between two steps: the one that hands it on adds it to the ledger, the other takes it off.
 
-Each side counts for itself, the first one in a step of its own, on nothing but the elements that flow: files behind
-the matching of names, messages in front of the decoder, panes of windows in front of the estimator. They are taken off
+Each side counts for itself, the first one in a step that does little else: files behind the matching of names, messages
+where they are gathered for the decoder, panes of windows in front of the estimator. They are taken off
 when the work is really done: every byte of a file is accounted for, the decoder has given its verdicts, the row of an
 estimate is there. So what gets lost between the two shows, whoever loses it: the sum is not 0.
 """
@@ -15,7 +15,7 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindow, GlobalWindows, TimestampedValue
-from apache_beam.utils.timestamp import MIN_TIMESTAMP, Duration, Timestamp
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.ldp.counts import CohortCounts
@@ -48,55 +48,6 @@ def by_arrival(arrival_times: np.ndarray, periods: BasePeriods | None, sign: int
         yield WindowedValue(handed_on(sign * number), Timestamp(micros=1000 * moment), (GlobalWindow(),))
 
 
-class MessagesHandedOn(beam.PTransform[PCollection[bytes], PCollection[LedgerEntry]]):
-    """Counts messages, and does nothing else.
-
-    Args:
-        spec: of the job, for this input.
-    """
-
-    def __init__(self, spec: JobSpec):
-        super().__init__()
-        self._spec = spec
-
-    def expand(self, messages: PCollection[bytes]) -> PCollection[LedgerEntry]:
-        spec = self._spec
-        count_fn = _CountFn() if spec.gate is None else _TimedCountFn(spec.periods)
-        entries: PCollection[LedgerEntry] = messages | "Count" >> beam.ParDo(count_fn).with_output_types(LedgerEntry)
-        return entries
-
-
-class _CountFn(beam.DoFn):
-    """``process`` is all that happens to every message."""
-
-    def __init__(self) -> None:
-        self._number = 0
-
-    def start_bundle(self) -> None:
-        self._number = 0
-
-    def process(self, message: bytes) -> None:
-        self._number += 1
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        if self._number:
-            yield WindowedValue(handed_on(self._number), MIN_TIMESTAMP, (GlobalWindow(),))
-
-
-class _TimedCountFn(beam.DoFn):
-    def __init__(self, periods: BasePeriods | None):
-        self._periods = periods
-
-    def start_bundle(self) -> None:
-        self._arrival_times: list[int] = []
-
-    def process(self, message: bytes, timestamp: Any = beam.DoFn.TimestampParam) -> None:
-        self._arrival_times.append(timestamp.micros // 1000)
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        return by_arrival(np.array(self._arrival_times, dtype=np.int64), self._periods, 1)
-
-
 class WindowsInTransit(beam.PTransform[Any, PCollection[LedgerEntry]]):
     """Counts what the estimator gets against the rows that it makes, per collection, window and pane.
 
@@ -124,19 +75,23 @@ class WindowsInTransit(beam.PTransform[Any, PCollection[LedgerEntry]]):
 
 
 def _counts_entry(
-    sums: tuple[bytes, CohortCounts], delay: Duration, window: Any = beam.DoFn.WindowParam
+    sums: tuple[bytes, CohortCounts],
+    delay: Duration,
+    window: Any = beam.DoFn.WindowParam,
+    timestamp: Any = beam.DoFn.TimestampParam,
 ) -> TimestampedValue[LedgerEntry]:
-    return _window_entry(sums[0], window, 1, delay)
+    return _window_entry(sums[0], 1, window, max(timestamp, window.max_timestamp() + delay))
 
 
 def _row_entry(
-    row: WindowedEstimate, delay: Duration, window: Any = beam.DoFn.WindowParam
+    row: WindowedEstimate,
+    delay: Duration,
+    window: Any = beam.DoFn.WindowParam,
+    timestamp: Any = beam.DoFn.TimestampParam,
 ) -> TimestampedValue[LedgerEntry]:
-    return _window_entry(bytes.fromhex(row.fingerprint), window, -1, delay)
+    return _window_entry(bytes.fromhex(row.fingerprint), -1, window, max(timestamp, window.max_timestamp() + delay))
 
 
-def _window_entry(fingerprint: bytes, window: Any, number: int, delay: Duration) -> TimestampedValue[LedgerEntry]:
-    if window == GlobalWindow():
-        return TimestampedValue(LedgerEntry(IN_TRANSIT, fingerprint, None, number), MIN_TIMESTAMP)
-    entry = LedgerEntry(IN_TRANSIT, fingerprint, window.start.micros // 1000, number)
-    return TimestampedValue(entry, window.max_timestamp() + delay)
+def _window_entry(fingerprint: bytes, number: int, window: Any, moment: Timestamp) -> TimestampedValue[LedgerEntry]:
+    start = None if window == GlobalWindow() else window.start.micros // 1000
+    return TimestampedValue(LedgerEntry(IN_TRANSIT, fingerprint, start, number), min(moment, MAX_TIMESTAMP))
