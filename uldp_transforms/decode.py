@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.shared import Shared
 from apache_beam.utils.windowed_value import WindowedValue
 
 import uldp_transforms.runtime.coders  # noqa: F401  # registers how reports cross between workers
@@ -20,6 +22,7 @@ from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ledger import RECEIVED, LedgerEntry
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.rejected_share import Watch
 from uldp_transforms.runtime import metrics
 from uldp_transforms.spec import JobSpec
 from uldp_transforms.transit import by_arrival, handed_on
@@ -45,6 +48,9 @@ class DecodeReports(beam.PTransform[PCollection[bytes], DecodedReports]):
     column; ``rejected``, a ``Rejection`` for everything else. Nothing else happens to a report. ``ledger``, how many
     reports came in, and which messages did not come through.
 
+    Where nearly all reports of a stream are refused for one reason, the work fails with ``RejectedShareError``, so that
+    the messages stay where they come from; see ``JobSpec.max_rejected_share``.
+
     Args:
         spec: of the job.
     """
@@ -59,7 +65,7 @@ class DecodeReports(beam.PTransform[PCollection[bytes], DecodedReports]):
             messages = messages | "WithoutTrigger" >> beam.WindowInto(GlobalWindows())
         decoder = MessageDecoder(spec.catalog, spec.gate, spec.deduplicate)
         gathered, counted = messages | "Gather" >> GatherMessages(spec)
-        decode_fn = _DecodeFn(decoder, spec.periods)
+        decode_fn = _DecodeFn(decoder, spec.periods, spec if spec.gate and spec.rejected_share < 1 else None)
         outputs = gathered | "Decode" >> beam.ParDo(decode_fn).with_outputs("rejected", "ledger", main="reports")
         outputs.reports.element_type = ReportBatch
         outputs.rejected.element_type = Rejection
@@ -73,11 +79,19 @@ class DecodeReports(beam.PTransform[PCollection[bytes], DecodedReports]):
 
 
 class _DecodeFn(beam.DoFn):
-    """Decodes many messages at a time, and says what came of them."""
+    """Decodes many messages at a time, and says what came of them.
 
-    def __init__(self, decoder: MessageDecoder, periods: BasePeriods | None):
+    Args:
+        decoder: of the messages.
+        periods: of the job.
+        watched: the specification, if a share of refused reports stops the job.
+    """
+
+    def __init__(self, decoder: MessageDecoder, periods: BasePeriods | None, watched: JobSpec | None = None):
         self._decoder = decoder
         self._periods = periods
+        self._watched = watched
+        self._watch = Shared()  # of a process: an engine may make a new DoFn for every bundle
 
     def start_bundle(self) -> None:
         metrics.start_bundle()
@@ -90,6 +104,8 @@ class _DecodeFn(beam.DoFn):
             raise SpecError(f"DecodeReports needs bytes (ReadReportFiles reads files of reports), got {came}")
         arrival_times = np.array(arrived, dtype=np.int64) if arrived else None
         decoded = self._decoder.decode(messages, arrival_times)
+        if self._watched is not None:
+            self._watch.acquire(functools.partial(Watch, self._watched)).look(decoded)
         entries = list(received_entries(decoded, self._periods))
         metrics.count(sum(entry.num_reports for entry in entries), metrics.RECEIVED)
         for rejection in decoded.rejections:

@@ -154,7 +154,7 @@ def _listed_files(pattern: str, manifest: str) -> dict[str, ListedFile]:
         for file in files_of_manifest(parse_json(read_text(path), path)):
             place = FileSystems.join(folder, file.name)
             if place not in matched:
-                raise SpecError(f"{path} must list files that match {pattern!r}, got {describe(file.name)}")
+                raise SpecError(f"{path} must list files that match {pattern!r}, got {file.name!r}")
             if listed.setdefault(place, file) != file:
-                raise SpecError(f"{path} must agree with the other manifests, got another {describe(file.name)}")
+                raise SpecError(f"{path} must agree with the other manifests, got another {file.name!r}")
     return listed

@@ -15,6 +15,7 @@ from apache_beam.options.pipeline_options import CrossLanguageOptions, StandardO
 from apache_beam.utils.subprocess_server import JavaJarServer
 
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rejected_share import sentence_of_sums
 from uldp_transforms.rows.ledger_row import imbalance
 
 from .. import cli
@@ -22,7 +23,7 @@ from ..runners import DATAFLOW, is_only_launched
 from .build import build
 from .options import Job, read_arguments
 
-UNBALANCED = 3
+UNBALANCED, MOSTLY_REJECTED = 3, 4
 
 
 def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
@@ -56,11 +57,14 @@ def run(configured: tuple[Job, beam.Pipeline]) -> int:
             print("estimate: the job goes on; drain or cancel it on Dataflow", file=sys.stderr)
             return cli.DONE
         result.cancel()
-    return _balance(job.output) if job.spec.bounded else cli.DONE
+    return _balance(job.output, job.spec.rejected_share) if job.spec.bounded else cli.DONE
 
 
-def _balance(directory: str) -> int:
-    """Print what became of the reports of a bounded job; the exit code says whether the ledger balances."""
+def _balance(directory: str, share: float) -> int:
+    """Print what became of the reports of a bounded job; the exit code says whether the ledger balances.
+
+    And, if it does, whether no more than the share of the reports was rejected.
+    """
     with FileSystems.open(FileSystems.join(directory, "ledger.jsonl")) as file:
         rows = [json.loads(line) for line in file.read().splitlines()]
     print(f"estimate: {summary(rows)}", file=sys.stderr)
@@ -71,7 +75,13 @@ def _balance(directory: str) -> int:
             f"{row['window_start']} to {row['window_end']}: {', '.join(imbalance(row))}: do not use this output",
             file=sys.stderr,
         )
-    return UNBALANCED if wrong else cli.DONE
+    if wrong:
+        return UNBALANCED
+    rejected = sum((collections.Counter(row["rejected"]) for row in rows), collections.Counter())
+    cause = sentence_of_sums(rejected, sum(row["received"] for row in rows), share)
+    if cause is not None:
+        print(f"estimate: {cause}", file=sys.stderr)
+    return cli.DONE if cause is None else MOSTLY_REJECTED
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> str:

@@ -8,7 +8,6 @@ import re
 from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
 
-from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 
 
@@ -39,7 +38,7 @@ def check_files(where: str, pattern: str) -> None:
     for folder, folders, files in os.walk(os.path.dirname(constant)):
         for path in sorted(os.path.join(folder, name) for name in (*folders, *files)):
             if matches.match(path) and not os.path.isfile(path):
-                raise SpecError(f"{where} must match files that can be read, got {_kind(path)} {describe(path)}")
+                raise SpecError(f"{where} must match files that can be read, got {_kind(path)} {path!r}")
 
 
 def _kind(path: str) -> str:
