@@ -22,7 +22,7 @@ from apache_beam.io.filesystems import FileSystems
 from uldp_transforms import JobSpec
 from uldp_transforms.ldp.checks import parse_json
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.rows.ledger_row import missing
+from uldp_transforms.rows.ledger_row import imbalance
 from uldp_transforms.rows.windowed_estimate import SOFTWARE
 from uldp_transforms.runtime.panes import now
 from uldp_transforms.windows import rfc3339
@@ -133,22 +133,30 @@ def read_lines(paths: Iterable[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def periods_out_of_balance(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str | None, str | None, str | None]]:
-    """Collection, start and end of the base periods whose ledger rows, added up, do not balance."""
-    sums: collections.Counter[tuple[Any, ...]] = collections.Counter()
+def periods_out_of_balance(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str | None, str | None, str | None, str]]:
+    """Collection, start and end of the base periods whose ledger rows, added up, do not balance; and what is wrong."""
+    periods: dict[tuple[Any, ...], list[Mapping[str, Any]]] = collections.defaultdict(list)
     for row in rows:
         key = (row["collection_id"], row["collection_version"], row["window_start"], row["window_end"])
-        sums[key] += missing(row)
-    return [(key[0], key[2], key[3]) for key, number in sums.items() if number]
+        periods[key].append(row)
+    found = [(key, ", ".join(imbalance({"collection_id": key[0]} | _added(of)))) for key, of in periods.items()]
+    return [(key[0], key[2], key[3], wrong) for key, wrong in found if wrong]
+
+
+def _added(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The numbers of ledger rows, added up; rows of older jobs had no in_transit."""
+    rejected: collections.Counter[str] = collections.Counter()
+    for row in rows:
+        rejected.update(row["rejected"])
+    names = ("received", "accepted", "duplicates", "in_transit")
+    return {name: sum(row.get(name) or 0 for row in rows) for name in names} | {"rejected": dict(sorted(rejected.items()))}
 
 
 def sums_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What became of all reports of a ledger, and whether it balances."""
-    rejected: collections.Counter[str] = collections.Counter()
-    for row in rows:
-        rejected.update(row["rejected"])
-    sums: dict[str, Any] = {name: sum(row[name] for row in rows) for name in ("received", "accepted", "duplicates")}
-    return sums | {"rejected": dict(sorted(rejected.items())), "balanced": not periods_out_of_balance(rows)}
+    sums = _added(rows)
+    del sums["in_transit"]  # of periods, not of the whole: what one lost another may have twice
+    return sums | {"balanced": not periods_out_of_balance(rows)}
 
 
 def summary(sums: Mapping[str, Any]) -> str:

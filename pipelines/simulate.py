@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import hashlib
+import json
 import os
 import sys
 import time
@@ -18,6 +19,8 @@ from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
+from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
+from uldp_transforms.messages.manifest import HashedFile, ListedFile, manifest_of
 
 from . import cli
 from .values import ValuesFile
@@ -33,6 +36,7 @@ class Simulation:
     collection: Collection
     values: ValuesFile
     output: str | None
+    manifest: str | None
     topic: str | None
     form: str
     pack: int
@@ -53,6 +57,7 @@ def configure(argv: Sequence[str]) -> Simulation:
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--output", help="Avro file to write")
     target.add_argument("--topic", type=cli.resource("topics"), help="Pub/Sub topic to publish to, projects/P/topics/T")
+    parser.add_argument("--manifest", help="JSON file to write, which lists what --output holds; in the same folder")
     parser.add_argument("--form", choices=("single", "packed"), default="single", help="one report per message or many")
     parser.add_argument("--pack", type=cli.positive(), default=1000, help="reports per packed message")
     parser.add_argument("--rate", type=cli.positive(float), help="reports to publish per second (default: all at once)")
@@ -60,6 +65,8 @@ def configure(argv: Sequence[str]) -> Simulation:
     args = parser.parse_args(argv)
     if args.rate is not None and args.topic is None:
         raise SpecError("--rate needs --topic, got --output")
+    if args.manifest is not None and args.output is None:
+        raise SpecError("--manifest needs --output, got --topic")
     if args.seed is not None:
         if not args.seed.isascii() or not args.seed.isdigit():
             raise SpecError(f"--seed must be a whole number from 0, got {args.seed!r}")
@@ -68,18 +75,23 @@ def configure(argv: Sequence[str]) -> Simulation:
     args.collection = cli.read_collections([args.collection])[0]
     args.values = ValuesFile(args.values)
     if args.output is not None:
-        _check_place(args.output, args.values.path)
+        _check_place("--output", args.output, args.values.path)
+    if args.manifest is not None:
+        _check_place("--manifest", args.manifest, args.values.path)
+        places = [os.path.realpath(path) for path in (args.output, args.manifest)]
+        if places[0] == places[1] or len(set(map(os.path.dirname, places))) > 1:
+            raise SpecError(f"--manifest must be another file in the folder of --output, got {args.manifest!r}")
     if args.form == "packed" and args.pack * wire.packed_bytes(args.collection) > wire.MAX_MESSAGE_BYTES - 100:
         raise SpecError(f"--pack must keep messages below {wire.MAX_MESSAGE_BYTES} bytes, got {args.pack}")
     return Simulation(**vars(args))
 
 
-def _check_place(path: str, values: str) -> None:
+def _check_place(option: str, path: str, values: str) -> None:
     """Refuse places where the reports cannot stand (raises OSError) or would destroy something else."""
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if os.path.exists(path) and (os.path.samefile(path, values) or not os.path.isfile(path)):
-        raise SpecError(f"--output must be a file of its own, got {path!r}")
+        raise SpecError(f"{option} must be a file of its own, got {path!r}")
     if not os.path.isdir(os.path.dirname(path) or "."):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
@@ -93,7 +105,7 @@ def job(simulation: Simulation) -> int:
 
 
 def _randomness(simulation: Simulation) -> str:
-    return "system" if simulation.seed is None else f"seeded ({simulation.seed}), for simulation only"
+    return "system" if simulation.seed is None else f"{SEEDED} ({simulation.seed}), for simulation only"
 
 
 def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]:
@@ -108,21 +120,34 @@ def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]
 
 def _write(simulation: Simulation) -> int:
     single = simulation.form == "single"
-    metadata = {"uldp.collection": simulation.collection.id, "uldp.randomness": _randomness(simulation)}
+    metadata = {"uldp.collection": simulation.collection.id, RANDOMNESS: _randomness(simulation)}
     seeded = simulation.seed is not None
     sync = hashlib.sha256(f"sync {simulation.seed}".encode()).digest()[:16] if seeded else os.urandom(16)
-    written = 0
+    written = messages = 0
 
     def records() -> Iterator[dict[str, Any]]:
-        nonlocal written
+        nonlocal written, messages
         for batch in _batches(simulation, _CHUNK_ROWS if single else simulation.pack):
             written += len(batch)
+            messages += len(batch) if single else 1
             yield from wire.report_records(batch) if single else [wire.batch_record(batch)]
 
     with whole_file(str(simulation.output)) as file:  # a fault in the values leaves no file that looks whole
         schema = wire.REPORT_SCHEMA if single else wire.BATCH_SCHEMA
         fastavro.writer(file, schema, records(), metadata=metadata, sync_marker=sync, sync_interval=1 << 18)
+    if simulation.manifest is not None:
+        _write_manifest(simulation.manifest, str(simulation.output), messages, written)
     return written
+
+
+def _write_manifest(path: str, output: str, messages: int, reports: int) -> None:
+    with open(output, "rb") as written:
+        hashed = HashedFile(written)
+        while hashed.read(1 << 20):
+            pass
+    listed = ListedFile(os.path.basename(output), os.path.getsize(output), hashed.sha256, messages, reports)
+    with whole_file(path) as file:
+        file.write(json.dumps(manifest_of([listed]), indent=2).encode("utf-8") + b"\n")
 
 
 def _publish(simulation: Simulation) -> int:

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection, TaggedOutput
-from apache_beam.transforms.window import GlobalWindow, GlobalWindows
-from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.shared import Shared
 from apache_beam.utils.windowed_value import WindowedValue
 
 import uldp_transforms.runtime.coders  # noqa: F401  # registers how reports cross between workers
+from uldp_transforms.gather import Gathered, GatherMessages
 from uldp_transforms.inputs import mark, require_spec, spec_for
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ledger import RECEIVED, LedgerEntry
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.rejected_share import Watch
 from uldp_transforms.runtime import metrics
 from uldp_transforms.spec import JobSpec
+from uldp_transforms.transit import by_arrival, handed_on
 from uldp_transforms.windows import BasePeriods, split_by_period
-
-_FLUSH_BYTES = 1 << 21
-"""Messages are decoded together when they reach this size, or at the end of the bundle."""
-
-_FLUSH_MESSAGES = 1 << 14
 
 
 class DecodedReports(NamedTuple):
@@ -47,7 +46,10 @@ class DecodeReports(beam.PTransform[PCollection[bytes], DecodedReports]):
 
     Output: ``reports``, one batch per collection for as many messages as came together, with the event times as a
     column; ``rejected``, a ``Rejection`` for everything else. Nothing else happens to a report. ``ledger``, how many
-    reports came in.
+    reports came in, and which messages did not come through.
+
+    Where nearly all reports of a stream are refused for one reason, the work fails with ``RejectedShareError``, so that
+    the messages stay where they come from; see ``JobSpec.max_rejected_share``.
 
     Args:
         spec: of the job.
@@ -62,55 +64,48 @@ class DecodeReports(beam.PTransform[PCollection[bytes], DecodedReports]):
         if spec.bounded and not messages.windowing.is_default():  # of files every window has one row, at the end
             messages = messages | "WithoutTrigger" >> beam.WindowInto(GlobalWindows())
         decoder = MessageDecoder(spec.catalog, spec.gate, spec.deduplicate)
-        decode_fn = (_DecodeFn if spec.gate is None else _TimedDecodeFn)(decoder, spec.periods)
-        outputs = messages | "Decode" >> beam.ParDo(decode_fn).with_outputs("rejected", "ledger", main="reports")
+        gathered, counted = messages | "Gather" >> GatherMessages(spec)
+        decode_fn = _DecodeFn(decoder, spec.periods, spec if spec.gate and spec.rejected_share < 1 else None)
+        outputs = gathered | "Decode" >> beam.ParDo(decode_fn).with_outputs("rejected", "ledger", main="reports")
         outputs.reports.element_type = ReportBatch
         outputs.rejected.element_type = Rejection
         outputs.ledger.element_type = LedgerEntry
-        mark(spec, outputs.reports, outputs.rejected, outputs.ledger)
-        return DecodedReports(outputs.reports, outputs.rejected, outputs.ledger)
+        ledger = (outputs.ledger, counted) | "Ledger" >> beam.Flatten()
+        mark(spec, outputs.reports, outputs.rejected, ledger)
+        return DecodedReports(outputs.reports, outputs.rejected, ledger)
 
     def display_data(self) -> dict[str, Any]:
         return {"collections": ", ".join(f"{c.id} v{c.version}" for c in self._spec.collections)}
 
 
 class _DecodeFn(beam.DoFn):
-    """Gathers the messages of a bundle and decodes many at a time.
+    """Decodes many messages at a time, and says what came of them.
 
-    ``process`` is no generator and takes the message alone: that is the cheapest call that Beam can make, and it is
-    made for every message.
+    Args:
+        decoder: of the messages.
+        periods: of the job.
+        watched: the specification, if a share of refused reports stops the job.
     """
 
-    def __init__(self, decoder: MessageDecoder, periods: BasePeriods | None):
+    def __init__(self, decoder: MessageDecoder, periods: BasePeriods | None, watched: JobSpec | None = None):
         self._decoder = decoder
         self._periods = periods
+        self._watched = watched
+        self._watch = Shared()  # of a process: an engine may make a new DoFn for every bundle
 
     def start_bundle(self) -> None:
         metrics.start_bundle()
-        self._messages: list[bytes] = []
-        self._size = 0
 
-    def process(self, message: bytes) -> list[Any] | None:
-        self._messages.append(message)
-        self._size += len(message)
-        return self._decoded() if self._is_full() else None
-
-    def finish_bundle(self) -> list[Any]:
-        return [self._in_global_window(output, MIN_TIMESTAMP) for output in self._decoded()]
-
-    def _is_full(self) -> bool:
-        return self._size >= _FLUSH_BYTES or len(self._messages) >= _FLUSH_MESSAGES
-
-    def _decoded(self, arrival_times: np.ndarray | None = None) -> list[Any]:
-        messages = self._messages
-        self._messages, self._size = [], 0
-        if not messages:
-            return []
+    def process(self, gathered: Gathered) -> list[Any]:
+        messages, arrived = gathered
         strangers = {type(message) for message in messages} - {bytes}
         if strangers:  # of a PCollection without types
             came = ", ".join(sorted(kind.__name__ for kind in strangers))
             raise SpecError(f"DecodeReports needs bytes (ReadReportFiles reads files of reports), got {came}")
+        arrival_times = np.array(arrived, dtype=np.int64) if arrived else None
         decoded = self._decoder.decode(messages, arrival_times)
+        if self._watched is not None:
+            self._watch.acquire(functools.partial(Watch, self._watched)).look(decoded)
         entries = list(received_entries(decoded, self._periods))
         metrics.count(sum(entry.num_reports for entry in entries), metrics.RECEIVED)
         for rejection in decoded.rejections:
@@ -120,14 +115,14 @@ class _DecodeFn(beam.DoFn):
         return [
             *decoded.batches,
             *(TaggedOutput("rejected", rejection) for rejection in decoded.rejections),
-            *(TaggedOutput("ledger", entry) for entry in entries),
+            *(TaggedOutput("ledger", entry) for entry in (*entries, *self._taken_over(decoded, arrival_times))),
         ]
 
-    @staticmethod
-    def _in_global_window(output: Any, timestamp: Timestamp) -> Any:
-        if isinstance(output, TaggedOutput):
-            return TaggedOutput(output.tag, WindowedValue(output.value, timestamp, (GlobalWindow(),)))
-        return WindowedValue(output, timestamp, (GlobalWindow(),))
+    def _taken_over(self, decoded: Decoded, arrival_times: np.ndarray | None) -> Iterable[LedgerEntry | WindowedValue]:
+        """What ``GatherMessages`` handed on and has its verdicts now."""
+        if arrival_times is None:
+            return (handed_on(-decoded.num_messages),)
+        return by_arrival(arrival_times[: decoded.num_messages], self._periods, -1)
 
 
 def received_entries(decoded: Decoded, periods: BasePeriods | None) -> Iterator[LedgerEntry]:
@@ -149,23 +144,3 @@ def received_entries(decoded: Decoded, periods: BasePeriods | None) -> Iterator[
     for fingerprint, number in unaccounted.items():
         if number:
             yield LedgerEntry(RECEIVED, fingerprint, None, number)
-
-
-class _TimedDecodeFn(_DecodeFn):
-    """The same for messages that have arrival times, which the gate compares with event times."""
-
-    def start_bundle(self) -> None:
-        super().start_bundle()
-        self._arrival_times: list[int] = []
-
-    def process(self, message: bytes, timestamp: Any = beam.DoFn.TimestampParam) -> list[Any] | None:
-        self._arrival_times.append(timestamp.micros // 1000)
-        return super().process(message)
-
-    def finish_bundle(self) -> list[Any]:
-        latest = Timestamp(micros=1000 * max(self._arrival_times, default=0))
-        return [self._in_global_window(output, latest) for output in self._decoded()]
-
-    def _decoded(self, arrival_times: np.ndarray | None = None) -> list[Any]:
-        arrived, self._arrival_times = np.array(self._arrival_times, dtype=np.int64), []
-        return super()._decoded(arrived)

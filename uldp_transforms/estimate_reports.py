@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-from apache_beam.pvalue import PCollection
+from apache_beam.pvalue import AsSingleton, PCollection
 from typing_extensions import Unpack
 
 from uldp_transforms.count import CountReports
@@ -23,6 +23,7 @@ from uldp_transforms.rows.window_counts import WindowCounts
 from uldp_transforms.rows.window_health import WindowHealth
 from uldp_transforms.rows.windowed_estimate import EstimatedValue, WindowedEstimate, flat
 from uldp_transforms.spec import FINAL, JobSpec, SpecValues
+from uldp_transforms.transit import WindowsInTransit
 
 
 class EstimatedReports(NamedTuple):
@@ -79,7 +80,15 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
         if spec.release == FINAL:
             counts = counts | "ReleaseOnce" >> ReleaseOnce(spec)
         windows = counts | "EstimateDistribution" >> EstimateDistribution(spec)
-        values = windows.estimates | "Values" >> beam.FlatMap(flat).with_output_types(EstimatedValue)
+        estimates = windows.estimates
+        if isinstance(source, ReadFiles):
+            simulated = source.simulated | "AnySimulated" >> beam.CombineGlobally(any)
+            estimates = estimates | "Simulated" >> beam.Map(_said, AsSingleton(simulated)).with_output_types(
+                WindowedEstimate
+            )
+        values = estimates | "Values" >> beam.FlatMap(flat).with_output_types(EstimatedValue)
+
+        in_transit = (counts, estimates) | "WindowsInTransit" >> WindowsInTransit(spec)
 
         rejections, entries = [decoded.rejected], [decoded.ledger, counted.ledger]
         if isinstance(source, ReadFiles):
@@ -87,11 +96,16 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
             entries.append(source.ledger)
         refused = rejections | "Refused" >> beam.Flatten()
         return EstimatedReports(
-            estimates=windows.estimates,
+            estimates=estimates,
             values=values,
             health=windows.health,
-            ledger=(*entries, refused) | "SummarizeLedger" >> SummarizeLedger(spec),
+            ledger=(*entries, refused, in_transit) | "SummarizeLedger" >> SummarizeLedger(spec),
             rejected=refused
             | "RejectedRows" >> beam.Map(rejected_row, spec.periods, spec.run).with_output_types(RejectedReport),
             counts=counts | "CountsRows" >> CountsRows(spec) if self._with_counts else None,
         )
+
+
+def _said(row: WindowedEstimate, simulated: bool) -> WindowedEstimate:
+    """The row, with what the files say of their reports."""
+    return row._replace(simulated=simulated)

@@ -8,6 +8,9 @@ counted (of files in windows that do not overlap: in the finished windows); what
 the equation can fail, and means something when it holds: nothing was lost or repeated on the way from the messages to
 the counts.
 
+What is lost before it is received, or behind the counts, is in none of the four. So a row has a fifth number: what is
+still in transit between two steps that counted it on both sides, 0 where nothing was lost (see ``transit``).
+
 Rows are sums per collection and base period; they add up. A stream emits them by arrival, so one period can have
 several rows, none of which is ever corrected. Where messages come behind the watermark a row can hold one side of the
 equation only, and the next row the other: in a stream the equation holds for the sum of the rows of a period.
@@ -36,9 +39,14 @@ from uldp_transforms.spec import JobSpec
 
 RECEIVED, ACCEPTED, DUPLICATES = "received", "accepted", "duplicates"
 
+IN_TRANSIT = "in_transit"
+"""Files, messages or windows that one step handed on, minus those that the next one took over."""
+
+_NOT_REASONS = (RECEIVED, ACCEPTED, DUPLICATES, IN_TRANSIT)
+
 
 class LedgerEntry(NamedTuple):
-    """A number of reports of one collection and base period that went into one bin."""
+    """A number of reports, or of what is in transit, of one collection and base period that went into one bin."""
 
     bin: str
     fingerprint: bytes
@@ -90,6 +98,7 @@ class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
         return (
             entries
             | "Sum" >> beam.CombinePerKey(SumByReasonFn())
+            | "NotEmpty" >> beam.Filter(_has_numbers)
             | "Rows" >> beam.Map(_ledger_row, spec.catalog, length, spec.run).with_output_types(LedgerRow)
         )
 
@@ -144,12 +153,16 @@ def _entry(found: LedgerEntry | Rejection) -> tuple[str, dict[str, int]]:
     return _key(found.fingerprint.hex(), found.period_start), {found.bin: found.num_reports}
 
 
+def _has_numbers(sums: tuple[str, dict[str, int]]) -> bool:
+    return any(sums[1].values())
+
+
 def _ledger_row(
     sums: tuple[str, dict[str, int]], catalog: CollectionCatalog, length: int | None, run: str | None
 ) -> LedgerRow:
     key, by_bin = sums
     fingerprint, _, start = key.partition("/")
-    rejected = {name: n for name, n in sorted(by_bin.items()) if name not in (RECEIVED, ACCEPTED, DUPLICATES)}
+    rejected = {name: n for name, n in sorted(by_bin.items()) if name not in _NOT_REASONS}
     return LedgerRow(
         **name_of(catalog[bytes.fromhex(fingerprint)] if fingerprint else None),
         **span_of(int(start) if start else None, length),
@@ -158,4 +171,5 @@ def _ledger_row(
         duplicates=by_bin.get(DUPLICATES, 0),
         rejected=rejected,
         run=run,
+        in_transit=by_bin.get(IN_TRANSIT, 0),
     )

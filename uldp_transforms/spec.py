@@ -16,7 +16,15 @@ from typing import Any, NamedTuple, TypedDict
 from apache_beam.transforms.window import WindowFn
 from typing_extensions import Unpack
 
-from uldp_transforms.ldp.checks import describe, parse_json, require_int, require_keys, require_mapping
+from uldp_transforms.ldp.checks import (
+    describe,
+    is_number,
+    parse_json,
+    require_int,
+    require_keys,
+    require_mapping,
+    require_number,
+)
 from uldp_transforms.ldp.collection import Collection, canonical_candidates
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -53,6 +61,9 @@ PARTS, MAX_PARTS = 16, 1 << 32
 MAX_OPEN_WINDOWS = 10_000
 """Windows of one collection that a stream may have open at once; each is state of its own."""
 
+REJECTED_SHARE_OF_STREAMS, REJECTED_SHARE_OF_FILES = 0.99, 0.5
+"""Default shares of refused reports above which a job is taken for a wrong one."""
+
 _AS_THEY_ARE = (
     "release",
     "deduplicate",
@@ -60,6 +71,7 @@ _AS_THEY_ARE = (
     "bit_patterns",
     "estimator",
     "min_reports",
+    "max_rejected_share",
     "bounded",
     "run",
 )
@@ -92,6 +104,9 @@ class SpecValues(TypedDict, total=False):
         candidates: values to estimate in open alphabets: a list, or the path of a text file with one value a line.
         estimator: id. None: projected.
         min_reports: windows with fewer reports are suppressed. Default 100.
+        max_rejected_share: share of refused reports that is taken for a wrong configuration. Above it a stream fails,
+            if it is reached among 1,000 reports in a row and for one reason, so that they stay in their queue; a job
+            over files ends with another exit code. 1: never. None: 0.99 of a stream, 0.5 of files.
         bounded: whether the input ends; files do, streams do not. None: as the input says.
         future_skew: how far the clock of a client may be ahead. Default 5m.
         lateness_slack: how long state outlives the allowed lateness. It has to exceed the time by which the watermark
@@ -117,6 +132,7 @@ class SpecValues(TypedDict, total=False):
     candidates: Sequence[str] | str | os.PathLike[str] | None
     estimator: str | None
     min_reports: int
+    max_rejected_share: float | None
     bounded: bool | None
     future_skew: str | datetime.timedelta
     lateness_slack: str | datetime.timedelta | None
@@ -140,6 +156,7 @@ class JobSpec:
         candidates: canonical values to estimate in open alphabets; None: no list.
         estimator: id, see ``uldp_transforms.ldp.estimators``.
         min_reports: windows with fewer reports are ``suppressed``.
+        max_rejected_share: in [0, 1]; None: as the input needs, see ``rejected_share``.
         bounded: whether the input ends; None: as the input says, see ``for_input``.
         future_skew: milliseconds by which the clock of a client may be ahead.
         lateness_slack: milliseconds for which state is kept beyond ``allowed_lateness``; None: as the engine needs.
@@ -162,6 +179,7 @@ class JobSpec:
     candidates: tuple[str, ...] | None = None
     estimator: str = ESTIMATOR
     min_reports: int = MIN_REPORTS
+    max_rejected_share: float | None = None
     bounded: bool | None = None
     future_skew: int = FUTURE_SKEW
     lateness_slack: int | None = None
@@ -183,6 +201,11 @@ class JobSpec:
             if self.early_every % _SECOND:
                 raise SpecError(f"JobSpec.early_every must be whole seconds, got {self.early_every} ms")
         require_int("JobSpec.min_reports", self.min_reports, 1, 1 << 62)
+        share = self.max_rejected_share
+        if share is not None:
+            require_number(
+                "JobSpec.max_rejected_share", share, "a number in [0, 1] or null", is_number(share) and 0 <= share <= 1
+            )
         require_int("JobSpec.deduplicate_parts", self.deduplicate_parts, 1, MAX_PARTS)
         for name in ("deduplicate", "bit_patterns"):
             if not isinstance(getattr(self, name), bool):
@@ -339,6 +362,13 @@ class JobSpec:
         if self.windows is None:
             return 1
         return -(-(self.windows.size + self.allowed_lateness + self.future_skew) // self.windows.step)
+
+    @property
+    def rejected_share(self) -> float:
+        """Share of refused reports above which a stream fails, and a job over files ends with another exit code."""
+        if self.max_rejected_share is not None:
+            return self.max_rejected_share
+        return REJECTED_SHARE_OF_FILES if self.bounded else REJECTED_SHARE_OF_STREAMS
 
     @property
     def slack(self) -> int:

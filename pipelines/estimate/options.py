@@ -13,7 +13,15 @@ from uldp_transforms import JobSpec
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.runtime.engines import PRISM, check_exactly_once
-from uldp_transforms.spec import CORRECTED, ESTIMATOR, FINAL, MIN_REPORTS, PARTS
+from uldp_transforms.spec import (
+    CORRECTED,
+    ESTIMATOR,
+    FINAL,
+    MIN_REPORTS,
+    PARTS,
+    REJECTED_SHARE_OF_FILES,
+    REJECTED_SHARE_OF_STREAMS,
+)
 
 from .. import cli
 from ..run_directory import RunDirectory
@@ -66,6 +74,12 @@ _ESTIMATING: cli.Options = {
         "type": cli.positive(),
         "default": MIN_REPORTS,
         "help": "windows with fewer reports are suppressed",
+    },
+    "--max_rejected_share": {
+        "type": float,
+        "help": "more refused reports than this share mean a wrong configuration: a stream fails, so that they stay in "
+        f"their queue, files give exit code 4; 1: never; none: {REJECTED_SHARE_OF_STREAMS} of 1000 reports of a stream "
+        f"in a row and for one reason, {REJECTED_SHARE_OF_FILES} of files",
     },
 }
 
@@ -159,6 +173,7 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
         candidates=args.candidates,
         estimator=args.estimator,
         min_reports=args.min_reports,
+        max_rejected_share=args.max_rejected_share,
         bounded=source.bounded,
         run=args.run,
     )

@@ -18,6 +18,7 @@ from apache_beam.runners.runner import PipelineState
 from apache_beam.utils.subprocess_server import JavaJarServer
 
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rejected_share import sentence_of_sums
 from uldp_transforms.windows import rfc3339
 
 from .. import cli
@@ -41,7 +42,7 @@ from ..signals import CUT_OFF, Signals
 from .build import build
 from .options import Job, read_arguments
 
-BROKEN, UNBALANCED = 1, 3
+BROKEN, UNBALANCED, MOSTLY_REJECTED = 1, 3, 4
 
 _GOES_ON = None
 """The end of a job that runs elsewhere: it is not seen from here."""
@@ -168,11 +169,25 @@ def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
     with contextlib.suppress(Exception):  # of a run that failed because it can no longer write
         record.with_end(end, sentence, sums).write(job.directory.path)
     _say(sentence)
-    wrong = periods_out_of_balance(rows or ()) if end in (COMPLETE, STOPPED) else []
-    for collection, start, stop in wrong:
+    if end not in (COMPLETE, STOPPED):
+        return {CANCELLED: CUT_OFF, FAILED: BROKEN}[end]
+    return _verdict(job, rows or [], sums)
+
+
+def _verdict(job: Job, rows: Sequence[Mapping[str, Any]], sums: Mapping[str, Any] | None) -> int:
+    """Say what is wrong with the books of a run that has come to its end; returns the exit code."""
+    wrong = periods_out_of_balance(rows)
+    for collection, start, stop, what in wrong:
         window = f"window {start} to {stop}"
-        _say(f"the ledger does not balance for collection {collection!r}, {window}: do not use this output")
-    return UNBALANCED if wrong else {COMPLETE: cli.DONE, STOPPED: cli.DONE, CANCELLED: CUT_OFF, FAILED: BROKEN}[end]
+        _say(f"the ledger does not balance for collection {collection!r}, {window}: {what}: do not use this output")
+    if wrong:
+        return UNBALANCED
+    cause = None
+    if job.spec.bounded and sums:
+        cause = sentence_of_sums(sums["rejected"], sums["received"], job.spec.rejected_share)
+    if cause is not None:
+        _say(cause)
+    return cli.DONE if cause is None else MOSTLY_REJECTED
 
 
 _CANCELLED_JOB = "cancelled: nothing was written; results that are there are those of an earlier run"

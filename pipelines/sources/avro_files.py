@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import ClassVar
 
 import apache_beam as beam
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from uldp_transforms import ReadReportFiles
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.read_files import ReadFiles
+from uldp_transforms.runtime.matches import absolute, check_files, files_of
 
+from .. import cli
 from ..runners import choose_local_engine
 from .source import Source
 
@@ -22,10 +24,14 @@ class AvroFiles(Source):
 
     option = "--input"
     help = "Avro files of reports, a pattern such as 'reports-*.avro'"
+    own_options: ClassVar[cli.Options] = {
+        "--manifest": {"help": "JSON file that lists what the files must hold, or a pattern for several; none: no list"}
+    }
     bounded = True
 
-    def __init__(self, pattern: str):
+    def __init__(self, pattern: str, manifest: str | None = None):
         self.pattern = pattern
+        self.manifest = manifest
 
     @classmethod
     def of(cls, args: argparse.Namespace, options: PipelineOptions) -> AvroFiles:
@@ -33,11 +39,13 @@ class AvroFiles(Source):
         if os.path.isdir(pattern):
             raise SpecError(f"--input must be a pattern of file names, got the directory {pattern!r}")
         choose_local_engine(options, streaming=False)
-        if "://" not in pattern:
-            pattern = os.path.abspath(pattern)  # Beam finds local files by absolute patterns only
-        if not FileSystems.match([pattern])[0].metadata_list:
+        pattern = absolute(pattern)
+        if not files_of(pattern):
             raise SpecError(f"--input must match at least one file, got {pattern!r}")
-        return cls(pattern)
+        check_files("--input", pattern)
+        if args.manifest is not None and not files_of(args.manifest):
+            raise SpecError(f"--manifest must match at least one file, got {args.manifest!r}")
+        return cls(pattern, args.manifest)
 
     def read(self, pipeline: beam.Pipeline) -> ReadFiles:
-        return pipeline | "ReadReportFiles" >> ReadReportFiles(self.pattern)
+        return pipeline | "ReadReportFiles" >> ReadReportFiles(self.pattern, self.manifest)

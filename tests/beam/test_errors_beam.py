@@ -183,7 +183,7 @@ def decode_fn(messages: list[Any]) -> Any:
     """As a worker calls it with elements whose type nobody knew."""
     fn = _DecodeFn(MessageDecoder(CollectionCatalog([KRR])), None)
     fn.start_bundle()
-    return [fn.process(message) for message in messages] and fn.finish_bundle()
+    return fn.process((messages, []))
 
 
 SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [

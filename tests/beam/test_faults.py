@@ -37,7 +37,7 @@ from apache_beam.testing.test_stream import Event
 from deploy.compare import rows as rows_of_output
 from tests.support import live, replay
 from tests.support.messages_cases import KRR, NOON, RAPPOR, STRANGER, Row, long, packed, single, write_files
-from uldp_transforms import count, decode, deduplicate, ledger, release
+from uldp_transforms import count, decode, deduplicate, gather, ledger, release
 from uldp_transforms import estimate_distribution as estimates
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import whole_file
@@ -76,7 +76,8 @@ class Plan:
 # ---------------------------------------------------------------------- exceptions in every hook
 
 HOOKS: dict[str, tuple[type, Sequence[str]]] = {
-    "decode": (decode._TimedDecodeFn, ("start_bundle", "process", "finish_bundle")),
+    "gather": (gather._TimedGatherFn, ("start_bundle", "process", "finish_bundle")),
+    "decode": (decode._DecodeFn, ("start_bundle", "process")),
     "count": (count._CountBundleFn, ("start_bundle", "process", "finish_bundle")),
     "sum": (count.SumCountsFn, ("create_accumulator", "add_input", "merge_accumulators", "extract_output")),
     "deduplicate": (deduplicate._CountNewFn, ("process", "forget")),
@@ -200,7 +201,9 @@ def test_random_exceptions_change_nothing(seed: int, monkeypatch: pytest.MonkeyP
     assert plan.raised.total() >= 3
 
 
-@pytest.mark.parametrize("place", ["decode.process before", "deduplicate.process after", "estimate.process before"])
+@pytest.mark.parametrize(
+    "place", ["gather.process after", "decode.process before", "deduplicate.process after", "estimate.process before"]
+)
 def test_an_exception_that_stays_fails_the_job(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, Plan({place: set(range(1, 1000))}))
     with pytest.raises(Planted):

@@ -41,7 +41,7 @@ from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.pipelines import estimate
 from uldp_transforms.pipelines.estimate.run import summary
 from uldp_transforms.rows.forms import timestamp_of, to_avro, to_json
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow, missing
+from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow, imbalance, missing
 from uldp_transforms.rows.place import span_of
 from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA, rejected_row
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
@@ -288,11 +288,12 @@ def test_a_loss_ends_the_job_with_another_code(
     out, err = capfd.readouterr()
     *_, last = err.splitlines()
     unplaced = broken in (loses_a_refusal, loses_what_it_judges, leaves_a_message_out)
+    wrong = "too many" if broken is counts_a_report_twice else "lost"
+    number = {loses_a_part: 2, forgets_duplicates: 20}.get(broken, 1)
     window = "None to None" if unplaced else f"{rfc3339(0)} to {rfc3339(60 * MINUTE)}"
     of = None if broken is leaves_a_message_out else "krr"
-    assert (
-        last == f"estimate: the ledger does not balance for collection {of!r}, window {window}: do not use this output"
-    )
+    said = f"estimate: the ledger does not balance for collection {of!r}, window {window}: reports {wrong}: {number}"
+    assert last == f"{said}: do not use this output"
     assert out == ""
     assert (folder / "out" / "estimates.jsonl").exists()
 
@@ -309,6 +310,33 @@ def test_a_loss_ends_the_job_with_another_code(
 )
 def test_rows_that_do_not_balance_are_found(row: dict[str, Any], balances: bool) -> None:
     assert (missing(row) == 0) == balances
+
+
+@pytest.mark.parametrize(
+    ("received", "in_transit", "collection", "expected"),
+    [
+        (5, 0, "krr", []),
+        (5, None, "krr", []),
+        (6, 0, "krr", ["reports lost: 1"]),
+        (3, 0, None, ["reports too many: 2"]),
+        (5, 2, "krr", ["windows lost: 2"]),
+        (5, -1, None, ["files or messages too many: 1"]),
+        (9, 7, None, ["reports lost: 4", "files or messages lost: 7"]),
+    ],
+)
+def test_what_was_lost_is_said(
+    received: int, in_transit: int | None, collection: str | None, expected: list[str]
+) -> None:
+    """Rows of earlier jobs had no field ``in_transit``."""
+    row = {
+        "collection_id": collection,
+        "received": received,
+        "accepted": 3,
+        "duplicates": 1,
+        "rejected": {"too_old": 1},
+    }
+    assert imbalance(row | {"in_transit": in_transit}) == expected
+    assert in_transit or imbalance(row) == expected
 
 
 def test_the_summary_of_a_job() -> None:
@@ -332,6 +360,8 @@ ENTRIES: list[LedgerEntry | Rejection] = [
         for name, number in (("received", 7), ("accepted", 5), ("accepted", -2), ("duplicates", 2), ("duplicates", 1))
     ),
     LedgerEntry("received", b"", None, 3),
+    *(LedgerEntry("in_transit", b"", None, number) for number in (5, -2, -1)),
+    *(LedgerEntry("in_transit", KRR.fingerprint, 7 * PERIOD, number) for number in (1, -1)),
     *(Rejection(reason, 1, 9) for reason in (Reason.MALFORMED, Reason.MALFORMED, Reason.TOO_LARGE)),
     *(Rejection(Reason.TOO_OLD, 1, 9, of, start) for of in COLLECTIONS for start in (0, -PERIOD, 1_000 * PERIOD)),
 ]
@@ -344,7 +374,7 @@ def expected_row(of: Collection | None, start: int | None) -> LedgerRow:
         numbers = {"received": 3, "accepted": 0, "duplicates": 0, "rejected": {"malformed": 2, "too_large": 1}}
     name = (None, None, None) if of is None else (of.id, of.version, of.fingerprint.hex())
     named = dict(zip(("collection_id", "collection_version", "fingerprint"), name))
-    return LedgerRow(**named, **span_of(start, PERIOD), **numbers)
+    return LedgerRow(**named, **span_of(start, PERIOD), **numbers, in_transit=2 if of is None else 0)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 5])

@@ -136,7 +136,8 @@ class Transcript:
         for row in rows:
             key = f"{name(row)} {self.time(row.window_start)}"
             by_reason = Counter(accepted=row.accepted, duplicates=row.duplicates) + Counter(row.rejected)
-            sums[key] = sums.get(key, Counter()) + by_reason
+            if row.received or by_reason:
+                sums[key] = sums.get(key, Counter()) + by_reason
         return sorted(" ".join((key, *(f"{what}={n}" for what, n in sums[key].items()))) for key in sums)
 
 

@@ -335,9 +335,29 @@ def test_the_unbiased_estimate_is_the_default():
     assert collection.estimate(counts).estimator == "empirical"
 
 
+class Zeros:
+    """A source of words of somebody's own."""
+
+    def words(self, *shape: int) -> np.ndarray:
+        return np.zeros(shape, np.uint64)
+
+
+class OwnSystemSource(SystemSource):
+    """Only looks like the operating system's."""
+
+    words = Zeros.words
+
+
 @pytest.mark.parametrize(
     ("rng", "seeded"),
-    [(None, False), (SystemSource(), False), (generator("seeded"), True), (SeededSource(generator("seeded")), True)],
+    [
+        (None, False),
+        (SystemSource(), False),
+        (generator("seeded"), True),
+        (SeededSource(generator("seeded")), True),
+        (Zeros(), True),
+        (OwnSystemSource(), True),
+    ],
 )
 def test_only_reproducible_reports_are_marked(rng, seeded):
     assert Collection.from_json(SPEC).perturb(["ant"] * 5, rng).seeded is seeded

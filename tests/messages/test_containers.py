@@ -259,6 +259,66 @@ def test_what_fastavro_leaves_behind_a_deflated_block_is_ignored():
     assert read(content) == (THREE[0], [])
 
 
+@pytest.mark.parametrize("more", [b"\0", b"more", single(), zlib.compress(b"")[-4:], deflated(single())], ids=len)
+def test_anything_else_behind_a_deflated_block_is_a_fault(more):
+    """Nobody looks at it, so it could hide what is missing."""
+    first, second = b"".join(THREE[0]), b"".join(THREE[1])
+    content = container([(2, deflated(first) + more), (3, deflated(second))], codec=b"deflate")
+    messages, rejections = read(content)
+    assert (messages, reasons(rejections)) == (THREE[1], ["corrupt_block"])
+
+
+@pytest.mark.parametrize("cut", [1, 2, 4])
+def test_of_a_checksum_behind_a_block_exactly_three_bytes_are_known(cut):
+    first = b"".join(THREE[0])
+    messages, rejections = read(container([(2, deflated(first) + zlib.compress(first)[-4:][:cut])], codec=b"deflate"))
+    assert (messages, reasons(rejections)) == ([], ["corrupt_block"])
+
+
+# ---------------------------------------------------------------------- what is accounted for
+
+
+def account_of(content: bytes) -> containers.Account:
+    account = containers.Account()
+    assert list(containers.read_messages(io.BytesIO(content), "a.avro", account)) is not None
+    return account
+
+
+@pytest.mark.parametrize("codec", [b"null", b"deflate"])
+def test_every_byte_of_a_file_is_accounted_for(codec):
+    """Of a good one, a cut one, one with rubbish inside, and one that is refused as a whole."""
+    content, ends = three_blocks(codec)
+    for cut in range(len(content) + 1):
+        account = account_of(content[:cut])
+        assert account.is_complete(cut)
+        assert account.refused == (cut < ends[0])
+        assert account.refused or account.num_bytes == cut
+        assert account.refused or not account.is_complete(cut + 1)
+    for at in range(ends[0], len(content), 7):
+        assert account_of(content[:at] + b"\xff" + content[at + 1 :]).num_bytes == len(content)
+    assert account_of(content[: ends[1]] + b"\xff" * 3_000_000 + SYNC + content[ends[1] :]).is_complete(
+        len(content) + 3_000_000 + len(SYNC)
+    )
+
+
+def test_what_nobody_took_is_not_accounted_for():
+    content, ends = three_blocks(b"null")
+    account = containers.Account()
+    items = containers.read_messages(io.BytesIO(content), "a.avro", account)
+    for _ in THREE[0] + THREE[1][:1]:
+        next(items)
+    assert account.num_bytes == ends[1]
+    assert not account.is_complete(len(content))
+
+
+@pytest.mark.parametrize("randomness", [None, "system", "seeded (1), for simulation only", "\xff"])
+def test_a_file_says_where_its_randomness_is_from(randomness):
+    out = io.BytesIO()
+    metadata = {} if randomness is None else {containers.RANDOMNESS: randomness}
+    fastavro.writer(out, wire.REPORT_SCHEMA, [], metadata=metadata)
+    assert account_of(out.getvalue()).randomness == randomness
+
+
 def three_blocks(codec: bytes) -> tuple[bytes, list[int]]:
     """A file of three blocks, and where header and blocks end."""
     pack = deflated if codec == b"deflate" else bytes
@@ -470,4 +530,9 @@ def test_a_file_is_read_as_it_is_asked_for():
 
 
 def test_every_reason_of_files_has_a_test():
-    assert {reason.code for reason in Reason if reason >= 40} == {"bad_magic", "corrupt_block", "block_too_large"}
+    assert {reason.code for reason in Reason if reason >= 40} == {
+        "bad_magic",
+        "corrupt_block",
+        "block_too_large",
+        "not_as_listed",  # in tests/beam/test_manifests.py
+    }

@@ -19,6 +19,8 @@ ROOMS = [  # from the top down
     {"estimate_reports"},
     {"count"},
     {"decode", "deduplicate", "estimate_distribution", "read_files", "release"},
+    {"gather"},
+    {"rejected_share", "transit"},
     {"ledger"},
     {"inputs"},
     {"spec"},

@@ -197,12 +197,18 @@ def sum_ledger(rows: Sequence[LedgerRow]) -> dict[Place, Counter[str]]:
     """What became of the reports, by place and bin; a stream makes several rows for one place, and they add up."""
     sums: dict[Place, Counter[str]] = {}
     for row in rows:
-        bins = Counter(received=row.received, accepted=row.accepted, duplicates=row.duplicates)
+        bins = +Counter(received=row.received, accepted=row.accepted, duplicates=row.duplicates)
         place = (row.fingerprint, row.window_start)
+        if not bins and not row.rejected:
+            continue  # a row about what is in transit alone
         sums[place] = sums.get(place, Counter()) + bins + Counter(row.rejected)
     return sums
 
 
 def unbalanced(rows: Sequence[LedgerRow]) -> list[Place]:
-    """Where received is not accepted + duplicates + rejected."""
-    return [place for place, bins in sum_ledger(rows).items() if 2 * bins["received"] != bins.total()]
+    """Where received is not accepted + duplicates + rejected, or something got lost between two steps."""
+    in_transit: Counter[Place] = Counter()
+    for row in rows:
+        in_transit[row.fingerprint, row.window_start] += row.in_transit or 0
+    lost = [place for place, number in in_transit.items() if number]
+    return lost + [place for place, bins in sum_ledger(rows).items() if 2 * bins["received"] != bins.total()]

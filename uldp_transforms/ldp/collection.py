@@ -29,7 +29,7 @@ from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
-from uldp_transforms.ldp.sampling import SeededSource, WordSource, uniform_integers, word_source
+from uldp_transforms.ldp.sampling import WordSource, is_reproducible, uniform_integers, word_source
 
 WIRE_VERSION = 1
 """Version of the meaning of report bytes; part of every fingerprint."""
@@ -119,7 +119,8 @@ class Collection(Model):
         Args:
             values: n texts.
             rng: None takes the operating system's secure source, the only one fit for people's values. A numpy
-                Generator makes reproducible reports for simulation; the batch is then marked ``seeded``.
+                Generator makes reproducible reports for simulation. Of every other source than the operating system's
+                the batch is marked ``seeded``.
             event_times: (n,) milliseconds since 1970 UTC; None: now.
 
         Raises:
@@ -146,7 +147,7 @@ class Collection(Model):
             payloads=self.mechanism.perturb(symbols, source),
             event_times=event_times.astype(np.int64),
             report_ids=source.words(n, ID_BYTES // 8).view(np.uint8).reshape(n, ID_BYTES),
-            seeded=isinstance(source, SeededSource),
+            seeded=is_reproducible(source),
         )
 
     def count(self, batch: ReportBatch, bit_patterns: bool = False) -> CohortCounts:

@@ -37,6 +37,7 @@ class Reason(enum.IntEnum):
     BAD_MAGIC = 40  #: not an Avro object container file
     CORRUPT_BLOCK = 41  #: a block that cannot be read; reading goes on at the next one
     BLOCK_TOO_LARGE = 42  #: a block that inflates to more than the cap
+    NOT_AS_LISTED = 43  #: a file that is not in the manifest, or what it lacks of what the manifest says of it
 
     @property
     def code(self) -> str:

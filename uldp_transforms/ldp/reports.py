@@ -22,7 +22,8 @@ class ReportBatch:
         payloads: (n, W) uint8, what the mechanism sends.
         event_times: (n,) int64, milliseconds since 1970 UTC.
         report_ids: (n, 16) uint8; (0, 16) if the batch carries no ids.
-        seeded: True if any report was drawn from a reproducible generator: fit for simulation, not for people.
+        seeded: True if any report was drawn from another source than the operating system's: fit for simulation, not
+            for people.
     """
 
     fingerprint: bytes

@@ -68,6 +68,11 @@ def word_source(rng: np.random.Generator | WordSource | None) -> WordSource:
     raise TypeError(f"rng must be None, a numpy.random.Generator or a word source, got {type(rng).__name__}")
 
 
+def is_reproducible(source: WordSource) -> bool:
+    """Whether words of this source may come again: true of every source but the operating system's own."""
+    return type(source) is not SystemSource
+
+
 @functools.lru_cache(maxsize=1024)
 def exp_bounds(epsilon: float) -> tuple[Fraction, Fraction]:
     """Rational bounds ``(low, high)`` with ``low < e**epsilon < high``, 70 significant digits apart.

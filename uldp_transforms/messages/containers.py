@@ -6,11 +6,12 @@ bounded size, and a block that cannot be read is skipped, up to the next sync ma
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Protocol
 
 import fastavro.schema
 import numpy as np
@@ -24,6 +25,10 @@ from uldp_transforms.messages.wire import FIXED_BYTES, read_long, split_batch
 MAGIC = b"Obj\x01"
 SYNC_BYTES = 16
 
+RANDOMNESS, SEEDED = "uldp.randomness", "seeded"
+"""Key of the header that says where reports have their randomness from, and how its value begins if that could be
+drawn again."""
+
 MAX_BLOCK_BYTES = 16 << 20
 """Largest block, inflated or not."""
 
@@ -36,36 +41,73 @@ _FORMS = {
 }
 
 
-def read_messages(file: BinaryIO, source: str) -> Iterator[bytes | Rejection]:
+@dataclasses.dataclass
+class Account:
+    """What becomes known of a file while it is read.
+
+    Attributes:
+        num_bytes: of its header, of blocks whose messages were all handed on, and of what was rejected.
+        refused: whether it was rejected as a whole, and read no further.
+        randomness: what its writer says of where reports have it from; None: nothing.
+    """
+
+    num_bytes: int = 0
+    refused: bool = False
+    randomness: str | None = None
+
+    def is_complete(self, size: int) -> bool:
+        """Whether every byte of a file of this size is accounted for."""
+        return self.refused or self.num_bytes == size
+
+
+class Readable(Protocol):
+    """What can be read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """The next bytes, at most so many; none at the end."""
+
+
+def read_messages(file: Readable, source: str, account: Account | None = None) -> Iterator[bytes | Rejection]:
     """Every datum of a container file as a plain message, and a rejection for what cannot be read.
 
     Args:
         file: open for reading bytes.
         source: name of the file, for the rejections.
+        account: is filled in on the way.
     """
+    account = account or Account()
     stream = _Stream(file)
     header = _read_header(stream)
     if isinstance(header, Reason):
         yield Rejection(header, 1, len(stream.peek(_MAX_HEADER_BYTES)), source=source)
+        account.refused = True
         return
-    form, codec, sync = header
+    form, codec, sync, account.randomness = header
+    account.num_bytes = stream.position
     while stream.peek(1):
+        begin = stream.position
         block = _read_block(stream, codec, sync)
-        messages = block if isinstance(block, Reason) else _split_block(*block, form)
-        if isinstance(messages, Reason):
-            skipped = stream.skip_past(sync) if isinstance(block, Reason) else len(block[1])
-            yield Rejection(messages, 1, skipped, source=source)
+        if isinstance(block, Reason):
+            yield Rejection(block, 1, stream.skip_past(sync), source=source)
         else:
-            yield from messages
+            messages = _split_block(*block, form)
+            if isinstance(messages, Reason):
+                yield Rejection(messages, 1, len(block[1]), source=source)
+            else:
+                yield from messages
+                if sum(map(len, messages)) != len(block[1]):
+                    continue  # every byte of a good block stands in a message: this one is not accounted for
+        account.num_bytes += stream.position - begin
 
 
 class _Stream:
     """Bytes of a file with a look ahead."""
 
-    def __init__(self, file: BinaryIO):
+    def __init__(self, file: Readable):
         self._file = file
         self._data = b""
         self._at = 0
+        self.position = 0  # bytes of the file that were dropped
 
     def view(self, size: int) -> memoryview:
         """The next ``size`` bytes, not copied; fewer at the end of the file."""
@@ -83,6 +125,7 @@ class _Stream:
 
     def drop(self, size: int) -> None:
         self._at += size
+        self.position += size
 
     def skip_past(self, marker: bytes) -> int:
         """Go behind the next marker, or to the end of the file; how many bytes that was."""
@@ -100,8 +143,8 @@ class _Stream:
         return skipped + step
 
 
-def _read_header(stream: _Stream) -> tuple[int, str, bytes] | Reason:
-    """Form of the datums, codec and sync marker."""
+def _read_header(stream: _Stream) -> tuple[int, str, bytes, str | None] | Reason:
+    """Form of the datums, codec, sync marker, and what the writer says of its randomness."""
     data = stream.peek(_MAX_HEADER_BYTES)
     if data[: len(MAGIC)] != MAGIC:
         return Reason.BAD_MAGIC
@@ -132,7 +175,8 @@ def _read_header(stream: _Stream) -> tuple[int, str, bytes] | Reason:
     if form is None or codec not in (b"null", b"deflate"):
         return Reason.UNKNOWN_SCHEMA
     stream.drop(at + SYNC_BYTES)
-    return form, codec.decode("ascii"), sync
+    randomness = metadata.get(RANDOMNESS.encode("ascii"))
+    return form, codec.decode("ascii"), sync, None if randomness is None else randomness.decode("utf-8", "replace")
 
 
 def _form_of(schema: bytes) -> int | None:
@@ -171,7 +215,9 @@ def _inflate(body: bytes) -> bytes | Reason:
         return Reason.CORRUPT_BLOCK
     if len(inflated) > MAX_BLOCK_BYTES:
         return Reason.BLOCK_TOO_LARGE
-    return inflated if inflater.eof else Reason.CORRUPT_BLOCK
+    # fastavro, as Python's avro, leaves the beginning of zlib's checksum there
+    checksum = zlib.adler32(inflated).to_bytes(4, "big")[:3]
+    return inflated if inflater.eof and inflater.unused_data in (b"", checksum) else Reason.CORRUPT_BLOCK
 
 
 def _split_block(count: int, body: bytes, form: int) -> list[bytes] | Reason:

@@ -32,16 +32,20 @@ class Decoded(NamedTuple):
     Attributes:
         batches: accepted reports.
         rejections: everything else.
+        num_messages: how many messages these verdicts are about.
         num_received: number of reports by fingerprint (empty if never established), counted when they were taken out of
             their messages, before they were judged; a message that nothing was taken out of and that was not refused
             either counts as one report.
         off_by: largest number of milliseconds by which a report came too early or too late, by reason.
+        stranger: beginning of a fingerprint that no collection of the job has, if there was one.
     """
 
     batches: list[ReportBatch]
     rejections: list[Rejection]
+    num_messages: int
     num_received: Counter[bytes]
     off_by: dict[Reason, int]
+    stranger: bytes = b""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -112,7 +116,9 @@ class MessageDecoder:
             batch = self._judge(part, verdicts)
             if len(batch):
                 batches.append(batch)
-        return Decoded(batches, verdicts.rejections, verdicts.num_received(), verdicts.off_by)
+        return Decoded(
+            batches, verdicts.rejections, len(lengths), verdicts.num_received(), verdicts.off_by, verdicts.stranger
+        )
 
     # ---------------------------------------------------------------- single reports: all messages at once
 
@@ -163,6 +169,8 @@ class MessageDecoder:
                 payloads=windows[payload_at[rows]],
                 message=which[rows],
             )
+        if strangers.any():
+            verdicts.stranger = prefixes[strangers][0].tobytes()
         verdicts.refuse(which[strangers], Reason.UNKNOWN_COLLECTION)
 
     # ---------------------------------------------------------------- packed reports: columns are joined
@@ -188,7 +196,7 @@ class MessageDecoder:
                 else:
                     num_reports = n
                     if collection is None:
-                        reason = Reason.UNKNOWN_COLLECTION
+                        reason, verdicts.stranger = Reason.UNKNOWN_COLLECTION, prefix
                     elif sizes[3] != n * collection.mechanism.payload_size:
                         reason = Reason.PAYLOAD_LENGTH
                     else:
@@ -264,6 +272,7 @@ class _Verdicts:
     def __init__(self, lengths: np.ndarray, arrival_times: np.ndarray | None):
         self.arrival_times = arrival_times
         self.off_by: dict[Reason, int] = {}
+        self.stranger = b""
         self._refused: Counter[tuple[Reason, int, Collection | None, int | None, int]] = Counter()
         self._lengths = lengths
         self._settled = np.zeros(len(lengths), dtype=bool)

@@ -149,6 +149,14 @@ def split_batch(data: bytes, start: int) -> tuple[bytes, list[memoryview], int, 
     return prefix, fields, at, Reason.ACCEPTED
 
 
+def reports_in(message: bytes) -> int:
+    """How many reports a plain message says it holds, before anybody judges it: at least 1."""
+    if message[:1] != bytes([BATCH_FORM]):
+        return 1
+    _, fields, _, fault = split_batch(message, 0)
+    return max(1, len(fields[0]) // 2) if fault is Reason.ACCEPTED else 1
+
+
 def read_long(data: bytes, at: int) -> tuple[int, int, Reason]:
     """One variable-length integer: its value, the position behind it, and what is wrong."""
     value = 0

@@ -27,6 +27,7 @@ class LedgerRow(NamedTuple):
     duplicates: int
     rejected: Mapping[str, int]
     run: Optional[str] = None
+    in_transit: Optional[int] = None
 
 
 coders.registry.register_coder(LedgerRow, coders.RowCoder)
@@ -38,3 +39,10 @@ def missing(row: Mapping[str, Any]) -> int:
     0 if the row balances; negative if more became of the reports than came in.
     """
     return int(row["received"] - row["accepted"] - row["duplicates"] - sum(row["rejected"].values()))
+
+
+def imbalance(row: Mapping[str, Any]) -> list[str]:
+    """What was lost, or is there twice, in words; nothing if the row balances. Rows of older jobs had no in_transit."""
+    handed_on = "windows" if row["collection_id"] is not None else "files or messages"
+    found = ((missing(row), "reports"), (row.get("in_transit") or 0, handed_on))
+    return [f"{what} {'lost' if number > 0 else 'too many'}: {abs(number)}" for number, what in found if number]

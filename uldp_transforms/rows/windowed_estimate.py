@@ -45,6 +45,7 @@ class WindowedEstimate(NamedTuple):
     pane_index: int
     pane_timing: str
     num_reports: Optional[int]
+    simulated: Optional[bool]
     estimator: str
     unexplained_mass: Optional[float]
     unexplained_standard_error: Optional[float]
@@ -68,6 +69,7 @@ class EstimatedValue(NamedTuple):
     pane_timing: str
     status: str
     num_reports: Optional[int]
+    simulated: Optional[bool]
     estimator: str
     value: str
     frequency: float
@@ -114,6 +116,7 @@ def estimate_window(
         **name_of(collection),
         **place,
         num_reports=None if withheld else counts.total,
+        simulated=None,
         estimator=estimator.id,
         unexplained_mass=estimate.unexplained_mass if estimate else None,
         unexplained_standard_error=estimate.unexplained_standard_error if estimate else None,

@@ -1,0 +1,101 @@
+"""Manifests: what a directory of files must hold, as its sender lists it. No Beam.
+
+A container file that was cut at the end of a block looks whole. Only who wrote it can say what is missing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, BinaryIO
+
+from uldp_transforms.ldp.checks import describe, require_int, require_keys, require_mapping
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.messages.rejection import Rejection
+
+MANIFEST_VERSION = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class ListedFile:
+    """What a manifest says of a file, or what was found in it.
+
+    Attributes:
+        name: of the file, in the folder of the manifest.
+        bytes: its size.
+        sha256: of its bytes, 64 hexadecimal digits.
+        messages: in it.
+        reports: in these messages.
+    """
+
+    name: str
+    bytes: int
+    sha256: str
+    messages: int
+    reports: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not re.fullmatch(r"[^/\\\x00]+", self.name) or self.name in (".", ".."):
+            raise SpecError(f"ListedFile.name must be the name of a file without a folder, got {describe(self.name)}")
+        if not isinstance(self.sha256, str) or not re.fullmatch("[0-9a-f]{64}", self.sha256):
+            raise SpecError(f"ListedFile.sha256 must be 64 hexadecimal digits (0-9, a-f), got {describe(self.sha256)}")
+        for field in ("bytes", "messages", "reports"):
+            require_int(f"ListedFile.{field}", getattr(self, field), 0, 1 << 62)
+
+    def difference(self, found: ListedFile, num_rejected: int) -> Rejection | None:
+        """A rejection for what is missing; None if the file is as it is listed.
+
+        Args:
+            found: what the file holds, as far as it could be read.
+            num_rejected: reports that were rejected while it was read, and are not missing any more.
+        """
+        if found == self:
+            return None
+        missing = self.reports - found.reports - num_rejected
+        return Rejection(Reason.NOT_AS_LISTED, max(1, missing), found.bytes, source=self.name)
+
+
+def files_of_manifest(content: object) -> list[ListedFile]:
+    """The files that the JSON form of a manifest lists.
+
+    Raises:
+        SpecError: if it is no manifest.
+    """
+    spec = require_mapping("Manifest", content)
+    require_keys("Manifest", spec, ("version", "files"), ("version", "files"))
+    require_int("Manifest.version", spec["version"], MANIFEST_VERSION, MANIFEST_VERSION)
+    if not isinstance(spec["files"], list):
+        raise SpecError(f"Manifest.files must be a list, got {describe(spec['files'])}")
+    names = [field.name for field in dataclasses.fields(ListedFile)]
+    files = []
+    for item in spec["files"]:
+        entry = require_mapping("ListedFile", item)
+        require_keys("ListedFile", entry, names, names)
+        files.append(ListedFile(**entry))
+    return files
+
+
+def manifest_of(files: Iterable[ListedFile]) -> Mapping[str, Any]:
+    """The JSON form."""
+    return {"version": MANIFEST_VERSION, "files": [dataclasses.asdict(file) for file in files]}
+
+
+class HashedFile:
+    """Reads a file once, from its beginning, and hashes what goes by."""
+
+    def __init__(self, file: BinaryIO):
+        self._file = file
+        self._hash = hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._hash.update(data)
+        return data
+
+    @property
+    def sha256(self) -> str:
+        """Of what was read so far, in hexadecimal digits."""
+        return self._hash.hexdigest()

@@ -1,0 +1,97 @@
+"""What is in transit between two steps: the one that hands it on adds it to the ledger, the other takes it off.
+
+Each side counts for itself, the first one in a step that does little else: files behind the matching of names, messages
+where they are gathered for the decoder, panes of windows in front of the estimator. They are taken off
+when the work is really done: every byte of a file is accounted for, the decoder has given its verdicts, the row of an
+estimate is there. So what gets lost between the two shows, whoever loses it: the sum is not 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import GlobalWindow, GlobalWindows, TimestampedValue
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
+
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ledger import IN_TRANSIT, LedgerEntry
+from uldp_transforms.rows.windowed_estimate import WindowedEstimate
+from uldp_transforms.runtime.beam_windows import as_duration
+from uldp_transforms.spec import JobSpec
+from uldp_transforms.windows import BasePeriods, split_by_period
+
+
+def handed_on(number: int) -> LedgerEntry:
+    """Files or messages that one step hands on; below 0: that the next one took over."""
+    return LedgerEntry(IN_TRANSIT, b"", None, number)
+
+
+def by_arrival(arrival_times: np.ndarray, periods: BasePeriods | None, sign: int) -> Iterator[WindowedValue]:
+    """Entries for messages, by base period of arrival, so that both sides come into the same row of a stream.
+
+    Args:
+        arrival_times: (n,) int64 milliseconds.
+        periods: of the job.
+        sign: 1 for what is handed on, -1 for what is taken over.
+    """
+    if not len(arrival_times):
+        return
+    starts, index = split_by_period(arrival_times, periods)
+    latest = np.full(len(starts), arrival_times.min())
+    np.maximum.at(latest, index, arrival_times)
+    for moment, number in zip(latest.tolist(), np.bincount(index).tolist()):
+        yield WindowedValue(handed_on(sign * number), Timestamp(micros=1000 * moment), (GlobalWindow(),))
+
+
+class WindowsInTransit(beam.PTransform[Any, PCollection[LedgerEntry]]):
+    """Counts what the estimator gets against the rows that it makes, per collection, window and pane.
+
+    Input: the counts and the rows of their estimates.
+
+    Args:
+        spec: of the job, for this input.
+    """
+
+    def __init__(self, spec: JobSpec):
+        super().__init__()
+        # of a late pane as of any other the entries must not come behind what the ledger still takes
+        self._delay = as_duration(spec.allowed_lateness)
+
+    def expand(
+        self, both: tuple[PCollection[tuple[bytes, CohortCounts]], PCollection[WindowedEstimate]]
+    ) -> PCollection[LedgerEntry]:
+        counts, estimates = both
+        entries = (
+            counts | "HandedOn" >> beam.Map(_counts_entry, self._delay).with_output_types(LedgerEntry),
+            estimates | "TakenOver" >> beam.Map(_row_entry, self._delay).with_output_types(LedgerEntry),
+        ) | "Both" >> beam.Flatten()
+        in_no_window: PCollection[LedgerEntry] = entries | "InNoWindow" >> beam.WindowInto(GlobalWindows())
+        return in_no_window
+
+
+def _counts_entry(
+    sums: tuple[bytes, CohortCounts],
+    delay: Duration,
+    window: Any = beam.DoFn.WindowParam,
+    timestamp: Any = beam.DoFn.TimestampParam,
+) -> TimestampedValue[LedgerEntry]:
+    return _window_entry(sums[0], 1, window, max(timestamp, window.max_timestamp() + delay))
+
+
+def _row_entry(
+    row: WindowedEstimate,
+    delay: Duration,
+    window: Any = beam.DoFn.WindowParam,
+    timestamp: Any = beam.DoFn.TimestampParam,
+) -> TimestampedValue[LedgerEntry]:
+    return _window_entry(bytes.fromhex(row.fingerprint), -1, window, max(timestamp, window.max_timestamp() + delay))
+
+
+def _window_entry(fingerprint: bytes, number: int, window: Any, moment: Timestamp) -> TimestampedValue[LedgerEntry]:
+    start = None if window == GlobalWindow() else window.start.micros // 1000
+    return TimestampedValue(LedgerEntry(IN_TRANSIT, fingerprint, start, number), min(moment, MAX_TIMESTAMP))
