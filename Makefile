@@ -34,7 +34,7 @@ fuzz: $(VENV)/.test-installed  ## a million spoiled messages against a slow refe
 soak: $(VENV)/.test-installed  ## the streaming job under load: ten minutes, or make soak MINUTES=600
 	$(BIN)/python -m tests.campaigns.soak --minutes $(MINUTES)
 
-mutants: $(VENV)/.test-installed  ## how many of 160 planted faults the tests find; an hour
+mutants: $(VENV)/.test-installed  ## faults that tests must find, and how many they find of 160 drawn at random; an hour
 	nice -n 10 $(BIN)/python -m tests.campaigns.mutants --sample 160
 
 .PHONY: docs

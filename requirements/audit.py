@@ -28,9 +28,20 @@ HERE = Path(__file__).parent
 NOT_LOCKED = ("pip", "uldp-transforms")
 """What installs, and what is installed from this folder."""
 
-ALLOWED = frozenset(
-    "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause CC0-1.0 CNRI-Python ISC MIT MIT-0 MIT-CMU PSF-2.0 Zlib".split()
-)
+ALLOWED = {
+    "0BSD",
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "CC0-1.0",
+    "CNRI-Python",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "MIT-CMU",
+    "PSF-2.0",
+    "Zlib",
+}
 """Licences that ask for a notice at most."""
 
 AS_IT_IS = "weak copyleft of its own files, which are used unchanged"
