@@ -420,15 +420,6 @@ def fate_of_plant(plant: Plant, folder: Path) -> str:
         path.write_text(original, encoding="utf-8")
 
 
-def copy_of_tree(place: str) -> Path:
-    """A copy whose packages are found in the copy: an editable installation would find two of them in the tree."""
-    folder = Path(place) / "tree"
-    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
-    for mapped in ("pipelines", "schemas"):
-        (folder / LIBRARY / mapped).symlink_to(folder / mapped, target_is_directory=True)
-    return folder
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--planted", action="store_true", help="only the faults of the list")
@@ -440,7 +431,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     mutants = [mutant for mutant in find_mutants() if args.only in mutant.path]
     chosen = random.Random(args.seed).sample(mutants, min(args.sample, len(mutants)))
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
-        folder = copy_of_tree(place)
+        folder = Path(place) / "tree"
+        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
         alive = plant_all(folder)
         if args.planted:
             return 1 if alive else 0
