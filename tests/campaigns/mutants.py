@@ -24,6 +24,7 @@ import random
 import select
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -392,32 +393,37 @@ def fate(mutant: Mutant, folder: Path, names: list[str], tests: dict[str, tuple[
 
 def plant_all(folder: Path) -> int:
     """Plants the faults of the list one after the other, prints their fates, and returns how many were not killed."""
-    files = sorted({test for plant in PLANTED for test in tests_of(plant, folder)})
-    if in_child(lambda: run_tests(folder, files), 3600) != 0:
+    files = sorted({test for plant in PLANTED for test in plant.tests})
+    if pytest_in_process(folder, files) != pytest.ExitCode.OK:
         raise SystemExit(f"mutants: these must pass before a fault is planted: {' '.join(files)}")
-    fates = [(plant, fate_of_plant(plant, folder)) for plant in PLANTED]
-    for plant, result in fates:
+    fates: Counter[str] = Counter()
+    for plant in PLANTED:
+        result = fate_of_plant(plant, folder)
+        fates[result] += 1
         print(f"{result:9} {plant.name:32} {plant.path}: {plant.why}", flush=True)
-    alive = sum(result != "killed" for _, result in fates)
-    print(f"{len(fates) - alive} of {len(fates)} planted faults killed", flush=True)
-    return alive
-
-
-def tests_of(plant: Plant, folder: Path) -> list[str]:
-    return [str(path.relative_to(folder)) for pattern in plant.tests for path in sorted(folder.glob(pattern))]
+    print(f"{fates['killed']} of {len(PLANTED)} planted faults killed", flush=True)
+    return len(PLANTED) - fates["killed"]
 
 
 def fate_of_plant(plant: Plant, folder: Path) -> str:
-    """``killed``, ``survived``, or ``lost`` if its old text is not there once."""
+    """``killed``, ``survived``, ``lost`` if its old text is not there once, or ``broken`` if no test could run."""
     path = folder / plant.path
     original = path.read_text(encoding="utf-8")
     try:
         path.write_text(plant.apply(original), encoding="utf-8")
-        return "survived" if in_child(lambda: run_tests(folder, tests_of(plant, folder)), 3600) == 0 else "killed"
+        code = pytest_in_process(folder, plant.tests)
+        return {pytest.ExitCode.OK: "survived", pytest.ExitCode.TESTS_FAILED: "killed"}.get(code, "broken")
     except ValueError:
         return "lost"
     finally:
         path.write_text(original, encoding="utf-8")
+
+
+def pytest_in_process(folder: Path, tests: Sequence[str]) -> int:
+    """The exit code of pytest in a new process, until the first failure; the tests of streams start servers there."""
+    options = ("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+    command = (sys.executable, "-B", "-m", "pytest", *options, *tests)
+    return subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
 
 
 def main(argv: Sequence[str] | None = None) -> int:
