@@ -422,8 +422,10 @@ def fate_of_plant(plant: Plant, folder: Path) -> str:
 def pytest_in_process(folder: Path, tests: Sequence[str]) -> int:
     """The exit code of pytest in a new process, until the first failure; the tests of streams start servers there."""
     options = ("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0")
-    command = (sys.executable, "-B", "-m", "pytest", *options, *tests)
-    return subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+    command = (sys.executable, "-m", "pytest", *options, *tests)
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, cwd=folder, env=environment, check=False, **quiet).returncode
 
 
 def main(argv: Sequence[str] | None = None) -> int:
