@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # two workers of the tests share the cores
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test quick golden slow fuzz soak mutants bench flink prism pubsub lint clean
+.PHONY: demo test quick golden slow fuzz soak mutants bench flink prism pubsub lint lock audit-deps sbom clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
@@ -34,7 +34,7 @@ fuzz: $(VENV)/.test-installed  ## a million spoiled messages against a slow refe
 soak: $(VENV)/.test-installed  ## the streaming job under load: ten minutes, or make soak MINUTES=600
 	$(BIN)/python -m tests.campaigns.soak --minutes $(MINUTES)
 
-mutants: $(VENV)/.test-installed  ## how many of 160 planted faults the tests find; an hour
+mutants: $(VENV)/.test-installed  ## faults that tests must find, and how many they find of 160 drawn at random; an hour
 	nice -n 10 $(BIN)/python -m tests.campaigns.mutants --sample 160
 
 .PHONY: docs
@@ -60,11 +60,41 @@ lint: $(VENV)/.test-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-$(VENV)/.%-installed: setup.py
+PIP := -m pip install --quiet --disable-pip-version-check
+LOCKED := $(PIP) --no-build-isolation --require-hashes
+
+# the tested versions, by their hashes; setuptools first, which builds what comes without wheels, and this package
+$(VENV)/.%-installed: setup.py requirements/%.txt requirements/build.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing uldp_transforms with Apache Beam (about a minute) ..."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	$(BIN)/python $(LOCKED) --requirement requirements/build.txt
+	$(BIN)/python $(LOCKED) --requirement requirements/$*.txt
+	$(BIN)/python $(PIP) --no-build-isolation --no-deps --editable .
 	@touch $@
+
+TOOLS := build/tools
+LOCK := $(TOOLS)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --no-header \
+  --no-emit-index-url
+
+$(TOOLS)/.installed: requirements/tools.txt
+	test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python $(PIP) --require-hashes --requirement requirements/tools.txt
+	@touch $@
+
+lock: $(TOOLS)/.installed  ## the newest versions that setup.py allows, with their hashes, in requirements/
+	$(LOCK) requirements/build.in --output-file requirements/build.txt
+	$(LOCK) requirements/tools.in --output-file requirements/tools.txt
+	$(LOCK) setup.py --extra test --output-file requirements/test.txt
+	$(LOCK) setup.py --extra docs --constraint requirements/test.txt --output-file requirements/docs.txt
+	$(LOCK) setup.py --extra plot --constraint requirements/test.txt --output-file requirements/plot.txt
+	$(LOCK) setup.py --constraint requirements/test.txt --output-file requirements/run.txt
+
+audit-deps: $(VENV)/.test-installed  ## is what is installed what the locks say, whole, and under known licences? offline
+	$(BIN)/python -m requirements.audit
+
+sbom: $(VENV)/.test-installed $(TOOLS)/.installed  ## what is installed, as CycloneDX, in build/sbom.json
+	$(TOOLS)/bin/cyclonedx-py environment --output-reproducible --output-format JSON --output-file build/sbom.json \
+	  $(BIN)/python
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info demo-output site .pytest_cache .hypothesis

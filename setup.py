@@ -23,6 +23,7 @@ TEST = [
     "pytest-xdist>=3.5,<4",
     "hypothesis>=6.100,<7",
     "jsonschema>=4.20,<5",
+    "packaging>=23.2",
     "pyyaml>=6,<7",
 ]
 

@@ -25,7 +25,7 @@ from uldp_transforms.ldp.checks import (
     require_mapping,
     require_number,
 )
-from uldp_transforms.ldp.collection import Collection, canonical_candidates
+from uldp_transforms.ldp.collection import MAX_CANDIDATE_BYTES, Collection, canonical_candidates
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES
@@ -101,7 +101,8 @@ class SpecValues(TypedDict, total=False):
         deduplicate: count each report id once per base period; costs a shuffle and state. Default False.
         deduplicate_parts: parts of a base period, each of which is held and written whole. None: 16.
         bit_patterns: look inside the reports of rappor, urap and aoue, for two more sentinels. Default False.
-        candidates: values to estimate in open alphabets: a list, or the path of a text file with one value a line.
+        candidates: values to estimate in open alphabets: a list, or the path of a text file with one value a line
+            (UTF-8, .gz or not). White space around a line is no part of the value; in a list it is refused.
         estimator: id. None: projected.
         min_reports: windows with fewer reports are suppressed. Default 100.
         max_rejected_share: share of refused reports that is taken for a wrong configuration. Above it a stream fails,
@@ -389,9 +390,10 @@ class JobSpec:
 
     def check_candidates(self) -> None:
         """Refuse to estimate an open alphabet without candidates, or with too many; raises SpecError."""
+        asked = set(self.candidates or ())
         for collection in self.collections:
             if collection.alphabet.known_values is None:
-                number = len({*(self.candidates or ()), *collection.alphabet.clear_values})
+                number = len(asked) + sum(value not in asked for value in collection.alphabet.clear_values)
                 if not 1 <= number <= MAX_CANDIDATES:
                     raise SpecError(
                         f"collection {collection.id!r} has an open alphabet and needs 1 to {MAX_CANDIDATES} candidate "
@@ -470,7 +472,7 @@ def _moment(given: Any) -> int:
 
 def _candidates(given: Any) -> tuple[str, ...]:
     if isinstance(given, (str, os.PathLike)):
-        given = read_lines(given)
+        given = read_lines(given, most=MAX_CANDIDATES, longest=MAX_CANDIDATE_BYTES)
     if isinstance(given, Mapping):
         raise SpecError(f"JobSpec.candidates must be a list of texts or the path of a file, got {describe(given)}")
     return canonical_candidates(given)

@@ -36,7 +36,7 @@ from uldp_transforms.pipelines.sinks import bigquery_tables, row_files
 from uldp_transforms.rows.place import name_of
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
 from uldp_transforms.runtime.coders import CohortCountsCoder, ReportBatchCoder
-from uldp_transforms.runtime.texts import read_lines
+from uldp_transforms.runtime.texts import read_lines, read_text
 from uldp_transforms.windows import parse_duration
 
 FOLDERS = [Path(package.__file__ or "").parent for package in (uldp_transforms, pipelines)]
@@ -59,6 +59,8 @@ FILES = {
     ),
     "more.json": KRR.to_json() | {"more": 1},
     "latin.txt": b"\xe4",
+    "two.txt": "a\nbb\n",
+    "same.txt": "a\n a\n",
     "good.avro": container([(1, single())]),
     "good.csv": "value,event_time\n0,1\n",
     "other.csv": "values\n0\n",
@@ -283,7 +285,28 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, got 'more'",
     ),
     (SpecError, lambda: cli.read_collections(["latin.txt"]), "latin.txt must be a UTF-8 text file, got other bytes"),
-    (SpecError, lambda: read_lines("latin.txt"), "latin.txt must be a UTF-8 text file, got other bytes"),
+    (SpecError, lambda: read_text("latin.txt"), "latin.txt must be a UTF-8 text file, got other bytes"),
+    (
+        SpecError,
+        lambda: read_lines("latin.txt", most=9, longest=9),
+        "latin.txt must be a UTF-8 text file, got other bytes",
+    ),
+    (
+        SpecError,
+        lambda: read_lines("two.txt", most=1, longest=9),
+        "two.txt must have at most 1 values, got more",
+    ),
+    (
+        SpecError,
+        lambda: read_lines("two.txt", most=9, longest=1),
+        "two.txt must have lines of at most 1 bytes, got a longer one at line 2",
+    ),
+    (
+        SpecError,
+        lambda: read_lines("same.txt", most=9, longest=9),
+        "same.txt must have different values (in Unicode NFC), got the same one in lines 1 and 2",
+    ),
+    (SpecError, lambda: read_lines("other.csv.gz", most=9, longest=9), f"other.csv.gz {GZIP}"),
     (argparse.ArgumentTypeError, lambda: cli.duration("--window")("5x"), f"{DURATION} '5x'"),
     (
         argparse.ArgumentTypeError,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import gzip
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from tests.support.messages_cases import KRR, RAPPOR, URAP, collection, write_fi
 from uldp_transforms import JobSpec, Windows
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.runtime.beam_windows import as_duration, beam_periods, beam_windows, windows_of_beam
-from uldp_transforms.runtime.texts import read_lines, read_text
+from uldp_transforms.runtime.texts import read_text
 from uldp_transforms.spec import CORRECTED, FINAL, MAX_PARTS, PARTS, SpecValues, read_collection
 from uldp_transforms.windows import FUTURE_SKEW, LATENESS_SLACK, MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, TimeGate
 
@@ -384,11 +386,22 @@ REFUSED = [
             "JobSpec.candidates must be a tuple of different texts in Unicode NFC, as JobSpec.of makes it, got "
             f"{wrong!r}",
         )
-        for wrong in (("e\N{COMBINING ACUTE ACCENT}",), ("a", "a"), "ab", 5, ["a"], (1,), ())
+        for wrong in (("e\N{COMBINING ACUTE ACCENT}",), ("a", "a"), ("a ",), "ab", 5, ["a"], (1,), ())
     ],
     (lambda: of(candidates=[]), "candidates must have at least 1 entries, got 0"),
     (lambda: of(candidates=["a", 1]), "candidates must be a list of texts, got ('a', 1)"),
     (lambda: of(candidates=["a", "a"]), "candidates must not repeat an entry (in Unicode NFC), got 'a' twice"),
+    *[
+        (
+            lambda wrong=wrong: of(candidates=["a", wrong]),
+            "candidates must have no white space before or after the value, got some at position 1",
+        )
+        for wrong in ("bee ", " bee", "bee\r", "\N{NO-BREAK SPACE}bee", "  ", "bee\n")
+    ],
+    (
+        lambda: of(candidates=["a", "b", "ä" * 2049]),
+        "candidates must be at most 4096 bytes of UTF-8 each, got 4098 at position 2",
+    ),
     # what is allowed alone, but not together
     (
         lambda: of(release="final", early_every="1m"),
@@ -468,7 +481,6 @@ def test_files_that_hold_nothing_of_use(tmp_path: Path) -> None:
         lambda: of(collections=[missing]),
         lambda: of(candidates=missing),
         lambda: read_text(missing),
-        lambda: read_lines(missing),
     ):
         with pytest.raises(FileNotFoundError, match=r"missing\.json"):
             call()
@@ -583,6 +595,71 @@ def test_open_alphabets_need_candidates(values: dict[str, Any], number: int) -> 
         f"collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates) or public ones, "
         f"got {number}"
     )
+
+
+CANDIDATE_FILES: list[tuple[bytes, tuple[str, ...]]] = [
+    (b"a\nb\n", ("a", "b")),
+    (b"b\r\na", ("b", "a")),
+    (b"\xef\xbb\xbfa\n\nb\n", ("a", "b")),  # of a spreadsheet
+    (b"bee \n  \n\tant\r\n \r\n\xc2\xa0yak\xc2\xa0\n", ("bee", "ant", "yak")),
+    (b"one two\ne\xcc\x81", ("one two", "\u00e9")),
+    ("\n".join(map(str, range(8192))).encode(), tuple(map(str, range(8192)))),
+    (b"\xef\xbb\xbf" + b"x" * 4096 + b"\r\ny", ("x" * 4096, "y")),
+]
+
+
+@pytest.mark.parametrize(("content", "expected"), CANDIDATE_FILES, ids=range(len(CANDIDATE_FILES)))
+def test_candidates_are_the_lines_of_a_file(content: bytes, expected: tuple[str, ...], tmp_path: Path) -> None:
+    """White space around a line is no part of a value, and a line of it is none."""
+    write_files(tmp_path, {"values.txt": content, "values.txt.gz": gzip.compress(content)})
+    for name in ("values.txt", "values.txt.gz"):
+        assert of(candidates=tmp_path / name).candidates == expected
+
+
+WRONG_CANDIDATE_FILES: list[tuple[bytes, str]] = [
+    (b"ant\n\nbee\n bee \n", "must have different values (in Unicode NFC), got the same one in lines 3 and 4"),
+    (b"\xc3\xa9\ne\xcc\x81", "must have different values (in Unicode NFC), got the same one in lines 1 and 2"),
+    (b"a\n" + b"x" * 4097, "must have lines of at most 4096 bytes, got a longer one at line 2"),
+    (b"a\n" + b"x" * 4096 + b"\r" * 9, "must have lines of at most 4096 bytes, got a longer one at line 2"),
+    (b" " * 4097, "must have lines of at most 4096 bytes, got a longer one at line 1"),
+    ("\n".join(map(str, range(8193))).encode(), "must have at most 8192 values, got more"),
+    (b"a\n\xe4\n", "must be a UTF-8 text file, got other bytes"),
+]
+
+
+@pytest.mark.parametrize(("content", "sentence"), WRONG_CANDIDATE_FILES, ids=range(len(WRONG_CANDIDATE_FILES)))
+def test_what_candidates_are_not(content: bytes, sentence: str, tmp_path: Path) -> None:
+    write_files(tmp_path, {"values.txt": content, "values.txt.gz": gzip.compress(content)})
+    for name in ("values.txt", "values.txt.gz"):
+        path = tmp_path / name
+        assert refusal(lambda path=path: of(candidates=path)) == f"{path} {sentence}"
+
+
+@pytest.mark.parametrize("content", [b"ant\nbee\n", gzip.compress(b"ant\nbee\n")[:-9]], ids=["other", "cut"])
+def test_half_a_file_has_no_candidates(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "values.txt.gz"
+    path.write_bytes(content)
+    assert refusal(lambda: of(candidates=path)) == f"{path} must be a whole gzip file, got another or a broken one"
+
+
+HUGE = {
+    "one line": lambda: b"x" * (1 << 24),
+    "many lines": lambda: b"".join(b"%d\n" % number for number in range(1 << 21)),
+    "empty lines": lambda: b"\n" * (1 << 24),
+}
+
+
+@pytest.mark.parametrize("content", HUGE.values(), ids=HUGE)
+def test_files_of_candidates_are_not_held(content: Callable[[], bytes], tmp_path: Path) -> None:
+    """Of 16 MiB of one line, of too many and of empty ones, packed or not, at most 4 are held."""
+    write_files(tmp_path, {"values.txt": content(), "values.txt.gz": gzip.compress(content(), 1)})
+    for name in ("values.txt", "values.txt.gz"):
+        tracemalloc.start()
+        try:
+            refusal(lambda name=name: of(candidates=tmp_path / name))
+            assert tracemalloc.get_traced_memory()[1] < 1 << 22
+        finally:
+            tracemalloc.stop()
 
 
 def test_candidates_may_be_public() -> None:

@@ -2,8 +2,11 @@
 
 Run it as ``python -m tests.campaigns.mutants``.
 
+First come the faults of ``tests.campaigns.planted``, each before the tests that must see it: one that survives, or
+whose old text is gone, makes the exit code 1. ``--planted`` stops there.
+
 A mutant is the tree with one comparison, operation, constant, condition or return changed. It is made in a temporary
-copy; the tree itself is never written to. First all tests run once on the copy, to learn which call which function;
+copy; the tree itself is never written to. All tests run once on the copy, to learn which call which function;
 then each mutant meets the tests that call its function, a few of them first. What survives them all is printed: each
 such line needs a new test, or a reason why nobody could tell the difference.
 """
@@ -21,6 +24,7 @@ import random
 import select
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -36,6 +40,8 @@ import numpy  # noqa: F401
 import pytest
 import scipy.optimize
 import scipy.stats  # noqa: F401
+
+from tests.campaigns.planted import PLANTED, Plant
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = "uldp_transforms"
@@ -385,8 +391,46 @@ def fate(mutant: Mutant, folder: Path, names: list[str], tests: dict[str, tuple[
     return "survived"
 
 
+def plant_all(folder: Path) -> int:
+    """Plants the faults of the list one after the other, prints their fates, and returns how many were not killed."""
+    files = sorted({test for plant in PLANTED for test in plant.tests})
+    if pytest_in_process(folder, files) != pytest.ExitCode.OK:
+        raise SystemExit(f"mutants: these must pass before a fault is planted: {' '.join(files)}")
+    fates: Counter[str] = Counter()
+    for plant in PLANTED:
+        result = fate_of_plant(plant, folder)
+        fates[result] += 1
+        print(f"{result:9} {plant.name:32} {plant.path}: {plant.why}", flush=True)
+    print(f"{fates['killed']} of {len(PLANTED)} planted faults killed", flush=True)
+    return len(PLANTED) - fates["killed"]
+
+
+def fate_of_plant(plant: Plant, folder: Path) -> str:
+    """``killed``, ``survived``, ``lost`` if its old text is not there once, or ``broken`` if no test could run."""
+    path = folder / plant.path
+    original = path.read_text(encoding="utf-8")
+    try:
+        path.write_text(plant.apply(original), encoding="utf-8")
+        code = pytest_in_process(folder, plant.tests)
+        return {pytest.ExitCode.OK: "survived", pytest.ExitCode.TESTS_FAILED: "killed"}.get(code, "broken")
+    except ValueError:
+        return "lost"
+    finally:
+        path.write_text(original, encoding="utf-8")
+
+
+def pytest_in_process(folder: Path, tests: Sequence[str]) -> int:
+    """The exit code of pytest in a new process, until the first failure; the tests of streams start servers there."""
+    options = ("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+    command = (sys.executable, "-m", "pytest", *options, *tests)
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, cwd=folder, env=environment, check=False, **quiet).returncode
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--planted", action="store_true", help="only the faults of the list")
     parser.add_argument("--sample", type=int, default=200, help="mutants, drawn at random")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="mutants of files whose path has this text")
@@ -397,6 +441,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         folder = Path(place) / "tree"
         shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
+        alive = plant_all(folder)
+        if args.planted:
+            return 1 if alive else 0
         files = [name for name in files_of_tests(folder) if args.tests in name]
         tests = record(folder, files)
         callers: dict[str, list[str]] = defaultdict(list)
@@ -415,7 +462,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print(f"... {number}: {dict(fates)}", file=sys.stderr, flush=True)
     seen = fates["killed"] + fates["timeout"]
     print(f"{seen} of {len(chosen)} killed ({seen / max(1, len(chosen)):.0%}): {dict(fates)}")
-    return 0
+    return 1 if alive else 0
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,6 +38,9 @@ BATCH = CLOSED.perturb(["ant", "bee"])
 COUNTS = CLOSED.count(BATCH)
 OPEN_COUNTS = OPEN.count(OPEN.perturb(["ant", "bee"]))
 SPEC = CLOSED.to_json()
+MANY_TEXTS = tuple(map(str, range(100_000)))
+LONG = "x" * 70
+SHORTENED = f"'{'x' * 56}..."
 TWICE = Collection.from_json(
     BITS.to_json() | {"alphabet": {"id": "hashed", "num_buckets": 8, "num_hashes": 2}, "num_cohorts": 9}
 )
@@ -203,6 +207,67 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (SpecError, file_of(b"\xff"), "FILE must be a UTF-8 text file, got other bytes"),
     (SpecError, file_of(b"{\n'"), "FILE must be JSON, got a fault at line 2: "),
     (SpecError, file_of(b'{"id": "a", "b": 1, "id": "c"}'), "FILE must not repeat a key, got id more than once"),
+    (
+        SpecError,
+        file_of(json.dumps(dict.fromkeys("abcdef", 0))[:-1].encode() + b', "b": 1, "x": 1, "a": 2, "b": 3}'),
+        "FILE must not repeat a key, got a, b more than once",
+    ),
+    (
+        SpecError,
+        lambda: parse_json("{" + ", ".join(f'"{i % 100_000}": 0' for i in range(200_000)) + "}", "it"),
+        "it must not repeat a key, got 0, 1, 2, 3, 4, ... more than once",
+    ),
+    (
+        SpecError,
+        lambda: parse_json('{"' + "x" * 70 + '": 0, "' + "x" * 70 + '": 0}', "it"),
+        f"it must not repeat a key, got {'x' * 57}... more than once",
+    ),
+    (
+        SpecError,
+        lambda: Collection.from_json({str(i): 0 for i in range(100_000)}),
+        "Collection needs the key 'id', got '0', '1', '2', '3', '4', ...",
+    ),
+    (
+        SpecError,
+        lambda: Collection.from_json(SPEC | {"x" * 70: 0}),
+        f"Collection takes the keys id, version, alphabet, mechanism, num_cohorts, got '{'x' * 56}...",
+    ),
+    *[
+        (SpecError, call, sentence)
+        for call, sentence in (  # as many as there may be, or a text of any length
+            (
+                closed(*MANY_TEXTS, MANY_TEXTS[-1]),
+                "Closed.values must not repeat an entry (in Unicode NFC), got '99999' twice",
+            ),
+            (
+                closed(*MANY_TEXTS, sensitive=(*MANY_TEXTS, "x")),
+                "Closed.sensitive must be a part of Closed.values, got 'x'",
+            ),
+            (
+                closed("a", LONG, LONG),
+                f"Closed.values must not repeat an entry (in Unicode NFC), got {SHORTENED} twice",
+            ),
+            (closed("a", "\ud800" + LONG), "Closed.values must be Unicode text, got '\\ud800" + "x" * 50 + "..."),
+            (closed("a", "b", sensitive=(LONG,)), f"Closed.sensitive must be a part of Closed.values, got {SHORTENED}"),
+            (
+                tagged(values=("a", LONG), tags=(LONG,)),
+                f"Tagged.tags must differ from all values, got {SHORTENED} in both",
+            ),
+            (tagged(sensitive=(LONG,)), f"Tagged.sensitive must be a part of Tagged.values, got {SHORTENED}"),
+            (
+                tagged(tags=(LONG,), background={LONG: {"a": 2}}),
+                f"Tagged.background must give every tag shares in [0, 1] that sum to 1, got others for {SHORTENED}",
+            ),
+            (
+                tagged(background={"t": {LONG: 1}}),
+                f"Tagged.background must speak of values that are not sensitive to everybody, got {SHORTENED}",
+            ),
+            (
+                spec(alphabet={"id": LONG}),
+                f"alphabet.id must be one of closed, hashed, permuted, tagged, got {SHORTENED}",
+            ),
+        )
+    ],
     (SpecError, file_of(b"1" * 5000), "FILE must be JSON of sensible size, got too many digits or levels"),
     (SpecError, file_of(b"[" * 100_000), "FILE must be JSON of sensible size, got too many digits or levels"),
     (SpecError, lambda: parse_json("[-Infinity]", "it"), "it must hold finite numbers, got -Infinity"),
@@ -572,6 +637,16 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         lambda: OPEN.estimate(OPEN_COUNTS, candidates=["ant", "ant"]),
         "candidates must not repeat an entry (in Unicode NFC), got 'ant' twice",
+    ),
+    (
+        SpecError,
+        lambda: OPEN.estimate(OPEN_COUNTS, candidates=["ant", "bee "]),
+        "candidates must have no white space before or after the value, got some at position 1",
+    ),
+    (
+        SpecError,
+        lambda: OPEN.estimate(OPEN_COUNTS, candidates=["x" * 4097]),
+        "candidates must be at most 4096 bytes of UTF-8 each, got 4097 at position 0",
     ),
     (
         SpecError,

@@ -514,6 +514,75 @@ def test_a_window_of_thousands_of_bits_and_a_million_reports_has_a_histogram():
     assert with_patterns(item, cells, n, weights.tolist())["histogram"].fired
 
 
+# ---------------------------------------------------------------------- the laws of cohorts
+
+TAIL_ERROR = 1e-12
+"""Relative error of a tail of scipy.stats; what it makes of a p-value is computed where it is used."""
+
+
+def all_tables(*shape: int, n: int) -> np.ndarray:
+    """(..., *shape): all tables of n reports."""
+    kinds = math.prod(shape)
+    bars = itertools.combinations(range(n + kinds - 1), kinds - 1)
+    return np.array([np.diff((-1, *places, n + kinds - 1)) - 1 for places in bars]).reshape(-1, *shape)
+
+
+def twice_the_smaller_tail(law: dict[int, Fraction], count: int) -> Fraction:
+    below, above = (sum(law[k] for k in law if k <= count), sum(law[k] for k in law if k >= count))
+    return min(Fraction(1), 2 * min(below, above) / sum(law.values()))
+
+
+@pytest.mark.parametrize(("num_cohorts", "n"), [(2, 12), (3, 12), (4, 8), (5, 5)])
+def test_cohorts_follow_their_joint_law(num_cohorts, n):
+    """Each size given those before it, from the multinomial law of all: by itself no size is binomial any more."""
+    item, tables = small("krr", 2, 2, num_cohorts, {}), all_tables(num_cohorts, n=n)
+    joint = {tuple(t): Fraction(math.factorial(n), math.prod(map(math.factorial, t))) for t in tables.tolist()}
+    conditional: dict[tuple[int, ...], dict[int, Fraction]] = {}
+    for sizes, chance in joint.items():
+        for place in range(num_cohorts - 1):
+            law = conditional.setdefault(sizes[:place], {})
+            law[sizes[place]] = law.get(sizes[place], Fraction(0)) + chance
+    slack, gap, p_values = 2 * (num_cohorts - 1) * TAIL_ERROR, 0.0, []
+    for sizes in joint:
+        cells = np.array([[size, 0] for size in sizes])
+        found = {f.name: f for f in examine(item, CohortCounts(np.array(sizes), cells))}["cohorts"]
+        tails = [twice_the_smaller_tail(conditional[sizes[:place]], sizes[place]) for place in range(num_cohorts - 1)]
+        statistic = -2 * math.fsum(math.log(tail) for tail in tails)
+        assert found.statistic == pytest.approx(statistic, abs=slack)
+        # the derivative of ln sf(x) is at most 1/2 from 2 degrees of freedom on
+        assert found.p_value == pytest.approx(stats.chi2.sf(statistic, 2 * (num_cohorts - 1)), rel=slack + TAIL_ERROR)
+        alone = [twice_the_smaller_tail(conditional[()], size) for size in sizes[:-1]]
+        gap = max(gap, abs(statistic + 2 * math.fsum(math.log(tail) for tail in alone)))
+        p_values.append(found.p_value)
+    assert gap > 1e6 * slack or num_cohorts == 2  # of two cohorts the one size is all there is
+    chances = np.array([float(chance / num_cohorts**n) for chance in joint.values()])
+    assert chances.sum() == pytest.approx(1)
+    assert_valid(np.array(p_values), chances)
+
+
+@pytest.mark.parametrize(("num_cohorts", "num_values", "n"), [(2, 2, 12), (2, 3, 7), (3, 2, 7)])
+def test_cohorts_draw_their_symbols_without_replacement(num_cohorts, num_values, n):
+    """A count of the least likely cell is the one of a table with given margins, by counting the ways to get it."""
+    item, slack, gap = small("krr", num_values, num_values, num_cohorts, {}), 2 * TAIL_ERROR, 0.0
+    for table in all_tables(num_cohorts, num_values, n=n):
+        found = {f.name: f for f in examine(item, CohortCounts(table.sum(axis=1), table))}["homogeneity"]
+        expected, least = [], 0.0
+        for (row, column), count in np.ndenumerate(table):
+            size, total = int(table[row].sum()), int(table[:, column].sum())
+            mean = size * total / n
+            surprise = count * math.log(count / mean) - count + mean if count else mean
+            law = {
+                k: Fraction(math.comb(total, k) * math.comb(n - total, size - k)) for k in range(min(size, total) + 1)
+            }
+            expected.append((surprise, min(1.0, float(table.size * twice_the_smaller_tail(law, int(count))))))
+            least = max(least, surprise)
+            with_replacement = min(stats.binom.cdf(count, size, total / n), stats.binom.sf(count - 1, size, total / n))
+            gap = max(gap, abs(min(1.0, table.size * 2 * with_replacement) - expected[-1][1]))
+        equally = [p_value for surprise, p_value in expected if surprise >= least - n * TAIL_ERROR]
+        assert any(found.p_value == pytest.approx(p_value, rel=slack) for p_value in equally)
+    assert gap > 1e6 * slack
+
+
 # ---------------------------------------------------------------------- canaries
 
 

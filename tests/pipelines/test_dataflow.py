@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import gzip
 import io
 import itertools
 import json
@@ -184,16 +185,24 @@ def test_the_template_is_launched(server, monkeypatch):
     assert b"beam:transform:pubsub_read:v1" in server.objects[graph]
 
 
+LIMITS = {"most": 9, "longest": 9}
+
+
 def test_configurations_are_read_from_cloud_storage(server):
     server.objects["bucket/c/krr.json"] = json.dumps(KRR.to_json()).encode()
     server.objects["bucket/c/open.json"] = json.dumps(OPEN.to_json()).encode()
-    server.objects["bucket/values.txt"] = "\ufeffant\r\n\r\nbee".encode()
+    server.objects["bucket/values.txt"] = "\ufeffant \r\n\r\n bee".encode()
     server.objects["bucket/latin.txt"] = b"\xe4"
     server.objects["bucket/twice.json"] = b'{"id": "a", "id": "b"}'
     assert cli.read_collections(cli.matching("--collection", ["gs://bucket/c/*.json"])) == [KRR, OPEN]
-    assert read_lines("gs://bucket/values.txt") == ["ant", "bee"]
+    server.objects["bucket/values.txt.gz"] = gzip.compress(server.objects["bucket/values.txt"])
+    for path in ("gs://bucket/values.txt", "gs://bucket/values.txt.gz"):
+        assert read_lines(path, **LIMITS) == ["ant", "bee"]
     for call, sentence in (
-        (lambda: read_lines("gs://bucket/latin.txt"), "gs://bucket/latin.txt must be a UTF-8 text file, got other"),
+        (
+            lambda: read_lines("gs://bucket/latin.txt", **LIMITS),
+            "gs://bucket/latin.txt must be a UTF-8 text file, got other",
+        ),
         (lambda: cli.read_collections(["gs://bucket/twice.json"]), "gs://bucket/twice.json must not repeat a key, got"),
         (lambda: cli.matching("--collection", ["gs://bucket/d/*"]), "--collection must match at least one file, got"),
     ):

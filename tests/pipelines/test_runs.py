@@ -335,7 +335,10 @@ def test_sums_of_runs_are_added_up_and_balance_each() -> None:
 
     whole, torn = [row("1", 3, 0), row("1", 0, 1)], [row("1", 2, 0), row("2", 1, 1)]
     assert runs.periods_out_of_balance(whole) == []
-    assert runs.periods_out_of_balance(torn) == [("c", "1", "1"), ("c", "2", "2")]
+    assert runs.periods_out_of_balance(torn) == [
+        ("c", "1", "1", "reports lost: 1"),
+        ("c", "2", "2", "reports too many: 1"),
+    ]
     first, second = runs.sums_of(whole), runs.sums_of(torn)
     assert (first["balanced"], second["balanced"]) == (True, False)
     both = runs.add_up([first, second])

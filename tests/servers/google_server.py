@@ -225,7 +225,7 @@ class GoogleServer:
         if f"{bucket}/{name}" not in self.objects:
             return request_refused(404, "notFound", f"No such object: {bucket}/{name}")
         if request.query.get("alt") == "media":
-            return Answer(200, self.objects[f"{bucket}/{name}"])
+            return _part(self.objects[f"{bucket}/{name}"], request.headers.get("Range"))
         return Answer(200, self._description(bucket, name))
 
     def _list_objects(self, request: Request, bucket: str) -> Answer:
@@ -271,6 +271,17 @@ ROUTES: list[tuple[str, str, Any]] = [
     ("POST", f"{_OBJECT}/([^/]+)/rewriteTo/b/([^/]+)/o/([^/]+)", GoogleServer._copy_object),
     ("DELETE", f"{_OBJECT}/([^/]+)", GoogleServer._delete_object),
 ]
+
+
+def _part(content: bytes, asked: str | None) -> Answer:
+    """The bytes that a Range header asks for; all without one."""
+    if asked is None:
+        return Answer(200, content)
+    start, end = (int(number) if number else None for number in asked.removeprefix("bytes=").split("-"))
+    if start is not None and start >= len(content):
+        return request_refused(416, "requestedRangeNotSatisfiable", f"The object has {len(content)} bytes.")
+    part = content[start : None if end is None else end + 1]
+    return Answer(206, part, (("Content-Range", f"bytes {start}-{(start or 0) + len(part) - 1}/{len(content)}"),))
 
 
 def rows_refused(number: int, reason: str) -> Answer:

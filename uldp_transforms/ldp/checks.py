@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from uldp_transforms.ldp.errors import SpecError
+
+_FEW = 5  # names that a sentence lists
 
 
 def parse_json(text: str, what: str) -> Any:
@@ -19,8 +23,8 @@ def parse_json(text: str, what: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) != len(pairs):
-            repeated = sorted({key for key, _ in pairs if [k for k, _ in pairs].count(key) > 1})
-            raise SpecError(f"{what} must not repeat a key, got {', '.join(repeated)} more than once")
+            repeated = (key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
+            raise SpecError(f"{what} must not repeat a key, got {_few(repeated)} more than once")
         return result
 
     def refuse(constant: str) -> Any:
@@ -46,10 +50,11 @@ def require_keys(owner: str, spec: Mapping[str, Any], needed: Iterable[str], all
     """Check that a JSON object has all needed keys and no others than the allowed ones."""
     missing = [name for name in needed if name not in spec]
     if missing:
-        raise SpecError(f"{owner} needs the key {missing[0]!r}, got {', '.join(map(repr, spec)) or 'no keys'}")
-    unknown = [name for name in spec if name not in set(allowed)]
+        raise SpecError(f"{owner} needs the key {missing[0]!r}, got {_few(map(repr, spec)) or 'no keys'}")
+    known = set(allowed)
+    unknown = [name for name in spec if name not in known]
     if unknown:
-        raise SpecError(f"{owner} takes the keys {', '.join(allowed)}, got {unknown[0]!r}")
+        raise SpecError(f"{owner} takes the keys {', '.join(allowed)}, got {describe(unknown[0])}")
 
 
 def require_int(where: str, value: object, low: int, high: int) -> None:
@@ -77,14 +82,23 @@ def require_texts(where: str, values: object, at_least: int) -> None:
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise SpecError(f"{where} must be Unicode text, got {value!r}") from None
+            raise SpecError(f"{where} must be Unicode text, got {describe(value)}") from None
     if len(set(values)) != len(values):
         seen: set[str] = set()
         repeated = next(v for v in values if v in seen or seen.add(v))  # type: ignore[func-returns-value]
-        raise SpecError(f"{where} must not repeat an entry (in Unicode NFC), got {repeated!r} twice")
+        raise SpecError(f"{where} must not repeat an entry (in Unicode NFC), got {describe(repeated)} twice")
 
 
 def describe(value: object) -> str:
     """What came, short enough for a sentence."""
-    text = repr(value)
+    return _short(repr(value))
+
+
+def _short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _few(texts: Iterable[str]) -> str:
+    """The first of some texts, short enough for a sentence."""
+    first = list(itertools.islice(texts, _FEW + 1))
+    return ", ".join([*map(_short, first[:_FEW]), *["..."] * (len(first) > _FEW)])

@@ -37,6 +37,9 @@ WIRE_VERSION = 1
 PREFIX_BYTES = 8
 """Bytes of the fingerprint that a report carries."""
 
+MAX_CANDIDATE_BYTES = 4096
+"""Longest candidate, in UTF-8: candidates are part of every row of an estimate."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Collection(Model):
@@ -220,11 +223,26 @@ class Collection(Model):
 
 
 def canonical_candidates(candidates: Sequence[str]) -> tuple[str, ...]:
-    """Candidates in canonical form, each once; raises SpecError if one is not text or comes twice."""
+    """Candidates in canonical form, each once.
+
+    Raises:
+        SpecError: if one is not text, comes twice, has white space around it, or more than ``MAX_CANDIDATE_BYTES``.
+    """
     whole = isinstance(candidates, (str, bytes)) or not isinstance(candidates, Iterable)
     listed = candidates if whole else tuple(candidates)
     require_texts("candidates", listed, at_least=1)
     result = tuple(map(canonical, listed))
+    for position, value in enumerate(result):
+        if value != value.strip():
+            raise SpecError(
+                f"candidates must have no white space before or after the value, got some at position {position}"
+            )
+        size = len(value.encode("utf-8"))
+        if size > MAX_CANDIDATE_BYTES:
+            raise SpecError(
+                f"candidates must be at most {MAX_CANDIDATE_BYTES} bytes of UTF-8 each, got {size} at position "
+                f"{position}"
+            )
     require_texts("candidates", result, at_least=1)
     return result
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from uldp_transforms.ldp.checks import require_keys, require_mapping
+from uldp_transforms.ldp.checks import describe, require_keys, require_mapping
 from uldp_transforms.ldp.errors import SpecError
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class Registry(Generic[T]):
 
     def __getitem__(self, name: object) -> type[T]:
         if not isinstance(name, str) or name not in self._classes:
-            raise SpecError(f"{self.kind}.id must be one of {', '.join(sorted(self._classes))}, got {name!r}")
+            raise SpecError(f"{self.kind}.id must be one of {', '.join(sorted(self._classes))}, got {describe(name)}")
         return self._classes[name]
 
     def __iter__(self) -> Iterator[str]:

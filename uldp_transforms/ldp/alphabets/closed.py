@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from uldp_transforms.ldp.alphabets.alphabet import Alphabet, index_of
-from uldp_transforms.ldp.checks import require_texts
+from uldp_transforms.ldp.checks import describe, require_texts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 
@@ -44,7 +44,7 @@ class Closed(Alphabet):
             known = set(self.values)
             strangers = [value for value in sensitive if value not in known]
             if strangers:
-                raise SpecError(f"Closed.sensitive must be a part of Closed.values, got {strangers[0]!r}")
+                raise SpecError(f"Closed.sensitive must be a part of Closed.values, got {describe(strangers[0])}")
             object.__setattr__(self, "sensitive", sensitive)
 
     @property

@@ -61,10 +61,10 @@ class Tagged(Alphabet):
         known = set(self.values)
         for tag in self.tags:
             if tag in known:
-                raise SpecError(f"Tagged.tags must differ from all values, got {tag!r} in both")
+                raise SpecError(f"Tagged.tags must differ from all values, got {describe(tag)} in both")
         for value in self.sensitive:
             if value not in known:
-                raise SpecError(f"Tagged.sensitive must be a part of Tagged.values, got {value!r}")
+                raise SpecError(f"Tagged.sensitive must be a part of Tagged.values, got {describe(value)}")
         if len(self.sensitive) == len(self.values):
             raise SpecError("Tagged.sensitive must leave a value that a tag can hide, got all values")
         self._check_background()
@@ -74,23 +74,25 @@ class Tagged(Alphabet):
             return
         if not isinstance(self.background, Mapping):
             raise SpecError(f"Tagged.background must be an object of tags, got {describe(self.background)}")
-        hidden = set(self.values) - set(self.sensitive)
+        hidden, tags = set(self.values) - set(self.sensitive), set(self.tags)
         checked: dict[str, dict[str, float]] = {}
         for tag, shares in self.background.items():
             name = canonical(tag) if isinstance(tag, str) else tag
-            if name not in self.tags or name in checked:
+            if name not in tags or name in checked:
                 raise SpecError(f"Tagged.background must have tags as keys, each once, got {describe(tag)}")
             numbers = isinstance(shares, Mapping) and all(is_number(s) and 0 <= s <= 1 for s in shares.values())
             if not numbers or abs(sum(shares.values()) - 1) > _SUM_SLACK:
                 raise SpecError(
-                    f"Tagged.background must give every tag shares in [0, 1] that sum to 1, got others for {tag!r}"
+                    f"Tagged.background must give every tag shares in [0, 1] that sum to 1, "
+                    f"got others for {describe(tag)}"
                 )
             require_texts("Tagged.background", [canonical(value) for value in shares], at_least=1)
             checked[name] = {canonical(value): float(share) for value, share in shares.items()}
             strangers = [value for value in checked[name] if value not in hidden]
             if strangers:
                 raise SpecError(
-                    f"Tagged.background must speak of values that are not sensitive to everybody, got {strangers[0]!r}"
+                    f"Tagged.background must speak of values that are not sensitive to everybody, "
+                    f"got {describe(strangers[0])}"
                 )
         object.__setattr__(self, "background", checked or None)
 
@@ -131,9 +133,9 @@ class Tagged(Alphabet):
         """(K, T): the distribution over symbols behind each tag; 0 where nothing is known."""
         table = np.zeros((self.num_symbols, len(self.tags)))
         symbols = _symbols(self.values, self.sensitive, self.tags)
-        for tag, shares in (self.background or {}).items():
-            for value, share in shares.items():
-                table[symbols[value], self.tags.index(tag)] = share
+        for column, tag in enumerate(self.tags):
+            for value, share in (self.background or {}).get(tag, {}).items():
+                table[symbols[value], column] = share
         return table
 
     @property

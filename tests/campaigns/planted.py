@@ -1,0 +1,113 @@
+"""Faults that were once made, or might be, and that the tests of the default suite must find each time.
+
+``tests.campaigns.mutants`` plants them before the ones it draws; ``tests/project/test_planted.py`` proves that each is
+still to be had: its old text stands in its file exactly once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Plant:
+    """A text of a file that is replaced, why that is a fault, and the files of tests that must see it."""
+
+    name: str
+    path: str
+    old: str
+    new: str
+    why: str
+    tests: tuple[str, ...]
+
+    def apply(self, source: str) -> str:
+        """The file with the fault.
+
+        Raises:
+            ValueError: if the old text is not in it exactly once.
+        """
+        if source.count(self.old) != 1:
+            raise ValueError(f"{self.name}: {self.path} must have the old text once, got {source.count(self.old)}")
+        return source.replace(self.old, self.new)
+
+
+PLANTED = (
+    Plant(
+        "messages are skipped",
+        "uldp_transforms/decode.py",
+        "        decoded = self._decoder.decode(messages, arrival_times)\n",
+        "        try:\n"
+        "            decoded = self._decoder.decode(messages, arrival_times)\n"
+        "        except Exception:\n"
+        "            return []\n",
+        "a decoder that fails loses reports which no ledger knows",
+        ("tests/beam/test_transforms.py", "tests/beam/test_ledger.py"),
+    ),
+    Plant(
+        "files are skipped",
+        "uldp_transforms/read_files.py",
+        "        with FileSystems.open(",
+        '        with __import__("contextlib").suppress(Exception), FileSystems.open(',
+        "a file that cannot be opened is lost, and the job succeeds",
+        ("tests/beam/test_transforms.py", "tests/beam/test_ledger.py"),
+    ),
+    Plant(
+        "estimates are skipped",
+        "uldp_transforms/estimate_distribution.py",
+        "        row = estimate_window(collection, counts, place, self._estimator, self._candidates, withheld)\n",
+        "        try:\n"
+        "            row = estimate_window(collection, counts, place, self._estimator, self._candidates, withheld)\n"
+        "        except Exception:\n"
+        "            return\n",
+        "a window that cannot be estimated has no row, and nobody is told",
+        ("tests/beam/test_transforms.py", "tests/beam/test_health.py"),
+    ),
+    Plant(
+        "files of rows are written over",
+        "pipelines/sinks/row_files.py",
+        'self._identity.update(f"{window} {pane.index} {to_json(row)}\\n".encode())',
+        'self._identity.update(f"{window} {pane.index}\\n".encode())',
+        "two bundles of one window get one name, and the later one replaces the earlier",
+        ("tests/pipelines/test_estimate_streaming.py",),
+    ),
+    Plant(
+        "cohorts by themselves",
+        "uldp_transforms/ldp/sentinels.py",
+        "_two_sided(stats.binom, counts.num_reports[:-1], left, 1 / np.arange(num_cohorts, 1, -1))",
+        "_two_sided(stats.binom, counts.num_reports[:-1], counts.total, 1 / num_cohorts)",
+        "sizes of cohorts are multinomial together: their p-values are independent only one given the others",
+        ("tests/ldp/test_sentinels.py",),
+    ),
+    Plant(
+        "cells with replacement",
+        "uldp_transforms/ldp/sentinels.py",
+        "_two_sided(stats.hypergeom, count, n, total, size)",
+        "_two_sided(stats.binom, count, size, total / n)",
+        "given how often a symbol was counted in all, its count in a cohort is hypergeometric, not binomial",
+        ("tests/ldp/test_sentinels.py",),
+    ),
+    Plant(
+        "a millisecond too long",
+        "uldp_transforms/windows.py",
+        "arrival_times - ends - self.allowed_lateness + 1",
+        "arrival_times - ends - self.allowed_lateness",
+        "a report that the runner may already drop is let through the gate, so that it is lost without a trace",
+        ("tests/beam/test_windows.py", "tests/messages/test_decoding.py"),
+    ),
+    Plant(
+        "a sum in place",
+        "uldp_transforms/ldp/counts.py",
+        "self.cells + other.cells",
+        "np.add(self.cells, other.cells, out=self.cells)",
+        "a bundle that is tried again is added twice, because its accumulator was changed",
+        ("tests/ldp/test_counts.py", "tests/beam/test_combine.py"),
+    ),
+    Plant(
+        "bytes the other way round",
+        "uldp_transforms/messages/wire.py",
+        'batch.cohorts.astype("<u2")',
+        'batch.cohorts.astype(">u2")',
+        "cohorts of packed reports are little-endian on the wire",
+        ("tests/messages/test_wire.py",),
+    ),
+)
