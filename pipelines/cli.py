@@ -33,6 +33,7 @@ PROGRAMS = {
     "estimate": "the main job: reports in, windowed estimates out, from files or a stream",
     "reestimate": "estimate stored counts again, with other candidates or another estimator",
     "plan": "compare mechanisms before anybody is asked, and write a collection",
+    "export": "write a collection as clients need it: all symbols in order, weights, sizes, fingerprint",
     "audit": "prove the epsilon of a collection in exact numbers",
     "reproduce": "run the experiments of the papers with this library",
     "demo": "a month of flights, from simulated clients to a page in the browser",
