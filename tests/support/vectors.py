@@ -47,7 +47,19 @@ class Words:
 
 # ---------------------------------------------------------------------- collections
 
-TEXTS = ("", " ", DECOMPOSED, "\N{FOX FACE}", "\u65e5\u672c\u8a9e", 'a"b\\c', "\x00\x01\n\x1f\x7f", "\u2028", "/", "A", "a")
+TEXTS = (
+    "",
+    " ",
+    DECOMPOSED,
+    "\N{FOX FACE}",
+    "\u65e5\u672c\u8a9e",
+    'a"b\\c',
+    "\x00\x01\n\x1f\x7f",
+    "\u2028",
+    "/",
+    "A",
+    "a",
+)
 """Values that a careless client changes: empty, blank, not in NFC, beyond 16 bits, escaped in JSON, of either case."""
 
 
@@ -232,4 +244,3 @@ FILES: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
     for propose in (collections, numbers, weights, hashes, symbols, payloads, reports, batches)
 }
 """File -> what makes its records."""
-
