@@ -102,6 +102,7 @@ export function formOf(canonical) {
 export async function checked(form, expected = form?.fingerprint) {
   require(form?.client_form === CLIENT_FORM, `client_form must be ${CLIENT_FORM}, got ${form?.client_form}`);
   require(typeof form.canonical === "string", `canonical must be a text, got ${typeof form.canonical}`);
+  require(crypto?.subtle !== undefined, "crypto.subtle must be there (https, or localhost), got none");
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(form.canonical));
   const fingerprint = toHex(new Uint8Array(digest));
   require(form.fingerprint === fingerprint, `fingerprint must be that of canonical, ${fingerprint}, got ${form.fingerprint}`);
