@@ -28,10 +28,11 @@ ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "clients" / "javascript"
 PATIENCE = 600.0
 
-NODE, NPM, CHROMIUM = (shutil.which(name) for name in ("node", "npm", "chromium"))
+NODE, NPM = shutil.which("node"), shutil.which("npm")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_node = pytest.mark.skipif(NODE is None, reason="there is no node (Node.js 20 or newer) on the path")
 needs_npm = pytest.mark.skipif(NPM is None, reason="there is no npm on the path")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the path")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium or google-chrome on the path")
 
 
 def output(*command: str | None, folder: Path = CLIENT, stdin: bytes = b"") -> bytes:
