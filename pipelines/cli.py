@@ -34,6 +34,7 @@ PROGRAMS = {
     "reestimate": "estimate stored counts again, with other candidates or another estimator",
     "check": "whether the runs of a directory are well: for cron and alarms",
     "plan": "compare mechanisms before anybody is asked, and write a collection",
+    "export": "write a collection as clients need it: all symbols in order, weights, sizes, fingerprint",
     "audit": "prove the epsilon of a collection in exact numbers",
     "reproduce": "run the experiments of the papers with this library",
     "demo": "a month of flights, from simulated clients to a page in the browser",

@@ -18,7 +18,7 @@ FORBIDDEN = ("apache_beam", "fastavro", "google")
 
 LAYERS = [  # a module imports from layers below its own, and from its own package
     {"__init__"},
-    {"privacy", "utility"},
+    {"client_form", "privacy", "utility"},
     {"collection", "sentinels"},
     {"estimators"},
     {"model"},

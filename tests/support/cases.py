@@ -254,9 +254,9 @@ def enumerated(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return codes, np.array([[float(q) for q in row] for row in rows]), cells, inverse
 
 
-def golden(name: str, propose: Callable[[], list[dict]]) -> list[dict]:
+def golden(name: str, propose: Callable[[], list[dict]], folder: Path | None = None) -> list[dict]:
     """The records of a golden file. A missing one is written as proposed, and fails until someone reviews it."""
-    path = GOLDEN / name
+    path = (folder or GOLDEN) / name
     if WRITE in os.environ:
         path.write_text(text_of(propose()), encoding="utf-8")
     elif not path.exists():

@@ -23,6 +23,9 @@ ADVICE = "If that is meant, run `make golden`, review what it prints, and commit
 WRITE = "WRITE_GOLDEN"
 """Environment variable; if set, ``cases.golden`` writes what is proposed."""
 
+RECORDS = ("tests/golden", "schemas/vectors")
+"""Folders of golden records."""
+
 _WIDTH = 120
 _SHOWN = 20  # lines of a difference that a failing test prints
 
@@ -148,7 +151,7 @@ def main(write: tuple[Callable[[], None], ...] = (write_pages, write_records)) -
 
 def _files() -> dict[str, str]:
     """Path below the root -> text, of all files that this program writes."""
-    paths = [*pages(), *(f"tests/golden/{path.name}" for path in sorted((ROOT / "tests" / "golden").glob("*.json")))]
+    paths = [*pages(), *(f"{of}/{path.name}" for of in RECORDS for path in sorted((ROOT / of).glob("*.json")))]
     return {path: (ROOT / path).read_text(encoding="utf-8") for path in paths}
 
 

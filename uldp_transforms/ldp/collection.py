@@ -98,18 +98,24 @@ class Collection(Model):
     def __hash__(self) -> int:
         return hash(self.fingerprint)  # the values may be many
 
-    @functools.cached_property
-    def fingerprint(self) -> bytes:
-        """32 bytes that differ between any two collections whose reports mean different things.
+    @property
+    def canonical(self) -> str:
+        """All that determines what a report means, as canonical JSON.
 
-        SHA-256 of canonical JSON (UTF-8, sorted keys, no spaces; integers and texts only, real numbers as the
-        shortest decimal text): the JSON form, the exact integer weights of the client, and the wire version.
+        It has sorted keys and no spaces, integers and texts only (real numbers as the shortest decimal text), and
+        holds the JSON form, the exact integer weights of the client, and the wire version.
         """
         content = self.to_json() | {"alphabet": self.alphabet.meaning()}
         content["mechanism"] |= self.mechanism.exact_weights
         content["wire_version"] = WIRE_VERSION
-        text = json.dumps(_without_floats(content), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode("utf-8")).digest()
+        return json.dumps(_without_floats(content), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @functools.cached_property
+    def fingerprint(self) -> bytes:
+        """32 bytes that differ between any two collections whose reports mean different things: SHA-256 of
+        ``canonical`` in UTF-8.
+        """
+        return hashlib.sha256(self.canonical.encode("utf-8")).digest()
 
     def perturb(
         self,

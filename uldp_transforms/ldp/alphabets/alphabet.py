@@ -71,6 +71,15 @@ class Alphabet(abc.ABC):
             SpecError: if a value cannot occur in this alphabet.
         """
 
+    @property
+    @abc.abstractmethod
+    def client_rule(self) -> dict[str, Any]:
+        """How a client turns a value into symbols, spelt out: ``rule`` names one of the ways of docs/client.md.
+
+        The other keys are its parameters. Texts are canonical and in the order of their symbols; numbers of 64 bits are
+        decimal texts.
+        """
+
     def redistribute(self, frequencies: np.ndarray) -> np.ndarray:
         """Symbol frequencies (K,) as frequencies (K,) of the values that own the symbols.
 

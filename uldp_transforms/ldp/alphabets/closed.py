@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -64,6 +64,10 @@ class Closed(Alphabet):
 
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
         return index_of("Closed.values", values, _symbols(self))[np.newaxis]
+
+    @property
+    def client_rule(self) -> dict[str, Any]:
+        return {"rule": "list", "symbols": list(_symbols(self))}
 
 
 def closed_values(owner: str, values: Sequence[str]) -> tuple[str, ...]:

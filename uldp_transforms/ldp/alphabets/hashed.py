@@ -100,6 +100,17 @@ class Hashed(Alphabet):
         buckets = uniform_integers(words, self.num_clear_buckets).T
         return np.where(clear, self.num_buckets + buckets, table)
 
+    @property
+    def client_rule(self) -> dict[str, Any]:
+        return {
+            "rule": "hash",
+            "num_buckets": self.num_buckets,
+            "seed": str(self.seed),
+            "num_hashes": self.num_hashes,
+            "listed": list(self.clear_values),
+            "num_clear_buckets": self.num_clear_buckets,
+        }
+
     def check_cohorts(self, num_cohorts: int) -> None:
         if num_cohorts < 2:
             raise SpecError(

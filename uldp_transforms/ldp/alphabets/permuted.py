@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -55,6 +55,11 @@ class Permuted(Alphabet):
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
         positions = index_of("Permuted.values", values, {v: i for i, v in enumerate(self.values)})
         return _buckets(self, num_cohorts)[:, positions]
+
+    @property
+    def client_rule(self) -> dict[str, Any]:
+        parameters = {"num_buckets": self.num_buckets, "seed": str(self.seed)}
+        return {"rule": "permutation", "values": list(self.values)} | parameters
 
     def check_cohorts(self, num_cohorts: int) -> None:
         needed = -(-(len(self.values) - 1) // (self.num_buckets - 1))

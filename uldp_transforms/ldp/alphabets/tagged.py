@@ -122,6 +122,10 @@ class Tagged(Alphabet):
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
         return index_of("Tagged.values and tags", values, _symbols(self.values, self.sensitive, self.tags))[np.newaxis]
 
+    @property
+    def client_rule(self) -> dict[str, Any]:
+        return {"rule": "list", "symbols": list(_symbols(self.values, self.sensitive, self.tags))}
+
     # ------------------------------------------------------------------ who is behind a tag
 
     @property

@@ -11,6 +11,7 @@ import abc
 import dataclasses
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -51,6 +52,15 @@ class BitReportMechanism(SetReportMechanism):
     @abc.abstractmethod
     def num_protected_outputs(self) -> int:
         """How many sets of bits noise can set."""
+
+    @property
+    def client_payload(self) -> dict[str, Any]:
+        return {
+            "layout": "bits",
+            "bytes": self.payload_size,
+            "bit_bytes": self.bit_bytes,
+            "clear_bytes": self.clear_bytes,
+        }
 
     def protected(self, bits: np.ndarray) -> np.ndarray:
         """Payloads (n, W) of protected reports with these bits, (n, ceil(v / 8)) uint8."""

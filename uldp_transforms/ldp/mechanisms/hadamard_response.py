@@ -15,7 +15,7 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -77,6 +77,10 @@ class UtilityOptimizedHadamardResponse(IntegerReportMechanism, SetReportMechanis
     @property
     def triple_rate(self) -> Fraction:
         return Fraction(1, 4)
+
+    @property
+    def client_sampler(self) -> dict[str, Any]:
+        return {"sampler": "column", "keep_weight": str(self.keep_weight), "half": self.half}
 
     def kinds(self) -> Iterator[Kind]:
         """A column comes as noise, or as one of the H columns that support its symbol."""

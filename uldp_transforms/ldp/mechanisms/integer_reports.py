@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,10 @@ class IntegerReportMechanism(Mechanism):
     def as_bytes(self, integer: int) -> bytes:
         """One payload."""
         return integer.to_bytes(self.payload_size, "little")
+
+    @property
+    def client_payload(self) -> dict[str, Any]:
+        return {"layout": "integer", "bytes": self.payload_size, "num_outputs": self.num_outputs}
 
     def violations(self, payloads: np.ndarray) -> Iterator[tuple[Reason, np.ndarray]]:
         yield Reason.VALUE_DOMAIN, self.integers(payloads) >= self.num_outputs

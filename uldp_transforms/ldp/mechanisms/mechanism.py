@@ -192,6 +192,14 @@ class Mechanism(abc.ABC):
     def exact_weights(self) -> dict[str, int | str]:
         """The integers that decide the client's probabilities; part of the fingerprint."""
 
+    @property
+    @abc.abstractmethod
+    def client_sampler(self) -> dict[str, Any]:
+        """How a client draws a report, spelt out: ``sampler`` names one of the ways of docs/client.md.
+
+        The other keys are its integers, those of 64 bits as decimal texts.
+        """
+
     @abc.abstractmethod
     def channel(self) -> tuple[list[bytes], list[list[Fraction]]]:
         """Every payload and its exact probability under every symbol, by enumeration of a small instance.
@@ -210,6 +218,11 @@ class Mechanism(abc.ABC):
     @abc.abstractmethod
     def payload_size(self) -> int:
         """W, bytes of every payload."""
+
+    @property
+    @abc.abstractmethod
+    def client_payload(self) -> dict[str, Any]:
+        """The bytes of a payload, spelt out: ``layout`` names one of docs/client.md, ``bytes`` is W."""
 
     @abc.abstractmethod
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:

@@ -13,7 +13,7 @@ import functools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -187,6 +187,10 @@ class TwoStage(IntegerReportMechanism):
     @property
     def exact_weights(self) -> dict[str, int | str]:
         return dict(zip(("noise_weight", "answer_noise_weight"), self._weights))
+
+    @property
+    def client_sampler(self) -> dict[str, Any]:
+        return {"sampler": "two_stages"} | {name: str(weight) for name, weight in self.exact_weights.items()}
 
     @property
     def effective_epsilon(self) -> float:

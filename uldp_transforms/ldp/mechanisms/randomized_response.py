@@ -9,7 +9,7 @@ import dataclasses
 import functools
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -75,6 +75,10 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
     @property
     def num_outputs(self) -> int:
         return self.num_symbols
+
+    @property
+    def client_sampler(self) -> dict[str, Any]:
+        return {"sampler": "symbol", "keep_weight": str(self.keep_weight), "noise_weight": str(self.noise_weight)}
 
     def kinds(self) -> Iterator[Kind]:
         """One word decides: the words that keep, and the slice of words of each noise symbol."""

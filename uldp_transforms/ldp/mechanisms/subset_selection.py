@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -78,6 +78,10 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
     @property
     def num_protected_outputs(self) -> int:
         return math.comb(self.num_sensitive, self.size)
+
+    @property
+    def client_sampler(self) -> dict[str, Any]:
+        return {"sampler": "subset", "keep_weight": str(self.keep_weight), "subset_size": self.size}
 
     def kinds(self) -> Iterator[Kind]:
         """A set with the own symbol comes as noise, or as one of the sets that hold it; any other only as noise."""

@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -113,6 +113,15 @@ class _Unary(BitReportMechanism):
     @property
     def triple_rate(self) -> Fraction:
         return self.noise_rate**2
+
+    @property
+    def client_sampler(self) -> dict[str, Any]:
+        return {
+            "sampler": "bits",
+            "keep_weight": str(self.keep_weight),
+            "noise_numerator": str(self.noise_numerator),
+            "noise_in_clear": bool(self.clear_rate),
+        }
 
     def kinds(self) -> Iterator[Kind]:
         """Two values with h own bits each, o of them in common: every number of ones among the other own bits.

@@ -1,0 +1,9 @@
+/** What is wrong, in one sentence that never repeats a value of a person. */
+export class UldpError extends Error {
+  name = "UldpError";
+}
+
+/** @param {boolean} holds @param {string} sentence "X must be ..., got ..." */
+export function require(holds, sentence) {
+  if (!holds) throw new UldpError(sentence);
+}

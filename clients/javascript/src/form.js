@@ -1,0 +1,125 @@
+/** The client's form: what it must be according to the text that is hashed. docs/client.md, "The client's form". */
+import { require } from "./errors.js";
+import { toHex } from "./message.js";
+import { symbolsOf } from "./symbols.js";
+
+const CLIENT_FORM = 1;
+const WIRE_VERSION = 1;
+const [ALL, SENSITIVE] = [true, false]; // which symbols a mechanism protects
+
+const MECHANISMS = {
+  krr: ["symbol", ALL],
+  urr: ["symbol", SENSITIVE],
+  rappor: ["bits", ALL],
+  urap: ["bits", SENSITIVE],
+  ss: ["subset", ALL],
+  uss: ["subset", SENSITIVE],
+  hr: ["column", ALL],
+  uhr: ["column", SENSITIVE],
+  agrr: ["symbol", ALL],
+  aoue: ["bits", ALL],
+  tsp: ["two_stages", ALL],
+  up: ["symbol", ALL],
+};
+
+/** Alphabet -> rule, K, v. */
+const ALPHABETS = {
+  closed: (alphabet) => list(alphabet),
+  tagged: (alphabet) => list(alphabet),
+  hashed({ num_buckets, seed, num_hashes, non_sensitive: listed = [], num_clear_buckets = null }) {
+    const rule = { rule: "hash", num_buckets, seed, num_hashes, listed, num_clear_buckets };
+    return [rule, num_buckets + (num_clear_buckets ?? listed.length), num_buckets];
+  },
+  permuted({ values, num_buckets, seed }) {
+    return [{ rule: "permutation", values, num_buckets, seed }, num_buckets, num_buckets];
+  },
+};
+
+function list({ values, sensitive, tags = [] }) {
+  const first = [...(sensitive ?? []), ...tags];
+  const chosen = new Set(first);
+  const symbols = [...first, ...values.filter((value) => !chosen.has(value))];
+  return [{ rule: "list", symbols }, symbols.length, sensitive === null ? symbols.length : first.length];
+}
+
+/** Sampler -> its integers. */
+const INTEGERS = {
+  symbol: ({ keep_weight }, v) => ({ keep_weight, noise_weight: String((2n ** 64n - BigInt(keep_weight)) / BigInt(v)) }),
+  bits: ({ keep_weight, noise_rate, inversion }) => ({
+    keep_weight,
+    noise_numerator: String(times(noise_rate, 2n ** 32n)),
+    noise_in_clear: inversion === "marginal",
+  }),
+  subset: ({ keep_weight, noise_rate }, v) => ({ keep_weight, subset_size: Number(times(noise_rate, BigInt(v))) }),
+  column: ({ keep_weight }, v) => ({ keep_weight, half: 2 ** (32 - Math.clz32(v - 1)) }),
+  two_stages: ({ noise_weight, answer_noise_weight }) => ({ noise_weight, answer_noise_weight }),
+};
+
+/** A fraction such as "1/3" times an integer. */
+function times(fraction, factor) {
+  const [numerator, denominator = "1"] = fraction.split("/");
+  return (BigInt(numerator) * factor) / BigInt(denominator);
+}
+
+function payloadOf({ sampler, half }, numSymbols, v) {
+  if (sampler === "bits" || sampler === "subset") {
+    const [bit_bytes, clear_bytes] = [Math.ceil(v / 8), bytesOf(numSymbols - v)];
+    return { layout: "bits", bytes: bit_bytes + clear_bytes, bit_bytes, clear_bytes };
+  }
+  const num_outputs = sampler === "column" ? 2 * half + numSymbols - v : numSymbols;
+  return { layout: "integer", bytes: num_outputs <= 256 ? 1 : num_outputs <= 65536 ? 2 : 4, num_outputs };
+}
+
+function bytesOf(number) {
+  return number === 0 ? 0 : 1 + bytesOf(Math.floor(number / 256));
+}
+
+/** The form without its examples, as it follows from the text that is hashed. */
+export function formOf(canonical) {
+  // integers that may exceed 2^53 are read as texts; such a key cannot stand in a text, whose quotes are escaped
+  const quoted = canonical.replace(/("(?:seed|keep_weight|noise_weight|answer_noise_weight)":)(\d+)/g, '$1"$2"');
+  const { alphabet, id, mechanism, num_cohorts, version, wire_version } = JSON.parse(quoted);
+  require(wire_version === WIRE_VERSION, `wire_version must be ${WIRE_VERSION}, got ${wire_version}`);
+  require(Object.hasOwn(ALPHABETS, alphabet.id), `the alphabet must be one of ${Object.keys(ALPHABETS)}, got ${alphabet.id}`);
+  require(
+    Object.hasOwn(MECHANISMS, mechanism.id),
+    `the mechanism must be one of ${Object.keys(MECHANISMS)}, got ${mechanism.id}`,
+  );
+  const [symbols, num_symbols, v] = ALPHABETS[alphabet.id](alphabet);
+  const [name, protects] = MECHANISMS[mechanism.id];
+  const num_sensitive = protects === ALL ? num_symbols : v;
+  const sampler = { sampler: name, ...INTEGERS[name](mechanism, num_sensitive) };
+  const payload = payloadOf(sampler, num_symbols, num_sensitive);
+  return { id, version, num_cohorts, num_symbols, num_sensitive, symbols, sampler, payload };
+}
+
+/**
+ * Refuses a form that does not agree with itself.
+ * @param {any} form
+ * @param {string} [expected] the fingerprint that it must have
+ * @returns {Promise<any>} a copy
+ */
+export async function checked(form, expected = form?.fingerprint) {
+  require(form?.client_form === CLIENT_FORM, `client_form must be ${CLIENT_FORM}, got ${form?.client_form}`);
+  require(typeof form.canonical === "string", `canonical must be a text, got ${typeof form.canonical}`);
+  require(crypto?.subtle !== undefined, "crypto.subtle must be there (https, or localhost), got none");
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(form.canonical));
+  const fingerprint = toHex(new Uint8Array(digest));
+  require(form.fingerprint === fingerprint, `fingerprint must be that of canonical, ${fingerprint}, got ${form.fingerprint}`);
+  require(expected === fingerprint, `the collection must have the fingerprint ${expected}, got ${fingerprint}`);
+  const follows = formOf(form.canonical);
+  for (const [key, value] of Object.entries(follows)) {
+    require(same(value, form[key]), `${key} must be what follows from canonical, got something else`);
+  }
+  for (const { value, cohort, symbols } of form.examples) {
+    require(same(symbolsOf(form, value, cohort), symbols), "examples must have the symbols of their values, got others");
+  }
+  return { ...follows, fingerprint };
+}
+
+/** Whether two JSON values are equal. */
+function same(one, other) {
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return one === other;
+  const keys = Object.keys(one);
+  return keys.length === Object.keys(other).length && keys.every((key) => Object.hasOwn(other, key) && same(one[key], other[key]));
+}

@@ -1,0 +1,52 @@
+/** The public hash family: docs/hashing.md. */
+import { require } from "./errors.js";
+import { keccakP } from "./keccak.js";
+
+const RATE = 168; // bytes of a block of SHAKE-128
+const WORDS = RATE / 8;
+const DOMAIN = new TextEncoder().encode("uldp-hash-1\0");
+
+/** The form in which values are compared and hashed: NFC, nothing else. @param {string} value */
+export function canonical(value) {
+  require(typeof value === "string", `a value must be a text, got ${typeof value}`);
+  require(!/\p{Surrogate}/u.test(value), "a value must be Unicode text, got one with a lone surrogate");
+  return value.normalize("NFC");
+}
+
+/**
+ * One 64-bit word of the stream of a value.
+ * @param {string} value canonical
+ * @param {bigint} seed
+ * @param {number} index
+ * @returns {bigint}
+ */
+export function hashWord(value, seed, index) {
+  const text = new TextEncoder().encode(value);
+  const message = new Uint8Array(DOMAIN.length + 8 + text.length);
+  message.set(DOMAIN);
+  new DataView(message.buffer).setBigUint64(DOMAIN.length, seed, true);
+  message.set(text, DOMAIN.length + 8);
+  return shakeWord(message, index);
+}
+
+/** Bytes 8 index to 8 index + 7 of SHAKE-128 (FIPS 202), little-endian. */
+export function shakeWord(message, index) {
+  const padded = new Uint8Array(RATE * Math.ceil((message.length + 1) / RATE));
+  padded.set(message);
+  padded[message.length] = 0x1f;
+  padded[padded.length - 1] |= 0x80;
+  const view = new DataView(padded.buffer);
+  const state = new Uint32Array(50);
+  for (let at = 0; at < padded.length; at += RATE) {
+    for (let i = 0; i < 2 * WORDS; i++) state[i] ^= view.getUint32(at + 4 * i, true);
+    keccakP(state);
+  }
+  for (let block = 0; block < Math.floor(index / WORDS); block++) keccakP(state);
+  const lane = 2 * (index % WORDS);
+  return (BigInt(state[lane + 1]) << 32n) | BigInt(state[lane]);
+}
+
+/** floor(word bound / 2^64). @param {bigint} word @param {number} bound */
+export function scaled(word, bound) {
+  return Number((word * BigInt(bound)) >> 64n);
+}

@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+
+import { Client, UldpError } from "../index.js";
+
+const VECTORS = new URL("../../../schemas/vectors/collections.json", import.meta.url);
+const forms = Object.fromEntries(JSON.parse(readFileSync(VECTORS, "utf8")).map(({ name, client }) => [name, client]));
+const SOURCES = new URL("../src/", import.meta.url);
+const sources = () => readdirSync(SOURCES).map((name) => readFileSync(new URL(name, SOURCES)));
+const NOON = 1_000_000_000_000;
+
+/** A copy of a form with another value in one place, such as "sampler.keep_weight". */
+function changed(form, path, value) {
+  const copy = structuredClone(form);
+  const keys = path.split(".");
+  const last = keys.pop();
+  keys.reduce((object, key) => object[key], copy)[last] = value;
+  return copy;
+}
+
+test("a report is a message", async () => {
+  const client = await Client.open(forms["order-krr"]);
+  const message = client.report("flu", NOON);
+  assert.equal(message.length, 34);
+  assert.equal(message[0], 2);
+  assert.deepEqual(Buffer.from(message.subarray(1, 9)).toString("hex"), client.fingerprint.slice(0, 16));
+});
+
+test("two reports of one value have different ids", async () => {
+  const client = await Client.open(forms["order-krr"]);
+  const ids = new Set(Array.from({ length: 1000 }, () => Buffer.from(client.report("flu").subarray(9, 25)).toString("hex")));
+  assert.equal(ids.size, 1000);
+});
+
+test("event times are rounded down", async () => {
+  const client = await Client.open(forms["order-krr"], { timeUnit: 3_600_000 });
+  const time = (eventTime) => Buffer.from(client.report("flu", eventTime).subarray(25, -3)).toString("hex");
+  assert.equal(time(1), "00");
+  assert.equal(time(3_599_999.5), "00");
+  assert.equal(time(-1), "ffb9b703"); // -3,600,000 as zigzag 7,199,999
+  const exact = await Client.open(forms["order-krr"]);
+  assert.equal(Buffer.from(exact.report("flu", -0.5).subarray(25, -3)).toString("hex"), "01");
+});
+
+const WRONG = [
+  ["client_form", 2, "client_form must be 1, got 2"],
+  ["canonical", 7, "canonical must be a text, got number"],
+  ["canonical", "{}", /^fingerprint must be that of canonical, 44136fa355b3.*, got [0-9a-f]{64}$/],
+  ["fingerprint", "00", /^fingerprint must be that of canonical, [0-9a-f]{64}, got 00$/],
+  ["id", "other", "id must be what follows from canonical, got something else"],
+  ["version", 2, "version must be what follows from canonical, got something else"],
+  ["num_cohorts", 2, "num_cohorts must be what follows from canonical, got something else"],
+  ["num_symbols", 4, "num_symbols must be what follows from canonical, got something else"],
+  ["num_sensitive", 5, "num_sensitive must be what follows from canonical, got something else"],
+  ["symbols.symbols", ["flu", "gout", "hiv", "cold", "asthma"], /^symbols must be what follows from canonical/],
+  ["sampler.keep_weight", "18446744073709551615", /^sampler must be what follows from canonical/],
+  ["sampler.noise_numerator", "1", /^sampler must be what follows from canonical/],
+  ["sampler.sampler", "symbol", /^sampler must be what follows from canonical/],
+  ["payload.bytes", 3, /^payload must be what follows from canonical/],
+  ["examples.0.symbols", [0], "examples must have the symbols of their values, got others"],
+];
+
+for (const [path, value, message] of WRONG) {
+  test(`a form with another ${path} is refused`, async () => {
+    await assert.rejects(Client.open(changed(forms["order-urap"], path, value)), { name: "UldpError", message });
+  });
+}
+
+test("what is no form is refused", async () => {
+  for (const form of [undefined, null, 7, {}]) await assert.rejects(Client.open(form), UldpError);
+});
+
+/** The form with another canonical text, whose fingerprint is right. */
+async function rewritten(form, old, replacement) {
+  const canonical = form.canonical.replace(old, replacement);
+  assert.notEqual(canonical, form.canonical);
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonical));
+  return { ...form, canonical, fingerprint: Buffer.from(digest).toString("hex") };
+}
+
+test("what this client does not know is refused", async () => {
+  for (const [old, replacement, message] of [
+    ['"wire_version":1', '"wire_version":2', "wire_version must be 1, got 2"],
+    ['"id":"closed"', '"id":"open"', "the alphabet must be one of closed,tagged,hashed,permuted, got open"],
+    ['"id":"urap"', '"id":"toString"', /^the mechanism must be one of krr,.*, got toString$/],
+  ]) {
+    await assert.rejects(Client.open(await rewritten(forms["order-urap"], old, replacement)), { name: "UldpError", message });
+  }
+});
+
+test("a collection can be pinned", async () => {
+  const { fingerprint } = forms["order-krr"];
+  await Client.open(forms["order-krr"], { fingerprint });
+  const message = `the collection must have the fingerprint ${fingerprint}, got ${forms["order-urap"].fingerprint}`;
+  await assert.rejects(Client.open(forms["order-urap"], { fingerprint }), { name: "UldpError", message });
+});
+
+test("a form that is changed later changes nothing", async () => {
+  const form = structuredClone(forms["order-krr"]);
+  const client = await Client.open(form);
+  form.symbols.symbols[0] = "another";
+  client.report("gout");
+});
+
+test("wrong values make no report, and are not repeated", async () => {
+  const client = await Client.open(forms["order-krr"]);
+  const hashed = await Client.open(forms["seed-odd"]);
+  const sentences = [
+    [() => client.report("secret"), "a value must be one of the 5 of the collection, got another one"],
+    [() => hashed.report(7), "a value must be a text, got number"],
+    [() => hashed.report("\ud83e"), "a value must be Unicode text, got one with a lone surrogate"],
+    [() => client.report("flu", NaN), "eventTime must be whole milliseconds of the years 1900 to 9998, got NaN"],
+    [() => client.report("flu", 253370764800000), /^eventTime must be .*, got 253370764800000$/],
+    [() => client.report("flu", -2208988800001), /^eventTime must be .*, got -2208988800001$/],
+  ];
+  for (const [call, message] of sentences) assert.throws(call, { name: "UldpError", message });
+  for (const timeUnit of [0, -1, 0.5, "1"]) {
+    const message = `timeUnit must be whole milliseconds above 0, got ${timeUnit}`;
+    await assert.rejects(Client.open(forms["order-krr"], { timeUnit }), { name: "UldpError", message });
+  }
+});
+
+test("all randomness is the platform's secure source", async (t) => {
+  t.mock.method(Math, "random", () => assert.fail("Math.random was called"));
+  const values = t.mock.method(crypto, "getRandomValues", (words) => words.fill(0n));
+  const client = await Client.open(forms["order-krr"]);
+  assert.equal(Buffer.from(client.report("hiv", 0)).toString("hex").slice(18), `${"00".repeat(16)}00000201`);
+  assert.ok(values.mock.callCount() > 0);
+  assert.ok(!sources().some((text) => text.includes("Math.random")));
+});
+
+test("it is small: files as they are, each compressed, including the hash", () => {
+  const index = readFileSync(new URL("../index.js", import.meta.url));
+  const size = [index, ...sources()].reduce((sum, text) => sum + gzipSync(text, { level: 9 }).length, 0);
+  console.log(`${size} bytes`);
+  assert.ok(size < 12_000);
+});

@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { FILES, compare } from "./vectors.js";
+
+const FOLDER = new URL("../../../schemas/vectors/", import.meta.url);
+const read = () =>
+  Object.fromEntries(FILES.map((name) => [name, JSON.parse(readFileSync(new URL(`${name}.json`, FOLDER), "utf8"))]));
+
+test("the client makes what the vectors say", async () => {
+  const compared = await compare(read());
+  console.log(`${compared} vectors`);
+  assert.ok(compared > 1000);
+});
+
+const SPOILED = {
+  collections: (record) => (record.client.fingerprint = "0".repeat(64)),
+  hashes: (record) => (record.word = "0".repeat(16)),
+  symbols: (record) => (record.symbols[0] += 1),
+  payloads: (record) => (record.payload = `f${record.payload}`),
+  reports: (record) => record.words.push("0".repeat(16)),
+};
+
+for (const [name, spoil] of Object.entries(SPOILED)) {
+  test(`a difference in ${name} would be found`, async () => {
+    const records = read();
+    spoil(records[name].at(-1));
+    await assert.rejects(compare(records));
+  });
+}

@@ -1,0 +1,445 @@
+"""A second client, written from docs/client.md, docs/wire.md and docs/hashing.md alone; nothing of the package is used.
+
+It is slow and plain: one report at a time, integers and fractions. ``form`` computes the client's form from a
+collection, ``report`` makes a message from a form, a value and random words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import unicodedata
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+WORD = 1 << 64
+PROTECT_ALL = ("krr", "rappor", "ss", "hr", "agrr", "aoue", "tsp", "up")
+FLOATS = ("epsilon", "theta", "priors", "missing_rates")
+
+Words = Callable[[], int]
+"""Draws a word."""
+
+
+# ---------------------------------------------------------------------- canonical JSON
+
+
+def number_text(number: float) -> str:
+    """A 64-bit float as the text that canonical JSON has; from its digits, not from Python's notation."""
+    if number == 0:
+        return "0.0"
+    digits, exponent = next(  # the fewest digits that read as the same float
+        (digits.replace(".", ""), int(exponent))
+        for places in range(17)
+        for digits, exponent in [f"{number:.{places}e}".split("e")]
+        if float(f"{digits}e{exponent}") == number
+    )
+    digits = digits.rstrip("0") or "0"
+    if number < 0.0001:
+        return digits[0] + ("." + digits[1:] if digits[1:] else "") + f"e-{-exponent:02d}"
+    if exponent < 0:
+        return "0." + "0" * (-exponent - 1) + digits
+    digits = digits.ljust(exponent + 2, "0")
+    return digits[: exponent + 1] + "." + digits[exponent + 1 :]
+
+
+def quoted(text: str) -> str:
+    escapes = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+    return '"' + "".join(escapes.get(c) or (c if c >= " " else f"\\u{ord(c):04x}") for c in text) + '"'
+
+
+def json_text(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, float):
+        return quoted(number_text(value))
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, list):
+        return "[" + ",".join(map(json_text, value)) + "]"
+    return "{" + ",".join(f"{quoted(key)}:{json_text(value[key])}" for key in sorted(value)) + "}"
+
+
+def normal(value: Any) -> Any:
+    """Texts in NFC."""
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value)
+    return [normal(item) for item in value] if isinstance(value, list) else value
+
+
+def floats(value: Any) -> Any:
+    if isinstance(value, list):
+        return [floats(item) for item in value]
+    return value if isinstance(value, str) else float(value)
+
+
+def alphabet_of(spec: dict[str, Any]) -> dict[str, Any]:
+    """The alphabet with all its defaults, as it is hashed."""
+    given = {key: normal(value) for key, value in spec["alphabet"].items()}
+    defaults = {
+        "closed": {"sensitive": None},
+        "tagged": {"sensitive": []},
+        "hashed": {"num_hashes": 1, "seed": 0},
+        "permuted": {"seed": 0},
+    }[given["id"]]
+    alphabet = defaults | {key: value for key, value in given.items() if value is not None}
+    alphabet.pop("background", None)
+    return alphabet
+
+
+def fields_of(spec: dict[str, Any]) -> dict[str, Any]:
+    """The fields of the mechanism that were given."""
+    fields = {key: value for key, value in spec["mechanism"].items() if value is not None}
+    if fields.get("inversion") == "aware":
+        del fields["inversion"]
+    return {key: floats(value) if key in FLOATS else value for key, value in fields.items()}
+
+
+# ---------------------------------------------------------------------- weights
+
+
+def power_of_e(epsilon: float) -> Fraction:
+    """E, by the series of the exponential function in integers: 120 digits, cut to 80, then a little less."""
+    scale, x = 10**120, Fraction(epsilon)
+    term = total = scale
+    step = 0
+    while term:
+        step += 1
+        term = term * x.numerator // (x.denominator * step)
+        total += term
+    return half_even_digits(Fraction(total, scale), 80) * (1 - Fraction(1, 10**70))
+
+
+def half_even_digits(x: Fraction, digits: int) -> Fraction:
+    """A number from 1 on, rounded to so many significant digits."""
+    unit = Fraction(10) ** (len(str(math.floor(x))) - digits)
+    return round(x / unit) * unit
+
+
+def ceil(x: Fraction) -> int:
+    return -((-x.numerator) // x.denominator)
+
+
+def keep_weight(e: Fraction, rate: Fraction) -> int:
+    gain = (e - 1) * rate
+    return math.floor(WORD * gain / (1 + gain))
+
+
+def shares(priors: list[list[float]]) -> list[list[Fraction]]:
+    rows = [[Fraction(share) for share in row] for row in priors]
+    return [[share / sum(row) for share in row] for row in rows]
+
+
+def excesses(priors: list[list[float]], e: Fraction) -> list[list[Fraction]]:
+    rows = shares(priors)
+    return [[max(a - e * b, Fraction(0)) for a, b in zip(s, t)] for s in rows for t in rows if s is not t]
+
+
+def symbol_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[str, Any], Fraction]:
+    e = power_of_e(fields["epsilon"])
+    noise = ceil(WORD / (v - 1 + e))
+    if "priors" in fields:
+        w = max(map(max, excesses(fields["priors"], e)))
+        noise = max(1, ceil(WORD * w / (e - 1 + k * w)))
+    weights = {"keep_weight": str(WORD - v * noise), "noise_weight": str(noise)}
+    return {"sampler": "symbol"} | weights, Fraction(1, v)
+
+
+def root(square: Fraction) -> Fraction:
+    """Rounded down to a multiple of 2**-200."""
+    return Fraction(math.isqrt(math.floor(square * (1 << 400))), 1 << 200)
+
+
+def bits_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[str, Any], Fraction]:
+    epsilon, theta, marginal = fields["epsilon"], fields.get("theta"), fields.get("inversion") == "marginal"
+    t = epsilon / h
+    if h * Fraction(t) > Fraction(epsilon):
+        t = math.nextafter(t, 0)
+    e, whole = power_of_e(t), power_of_e(epsilon)
+    if theta is None:
+        psi = 1 / (1 + power_of_e(t / 2))
+    elif theta == "optimal":
+        square = (v + whole - 1) / v if marginal else whole * (v + whole - 1) / (v + (v - 1) * (whole - 1))
+        psi = root(square) / (e + root(square))
+    else:
+        psi = Fraction(theta) / ((1 - Fraction(theta)) * e + Fraction(theta))
+    numerator = min(max(round((1 << 32) * psi), 1), (1 << 32) - 1)
+    keep = keep_weight(e, Fraction(numerator, 1 << 32))
+    if "priors" in fields:
+        w = max(map(sum, excesses(fields["priors"], whole)))
+        numerator = max(1, ceil((1 << 32) * w / (whole - 1 + 2 * w)))
+        p = Fraction(numerator, 1 << 32)
+        keep = math.floor(WORD * (Fraction(1, 2) - p) / (1 - p)) if w else WORD - 1
+    weights = {"keep_weight": str(keep), "noise_numerator": str(numerator), "noise_in_clear": marginal}
+    return {"sampler": "bits"} | weights, Fraction(numerator, 1 << 32)
+
+
+def subset_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[str, Any], Fraction]:
+    f = math.exp(fields["epsilon"])
+    low = min(max(math.floor(v / (f + 1)), 1), max(1, v - 1))
+    best = min((low, min(low + 1, max(1, v - 1))), key=lambda d: (d * f + v - d) ** 2 / (d * max(v - d, 1)))
+    d = fields.get("subset_size", best)
+    keep = keep_weight(power_of_e(fields["epsilon"]), Fraction(d, v))
+    return {"sampler": "subset", "keep_weight": str(keep), "subset_size": d}, Fraction(d, v)
+
+
+def column_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[str, Any], Fraction]:
+    half = 1
+    while half < v:
+        half *= 2
+    keep = keep_weight(power_of_e(fields["epsilon"]), Fraction(1, 2))
+    return {"sampler": "column", "keep_weight": str(keep), "half": half}, Fraction(1, 2)
+
+
+def stages_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[str, Any], None]:
+    e, d = power_of_e(fields["epsilon"]), k - 1
+    r, q = (Fraction(extreme(fields["missing_rates"])) for extreme in (max, min))
+    if r * (1 - r) < q * (1 - q):
+        r, q = 1 - q, 1 - r
+    x = max(r - q * e, Fraction(0))
+    p2 = (e - 1 + x) / (e - 1 + (d + 1) * x)
+    q2 = (1 - p2) / d
+    p1 = (e * (p2 + d * q2 - 2 * q2) - q2 * (d - 1)) / ((d - 1 + e) * (p2 - q2))
+    q1 = (1 - p1) / (d - 1)
+    own = ceil(WORD * (q1 * p2 + (1 - q1) * q2))
+    return {"sampler": "two_stages", "noise_weight": str(ceil(WORD * q2)), "answer_noise_weight": str(own)}, None
+
+
+SAMPLERS = {
+    "krr": symbol_sampler,
+    "urr": symbol_sampler,
+    "agrr": symbol_sampler,
+    "up": symbol_sampler,
+    "rappor": bits_sampler,
+    "urap": bits_sampler,
+    "aoue": bits_sampler,
+    "ss": subset_sampler,
+    "uss": subset_sampler,
+    "hr": column_sampler,
+    "uhr": column_sampler,
+    "tsp": stages_sampler,
+}
+
+
+def weights_of(sampler: dict[str, Any], rate: Fraction | None) -> dict[str, int | str]:
+    """What canonical JSON has of them."""
+    if rate is None:
+        return {name: int(sampler[name]) for name in ("noise_weight", "answer_noise_weight")}
+    fraction = f"{rate.numerator}/{rate.denominator}" if rate.denominator > 1 else str(rate.numerator)
+    return {"keep_weight": int(sampler["keep_weight"]), "noise_rate": fraction}
+
+
+def payload_layout(sampler: dict[str, Any], k: int, v: int) -> dict[str, Any]:
+    if sampler["sampler"] in ("bits", "subset"):
+        bits, clear = -(-v // 8), 0
+        while (k - v) >> 8 * clear:
+            clear += 1
+        return {"layout": "bits", "bytes": bits + clear, "bit_bytes": bits, "clear_bytes": clear}
+    outputs = 2 * sampler["half"] + k - v if sampler["sampler"] == "column" else k
+    size = 1 if outputs <= 256 else 2 if outputs <= 65536 else 4
+    return {"layout": "integer", "bytes": size, "num_outputs": outputs}
+
+
+# ---------------------------------------------------------------------- the client's form
+
+
+def rule_of(alphabet: dict[str, Any]) -> tuple[dict[str, Any], int, int]:
+    """From values to symbols, K and v."""
+    if alphabet["id"] in ("closed", "tagged"):
+        first = [*(alphabet["sensitive"] or []), *alphabet.get("tags", [])]
+        symbols = [*first, *(value for value in alphabet["values"] if value not in first)]
+        v = len(symbols) if alphabet["sensitive"] is None else len(first)
+        return {"rule": "list", "symbols": symbols}, len(symbols), v
+    k, seed = alphabet["num_buckets"], str(alphabet["seed"])
+    if alphabet["id"] == "permuted":
+        return {"rule": "permutation", "values": alphabet["values"], "num_buckets": k, "seed": seed}, k, k
+    listed, clear = alphabet.get("non_sensitive", []), alphabet.get("num_clear_buckets")
+    rule = {"rule": "hash", "num_buckets": k, "seed": seed, "num_hashes": alphabet["num_hashes"]}
+    return rule | {"listed": listed, "num_clear_buckets": clear}, k + (clear or len(listed)), k
+
+
+def form(spec: dict[str, Any]) -> dict[str, Any]:
+    """The client's form of a collection, as ``uldp export`` writes it, without its examples."""
+    alphabet, fields = alphabet_of(spec), fields_of(spec)
+    rule, k, v = rule_of(alphabet)
+    v = k if fields["id"] in PROTECT_ALL else v
+    sampler, rate = SAMPLERS[fields["id"]](fields, k, v, alphabet.get("num_hashes", 1))
+    num_cohorts = spec.get("num_cohorts", 1)
+    meaning = {"id": spec["id"], "version": spec["version"], "num_cohorts": num_cohorts, "wire_version": 1}
+    canonical = json_text(meaning | {"alphabet": alphabet, "mechanism": fields | weights_of(sampler, rate)})
+    return {
+        "client_form": 1,
+        "id": spec["id"],
+        "version": spec["version"],
+        "fingerprint": hashlib.sha256(canonical.encode()).hexdigest(),
+        "num_cohorts": num_cohorts,
+        "num_symbols": k,
+        "num_sensitive": v,
+        "symbols": rule,
+        "sampler": sampler,
+        "payload": payload_layout(sampler, k, v),
+        "canonical": canonical,
+    }
+
+
+# ---------------------------------------------------------------------- values and symbols
+
+
+def hash_word(value: str, seed: int, index: int) -> int:
+    text = b"uldp-hash-1\0" + seed.to_bytes(8, "little") + unicodedata.normalize("NFC", value).encode()
+    return int.from_bytes(hashlib.shake_128(text).digest(8 * index + 8)[8 * index :], "little")
+
+
+def symbols_of(form: dict[str, Any], value: str, cohort: int) -> list[int]:
+    """The symbols of a value in a cohort; ValueError for one that is not in the list."""
+    rule, value = form["symbols"], unicodedata.normalize("NFC", value)
+    if rule["rule"] == "list":
+        return [rule["symbols"].index(value)]
+    k, seed = rule["num_buckets"], int(rule["seed"])
+    if rule["rule"] == "permutation":
+        order = sorted(rule["values"], key=lambda other: hash_word(other, seed, cohort))  # stable
+        return [order.index(value) % k]
+    h, clear = rule["num_hashes"], rule["num_clear_buckets"]
+    if value in rule["listed"]:
+        place = hash_word(value, seed, cohort) * clear // WORD if clear else rule["listed"].index(value)
+        return [k + place]
+    return [hash_word(value, seed, cohort * h + j) * k // WORD for j in range(h)]
+
+
+# ---------------------------------------------------------------------- symbols and payloads
+
+
+def payload(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
+    """A payload for the symbols of a value."""
+    by_name = {"symbol": _symbol, "bits": _bits, "subset": _subset, "column": _column, "two_stages": _two_stages}
+    return by_name[form["sampler"]["sampler"]](form, symbols, draw)
+
+
+def _integer(form: dict[str, Any], number: int) -> bytes:
+    return number.to_bytes(form["payload"]["bytes"], "little")
+
+
+def _bit_bytes(form: dict[str, Any], bits: int, clear: int) -> bytes:
+    sizes = form["payload"]
+    return bits.to_bytes(sizes["bit_bytes"], "little") + clear.to_bytes(sizes["clear_bytes"], "little")
+
+
+def _symbol(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
+    keep, noise, word = int(form["sampler"]["keep_weight"]), int(form["sampler"]["noise_weight"]), draw()
+    return _integer(form, symbols[0] if word < keep else (word - keep) // noise)
+
+
+def _bits(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
+    sampler, v = form["sampler"], form["num_sensitive"]
+    heads = [draw() < int(sampler["keep_weight"]) for _ in symbols]
+    words = [0] * -(-v // 64)
+    for digit in range(32):
+        for i in range(len(words)):
+            one = int(sampler["noise_numerator"]) >> digit & 1
+            words[i] = words[i] | draw() if one else words[i] & draw()
+    noise = sum(word << 64 * i for i, word in enumerate(words)) % (1 << v)
+    if heads[0] and symbols[0] >= v:
+        return _bit_bytes(form, noise if sampler["noise_in_clear"] else 0, symbols[0] - v + 1)
+    coins = dict(zip(reversed(symbols), reversed(heads)))  # of equal symbols the first coin counts
+    own = sum(1 << symbol for symbol, shows_heads in coins.items() if shows_heads)
+    return _bit_bytes(form, noise | own, 0)
+
+
+def _subset(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
+    sampler, v, (x,) = form["sampler"], form["num_sensitive"], symbols
+    heads = draw() < int(sampler["keep_weight"])
+    chosen: list[int] = []
+    while len(chosen) != sampler["subset_size"]:
+        words = [draw() for _ in range(v)]
+        if heads and x < v:
+            words[x] = 0
+        limit = sorted(words)[sampler["subset_size"] - 1]
+        chosen = [symbol for symbol in range(v) if words[symbol] <= limit]
+    if heads and x >= v:
+        return _bit_bytes(form, 0, x - v + 1)
+    return _bit_bytes(form, sum(1 << symbol for symbol in chosen), 0)
+
+
+def _column(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
+    sampler, v, (x,) = form["sampler"], form["num_sensitive"], symbols
+    heads, half = draw() < int(sampler["keep_weight"]), sampler["half"]
+    y = draw() % (2 * half)
+    if heads and x >= v:
+        return _integer(form, 2 * half + x - v)
+    if heads and bin((half + x) & y).count("1") % 2:
+        y ^= half
+    return _integer(form, y)
+
+
+def _two_stages(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
+    a, b = int(form["sampler"]["noise_weight"]), int(form["sampler"]["answer_noise_weight"])
+    d, (x,), word = form["num_symbols"] - 1, symbols, draw()
+    if x == d:
+        return _integer(form, word // a if word < d * a else d)
+    if word < (d - 1) * b:
+        return _integer(form, (x + 1 + word // b) % d)
+    return _integer(form, d if word < (d - 1) * b + a else x)
+
+
+# ---------------------------------------------------------------------- reports and messages
+
+
+def report(form: dict[str, Any], value: str, event_time: int, draw: Words) -> bytes:
+    """The message of a report: cohort, payload and id drawn in this order."""
+    cohort = draw() * form["num_cohorts"] // WORD
+    drawn = payload(form, symbols_of(form, value, cohort), draw)
+    report_id = draw().to_bytes(8, "little") + draw().to_bytes(8, "little")
+    return b"".join(
+        [
+            b"\x02",
+            bytes.fromhex(form["fingerprint"])[:8],
+            report_id,
+            integer(event_time),
+            integer(cohort),
+            integer(len(drawn)),
+            drawn,
+        ]
+    )
+
+
+def integer(number: int) -> bytes:
+    """Avro's variable-length integer."""
+    rest = 2 * number if number >= 0 else -2 * number - 1
+    out = []
+    while rest >= 128:
+        out.append(rest % 128 + 128)
+        rest //= 128
+    return bytes([*out, rest])
+
+
+def read_integer(message: bytes, at: int) -> tuple[int, int]:
+    """The integer and the position behind it."""
+    rest = shift = 0
+    while True:
+        rest |= (message[at] & 127) << shift
+        at, shift = at + 1, shift + 7
+        if message[at - 1] < 128:
+            return (rest // 2 if rest % 2 == 0 else -(rest + 1) // 2), at
+
+
+def fields(message: bytes) -> Iterator[Any]:
+    """Id, event time, cohort and payload of the message of a single report."""
+    yield message[9:25]
+    event_time, at = read_integer(message, 25)
+    cohort, at = read_integer(message, at)
+    size, at = read_integer(message, at)
+    yield from (event_time, cohort, message[at : at + size])
+
+
+def pack(messages: list[bytes]) -> bytes:
+    """One message for those of single reports of one collection."""
+    ids, times, cohorts, payloads = zip(*map(fields, messages))
+    columns = (
+        b"".join(cohort.to_bytes(2, "little") for cohort in cohorts),
+        b"".join(time.to_bytes(8, "little", signed=True) for time in times),
+        b"".join(ids),
+        b"".join(payloads),
+    )
+    return b"\x04" + messages[0][1:9] + b"".join(integer(len(column)) + column for column in columns)

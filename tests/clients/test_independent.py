@@ -1,0 +1,164 @@
+"""The client that was written from the documents alone, against the vectors."""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients import independent
+from tests.support.vectors import FOLDER
+
+
+def records(name: str) -> list[dict[str, Any]]:
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+
+FORMS = {record["name"]: independent.form(record["collection"]) for record in records("collections")}
+
+
+def drawing(words: list[str]) -> Callable[[], int]:
+    """Draws these words; StopIteration after the last one."""
+    rest = iter(words)
+    return lambda: int(next(rest), 16)
+
+
+def test_it_needs_nothing_of_the_package() -> None:
+    tree = ast.parse(Path(independent.__file__).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    names = {alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in imports if isinstance(node, ast.ImportFrom)}
+    assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("record", records("collections"), ids=lambda record: record["name"])
+def test_forms(record: dict[str, Any]) -> None:
+    expected = {key: value for key, value in record["client"].items() if key != "examples"}
+    assert FORMS[record["name"]] == expected
+    for example in record["client"]["examples"]:
+        found = independent.symbols_of(FORMS[record["name"]], example["value"], example["cohort"])
+        assert found == example["symbols"]
+
+
+def test_numbers() -> None:
+    for record in records("numbers"):
+        assert independent.number_text(record["number"]) == record["text"]
+
+
+def test_weights() -> None:
+    for record in records("weights"):
+        fields = independent.fields_of(record)
+        k, v, h = (record[name] for name in ("num_symbols", "num_sensitive", "num_hashes"))
+        sampler, rate = independent.SAMPLERS[fields["id"]](fields, k, v, h)
+        weights = {name: str(weight) for name, weight in independent.weights_of(sampler, rate).items()}
+        assert (sampler, weights) == (record["sampler"], record["weights"]), record
+        assert independent.payload_layout(sampler, k, v) == record["payload"]
+
+
+def test_hashes() -> None:
+    for record in records("hashes"):
+        word = independent.hash_word(record["value"], int(record["seed"]), record["index"])
+        assert f"{word:016x}" == record["word"]
+
+
+def test_symbols() -> None:
+    for record in records("symbols"):
+        found = independent.symbols_of(FORMS[record["collection"]], record["value"], record["cohort"])
+        assert found == record["symbols"], record
+
+
+Form = dict[str, Any]
+
+
+def with_texts(form: Form, key: str, texts: list[str]) -> Form:
+    return form | {"symbols": form["symbols"] | {key: texts}}
+
+
+def as_values(form: Form) -> Form:
+    """All symbols in the order of the values."""
+    return with_texts(form, "symbols", json.loads(form["canonical"])["alphabet"]["values"])
+
+
+def sensitive_as_values(form: Form) -> Form:
+    """Sensitive symbols first, but in the order of the values."""
+    alphabet = json.loads(form["canonical"])["alphabet"]
+    sensitive = [value for value in alphabet["values"] if value in alphabet["sensitive"]]
+    return with_texts(
+        form, "symbols", sensitive + [text for text in form["symbols"]["symbols"] if text not in sensitive]
+    )
+
+
+def tags_first(form: Form) -> Form:
+    tags, symbols = json.loads(form["canonical"])["alphabet"]["tags"], form["symbols"]["symbols"]
+    return with_texts(form, "symbols", tags + [text for text in symbols if text not in tags])
+
+
+def tags_last(form: Form) -> Form:
+    tags, symbols = json.loads(form["canonical"])["alphabet"]["tags"], form["symbols"]["symbols"]
+    return with_texts(form, "symbols", [text for text in symbols if text not in tags] + tags)
+
+
+def sorted_list(form: Form) -> Form:
+    return with_texts(form, "listed", sorted(form["symbols"]["listed"]))
+
+
+WRONG_ORDERS = [
+    ("closed-sensitive-krr", as_values),
+    ("closed-sensitive-krr", sensitive_as_values),
+    ("order-krr", as_values),
+    ("order-krr", sensitive_as_values),
+    ("tagged-krr", sensitive_as_values),
+    ("tagged-krr", tags_first),
+    ("tagged-krr", tags_last),
+    ("hashed-listed-krr", sorted_list),
+]
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG_ORDERS, ids=lambda part: getattr(part, "__name__", part))
+def test_symbols_in_another_order_are_refused(name: str, wrong: Callable[[Form], Form]) -> None:
+    """By the vectors: a client that numbers symbols differently cannot pass them, though its fingerprint is right."""
+    form = wrong(FORMS[name])
+    vectors = [record for record in records("symbols") if record["collection"] == name]
+    found = [independent.symbols_of(form, record["value"], record["cohort"]) for record in vectors]
+    assert vectors
+    assert sum(symbols != record["symbols"] for symbols, record in zip(found, vectors)) >= 2
+
+
+def test_ranks_in_another_order_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a permuted alphabet, where the order of the values decides ties only."""
+    right = independent.hash_word
+    monkeypatch.setattr(independent, "hash_word", lambda *args: independent.WORD - 1 - right(*args))
+    vectors = [record for record in records("symbols") if record["collection"] == "texts-permuted"]
+    form = FORMS["texts-permuted"]
+    found = [independent.symbols_of(form, record["value"], record["cohort"]) for record in vectors]
+    assert sum(symbols != record["symbols"] for symbols, record in zip(found, vectors)) >= 2
+
+
+def test_payloads() -> None:
+    for record in records("payloads"):
+        draw = drawing(record["words"])
+        assert independent.payload(FORMS[record["collection"]], record["symbols"], draw).hex() == record["payload"]
+        with pytest.raises(StopIteration):
+            draw()
+
+
+def test_reports() -> None:
+    for record in records("reports"):
+        draw = drawing(record["words"])
+        message = independent.report(FORMS[record["collection"]], record["value"], record["event_time"], draw)
+        assert message.hex() == record["message"], record["collection"]
+        report_id, event_time, cohort, payload = independent.fields(message)
+        assert (report_id.hex(), event_time) == (record["report_id"], record["event_time"])
+        assert (cohort, payload.hex()) == (record["cohort"], record["payload"])
+        with pytest.raises(StopIteration):
+            draw()
+
+
+def test_batches() -> None:
+    for record in records("batches"):
+        assert independent.pack(list(map(bytes.fromhex, record["messages"]))).hex() == record["packed"]

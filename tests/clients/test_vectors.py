@@ -1,0 +1,136 @@
+"""The client's form, and golden vectors for clients in any language: what the reference client makes of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from pipelines import cli, export
+from tests.project.documents import DOCS
+from tests.support import vectors
+from tests.support.cases import golden
+from uldp_transforms.ldp.client_form import client_form
+from uldp_transforms.ldp.mechanisms import MECHANISMS
+from uldp_transforms.schemas import load
+
+FORMS = {record["name"]: record["client"] for record in vectors.collections()}
+
+
+@pytest.mark.parametrize("name", vectors.FILES)
+def test_vectors_are_those_of_the_reference(name: str) -> None:
+    proposed = list(vectors.FILES[name]())
+    assert proposed == golden(name, lambda: proposed, vectors.FOLDER)
+
+
+def test_the_folder_has_no_other_files_and_is_small() -> None:
+    paths = list(vectors.FOLDER.iterdir())
+    assert {path.name for path in paths} == set(vectors.FILES)
+    assert sum(path.stat().st_size for path in paths) < 500_000
+
+
+def test_every_mechanism_and_alphabet_has_vectors() -> None:
+    """Payloads of every mechanism, symbols of every alphabet and kind of rule."""
+    of_payloads = {vectors.COLLECTIONS[record["collection"]] for record in vectors.payloads()}
+    assert {item.mechanism.id for item in of_payloads} == set(MECHANISMS)
+    of_symbols = {vectors.COLLECTIONS[record["collection"]].alphabet for record in vectors.symbols()}
+    small = {item.alphabet for item in vectors.COLLECTIONS.values() if item.num_cohorts * item.num_cells <= 1 << 20}
+    assert of_symbols == small
+
+
+def kinds(payloads: list[str], clear_bytes: int) -> set[bool]:
+    """Whether payloads of bits are clear."""
+    return {clear_bytes > 0 and any(bytes.fromhex(payload)[-clear_bytes:]) for payload in payloads}
+
+
+def test_payloads_are_of_both_kinds() -> None:
+    """Clear and protected, where there are both."""
+    for name in vectors.PAYLOADS:
+        form = FORMS[name]
+        payloads = [record["payload"] for record in vectors.payloads() if record["collection"] == name]
+        if form["payload"]["layout"] == "bits" and form["num_sensitive"] < form["num_symbols"]:
+            assert kinds(payloads, form["payload"]["clear_bytes"]) == {True, False}, name
+
+
+# ---------------------------------------------------------------------- the form
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_forms_have_their_schema(form: dict[str, Any]) -> None:
+    schema = load("client.schema.json")
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(form)
+
+
+def integers(value: Any) -> list[int]:
+    if isinstance(value, dict):
+        return integers(list(value.values()))
+    if isinstance(value, list):
+        return [number for item in value for number in integers(item)]
+    return [value] if isinstance(value, int) else []
+
+
+def test_all_readers_of_json_carry_the_numbers() -> None:
+    assert max(integers(list(FORMS.values()))) < 1 << 53
+
+
+def test_weights_and_symbols_are_spelt_out() -> None:
+    """By hand for one collection, whose sensitive values are in another order than its values."""
+    form = FORMS["order-krr"]
+    assert form["symbols"] == {"rule": "list", "symbols": ["gout", "hiv", "flu", "cold", "asthma"]}
+    assert form["sampler"]["keep_weight"] == "4717977891582421986"
+    assert int(form["sampler"]["keep_weight"]) + 5 * int(form["sampler"]["noise_weight"]) == 1 << 64
+    assert form["fingerprint"] == hashlib.sha256(form["canonical"].encode()).hexdigest()
+
+
+def test_the_page_has_the_canonical_text_of_its_example() -> None:
+    page = (DOCS / "client.md").read_text(encoding="utf-8")
+    [example] = re.findall(r"^ {4}\{\"alphabet.*?\n\n", page, flags=re.DOTALL | re.MULTILINE)
+    assert re.sub(r"\n *", "", example).strip() == FORMS["order-krr"]["canonical"]
+
+
+def test_the_page_names_every_way_and_field() -> None:
+    page = (DOCS / "client.md").read_text(encoding="utf-8")
+    names = {key for form in FORMS.values() for key in form}
+    for part, kind in (("symbols", "rule"), ("sampler", "sampler"), ("payload", "layout")):
+        names |= {form[part][kind] for form in FORMS.values()} | {key for form in FORMS.values() for key in form[part]}
+    assert not [name for name in sorted(names) if f"`{name}`" not in page]
+
+
+# ---------------------------------------------------------------------- uldp export
+
+
+@pytest.fixture()
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "C.json"
+    path.write_text(json.dumps(vectors.SPECS["texts"]), encoding="utf-8")
+    return path
+
+
+def test_the_form_is_exported(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = client_form(vectors.COLLECTIONS["texts"])
+    output = tmp_path / "C.client.json"
+    assert export.main([str(source), "--output", str(output)]) == 0
+    assert json.loads(output.read_bytes()) == expected
+    assert export.main([str(source)]) == 0
+    assert capsys.readouterr().out == output.read_text(encoding="utf-8")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["C.client.json", "C.json"]
+
+
+def test_a_wrong_collection_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "C.json").write_text("{}", encoding="utf-8")
+    assert export.main([str(tmp_path / "C.json"), "--output", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.startswith(f"export: {tmp_path / 'C.json'}: Collection needs the key 'id'")
+    assert not (tmp_path / "out").exists()
+    assert export.main([str(tmp_path / "none.json")]) == 2
+
+
+def test_the_command_knows_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["export", "--help"])
+    assert "all symbols in order" in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,246 @@
+"""What the files of ``schemas/vectors`` hold: everything that a client computes, for clients in any language.
+
+The records come from the reference client; tests compare them with an independent one, and each client with them.
+Randomness is given as 64-bit words, as hexadecimal text, in the order in which a client draws them for one report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.support.cases import ALL_COLLECTIONS, DECOMPOSED, MECHANISMS_TO_TEST
+from tests.support.messages_cases import NOON
+from tests.support.tolerance import generator
+from uldp_transforms.ldp import Collection, ReportBatch
+from uldp_transforms.ldp.client_form import client_form
+from uldp_transforms.ldp.collection import _without_floats
+from uldp_transforms.ldp.hashing import canonical, hash_words
+from uldp_transforms.ldp.mechanisms import Mechanism, TwoStage
+from uldp_transforms.messages import wire
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
+
+FOLDER = Path(__file__).parents[2] / "schemas" / "vectors"
+
+LAST = (1 << 64) - 1
+"""The largest word."""
+
+
+class Words:
+    """A source of words that begins with given ones, goes on with those of a generator, and remembers all."""
+
+    def __init__(self, first: Sequence[int], *names: object):
+        self._first, self._rng = list(first), generator("vectors", *names)
+        self.drawn: list[str] = []
+
+    def words(self, *shape: int) -> np.ndarray:
+        size = int(np.prod(shape, dtype=np.int64))
+        given, self._first = self._first[:size], self._first[size:]
+        drawn = self._rng.integers(0, 1 << 64, size=size - len(given), dtype=np.uint64)
+        words = np.concatenate([np.array(given, dtype=np.uint64), drawn])
+        self.drawn += [f"{word:016x}" for word in words.tolist()]
+        return words.reshape(shape)
+
+
+# ---------------------------------------------------------------------- collections
+
+TEXTS = (
+    "",
+    " ",
+    DECOMPOSED,
+    "\N{FOX FACE}",
+    "\u65e5\u672c\u8a9e",
+    'a"b\\c',
+    "\x00\x01\n\x1f\x7f",
+    "\u2028",
+    "/",
+    "A",
+    "a",
+)
+"""Values that a careless client changes: empty, blank, not in NFC, beyond 16 bits, escaped in JSON, of either case."""
+
+
+def _spec(name: str, alphabet: dict[str, Any], mechanism: dict[str, Any], num_cohorts: int = 1) -> dict[str, Any]:
+    with_epsilon = {"epsilon": 1.0} | mechanism
+    return {"id": name, "version": 1, "alphabet": alphabet, "mechanism": with_epsilon, "num_cohorts": num_cohorts}
+
+
+def _numbered(count: int, sensitive: int | None = None) -> dict[str, Any]:
+    values = [str(i) for i in range(count)]
+    return {"id": "closed", "values": values, "sensitive": None if sensitive is None else values[:sensitive]}
+
+
+_ILLNESSES = {"id": "closed", "values": ["flu", "cold", "gout", "asthma", "hiv"], "sensitive": ["gout", "hiv", "flu"]}
+_LISTED = {"id": "hashed", "num_buckets": 9, "seed": 3, "non_sensitive": [*TEXTS[:4], "b", "c"]}
+
+SPECS = {
+    spec["id"]: spec
+    for spec in (
+        *(_spec(f"order-{mechanism}", _ILLNESSES, {"id": mechanism}) for mechanism in ("krr", "urap", "uhr")),
+        _spec("texts", {"id": "closed", "values": list(TEXTS), "sensitive": list(TEXTS[4:1:-1])}, {"id": "uss"}),
+        _spec("texts-tagged", {"id": "tagged", "values": list(TEXTS), "tags": ["z", "\u00df"]}, {"id": "urr"}),
+        _spec("texts-permuted", {"id": "permuted", "values": list(TEXTS), "num_buckets": 4}, {"id": "krr"}, 5),
+        _spec("texts-listed", _LISTED, {"id": "urap", "theta": 0.5}, 3),
+        _spec("seed-largest", {"id": "hashed", "num_buckets": 5, "seed": LAST}, {"id": "krr"}, 65536),
+        _spec("seed-odd", {"id": "hashed", "num_buckets": 70, "seed": (1 << 53) + 1}, {"id": "rappor"}, 4),
+        _spec("hashes-8", {"id": "hashed", "num_buckets": 8, "num_hashes": 8}, {"id": "rappor", "epsilon": 0.7}, 2),
+        _spec("numbers-small", _numbered(4, 3), {"id": "urap", "epsilon": 1e-05, "theta": 1e-07}),
+        _spec("numbers-large", _numbered(4, 3), {"id": "urap", "epsilon": 16, "theta": "optimal"}),
+        _spec("numbers-priors", _numbered(3), {"id": "agrr", "priors": [[0.99995, 5e-05, 0], [0, 0.5, 0.5]]}),
+        _spec("one-sensitive", _numbered(3, 1), {"id": "uss"}),
+        _spec("bytes-2", _numbered(257), {"id": "tsp", "missing_rates": [0.4, 0.05]}),
+        _spec("bytes-4", {"id": "hashed", "num_buckets": 65536, "non_sensitive": ["a", "b"]}, {"id": "urr"}, 2),
+        _spec("clear-bytes-2", _numbered(259, 3), {"id": "uss", "subset_size": 2}),
+        _spec(
+            "clear-bytes-3",
+            {"id": "hashed", "num_buckets": 3, "non_sensitive": ["a", "b"], "num_clear_buckets": 65536},
+            {"id": "urap", "inversion": "marginal"},
+            2,
+        ),
+        *(_spec(f"spare-bits-{mechanism}", _numbered(9), {"id": mechanism}) for mechanism in ("rappor", "ss", "hr")),
+    )
+}
+"""Edge cases as they stand in a file: texts need not be canonical."""
+
+COLLECTIONS = ALL_COLLECTIONS | {name: Collection.from_json(spec) for name, spec in SPECS.items()}
+
+
+def collections() -> Iterator[dict[str, Any]]:
+    """A collection and its client's form, which holds the canonical JSON and the fingerprint."""
+    for name, item in COLLECTIONS.items():
+        yield {"name": name, "collection": SPECS.get(name, item.to_json()), "client": client_form(item)}
+
+
+def numbers() -> Iterator[dict[str, Any]]:
+    """Numbers with a fraction as they stand in canonical JSON."""
+    for number in (0.0, 1.0, 16.0, 0.1, 0.3, 2 / 3, 1.5, 0.001, 1e-4, 9.999e-05, 1e-05, 1.25e-07, 5e-324, 2.0**-10):
+        yield {"number": number, "text": _without_floats(number)}
+
+
+def weights() -> Iterator[dict[str, Any]]:
+    """The integers of a mechanism: those of the canonical JSON, and what a client draws with."""
+    for mechanism in MECHANISMS_TO_TEST:
+        yield {
+            "mechanism": mechanism.to_json(),
+            "num_symbols": mechanism.num_symbols,
+            "num_sensitive": mechanism.num_sensitive,
+            "num_hashes": mechanism.num_hashes,
+            "weights": {name: str(weight) for name, weight in mechanism.exact_weights.items()},
+            "sampler": mechanism.client_sampler,
+            "payload": mechanism.client_payload,
+        }
+
+
+# ---------------------------------------------------------------------- values and symbols
+
+
+def hashes() -> Iterator[dict[str, Any]]:
+    """Words of the hash family."""
+    for value in (*TEXTS, "x" * 500):
+        for seed in (0, (1 << 53) + 1, LAST):
+            for index in (0, 20, 21, 65535):
+                if index < 65535 or seed == LAST:
+                    word = hash_words([canonical(value)], seed, index + 1)[0, index]
+                    yield {"value": value, "seed": str(seed), "index": index, "word": f"{word:016x}"}
+
+
+def symbols() -> Iterator[dict[str, Any]]:
+    """Symbols of values, in some cohorts; for each alphabet those of one collection."""
+    seen = set()
+    for name, item in COLLECTIONS.items():
+        alphabet = item.alphabet
+        if alphabet in seen or item.num_cohorts * alphabet.num_symbols > 1 << 20:
+            continue
+        seen.add(alphabet)
+        known = SPECS.get(name, item.to_json())["alphabet"].get("values", (*TEXTS, *alphabet.clear_values))
+        values = [*known, *getattr(alphabet, "tags", ())]
+        cohorts = sorted({0, item.num_cohorts // 2, item.num_cohorts - 1})
+        for value in values[:3] + values[-3:] if len(values) > 20 else dict.fromkeys(values):
+            for cohort in cohorts:
+                found = alphabet.encode([value], np.array([cohort]), item.num_cohorts).reshape(-1)
+                yield {"collection": name, "value": value, "cohort": cohort, "symbols": found.tolist()}
+
+
+# ---------------------------------------------------------------------- words and payloads
+
+
+def _beginnings(mechanism: Mechanism) -> list[list[int]]:
+    """Words on both sides of each threshold; and others that make samplers draw again, or ignore a coin."""
+    if isinstance(mechanism, TwoStage):
+        d, (noise, own) = mechanism.num_symbols - 1, map(int, mechanism.exact_weights.values())
+        ends = (own, (d - 1) * own, (d - 1) * own + noise, d * noise, LAST)
+        return [[word] for end in ends for word in (end - 1, end)]
+    keep = int(mechanism.client_sampler["keep_weight"])
+    h, v = mechanism.num_hashes, mechanism.num_sensitive
+    if h > 1:
+        return [[0] * h, [LAST] * h, [keep - 1, keep] * (h // 2), [keep, keep - 1] * (h // 2)]
+    more = [[keep - 1, *[0] * v], [LAST, *[7] * v]] if mechanism.takes("subset_size") else []
+    return [[keep - 1], [keep], [LAST], *more]
+
+
+PAYLOADS = [name for name in COLLECTIONS if name.startswith(("closed-sensitive", "hashed-twice")) or name in SPECS]
+PAYLOADS += [f"closed-{mechanism}" for mechanism in ("agrr", "aoue", "tsp", "up")]
+
+
+def payloads() -> Iterator[dict[str, Any]]:
+    """One payload for each set of words and symbols."""
+    for name in PAYLOADS:
+        mechanism = COLLECTIONS[name].mechanism
+        last, h = mechanism.num_symbols - 1, mechanism.num_hashes
+        chosen = sorted({0, mechanism.num_sensitive - 1, min(mechanism.num_sensitive, last), last})
+        sets = [[symbol] for symbol in chosen] if h == 1 else [[0, *[last] * (h - 1)], list(range(h)), [last] * h]
+        if mechanism.payload_size > 4 or mechanism.num_symbols > 1000:
+            sets = sets[-1:]
+        for place, held in enumerate(sets):
+            for number, beginning in enumerate(_beginnings(mechanism)):
+                source = Words(beginning, name, place, number)
+                payload = mechanism.perturb(np.array([held if h > 1 else held[0]]), source)
+                yield {"collection": name, "symbols": held, "words": source.drawn, "payload": payload.tobytes().hex()}
+
+
+# ---------------------------------------------------------------------- reports and bytes
+
+TIMES = (NOON, 0, -1, MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
+
+
+def _report(name: str, number: int) -> tuple[dict[str, Any], ReportBatch]:
+    item = COLLECTIONS[name]
+    known = SPECS.get(name, item.to_json())["alphabet"].get("values", TEXTS)
+    value, time = known[number % len(known)], TIMES[number % len(TIMES)]
+    source = Words((), name, "report", number)
+    batch = item.perturb([value], source, [time])
+    record = {
+        "collection": name,
+        "value": value,
+        "event_time": time,
+        "words": source.drawn,
+        "cohort": int(batch.cohorts[0]),
+        "payload": batch.payloads.tobytes().hex(),
+        "report_id": batch.report_ids.tobytes().hex(),
+        "message": wire.encode_reports(batch)[0].hex(),
+    }
+    return record, batch
+
+
+def reports() -> Iterator[dict[str, Any]]:
+    """A report from beginning to end: all words that a client draws, and the message."""
+    for number, name in enumerate(COLLECTIONS):
+        yield _report(name, number)[0]
+
+
+def batches() -> Iterator[dict[str, Any]]:
+    """Messages of single reports, and the message that packs them."""
+    for name in ("closed-krr", "order-urap", "seed-largest", "clear-bytes-3"):
+        made = [_report(name, number) for number in range(len(TIMES))]
+        packed = wire.encode_batch(ReportBatch.concatenate([batch for _, batch in made]))
+        yield {"collection": name, "messages": [record["message"] for record, _ in made], "packed": packed.hex()}
+
+
+FILES: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
+    f"{propose.__name__}.json": propose
+    for propose in (collections, numbers, weights, hashes, symbols, payloads, reports, batches)
+}
+"""File -> what makes its records."""
