@@ -149,7 +149,8 @@ def _added(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for row in rows:
         rejected.update(row["rejected"])
     names = ("received", "accepted", "duplicates", "in_transit")
-    return {name: sum(row.get(name) or 0 for row in rows) for name in names} | {"rejected": dict(sorted(rejected.items()))}
+    numbers: dict[str, Any] = {name: sum(row.get(name) or 0 for row in rows) for name in names}
+    return numbers | {"rejected": dict(sorted(rejected.items()))}
 
 
 def sums_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
