@@ -9,7 +9,7 @@ import sys
 import apache_beam
 import numpy
 
-from benchmarks import estimation, library, likelihood, memory, pipeline, scale
+from benchmarks import estimation, library, likelihood, many_windows, memory, pipeline, scale
 
 # memory comes first: the peak of a child process begins at that of its parent
 ALL = {
@@ -19,6 +19,7 @@ ALL = {
     "estimation": estimation,
     "likelihood": likelihood,
     "scale": scale,
+    "many_windows": many_windows,
 }
 
 

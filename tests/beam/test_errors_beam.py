@@ -262,6 +262,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
+        lambda: EstimateReports(JobSpec(collections=(KRR,)), with_counts="yes"),  # type: ignore[arg-type]
+        "EstimateReports.with_counts must be true or false, got 'yes'",
+    ),
+    (
+        SpecError,
         lambda: EstimateReports({"collections": []}),  # type: ignore[arg-type]
         "EstimateReports needs a JobSpec, got {'collections': []}",
     ),

@@ -213,9 +213,9 @@ def test_messages_give_the_rows_of_the_transforms_and_of_numpy(windows: dict[str
     messages = [*wire.encode_reports(batches[0]), wire.encode_batch(batches[1]), GARBAGE, GARBAGE]
     messages += wire.encode_reports(batches[0][:50]) * deduplicate
     values = PLAIN | windows | {"deduplicate": deduplicate}
-    rows = run(beam.Create(messages), EstimateReports(**values))
+    rows = run(beam.Create(messages), EstimateReports(with_counts=True, **values))
     spec = JobSpec.of(**values)
-    assert in_order(rows) == in_order(run(beam.Create(messages), EstimateReports(spec)))
+    assert in_order(rows) == in_order(run(beam.Create(messages), EstimateReports(spec, with_counts=True)))
     assert in_order(rows) == in_order(run(beam.Create(messages), ByHand(spec)))
     check_windows(rows, by_window(batches, spec), spec)
     assert not replay.unbalanced(rows["ledger"])
@@ -229,7 +229,7 @@ def test_messages_give_the_rows_of_the_transforms_and_of_numpy(windows: dict[str
 def test_the_ledger_is_by_base_period(windows: dict[str, Any]) -> None:
     batches = some_reports("ledger")
     spec = JobSpec.of(**PLAIN | windows)
-    rows = run(beam.Create(list(map(wire.encode_batch, batches))), EstimateReports(spec))
+    rows = run(beam.Create(list(map(wire.encode_batch, batches))), EstimateReports(spec, with_counts=True))
     expected: Counter[Any] = Counter()
     for batch in batches:
         for moment in batch.event_times.tolist():
@@ -247,16 +247,18 @@ def test_beams_own_windows_give_the_same_rows() -> None:
         ({"window": "20m", "slide": "10m", "window_offset": "7m"}, beam.window.SlidingWindows(1200, 600, 420)),
         ({}, beam.window.GlobalWindows()),
     ]:
-        ours = run(beam.Create(messages), EstimateReports(**PLAIN | values))
-        assert in_order(ours) == in_order(run(beam.Create(messages), EstimateReports(**PLAIN, window=window_fn)))
+        ours = run(beam.Create(messages), EstimateReports(with_counts=True, **PLAIN | values))
+        assert in_order(ours) == in_order(
+            run(beam.Create(messages), EstimateReports(with_counts=True, **PLAIN, window=window_fn))
+        )
 
 
 def test_a_file_says_the_same_as_arguments(tmp_path: Path) -> None:
     values = PLAIN | WINDOWS["sliding, offset"]
     write_files(tmp_path, {"job.json": json.dumps(values)})
     messages = list(map(wire.encode_batch, some_reports("file of values")))
-    rows = run(beam.Create(messages), EstimateReports(JobSpec.from_json(tmp_path / "job.json")))
-    assert in_order(rows) == in_order(run(beam.Create(messages), EstimateReports(**values)))
+    rows = run(beam.Create(messages), EstimateReports(JobSpec.from_json(tmp_path / "job.json"), with_counts=True))
+    assert in_order(rows) == in_order(run(beam.Create(messages), EstimateReports(with_counts=True, **values)))
 
 
 @windowed
@@ -269,7 +271,7 @@ def test_files_that_cannot_be_read_are_in_the_ledger_too(windows: dict[str, Any]
     files["5.avro"] = container([(1, wire.encode_reports(batches[0][:1])[0][:-1])], REPORT)
     files["6.avro"] = container([(1, single(STRANGER))], REPORT)
     write_files(tmp_path, files)
-    rows = run(ReadReportFiles(f"{tmp_path}/*.avro"), EstimateReports(**PLAIN | windows))
+    rows = run(ReadReportFiles(f"{tmp_path}/*.avro"), EstimateReports(with_counts=True, **PLAIN | windows))
     spec = JobSpec.of(**PLAIN | windows)
     check_windows(rows, by_window(batches, spec), spec)
     assert not replay.unbalanced(rows["ledger"])
@@ -290,10 +292,10 @@ def test_messages_of_files_alone_leave_their_faults_out(tmp_path: Path) -> None:
         def expand(self, begin: Any) -> Any:
             return (begin | ReadReportFiles(f"{tmp_path}/*.avro")).messages
 
-    rows = run(Messages(), EstimateReports(**values))
+    rows = run(Messages(), EstimateReports(with_counts=True, **values))
     assert sum(row.received for row in rows["ledger"]) == 400
     assert not rows["rejected"]
-    rows = run(ReadReportFiles(f"{tmp_path}/*.avro"), EstimateReports(**values))
+    rows = run(ReadReportFiles(f"{tmp_path}/*.avro"), EstimateReports(with_counts=True, **values))
     assert sum(row.received for row in rows["ledger"]) == 401
     assert [(row.source, row.num_reports) for row in rows["rejected"]] == [("2.avro", 1)]
 
@@ -354,7 +356,7 @@ def test_a_stream_gives_the_rows_of_plain_python(windows: dict[str, Any], releas
         "release": release,
     }
     values = PLAIN | windows | late
-    rows = run(replay.stream(events), EstimateReports(**values), replay.stream_options())
+    rows = run(replay.stream(events), EstimateReports(with_counts=True, **values), replay.stream_options())
     spec = JobSpec.of(**values)
     assert in_order(rows) == in_order(run(replay.stream(events), ByHand(spec), replay.stream_options()))
     kept, books = judge(sent, spec)

@@ -284,6 +284,16 @@ REFUSED = [
         lambda: of(partial_before="2026-01-31T00:00:00Z", bounded=True),
         "JobSpec.partial_before must be null where the input is bounded, got a time",
     ),
+    (
+        lambda: of(window="1s", bounded=False, allowed_lateness="3h"),
+        "JobSpec.window must be so long, or allowed_lateness so short, that a stream has at most 10000 windows of a "
+        "collection open, got 11101: one every 1s, for a window of 1s, a lateness of 3h and a future_skew of 5m",
+    ),
+    (
+        lambda: of(window="1d", slide="1m", allowed_lateness="7d").for_input(False),
+        "JobSpec.window must be so long, or allowed_lateness so short, that a stream has at most 10000 windows of a "
+        "collection open, got 11525: one every 1m, for a window of 1d, a lateness of 7d and a future_skew of 5m",
+    ),
     (lambda: of(window="1 hour"), f"JobSpec.window {DURATION} '1 hour'"),
     (lambda: of(slide="x"), f"JobSpec.slide {DURATION} 'x'"),
     (lambda: of(window_offset="-1s"), f"JobSpec.window_offset {DURATION} '-1s'"),
@@ -495,6 +505,18 @@ def test_for_input_leaves_nothing_open(bounded: bool) -> None:
     assert (spec.bounded, spec.lateness_slack) == (bounded, LATENESS_SLACK)
     assert spec.for_input(bounded) == spec
     assert spec == dataclasses.replace(of(), bounded=bounded, lateness_slack=LATENESS_SLACK)
+
+
+def test_only_streams_have_a_bound_of_open_windows() -> None:
+    """In files windows are not open: each one has a row at the end."""
+    many = of(window="1s", allowed_lateness="3h")
+    assert many.open_windows == 11_101
+    assert many.for_input(True).windows == many.windows
+    assert (
+        of(window="1s", allowed_lateness=ms(10_000_000 - 1_000 - FUTURE_SKEW)).for_input(False).open_windows == 10_000
+    )
+    with pytest.raises(SpecError, match="got 10001: one every 1s"):
+        of(window="1s", allowed_lateness=ms(10_000_001 - 1_000 - FUTURE_SKEW)).for_input(False)
 
 
 def test_for_input_keeps_a_slack_that_is_given() -> None:

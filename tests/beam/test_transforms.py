@@ -112,7 +112,7 @@ def test_outputs_have_types(deduplicate: bool) -> None:
     counted = decoded.reports | CountReports(spec)
     inputs = (files.ledger, decoded.ledger, counted.ledger, decoded.rejected, files.rejected)
     windows = counted.counts | EstimateDistribution(spec)
-    rows = files | EstimateReports(spec)
+    rows = files | EstimateReports(spec, with_counts=True)
     types = [
         (files.messages, bytes),
         (files.rejected, Rejection),
@@ -242,7 +242,7 @@ def test_no_messages_make_no_rows(windows: Windows | None, deduplicate: bool) ->
         assert_that(estimated.estimates, is_empty(), label="no estimates")
         assert_that(estimated.health, is_empty(), label="no findings")
         assert_that(ledger, is_empty(), label="no ledger")
-        for name, rows in (messages | EstimateReports(spec))._asdict().items():
+        for name, rows in (messages | EstimateReports(spec, with_counts=True))._asdict().items():
             assert_that(rows, is_empty(), label=f"no {name} at all")
 
 
@@ -322,7 +322,7 @@ def test_other_workers_give_the_same_rows(options: list[str], deduplicate: bool,
     messages += wire.encode_reports(places[:30]) * deduplicate
     spec = spec_of(ANIMALS, PLACES, windows=SLIDING, deduplicate=deduplicate, min_reports=1)
     with beam.Pipeline(options=PipelineOptions(options)) as pipeline:
-        outputs = pipeline | beam.Create(messages) | EstimateReports(spec)
+        outputs = pipeline | beam.Create(messages) | EstimateReports(spec, with_counts=True)
         for name, rows in (("estimates", outputs.estimates), ("ledger", outputs.ledger)):
             lines = rows | f"{name} as JSON" >> beam.Map(forms.to_json)
             _ = lines | f"Write {name}" >> beam.io.WriteToText(str(tmp_path / name))

@@ -23,12 +23,14 @@ from uldp_transforms.windows import (
     BasePeriods,
     TimeGate,
     Windows,
+    duration_text,
     milliseconds,
     parse_duration,
     rfc3339,
     split_by_period,
 )
 
+PERIODS = "Windows.size must be at most 1440 base periods (the longest time that divides size and slide), got"
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 CENTURY = 36_525 * DAY
 YEAR = 365 * DAY
@@ -51,6 +53,23 @@ YEAR = 365 * DAY
 )
 def test_durations(text, expected):
     assert parse_duration(text) == expected
+
+
+@given(st.integers(0, 10**13) | st.integers(0, 10**6).map(lambda days: days * DAY))
+def test_a_duration_is_named_by_the_text_that_it_is_read_from(length):
+    assert parse_duration(duration_text(length)) == length
+
+
+@pytest.mark.parametrize(("length", "text"), [(1, "1ms"), (1500, "1500ms"), (90 * SECOND, "90s"), (DAY, "1d")])
+def test_a_duration_is_named_in_its_largest_unit(length, text):
+    assert duration_text(length) == text
+
+
+@pytest.mark.parametrize("slide", [MINUTE, 7 * MINUTE, DAY])
+def test_a_window_of_as_many_periods_as_a_day_has_minutes(slide):
+    windows = Windows(size=DAY, slide=slide)
+    assert windows.size // windows.base <= 1440
+    assert len(windows.starts_around(NOON)) == len(windows.starts_around(NOON + 1)) <= 1440
 
 
 @pytest.mark.parametrize(
@@ -156,6 +175,10 @@ def test_base_periods_divide_all_windows(size, slide, step, base):
         ({"offset": 10_000}, "Windows.offset must be an integer in [0, 9999], got 10000"),
         ({"slide": 4_000, "offset": 4_000}, "Windows.offset must be an integer in [0, 3999], got 4000"),
         ({"offset": None}, "Windows.offset must be an integer in [0, 9999], got None"),
+        ({"size": DAY, "slide": 10 * SECOND}, f"{PERIODS} 1d every 10s, which is 8640 periods of 10s"),
+        ({"size": YEAR, "slide": SECOND}, f"{PERIODS} 365d every 1s, which is 31536000 periods of 1s"),
+        ({"size": DAY, "slide": DAY - SECOND}, f"{PERIODS} 1d every 86399s, which is 86400 periods of 1s"),
+        ({"size": 1441, "slide": 1440}, f"{PERIODS} 1441ms every 1440ms, which is 1441 periods of 1ms"),
     ],
 )
 def test_windows_that_cannot_be(fields, sentence):

@@ -320,7 +320,9 @@ def test_counts_are_in_the_windows_of_beam(window_fn: WindowFn, window: Any, sli
     for spec in (JobSpec.of(**values), JobSpec.of(collections=[KRR], window=window_fn)):
         assert counts(spec).windowing.windowfn == window_fn
         assert reports(spec).windowing.windowfn == GlobalWindows()
-        assert (some() | f"All {spec.windows}" >> EstimateReports(spec)).counts.windowing.windowfn == window_fn
+        assert (
+            some() | f"All {spec.windows}" >> EstimateReports(spec, with_counts=True)
+        ).counts.windowing.windowfn == window_fn
 
 
 def test_each_step_learns_from_its_input_whether_it_ends() -> None:

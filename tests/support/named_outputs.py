@@ -73,9 +73,11 @@ def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def from_files(pattern: Path, **values: Any) -> Rows:
     """What Python gets for files."""
-    return collected(lambda p: (p | ReadReportFiles(str(pattern)) | EstimateReports(**values))._asdict())
+    return collected(
+        lambda p: (p | ReadReportFiles(str(pattern)) | EstimateReports(with_counts=True, **values))._asdict()
+    )
 
 
 def from_messages(given: list[bytes], **values: Any) -> Rows:
     """What Python gets for messages."""
-    return collected(lambda p: (p | beam.Create(given) | EstimateReports(**values))._asdict())
+    return collected(lambda p: (p | beam.Create(given) | EstimateReports(with_counts=True, **values))._asdict())
