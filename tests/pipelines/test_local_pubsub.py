@@ -22,10 +22,10 @@ from tests.servers.pubsub_servers import IN_PROCESS, SHORT_LEASES, params, servi
 from tests.support import cases, live
 from tests.support.messages_cases import write_files
 from uldp_transforms.messages import wire
+from uldp_transforms.pipelines import local_pubsub
 from uldp_transforms.pipelines.estimate.run import configure, run
 from uldp_transforms.pipelines.runs import read_records
 from uldp_transforms.pipelines.signals import Signals
-from uldp_transforms.pipelines.sources import local_pubsub
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
 NUMBER = 2_345  # more than two pulls
