@@ -38,7 +38,7 @@ class PubSubSubscription(Source):
     def draining(self, options: PipelineOptions, stop: threading.Event) -> AbstractContextManager[None] | None:
         if options.view_as(StandardOptions).runner != LOCAL_STREAMS:
             return None
-        from .local_pubsub import reading_until  # noqa: PLC0415  # holds to parts of Beam that are not public
+        from ..local_pubsub import reading_until  # noqa: PLC0415  # holds to parts of Beam that are not public
 
         return reading_until(stop)
 

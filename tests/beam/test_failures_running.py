@@ -331,3 +331,26 @@ def test_to_stop_waiting_is_not_to_cancel_a_job_elsewhere(runner, cancelled, cap
     assert capfd.readouterr().err == f"estimate: {expected}\n"
     [record] = read_records("output")
     assert (record.end, record.launched) == ("cancelled" if cancelled else None, not cancelled)
+
+
+@pytest.mark.parametrize(("state", "end", "code"), [("DRAINED", "stopped", 0), ("CANCELLED", "cancelled", 130)])
+def test_a_job_elsewhere_that_is_drained_or_cancelled_there_has_not_failed(state, end, code, tmp_path, monkeypatch):
+    """Dataflow's client takes every end but DONE for an error."""
+
+    class Result:
+        def wait_until_finish(self):
+            raise RuntimeError("Dataflow pipeline failed")
+
+    class Pipeline:
+        def run(self):
+            result = Result()
+            result.state = state
+            return result
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "output").mkdir()
+    options = PipelineOptions(["--runner=DataflowRunner", "--streaming"])
+    job = replay.streaming_job([HOT], Windows(size=1000), options=options, output="output", run="replayed")
+    assert run.run((job, Pipeline())) == code
+    [record] = read_records("output")
+    assert record.end == end

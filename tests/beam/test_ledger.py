@@ -39,7 +39,7 @@ from uldp_transforms.messages import wire
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.pipelines import estimate
-from uldp_transforms.pipelines.estimate.run import summary
+from uldp_transforms.pipelines.runs import summary, sums_of
 from uldp_transforms.rows.forms import timestamp_of, to_avro, to_json
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow, imbalance, missing
 from uldp_transforms.rows.place import span_of
@@ -340,14 +340,15 @@ def test_what_was_lost_is_said(
 
 
 def test_the_summary_of_a_job() -> None:
+    place = dict.fromkeys(("collection_id", "collection_version", "window_start", "window_end"))
     rows = [
-        {"received": 9, "accepted": 3, "duplicates": 2, "rejected": {"too_old": 1, "malformed": 3}},
-        {"received": 7, "accepted": 3, "duplicates": 0, "rejected": {"malformed": 4}},
+        place | {"received": 9, "accepted": 3, "duplicates": 2, "rejected": {"too_old": 1, "malformed": 3}},
+        place | {"received": 7, "accepted": 3, "duplicates": 0, "rejected": {"malformed": 4}},
     ]
-    assert summary(rows) == ("16 received = 6 accepted + 2 duplicates + 8 rejected (malformed 7, too_old 1)")
-    rows[0]["duplicates"] = 0
-    assert summary(rows) == "16 received = 6 accepted + 8 rejected (malformed 7, too_old 1)"
-    assert summary([]) == "0 received = 0 accepted + 0 rejected"
+    assert summary(sums_of(rows)) == ("16 received = 6 accepted + 2 duplicates + 8 rejected (malformed 7, too_old 1)")
+    rows[0] |= {"duplicates": 0}
+    assert summary(sums_of(rows)) == "16 received = 6 accepted + 8 rejected (malformed 7, too_old 1)"
+    assert summary(sums_of([])) == "0 received = 0 accepted + 0 rejected"
 
 
 # ---------------------------------------------------------------------- sums

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from apache_beam.runners.direct.direct_runner import _DirectReadFromPubSub
+from apache_beam.runners.direct.executor import _ExecutorServiceParallelExecutor
 from apache_beam.runners.direct.transform_evaluator import TransformEvaluatorRegistry, _PubSubReadEvaluator
 from google.cloud import pubsub_v1
 
@@ -21,10 +22,10 @@ from tests.servers.pubsub_servers import IN_PROCESS, SHORT_LEASES, params, servi
 from tests.support import cases, live
 from tests.support.messages_cases import write_files
 from uldp_transforms.messages import wire
+from uldp_transforms.pipelines import local_pubsub
 from uldp_transforms.pipelines.estimate.run import configure, run
 from uldp_transforms.pipelines.runs import read_records
 from uldp_transforms.pipelines.signals import Signals
-from uldp_transforms.pipelines.sources import local_pubsub
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
 NUMBER = 2_345  # more than two pulls
@@ -43,7 +44,8 @@ def stopped(folder: Path, options: str, ready: Callable[[], bool]) -> tuple[int,
     signals = Signals()
 
     def stop() -> None:
-        while not ready():
+        end = time.monotonic() + live.PATIENCE
+        while not ready() and time.monotonic() < end:
             time.sleep(0.05)
         signals.stop.set()
 
@@ -123,8 +125,15 @@ def test_told_to_stop_before_it_began_it_takes_nothing(tmp_path: Path) -> None:
 
 
 def test_what_failed_is_not_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes again, to the next run."""
+    """It comes again, to the next run; even if the engine goes on for a while before it gives up."""
     failing = threading.Event()
+    queue = _ExecutorServiceParallelExecutor._TypedUpdateQueue
+    take = queue.take
+
+    def take_late(self: Any) -> Any:
+        item = take(self)
+        time.sleep(1)
+        return item
 
     def fail(*_: Any) -> Any:
         failing.set()
@@ -132,6 +141,7 @@ def test_what_failed_is_not_acknowledged(tmp_path: Path, monkeypatch: pytest.Mon
 
     with live.broker(ack_deadline_seconds=10) as broker, monkeypatch.context() as patch:
         patch.setattr("uldp_transforms.pipelines.sinks.row_files.whole_file", fail)
+        patch.setattr(queue, "take", take_late)
         broker.publish([b"\x02garbage"] * 7)  # its row is written at once
         code, output = stopped(tmp_path, "--window=1h", failing.is_set)
         assert code == 1
