@@ -19,20 +19,30 @@ import numpy as np
 import pytest
 
 import uldp_transforms
-from tests.beam import test_spec, test_wiring
+from tests.beam import test_manifests, test_spec, test_wiring
 from tests.pipelines import test_yaml
 from tests.support.messages_cases import KRR, collection, container, single, write_files
-from uldp_transforms import DecodeReports, EstimateDistribution, EstimateReports, JobSpec, SummarizeLedger, pipelines
+from uldp_transforms import (
+    DecodeReports,
+    EstimateDistribution,
+    EstimateReports,
+    JobSpec,
+    ReadReportFiles,
+    SummarizeLedger,
+    pipelines,
+)
 from uldp_transforms.decode import _DecodeFn
 from uldp_transforms.deduplicate import _split
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
 from uldp_transforms.pipelines import check, cli, demo, plan, reestimate, runners, simulate
 from uldp_transforms.pipelines.estimate import run as estimate
 from uldp_transforms.pipelines.run_directory import RunDirectory
 from uldp_transforms.pipelines.sinks import bigquery_tables, row_files
+from uldp_transforms.rejected_share import RejectedShareError, Watch
 from uldp_transforms.rows.place import name_of
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
 from uldp_transforms.runtime.coders import CohortCountsCoder, ReportBatchCoder
@@ -78,6 +88,10 @@ FILES = {
     "nearly.csv": "value,Event Time\n0,1\n",
     "file": "",
     "counted/counts.avro": "",
+    **{
+        f"listed{number}.json": manifest_of([ListedFile(name, size, "0" * 64, 1, 1)])
+        for number, name, size in ((1, "gone.avro", 1), (2, "good.avro", 2), (3, "good.avro", 3))
+    },
 }
 
 
@@ -398,6 +412,47 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         run(simulate.configure, "--collection krr.json --values good.csv --topic t"),
         "--topic must be projects/PROJECT/topics/NAME, got 't'",
+    ),
+    (SpecError, simulating("--manifest file --output file"), "--manifest must be another file in the folder of "),
+    (
+        SpecError,
+        run(simulate.configure, "--collection krr.json --values good.csv --topic projects/p/topics/t --manifest m"),
+        "--manifest needs --output, got --topic",
+    ),
+    # manifests, and what a pattern matches
+    *((SpecError, lambda content=content: files_of_manifest(content), said) for content, said in test_manifests.WRONG),
+    (
+        SpecError,
+        lambda: ReadReportFiles("good.avro", 3),  # type: ignore[arg-type]
+        "ReadReportFiles.manifest must be a text or None, got 3",
+    ),
+    (
+        SpecError,
+        lambda: ReadReportFiles("good.avro", "no*.json"),
+        "ReadReportFiles.manifest must match at least one file, got 'no*.json'",
+    ),
+    (SpecError, estimating("--manifest no*.json"), "--manifest must match at least one file, got 'no*.json'"),
+    (
+        SpecError,
+        lambda: ReadReportFiles("good.avro", "listed1.json"),
+        "HERE/listed1.json must list files that match 'good.avro', got 'gone.avro'",
+    ),
+    (
+        SpecError,
+        lambda: ReadReportFiles("good.avro", "listed[23].json"),
+        "HERE/listed3.json must agree with the other manifests, got another 'good.avro'",
+    ),
+    (
+        SpecError,
+        lambda: ReadReportFiles("coun*"),
+        "ReadReportFiles.pattern must match files that can be read, got the directory 'HERE/counted'",
+    ),
+    (
+        RejectedShareError,
+        lambda: Watch(JobSpec(collections=(KRR,), max_rejected_share=0)).look(
+            MessageDecoder(CollectionCatalog([KRR])).decode([b""] * 1000)
+        ),
+        "1000 of 1000 reports were refused as malformed: see docs/reasons.md: do the clients and this job agree?",
     ),
     # estimate
     (SpecError, estimating("--output file"), "--output must be a directory, got the file 'file'"),

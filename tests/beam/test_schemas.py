@@ -54,6 +54,7 @@ def estimate_row(start: int | None, **fields: Any) -> WindowedEstimate:
         "pane_index": 0,
         "pane_timing": "ON_TIME",
         "num_reports": 300,
+        "simulated": True,
         "estimator": "projected",
         "unexplained_mass": ESTIMATE.unexplained_mass,
         "unexplained_standard_error": ESTIMATE.unexplained_standard_error,

@@ -359,6 +359,13 @@ REFUSED = [
     ),
     (lambda: of(early_every=ms(999)), f"JobSpec.early_every must be an integer in [1000, {CENTURY}], got 999"),
     (lambda: of(early_every=ms(1_500)), "JobSpec.early_every must be whole seconds, got 1500 ms"),
+    *(
+        (
+            lambda share=share: of(max_rejected_share=share),
+            f"JobSpec.max_rejected_share must be a number in [0, 1] or null, got {share!r}",
+        )
+        for share in (-0.01, 1.01, float("nan"), True, "0.5")
+    ),
     (lambda: of(min_reports=0), f"JobSpec.min_reports must be an integer in [1, {1 << 62}], got 0"),
     (lambda: of(min_reports=True), f"JobSpec.min_reports must be an integer in [1, {1 << 62}], got True"),
     (lambda: of(min_reports="5"), f"JobSpec.min_reports must be an integer in [1, {1 << 62}], got '5'"),

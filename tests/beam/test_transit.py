@@ -16,7 +16,7 @@ from apache_beam.testing.test_stream import Event
 from tests.support import replay
 from tests.support.messages_cases import BATCH, KRR, container, packed, single, write_files
 from tests.support.tolerance import generator
-from uldp_transforms import decode, estimate_distribution, read_files
+from uldp_transforms import decode, estimate_distribution, gather, read_files
 from uldp_transforms.messages import containers, manifest, wire
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.pipelines import estimate
@@ -61,6 +61,7 @@ INNER = [
     pytest.param(MessageDecoder, "_judge", id="decoding: verdicts"),
     pytest.param(decode, "received_entries", id="decoding: the ledger"),
     pytest.param(MessageDecoder, "decode", id="decoding: as a whole"),
+    pytest.param(gather, "handed_on", id="gathering"),
     pytest.param(containers, "_read_header", id="reading: header"),
     pytest.param(containers, "_read_block", id="reading: block"),
     pytest.param(containers, "_split_block", id="reading: messages of a block"),

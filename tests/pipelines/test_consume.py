@@ -221,6 +221,7 @@ ROW = WindowedEstimate(
     pane_index=0,
     pane_timing="ON_TIME",
     num_reports=None,
+    simulated=None,
     estimator="projected",
     unexplained_mass=None,
     unexplained_standard_error=None,
