@@ -11,7 +11,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Plant:
-    """A text of a file that is replaced, why that is a fault, and the files of tests that must see it."""
+    """A text of a file that is replaced, why that is a fault, and the tests that must see it: files, or some of one."""
 
     name: str
     path: str
@@ -76,7 +76,7 @@ PLANTED = (
         "_two_sided(stats.binom, counts.num_reports[:-1], left, 1 / np.arange(num_cohorts, 1, -1))",
         "_two_sided(stats.binom, counts.num_reports[:-1], counts.total, 1 / num_cohorts)",
         "sizes of cohorts are multinomial together: their p-values are independent only one given the others",
-        ("tests/ldp/test_sentinels.py",),
+        ("tests/ldp/test_sentinels.py::test_cohorts_follow_their_joint_law",),
     ),
     Plant(
         "cells with replacement",
@@ -84,7 +84,7 @@ PLANTED = (
         "_two_sided(stats.hypergeom, count, n, total, size)",
         "_two_sided(stats.binom, count, size, total / n)",
         "given how often a symbol was counted in all, its count in a cohort is hypergeometric, not binomial",
-        ("tests/ldp/test_sentinels.py",),
+        ("tests/ldp/test_sentinels.py::test_cohorts_draw_their_symbols_without_replacement",),
     ),
     Plant(
         "a millisecond too long",
