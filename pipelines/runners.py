@@ -84,7 +84,7 @@ def is_only_launched(options: PipelineOptions) -> bool:
 
 
 def runs_in_this_process(options: PipelineOptions) -> bool:
-    """Whether the job ends with this process, so that there is nothing to cancel."""
+    """Whether the job ends with this process, whatever becomes of it."""
     return str(options.view_as(StandardOptions).runner).lower() in _LOCAL
 
 

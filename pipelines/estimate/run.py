@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import re
 import sys
+import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -46,6 +47,8 @@ BROKEN, UNBALANCED, MOSTLY_REJECTED = 1, 3, 4
 
 _GOES_ON = None
 """The end of a job that runs elsewhere: it is not seen from here."""
+
+_PATIENCE = 3.0  # seconds
 
 _ENDS = {PipelineState.DRAINED: STOPPED, PipelineState.CANCELLED: CANCELLED}
 
@@ -139,8 +142,7 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
                 rows = f"; its rows stay in {job.directory.rows}" if job.spec.bounded else ""
                 _say(f"the job goes on; drain or cancel it on Dataflow{rows}")
                 return _GOES_ON
-            if not runs_in_this_process(job.options):
-                result.cancel()
+            _cancel(result, _PATIENCE if runs_in_this_process(job.options) else None)
             raise
         except Exception:  # Dataflow takes every other end than DONE for an error
             if result.state not in _ENDS:
@@ -149,6 +151,13 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
     if signals.cancelled:  # an engine may take the interrupt for a fault of one bundle
         raise KeyboardInterrupt
     return STOPPED if signals.stop.is_set() else _ENDS.get(state, COMPLETE)
+
+
+def _cancel(result: Any, seconds: float | None) -> None:
+    """Cancel a job; an engine in this process waits for its bundle, and only what it writes meanwhile is worth that."""
+    cancelling = threading.Thread(target=result.cancel, daemon=True)
+    cancelling.start()
+    cancelling.join(seconds)
 
 
 def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
