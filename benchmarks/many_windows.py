@@ -7,7 +7,9 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import numpy as np
@@ -23,7 +25,7 @@ def job_seconds(num_windows: int, per_window: int, *options: str) -> float:
     """CPU time, user and system, of the command ``estimate`` with ``--window 1m`` and these options.
 
     Args:
-        num_windows: so many minutes have reports, which are packed into messages in any order.
+        num_windows: so many minutes have reports, which come in the order of time, packed.
         per_window: reports in each.
         options: further ones of the command.
     """
@@ -46,9 +48,9 @@ def _closed() -> Collection:
     return Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 2.0}, "num_cohorts": 1})
 
 
-def _records(collection, num_windows, per_window):
+def _records(collection: Collection, num_windows: int, per_window: int) -> Iterator[dict[str, Any]]:
     rng = np.random.default_rng(1)
-    minutes = rng.permutation(np.arange(num_windows * per_window) % num_windows)
+    minutes = np.arange(num_windows).repeat(per_window)
     for begin in range(0, len(minutes), _PACKED):
         times = 1_700_000_000_000 // MINUTE * MINUTE + minutes[begin : begin + _PACKED] * MINUTE
         values = rng.choice(["a", "b", "c", "d"], len(times), p=[0.5, 0.3, 0.1, 0.1]).tolist()

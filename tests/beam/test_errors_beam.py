@@ -276,6 +276,12 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
+        estimating("--window 1d --slide 10s"),
+        "Windows.size must be at most 1440 base periods (the longest time that divides size and slide), got 1d every "
+        "10s, which is 8640 periods of 10s",
+    ),
+    (
+        SpecError,
         lambda: EstimateReports(JobSpec(collections=(KRR,)), with_counts="yes"),  # type: ignore[arg-type]
         "EstimateReports.with_counts must be true or false, got 'yes'",
     ),

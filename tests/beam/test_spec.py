@@ -22,8 +22,16 @@ from uldp_transforms import JobSpec, Windows
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.runtime.beam_windows import as_duration, beam_periods, beam_windows, windows_of_beam
 from uldp_transforms.runtime.texts import read_text
-from uldp_transforms.spec import CORRECTED, FINAL, MAX_PARTS, PARTS, SpecValues, read_collection
-from uldp_transforms.windows import FUTURE_SKEW, LATENESS_SLACK, MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, TimeGate
+from uldp_transforms.spec import CORRECTED, FINAL, MAX_OPEN_WINDOWS, MAX_PARTS, PARTS, SpecValues, read_collection
+from uldp_transforms.windows import (
+    FUTURE_SKEW,
+    LATENESS_SLACK,
+    MAX_EVENT_TIME,
+    MAX_PERIODS,
+    MIN_EVENT_TIME,
+    BasePeriods,
+    TimeGate,
+)
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 CENTURY, YEAR = 36_525 * DAY, 365 * DAY
@@ -142,15 +150,27 @@ def test_a_specification_may_stand_in_a_file(tmp_path: Path) -> None:
 
 
 windows = st.builds(
-    lambda size, slide, offset: Windows(
-        size=size, slide=None if slide is None else 1 + slide % size, offset=offset % (1 + (slide or 0) % size)
+    lambda base, size, slide, offset: Windows(
+        size=base * size,
+        slide=None if slide is None else base * (1 + slide % size),
+        offset=offset % (base * (size if slide is None else 1 + slide % size)),
     ),
-    st.integers(1, YEAR),
-    st.none() | st.integers(0, YEAR),
+    st.integers(1, YEAR // MAX_PERIODS),
+    st.integers(1, MAX_PERIODS),
+    st.none() | st.integers(0, MAX_PERIODS),
     st.integers(0, YEAR),
 )
+
+
+def unless_too_many(bounded: bool | None, **values: Any) -> JobSpec:
+    """A stream only if no more windows are open than may be."""
+    spec = fields(**values)
+    too_many = bounded is False and spec.open_windows > MAX_OPEN_WINDOWS
+    return dataclasses.replace(spec, bounded=None if too_many else bounded)
+
+
 specs = st.builds(
-    fields,
+    unless_too_many,
     windows=windows,
     allowed_lateness=st.integers(0, CENTURY),
     deduplicate=st.booleans(),

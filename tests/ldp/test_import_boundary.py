@@ -22,7 +22,7 @@ LAYERS = [  # a module imports from layers below its own, and from its own packa
     {"collection", "sentinels"},
     {"estimators"},
     {"model"},
-    {"alphabets", "mechanisms"},
+    {"alphabets", "mechanisms", "sparse_counts"},
     {"bitcounts", "counts", "hashing", "reports", "sampling", "registry"},
     {"checks"},
     {"errors", "reasons"},
