@@ -15,7 +15,8 @@ from tests.support.calibration import excess_slack
 from tests.support.tolerance import chi_square_limits, generator, normal_limit
 from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError
 from uldp_transforms.ldp.estimators.buckets import Buckets
-from uldp_transforms.ldp.estimators.least_squares import Observation, Solution, least_squares
+from uldp_transforms.ldp.estimators.least_squares import least_squares
+from uldp_transforms.ldp.estimators.observation import Observation, Solution
 
 SYSTEMS = {"centred": (True, False), "complete": (True, True), "uncentred": (False, False), "both": (False, True)}
 systems = pytest.mark.parametrize(("centred", "complete"), SYSTEMS.values(), ids=SYSTEMS)

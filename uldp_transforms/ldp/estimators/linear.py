@@ -9,10 +9,23 @@ from scipy import special
 
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators.buckets import Buckets
-from uldp_transforms.ldp.estimators.least_squares import Observation, least_squares
-from uldp_transforms.ldp.estimators.question import Question
+from uldp_transforms.ldp.estimators.intervals import score_intervals
+from uldp_transforms.ldp.estimators.least_squares import least_squares, spare_equations
+from uldp_transforms.ldp.estimators.message_passing import pass_messages
+from uldp_transforms.ldp.estimators.observation import B, Observation, Solution
+from uldp_transforms.ldp.estimators.packed import packed_buckets
+from uldp_transforms.ldp.estimators.question import MAX_DENSE, Question
 from uldp_transforms.ldp.estimators.simplex import clip_and_normalize
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
+
+FEW_UNKNOWNS = 512
+"""Unknowns of an open alphabet that are always solved for exactly: that takes less than a second."""
+
+MANY_COHORTS = 16
+"""Equal cohorts from which on what hashing adds to an estimate is nearly normal; below, message passing may diverge."""
+
+MANY_EQUATIONS = 500
+"""Equations from which on message passing is as good as its theory, which is about infinitely many."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,31 +94,24 @@ def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> Lin
 
     The three parts are uncorrelated but for the sampling of people, p_x p_z / n between two values.
     """
-    size = len(question.own)
-    raw, variances, low, high = (np.zeros(size) for _ in range(4))
-    v = question.model.mechanism.num_sensitive
-    sensitive = ~question.own & (_first_symbols(question) < v)
-    of_sum, fit = 0.0, None
+    raw, variances, low, high = (np.zeros(len(question.own)) for _ in range(4))
     asked = ~question.left_out
-    if sensitive.any():
-        summed = asked[sensitive] if question.open else ~asked[sensitive]
-        solution = least_squares(_sensitive(question, sensitive), summed)
-        raw[sensitive], variances[sensitive] = solution.frequencies, solution.variances
-        of_sum = solution.variance_of_sum
+    sensitive, clear = ~question.own & question.sensitive, ~question.own & ~question.sensitive
+    of_sum, fit = 0.0, None
+    for part, solve in ((sensitive, _solve_sensitive), (clear, _solve_clear)):
+        if not part.any():
+            continue
+        solution = solve(question, part, (asked if question.open else ~asked)[part])
+        raw[part], variances[part] = solution.frequencies, solution.variances
+        low[part], high[part] = score_intervals(solution, confidence)
+        of_sum += solution.variance_of_sum
         if solution.degrees:
             fit = float(special.chdtrc(solution.degrees, solution.misfit))
-    clear = ~question.own & ~sensitive
-    if clear.any():
-        solution = least_squares(_clear(question, clear), asked[clear])
-        raw[clear], variances[clear] = solution.frequencies, solution.variances
-        of_sum += solution.variance_of_sum
-    half = special.ndtri((1 + confidence) / 2) * np.sqrt(np.maximum(variances, 0))
-    low, high = raw - half, raw + half
     errors = np.sqrt(np.maximum(variances, 0))
     null_errors = np.where(sensitive, errors, 0.0)
     own = np.flatnonzero(question.own)
     if len(own):
-        symbols = question.table[0, own]
+        symbols = question.table(question.own)[0]
         raw[own], errors[own] = pooled.raw[symbols], pooled.standard_errors[symbols]
         low[own], high[own] = pooled.low[symbols], pooled.high[symbols]
         members = np.zeros(question.model.mechanism.num_symbols)
@@ -116,25 +122,32 @@ def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> Lin
     return LinearEstimate(raw, null_errors, raw, errors, low, high, rest, fit)
 
 
-def _first_symbols(question: Question) -> np.ndarray:
-    table = question.table[0]
-    first: np.ndarray = table if table.ndim == 1 else table[:, 0]
-    return first
+def _solve_sensitive(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
+    """The buckets of sensitive values, centred: unlisted values are hashed evenly into all of them.
+
+    Long open lists over enough equations by message passing, all else exactly.
+    """
+    model, counts, size = question.model, question.counts, int(chosen.sum())
+    v, reporting = model.mechanism.num_sensitive, counts.num_reports > 0
+    num_cohorts = int(reporting.sum())
+    equal_cohorts = counts.total**2 / float((counts.num_reports.astype(np.float64) ** 2).sum())
+    many = num_cohorts * (v - 1) >= MANY_EQUATIONS and (equal_cohorts >= MANY_COHORTS or size > MAX_DENSE)
+    if question.open and size > FEW_UNKNOWNS and many:
+        packed = packed_buckets(model.alphabet, question.texts(chosen), model.num_cohorts, v)
+        return pass_messages(_observe(question, packed, counts), summed)
+    spare_equations(model.id, num_cohorts, v, size, shared=not question.open)  # before the table is made
+    buckets = Buckets(question.table(chosen)[reporting], v)
+    return least_squares(_observe(question, buckets, _of_cohorts(counts, reporting)), summed)
 
 
-def _reporting(question: Question) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of the cohorts that sent reports: numbers (C,), symbol frequencies (C, K), table."""
-    reporting = question.counts.num_reports > 0
-    counts = CohortCounts(question.counts.num_reports[reporting], question.counts.cells[reporting])
-    return counts.num_reports, question.model.mechanism.invert(counts), question.table[reporting]
+def _of_cohorts(counts: CohortCounts, chosen: np.ndarray) -> CohortCounts:
+    return CohortCounts(counts.num_reports[chosen], counts.cells[chosen])
 
 
-def _sensitive(question: Question, chosen: np.ndarray) -> Observation:
-    """The buckets of sensitive values, centred: unlisted values are hashed evenly into all of them."""
+def _observe(question: Question, buckets: B, counts: CohortCounts) -> Observation[B]:
     mechanism = question.model.mechanism
     assert isinstance(mechanism, SetReportMechanism), "others need values with symbols of their own"
     v, num_clear = mechanism.num_sensitive, mechanism.num_symbols - mechanism.num_sensitive
-    num_reports, inverted, table = _reporting(question)
     pooled = mechanism.invert(question.counts.pooled())[0]
     mass = float(np.clip(1 - pooled[v:].sum(), 0, 1)) * mechanism.num_hashes
 
@@ -144,34 +157,36 @@ def _sensitive(question: Question, chosen: np.ndarray) -> Observation:
 
     return Observation(
         owner=question.model.id,
-        buckets=Buckets(table[:, chosen], v),
-        num_reports=num_reports,
-        inverted=inverted[:, :v],
+        buckets=buckets,
+        num_reports=counts.num_reports,
+        inverted=mechanism.invert(counts)[:, :v],
         noise=noise,
         mass=mass,
         centred=True,
         complete=not question.open,
+        jump=1 / mechanism.delta,
     )
 
 
-def _clear(question: Question, chosen: np.ndarray) -> Observation:
+def _solve_clear(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
     """The buckets of clear values: all of these are listed, and an empty bucket rules its values out.
 
     The variance is taken as if two more people with each value had been seen, without which the intervals of rare
     values would be far too short.
     """
-    mechanism = question.model.mechanism
+    mechanism, reporting = question.model.mechanism, question.counts.num_reports > 0
     v, reveal_rate = mechanism.num_sensitive, mechanism.reveal_rate
-    num_reports, inverted, table = _reporting(question)
-    buckets = Buckets(table[:, chosen] - v, mechanism.num_symbols - v)
-    unseen = buckets.forward(np.full(int(chosen.sum()), 2 / (reveal_rate * num_reports.sum())))
-    return Observation(
+    counts = _of_cohorts(question.counts, reporting)
+    buckets = Buckets(question.table(chosen)[reporting] - v, mechanism.num_symbols - v)
+    unseen = buckets.forward(np.full(int(chosen.sum()), 2 / (reveal_rate * counts.total)))
+    given = Observation(
         owner=question.model.id,
         buckets=buckets,
-        num_reports=num_reports,
-        inverted=inverted[:, v:],
+        num_reports=counts.num_reports,
+        inverted=mechanism.invert(counts)[:, v:],
         noise=lambda shares: (shares + unseen) / reveal_rate,
         mass=1.0,
         centred=False,
         complete=False,
     )
+    return least_squares(given, summed)
