@@ -121,11 +121,11 @@ def bounded_weights(shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.n
     """The weights w with the largest sum_j N_j ln w_j whose mean is at most a bound.
 
     They are w_j = N_j / (1 + level (g_j - bound)), with level 0 if the mean of the shares is within the bound, else
-    the one level in (0, 1 / bound) for which sum_j w_j g_j = bound.
+    the one level in (0, 1 / bound] for which sum_j w_j g_j = bound; what that leaves over is the weight of 0.
 
     Args:
         shares: (A,) N_j, not negative, with sum 1.
-        atoms: (A,) g_j, not negative, the first of which is 0.
+        atoms: (A,) g_j: 0, then above 0.
         bound: above 0.
     """
     above = atoms - bound
@@ -138,6 +138,6 @@ def bounded_weights(shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.n
             low = level
         else:
             high = level
-    weights = shares / (1 + high * above) if high < 1 / bound else np.eye(1, len(atoms))[0]
-    normalized: np.ndarray = weights / weights.sum()
-    return normalized
+    weights: np.ndarray = np.append(0.0, shares[1:] / (1 + high * above[1:]))
+    weights[0] = max(1 - weights.sum(), 0.0)
+    return weights

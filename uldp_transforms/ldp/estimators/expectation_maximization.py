@@ -67,7 +67,7 @@ def _most_likely(question: Question, linear: LinearEstimate, outcomes: Outcomes)
             f"estimator 'em', got {len(question.own)}"
         )
     rows = _rows(question, outcomes)
-    start = project_onto_simplex(everybody(question, linear.raw))
+    start = project_onto_simplex(everybody(question, linear))
     return maximize(Likelihood(outcomes.counts, outcomes.base, rows), start, TOLERANCE, MAX_STEPS)
 
 

@@ -38,6 +38,7 @@ class LinearEstimate:
         frequencies: (U,), of values: ``raw``, with the people behind tags shared out.
         standard_errors, low, high: (U,), of ``frequencies``; the interval is not cut to [0, 1].
         rest_standard_error: of the share of all values that were not asked for; 0 if there are none.
+        rest_is_noise: the list is long, and the interval of what it leaves over would be as long as a share can be.
         fit_p_value: of hashed symbols, the probability of residuals as large as these; None if there are no residuals.
     """
 
@@ -49,6 +50,7 @@ class LinearEstimate:
     high: np.ndarray
     rest_standard_error: float
     fit_p_value: float | None = None
+    rest_is_noise: bool = False
 
 
 def estimate_linear(question: Question, confidence: float) -> LinearEstimate:
@@ -119,7 +121,8 @@ def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> Lin
         of_sum += float(_errors_of(question, members, clip_and_normalize(pooled.raw)) ** 2)
     listed = raw[asked & sensitive].sum() * raw[asked & ~sensitive].sum()
     rest = float(np.sqrt(max(of_sum - 2 * listed / question.counts.total, 0)))
-    return LinearEstimate(raw, null_errors, raw, errors, low, high, rest, fit)
+    is_noise = len(raw) > FEW_UNKNOWNS and 2 * special.ndtri((1 + confidence) / 2) * rest >= 1
+    return LinearEstimate(raw, null_errors, raw, errors, low, high, rest, fit, is_noise)
 
 
 def _solve_sensitive(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
