@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.buckets import Buckets
 from uldp_transforms.ldp.estimators.intervals import score_intervals
 from uldp_transforms.ldp.estimators.least_squares import least_squares, spare_equations
@@ -133,14 +134,33 @@ def _solve_sensitive(question: Question, chosen: np.ndarray, summed: np.ndarray)
     model, counts, size = question.model, question.counts, int(chosen.sum())
     v, reporting = model.mechanism.num_sensitive, counts.num_reports > 0
     num_cohorts = int(reporting.sum())
-    equal_cohorts = counts.total**2 / float((counts.num_reports.astype(np.float64) ** 2).sum())
-    many = num_cohorts * (v - 1) >= MANY_EQUATIONS and (equal_cohorts >= MANY_COHORTS or size > MAX_DENSE)
-    if question.open and size > FEW_UNKNOWNS and many:
+    if question.open and size > FEW_UNKNOWNS and _suits_message_passing(question, size):
         packed = packed_buckets(model.alphabet, question.texts(chosen), model.num_cohorts, v)
         return pass_messages(_observe(question, packed, counts), summed)
     spare_equations(model.id, num_cohorts, v, size, shared=not question.open)  # before the table is made
     buckets = Buckets(question.table(chosen)[reporting], v)
     return least_squares(_observe(question, buckets, _of_cohorts(counts, reporting)), summed)
+
+
+def _suits_message_passing(question: Question, size: int) -> bool:
+    """Whether there are enough equations, in enough cohorts; more values than matrices are made for need no cohorts.
+
+    Raises:
+        SpecError: if so many values share symbols with listed ones, as under a mechanism that protects the list too:
+            hashing is not even then, which message passing relies on.
+    """
+    model, sizes = question.model, question.counts.num_reports.astype(np.float64)
+    v = model.mechanism.num_sensitive
+    if v > model.alphabet.num_sensitive:
+        if size > MAX_DENSE:
+            raise SpecError(
+                f"candidates of an open alphabet whose listed values are protected too must be at most {MAX_DENSE}, "
+                f"got {size}"
+            )
+        return False
+    equal_cohorts = sizes.sum() ** 2 / (sizes**2).sum()
+    equations = np.count_nonzero(sizes) * (v - 1)
+    return bool(equations >= MANY_EQUATIONS and (equal_cohorts >= MANY_COHORTS or size > MAX_DENSE))
 
 
 def _of_cohorts(counts: CohortCounts, chosen: np.ndarray) -> CohortCounts:
