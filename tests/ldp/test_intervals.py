@@ -158,7 +158,7 @@ GRID = [  # S, C, k, epsilon, n
 @pytest.mark.parametrize("unlisted", [0.0, 0.15])
 @pytest.mark.parametrize(("size", "num_cohorts", "k", "epsilon", "n"), GRID)
 def test_every_class_of_values_is_held(size, num_cohorts, k, epsilon, n, unlisted, uneven):
-    """Up to 99.6 % with almost no noise: of a value that one person in two windows holds, counts are 0, 1 and 2."""
+    """Above 99 % where there is almost no noise: of a value that hardly anybody holds, counts are 0, 1 and 2."""
     alphabet = {"id": "hashed", "num_buckets": k}
     items = [spec_of(alphabet | {"seed": seed}, "krr", epsilon, num_cohorts) for seed in range(60)]
     rng = generator("grid", size, num_cohorts, k, epsilon, n, unlisted, uneven)
