@@ -87,6 +87,6 @@ def _rows(question: Question, outcomes: Outcomes) -> sparse.csr_array:
     rows = placed @ Buckets(table, num_symbols).matrix()
     if not question.open:
         return sparse.csr_array(rows)
-    v = question.model.mechanism.num_sensitive
+    v = question.model.alphabet.num_sensitive  # a mechanism that protects listed values too has more
     unlisted = outcomes.rows[:, :v].sum(axis=1) / v
     return sparse.hstack([rows, sparse.csr_array(unlisted[:, np.newaxis])], format="csr")

@@ -101,7 +101,7 @@ def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> Lin
     asked = ~question.left_out
     sensitive, clear = ~question.own & question.sensitive, ~question.own & ~question.sensitive
     of_sum, fit = 0.0, None
-    for part, solve in ((sensitive, _solve_sensitive), (clear, _solve_clear)):
+    for part, solve in ((sensitive, _solve_sensitive), (clear, _solve_listed)):
         if not part.any():
             continue
         solution = solve(question, part, (asked if question.open else ~asked)[part])
@@ -111,11 +111,13 @@ def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> Lin
         if solution.degrees:
             fit = float(special.chdtrc(solution.degrees, solution.misfit))
     errors = np.sqrt(np.maximum(variances, 0))
-    null_errors = np.where(sensitive, errors, 0.0)
+    noisy = question.model.mechanism.num_sensitive > question.model.alphabet.num_sensitive
+    null_errors = np.where(sensitive | (clear & noisy), errors, 0.0)
     own = np.flatnonzero(question.own)
     if len(own):
         symbols = question.table(question.own)[0]
         raw[own], errors[own] = pooled.raw[symbols], pooled.standard_errors[symbols]
+        null_errors[own] = pooled.null_errors[symbols]
         low[own], high[own] = pooled.low[symbols], pooled.high[symbols]
         members = np.zeros(question.model.mechanism.num_symbols)
         members[symbols[asked[own]]] = 1
@@ -131,35 +133,28 @@ def _solve_sensitive(question: Question, chosen: np.ndarray, summed: np.ndarray)
 
     Long open lists over enough equations by message passing, all else exactly.
     """
-    model, counts, size = question.model, question.counts, int(chosen.sum())
-    v, reporting = model.mechanism.num_sensitive, counts.num_reports > 0
-    num_cohorts = int(reporting.sum())
+    model, size = question.model, int(chosen.sum())
+    columns = slice(0, model.alphabet.num_sensitive)
     if question.open and size > FEW_UNKNOWNS and _suits_message_passing(question, size):
-        packed = packed_buckets(model.alphabet, question.texts(chosen), model.num_cohorts, v)
-        return pass_messages(_observe(question, packed, counts), summed)
-    spare_equations(model.id, num_cohorts, v, size, shared=not question.open)  # before the table is made
-    buckets = Buckets(question.table(chosen)[reporting], v)
-    return least_squares(_observe(question, buckets, _of_cohorts(counts, reporting)), summed)
+        packed = packed_buckets(model.alphabet, question.texts(chosen), model.num_cohorts, columns.stop)
+        return pass_messages(_observe(question, packed, question.counts, columns), summed)
+    return _solve_exactly(question, chosen, summed, columns)
+
+
+def _solve_exactly(question: Question, chosen: np.ndarray, summed: np.ndarray, columns: slice) -> Solution:
+    """Values in the buckets that are these columns of the symbols, all of them protected; centred."""
+    model, reporting, size = question.model, question.counts.num_reports > 0, int(chosen.sum())
+    num_buckets = columns.stop - columns.start
+    spare_equations(model.id, int(reporting.sum()), num_buckets, size, shared=not question.open)  # before the table
+    buckets = Buckets(question.table(chosen)[reporting] - columns.start, num_buckets)
+    return least_squares(_observe(question, buckets, _of_cohorts(question.counts, reporting), columns), summed)
 
 
 def _suits_message_passing(question: Question, size: int) -> bool:
-    """Whether there are enough equations, in enough cohorts; more values than matrices are made for need no cohorts.
-
-    Raises:
-        SpecError: if so many values share symbols with listed ones, as under a mechanism that protects the list too:
-            hashing is not even then, which message passing relies on.
-    """
-    model, sizes = question.model, question.counts.num_reports.astype(np.float64)
-    v = model.mechanism.num_sensitive
-    if v > model.alphabet.num_sensitive:
-        if size > MAX_DENSE:
-            raise SpecError(
-                f"candidates of an open alphabet whose listed values are protected too must be at most {MAX_DENSE}, "
-                f"got {size}"
-            )
-        return False
+    """Whether there are enough equations, in enough cohorts; more values than matrices are made for need no cohorts."""
+    sizes = question.counts.num_reports.astype(np.float64)
     equal_cohorts = sizes.sum() ** 2 / (sizes**2).sum()
-    equations = np.count_nonzero(sizes) * (v - 1)
+    equations = np.count_nonzero(sizes) * (question.model.alphabet.num_sensitive - 1)
     return bool(equations >= MANY_EQUATIONS and (equal_cohorts >= MANY_COHORTS or size > MAX_DENSE))
 
 
@@ -167,28 +162,39 @@ def _of_cohorts(counts: CohortCounts, chosen: np.ndarray) -> CohortCounts:
     return CohortCounts(counts.num_reports[chosen], counts.cells[chosen])
 
 
-def _observe(question: Question, buckets: B, counts: CohortCounts) -> Observation[B]:
+def _observe(question: Question, buckets: B, counts: CohortCounts, columns: slice) -> Observation[B]:
+    """What protected buckets, some columns of the symbols, say; whoever is in no other symbol is in one of them."""
     mechanism = question.model.mechanism
     assert isinstance(mechanism, SetReportMechanism), "others need values with symbols of their own"
-    v, num_clear = mechanism.num_sensitive, mechanism.num_symbols - mechanism.num_sensitive
+    others = np.ones(mechanism.num_symbols, dtype=bool)
+    others[columns] = False
     pooled = mechanism.invert(question.counts.pooled())[0]
-    mass = float(np.clip(1 - pooled[v:].sum(), 0, 1)) * mechanism.num_hashes
+    mass = float(np.clip(1 - pooled[others].sum(), 0, 1)) * mechanism.num_hashes
 
     def noise(shares: np.ndarray) -> np.ndarray:
-        others = np.full((len(shares), num_clear), (1 - mass) / max(num_clear, 1))
-        return mechanism.private_variances(np.concatenate([shares, others], axis=1))
+        everything = np.full((len(shares), len(others)), (1 - mass) / max(others.sum(), 1))
+        everything[:, columns] = shares
+        return mechanism.private_variances(everything)[:, columns]
 
     return Observation(
         owner=question.model.id,
         buckets=buckets,
         num_reports=counts.num_reports,
-        inverted=mechanism.invert(counts)[:, :v],
+        inverted=mechanism.invert(counts)[:, columns],
         noise=noise,
         mass=mass,
         centred=True,
         complete=not question.open,
         jump=1 / mechanism.delta,
     )
+
+
+def _solve_listed(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
+    """The buckets that listed values share: clear ones, or protected as all others are."""
+    mechanism, first = question.model.mechanism, question.model.alphabet.num_sensitive
+    if mechanism.num_sensitive > first:
+        return _solve_exactly(question, chosen, summed, slice(first, mechanism.num_symbols))
+    return _solve_clear(question, chosen, summed)
 
 
 def _solve_clear(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:

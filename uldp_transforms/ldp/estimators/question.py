@@ -36,7 +36,7 @@ class Question:
         unknowns: their texts; empty where they are the symbols.
         tabulate: the table of chosen unknowns, (U,) bool, see ``table``.
         own: (U,) bool, the unknown has a symbol for itself alone, in all cohorts.
-        sensitive: (U,) bool, the mechanism protects it.
+        sensitive: (U,) bool, the alphabet says that it must be protected; a mechanism may protect others too.
         open: True if people may hold values that are not among the unknowns.
     """
 
@@ -103,7 +103,7 @@ def ask(model: Model, counts: CohortCounts, candidates: tuple[str, ...] | None) 
         unknowns=(),
         tabulate=lambda chosen: everything[np.newaxis, chosen],
         own=everything >= 0,
-        sensitive=everything < model.mechanism.num_sensitive,
+        sensitive=everything < alphabet.num_sensitive,
         open=False,
     )
 
@@ -117,8 +117,8 @@ def _of_values(
     own: np.ndarray,
 ) -> Question:
     """The unknowns are values; refuses more with shared clear buckets than dense matrices are made for."""
-    alphabet, mechanism = model.alphabet, model.mechanism
-    clear = set(alphabet.clear_values) if mechanism.num_sensitive < mechanism.num_symbols else set()
+    alphabet = model.alphabet
+    clear = set(alphabet.clear_values)
     sensitive = np.fromiter((value not in clear for value in solved), dtype=bool, count=len(solved))
     dense = np.count_nonzero(~own & ~sensitive)
     if dense > MAX_DENSE:
