@@ -8,7 +8,6 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.buckets import Buckets
 from uldp_transforms.ldp.estimators.intervals import score_intervals
 from uldp_transforms.ldp.estimators.least_squares import least_squares, spare_equations
