@@ -9,7 +9,7 @@ import sys
 import apache_beam
 import numpy
 
-from benchmarks import estimation, library, likelihood, many_windows, memory, pipeline, scale
+from benchmarks import estimation, library, likelihood, many_windows, memory, open_alphabets, pipeline, scale
 
 # memory comes first: the peak of a child process begins at that of its parent
 ALL = {
@@ -18,6 +18,7 @@ ALL = {
     "pipeline": pipeline,
     "estimation": estimation,
     "likelihood": likelihood,
+    "open": open_alphabets,
     "scale": scale,
     "many_windows": many_windows,
 }

@@ -190,7 +190,9 @@ def demo_without_matplotlib() -> None:
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
 GZIP = "must be a whole gzip file, got another or a broken one"
 NAMES = ", ".join(uldp_transforms.__all__)
-NEEDS = "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates) or public ones, got"
+NEEDS = (
+    "collection 'open' has an open alphabet and needs 1 to 1048576 candidate values (--candidates) or public ones, got"
+)
 NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got another"
 
 
@@ -236,8 +238,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (SpecError, lambda: EstimateDistribution(JobSpec(collections=(KRR, OPEN))), f"{NEEDS} 0"),
     (
         SpecError,
-        lambda: EstimateDistribution(JobSpec(collections=(OPEN,), candidates=tuple(map(str, range(8_193))))),
-        f"{NEEDS} 8193",
+        lambda: EstimateDistribution(JobSpec(collections=(OPEN,), candidates=tuple(map(str, range(1_048_577))))),
+        f"{NEEDS} 1048577",
     ),
     (
         SpecError,

@@ -634,15 +634,15 @@ def test_the_catalog_holds_the_collections() -> None:
 
 @pytest.mark.parametrize(
     ("values", "number"),
-    [({}, 0), ({"candidates": [str(i) for i in range(8_193)]}, 8_193)],
+    [({}, 0), ({"candidates": [str(i) for i in range(1_048_577)]}, 1_048_577)],
     ids=["none", "too many"],
 )
 def test_open_alphabets_need_candidates(values: dict[str, Any], number: int) -> None:
     """Only where they are estimated: counting needs none."""
     spec = of(collections=[KRR, OPEN], **values)
     assert refusal(spec.check_candidates) == (
-        f"collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates) or public ones, "
-        f"got {number}"
+        f"collection 'open' has an open alphabet and needs 1 to 1048576 candidate values (--candidates) or public "
+        f"ones, got {number}"
     )
 
 

@@ -272,7 +272,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     *[
         (
             call,
-            "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates) or public "
+            "collection 'open' has an open alphabet and needs 1 to 1048576 candidate values (--candidates) or public "
             "ones, got 0",
         )
         for call in (

@@ -101,6 +101,32 @@ def estimate_two_values_that_share_all_buckets() -> None:
     OPEN.estimate(CohortCounts(cells.sum(axis=1), cells), candidates=(MANY[0], MANY[first]))
 
 
+def most_likely_of_a_long_list() -> None:
+    item = Collection.from_json(OPEN.to_json() | {"alphabet": {"id": "hashed", "num_buckets": 64}, "num_cohorts": 16})
+    item.estimate(item.count(item.perturb(["ant"] * 200)), "em", [str(i) for i in range(8193)])
+
+
+LONG_LIST = Collection.from_json(
+    {
+        "id": "long",
+        "version": 1,
+        "alphabet": {
+            "id": "hashed",
+            "num_buckets": 4,
+            "num_clear_buckets": 64,
+            "non_sensitive": [str(i) for i in range(8193)],
+        },
+        "mechanism": {"id": "urr", "epsilon": 1.0},
+        "num_cohorts": 4,
+    }
+)
+PROTECTED_LIST = Collection.from_json(
+    LONG_LIST.to_json()
+    | {
+        "alphabet": {"id": "hashed", "num_buckets": 4, "num_clear_buckets": 4, "non_sensitive": ["n"]},
+        "mechanism": {"id": "krr", "epsilon": 1.0},
+    }
+)
 MANY = tuple(f"value {i}" for i in range(200))
 INT, FLOAT = np.zeros(2, dtype=np.int64), np.zeros(2)
 ID, TIME = "collection 'animals'", "(milliseconds since 1970 UTC)"
@@ -655,8 +681,31 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
+        lambda: OPEN.estimate(OPEN_COUNTS, candidates=[str(i) for i in range((1 << 20) + 1)]),
+        "candidates of an open alphabet, with its non-sensitive values, must be at most 1048576, got 1048577",
+    ),
+    (
+        InsufficientCohortsError,
         lambda: OPEN.estimate(OPEN_COUNTS, candidates=[str(i) for i in range(8193)]),
-        "candidates of an open alphabet, with its non-sensitive values, must be at most 8192, got 8193",
+        f"{ID}: 8193 candidates need at least 2731 reporting cohorts, got {np.count_nonzero(OPEN_COUNTS.num_reports)}",
+    ),
+    (
+        SpecError,
+        most_likely_of_a_long_list,
+        "candidates of an open alphabet, with its non-sensitive values, must be at most 8192 for estimator 'em', "
+        "got 8193",
+    ),
+    (
+        SpecError,
+        lambda: PROTECTED_LIST.estimate(
+            PROTECTED_LIST.count(PROTECTED_LIST.perturb(["ant"])), candidates=[str(i) for i in range(8192)]
+        ),
+        "candidates of an open alphabet whose listed values are protected too must be at most 8192, got 8193",
+    ),
+    (
+        SpecError,
+        lambda: LONG_LIST.estimate(LONG_LIST.count(LONG_LIST.perturb(["0"])), candidates=["0"]),
+        "non-sensitive values of an open alphabet that share clear buckets must be at most 8192, got 8193",
     ),
     (
         SpecError,
@@ -917,10 +966,10 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     *(
         (SpecError, calling(utility.OpenQuestion, **fields), f"OpenQuestion.{sentence}")
         for fields, sentence in (
-            ({"num_candidates": 0}, "num_candidates must be an integer in [1, 8192], got 0"),
+            ({"num_candidates": 0}, "num_candidates must be an integer in [1, 1048576], got 0"),
             (
-                {"num_candidates": 8000, "num_non_sensitive": 193},
-                "num_non_sensitive must be an integer in [0, 192], got 193",
+                {"num_candidates": 1_048_000, "num_non_sensitive": 577},
+                "num_non_sensitive must be an integer in [0, 576], got 577",
             ),
             (
                 {"num_candidates": 3, "num_non_sensitive": 2, "sensitive_share": 2},

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.support.cases import DECOMPOSED, UTILITY_OPTIMIZED, collection, e_below, exact_channel
-from tests.support.tolerance import binomial_limits, generator, within
+from tests.support.tolerance import binomial_limits, generator, normal_limit, within
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets import Hashed
 from uldp_transforms.ldp.sampling import WORD
@@ -211,3 +211,27 @@ def test_each_bit_has_its_part_of_the_budget():
     once, twice = (collection(Hashed(num_buckets=4, num_hashes=h), 2, "rappor").mechanism for h in (1, 2))
     assert once.bit_epsilon == 2 * twice.bit_epsilon == 1.0
     assert twice.effective_epsilon <= 1.0
+
+
+# ---------------------------------------------------------------------- mechanisms that protect the list as well
+
+
+@both
+@pytest.mark.parametrize("mechanism", ["krr", "ss", "hr", "rappor"])
+def test_estimates_are_right_where_listed_values_are_protected_too(mechanism: str, alphabet: Hashed) -> None:
+    """What listed people add to their own symbols is no noise of the buckets of the others.
+
+    Everybody is a candidate, so residuals are privacy noise alone, and errors are those of single symbols but for the
+    few buckets, (k / (k - 1))^2 of variance for k = 2.
+    """
+    item, number = collection(alphabet, 24, mechanism, epsilon=2.0), 1_000_000
+    rng = generator(mechanism, str(alphabet.num_clear_buckets))
+    shares = np.array([0.3, 0.15, 0.1, 0.3, 0.15])
+    texts = np.array([*SENSITIVE[:3], *LISTED[:2]])
+    counts = item.count(item.perturb(rng.choice(texts, size=number, p=shares).tolist(), rng))
+    estimate = item.estimate(counts, candidates=(*SENSITIVE[:6], *LISTED))
+    held = dict(zip(texts.tolist(), shares.tolist()))
+    z = (estimate.raw_frequencies - [held.get(value, 0.0) for value in estimate.values]) / estimate.standard_errors
+    assert abs(z).max() < normal_limit(len(z))
+    worst = item.mechanism.variances(np.eye(item.num_cells)).max()
+    assert estimate.standard_errors.max() < 4 * np.sqrt(worst / number)

@@ -10,12 +10,14 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 from tests.support.calibration import excess_slack
 from tests.support.tolerance import chi_square_limits, generator, normal_limit
 from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError
 from uldp_transforms.ldp.estimators.buckets import Buckets
-from uldp_transforms.ldp.estimators.least_squares import Observation, Solution, least_squares
+from uldp_transforms.ldp.estimators.least_squares import least_squares
+from uldp_transforms.ldp.estimators.observation import Observation, Solution
 
 SYSTEMS = {"centred": (True, False), "complete": (True, True), "uncentred": (False, False), "both": (False, True)}
 systems = pytest.mark.parametrize(("centred", "complete"), SYSTEMS.values(), ids=SYSTEMS)
@@ -23,7 +25,7 @@ systems = pytest.mark.parametrize(("centred", "complete"), SYSTEMS.values(), ids
 
 def observation(
     size: int, k: int, centred: bool, complete: bool, *, num_hashes: int = 1, disturbed: float = 0.1
-) -> Observation:
+) -> Observation[Buckets]:
     """Random hash functions, uneven cohorts, bucket frequencies near those of a random distribution."""
     rng = generator("observation", size, k, centred, complete, num_hashes)
     num_cohorts = 3 + -(-size // (k - 1))
@@ -43,45 +45,86 @@ def observation(
     )
 
 
-def dense_solution(given: Observation, summed: np.ndarray) -> Solution:
+@dataclasses.dataclass
+class Dense:
+    """One fit by whole matrices; ``linear`` maps the stacked observations (C k,) to frequencies."""
+
+    frequencies: np.ndarray
+    linear: np.ndarray
+    known: np.ndarray
+    direction: float
+    effective: float
+    squares: np.ndarray
+    spare: int
+
+    def common(self, num_reports: np.ndarray) -> float:
+        """The common noise for which the squares in units of their variance are as many as the spare equations."""
+
+        def excess(common: float) -> float:
+            return float((self.squares / (self.direction / num_reports + common)).sum()) - self.spare
+
+        if self.spare <= 0 or excess(0) <= 0:
+            return 0.0
+        return float(optimize.brentq(excess, 0, self.squares.sum(), xtol=1e-16))
+
+
+def dense_fit(given: Observation[Buckets], weights: np.ndarray) -> Dense:
     """By a pseudo-inverse of the stacked system and a block-diagonal covariance."""
     k, table = given.buckets.num_buckets, given.buckets.table
     several = table if table.ndim == 3 else table[:, :, np.newaxis]
     size = several.shape[1]
     J = np.eye(k) - given.centred / k
     blocks = [np.array([(row == b).any(axis=1) for b in range(k)], dtype=float) for row in several]
-    roots = np.sqrt(given.num_reports)
-    system = np.vstack([root * J @ block for root, block in zip(roots, blocks)])
-    target = np.concatenate([root * J @ row for root, row in zip(roots, given.inverted)])
+    roots = np.repeat(np.sqrt(weights), k)
+    system = np.vstack([J @ block for block in blocks])
+    target = np.concatenate([J @ row for row in given.inverted])
     free = np.linalg.svd(np.ones((1, size)))[2][1:].T if given.complete else np.eye(size)
     start = np.full(size, 1 / size) if given.complete else np.zeros(size)
-    linear = free @ np.linalg.pinv(system @ free)
+    linear = free @ np.linalg.pinv(roots[:, np.newaxis] * (system @ free)) * roots
     p = start + linear @ (target - system @ start)
-
-    noise = np.zeros((len(target), len(target)))
-    expected, squared = [], []
+    known = np.zeros((len(target), len(target)))
+    covariances = []
     for c, block in enumerate(blocks):
         shares = np.maximum(block @ p, 0)
         if given.centred:
             shares = np.maximum(J @ block @ p + given.mass / k, 0)
             shares *= given.mass / shares.sum()
-        known = J @ (np.diag(given.noise(shares[np.newaxis])[0]) - np.outer(shares, shares)) @ J
-        noise[c * k : (c + 1) * k, c * k : (c + 1) * k] = known
-        expected.append(np.trace(known) / (k - 1))
-        squared.append(np.trace(known @ known) / (k - 1))
-    covariance, misfit = linear @ noise @ linear.T, 0.0
-    degrees = len(blocks) * (k - 1) - free.shape[1] if given.centred else 0
-    if degrees > 0:
-        squares = ((target - system @ p) ** 2).sum()
-        covariance += max(squares / degrees - np.mean(expected), 0) * linear @ linear.T
-        fewer = np.mean(expected) ** 2 / np.mean(squared)  # Satterthwaite
-        misfit, degrees = fewer * squares / np.mean(expected), fewer * degrees
-    return Solution(
+        covariances.append(J @ (np.diag(given.noise(shares[np.newaxis])[0]) - np.outer(shares, shares)) @ J)
+        known[c * k : (c + 1) * k, c * k : (c + 1) * k] = covariances[-1] / given.num_reports[c]
+    expected = np.mean([np.trace(covariance) for covariance in covariances]) / (k - 1)
+    squared = np.mean([np.trace(covariance @ covariance) for covariance in covariances]) / (k - 1)
+    return Dense(
         frequencies=p,
+        linear=linear,
+        known=known,
+        direction=expected,
+        effective=expected**2 / squared,  # Satterthwaite
+        squares=((target - system @ p) ** 2).reshape(-1, k).sum(axis=1),
+        spare=len(blocks) * (k - 1) - free.shape[1] if given.centred else 0,
+    )
+
+
+def dense_solution(given: Observation[Buckets], summed: np.ndarray) -> Solution:
+    """Weights by precision, until better ones would take less than a hundredth off the variances."""
+    n = given.num_reports
+    weights = n.astype(float)
+    for _ in range(6):
+        fit = dense_fit(given, weights)
+        better = 1 / (fit.direction / n + fit.common(n))
+        if np.var(better / weights) <= 0.01 * np.mean(better / weights) ** 2:
+            break
+        weights = better
+    covariance = fit.linear @ (fit.known + fit.common(n) * np.eye(len(fit.known))) @ fit.linear.T
+    judged = fit.spare > 0
+    return Solution(
+        frequencies=fit.frequencies,
         variances=np.diag(covariance),
+        own=None,
+        jump=0.0,
         variance_of_sum=covariance[np.ix_(summed, summed)].sum(),
-        misfit=misfit,
-        degrees=degrees,
+        misfit=fit.effective * float((n * fit.squares).sum()) / fit.direction if judged else 0.0,
+        degrees=fit.effective * fit.spare if judged else 0.0,
+        spare=float(fit.spare) if judged and not given.complete else np.inf,
     )
 
 
@@ -91,6 +134,7 @@ def assert_same(found: Solution, expected: Solution) -> None:
     assert found.variance_of_sum == pytest.approx(expected.variance_of_sum, rel=1e-7, abs=1e-12)
     assert found.misfit == pytest.approx(expected.misfit)
     assert found.degrees == pytest.approx(expected.degrees)
+    assert found.spare == expected.spare
 
 
 @systems

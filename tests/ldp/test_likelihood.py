@@ -508,8 +508,10 @@ def test_golden_hashed_likelihood():
         counts=CohortCounts(np.array([112, 115, 115, 118]), np.concatenate([sensitive, clear], axis=1)),
         values=("a", "b", "c", "d", "n1", "n2"),
         picked=np.arange(6),
-        table=np.concatenate([table, np.broadcast_to([3, 4], (4, 2))], axis=1),
+        unknowns=("a", "b", "c", "d", "n1", "n2"),
+        tabulate=lambda chosen: np.concatenate([table, np.broadcast_to([3, 4], (4, 2))], axis=1)[:, chosen],
         own=np.array([False] * 4 + [True] * 2),
+        sensitive=np.array([True] * 4 + [False] * 2),
         open=True,
     )
     shares, gap = ExpectationMaximization().shares(question, estimate_linear(question, 0.95))

@@ -91,7 +91,7 @@ FILES = {
     "empty.txt": "\n\n",
     "twice.txt": "a\nb\na\n",
     "latin.txt": b"\xe4\n",
-    "many.txt": "\n".join(map(str, range(8_193))),
+    "many.txt": "\n".join(map(str, range(1_048_577))),
     "file": "",
 }
 
@@ -110,7 +110,9 @@ STREAM = "--collection krr.json --subscription projects/p/subscriptions/s --outp
 KAFKA = "--collection krr.json --kafka_topic t --bootstrap_servers localhost:9092 --output out"
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
 CENTURY = 36_525 * 86_400_000
-NEEDS = "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates) or public ones, got"
+NEEDS = (
+    "collection 'open' has an open alphabet and needs 1 to 1048576 candidate values (--candidates) or public ones, got"
+)
 
 # program, arguments (a later one overrides an earlier one), and what it says: the whole sentence, or its beginning
 # up to a space where the rest is not ours to choose
@@ -323,7 +325,7 @@ ERRORS = [
     (
         "estimate",
         f"{ESTIMATE} --collection open.json --candidates many.txt",
-        "many.txt must have at most 8192 values, got more",
+        "many.txt must have at most 1048576 values, got more",
     ),
     (
         "estimate",

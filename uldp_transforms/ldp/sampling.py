@@ -110,6 +110,23 @@ def uniform_integers(words: np.ndarray, bound: int) -> np.ndarray:
     return integers
 
 
+def small_integers(words: np.ndarray, bound: int) -> np.ndarray:
+    """``uniform_integers`` for a ``bound`` up to 2**16, as uint16, from the upper 16 bits of most words.
+
+    The bits below add less than ``bound`` to the lower 16 bits of the product; where they could carry, all are used.
+
+    Args:
+        words: uint64, contiguous.
+        bound: in [1, 2**16].
+    """
+    upper = (words >> np.uint64(48)).astype(np.uint32)
+    upper *= np.uint32(bound)
+    integers: np.ndarray = (upper >> np.uint32(16)).astype(np.uint16)
+    unsure = np.nonzero((upper & np.uint32(0xFFFF)) > np.uint32((1 << 16) - bound))
+    integers[unsure] = uniform_integers(words[unsure], bound)
+    return integers
+
+
 def bernoulli_planes(source: WordSource, num_rows: int, num_bits: int, numerator: int) -> np.ndarray:
     """Independent bits, each 1 with probability exactly ``numerator / 2**BIT_PLANES``, packed.
 

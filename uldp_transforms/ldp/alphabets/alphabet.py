@@ -80,6 +80,15 @@ class Alphabet(abc.ABC):
         decimal texts.
         """
 
+    def symbol_rows(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
+        """``symbol_table`` with a row for each value, in small integers; for lists too long for a whole table.
+
+        Returns:
+            (S, C h), unsigned: the h symbols of cohort 0, those of cohort 1, and so on; (S, 1) if there is one row.
+        """
+        table = self.symbol_table(values, num_cohorts).astype(np.uint32)
+        return np.ascontiguousarray(np.moveaxis(table, 1, 0)).reshape(len(values), -1)
+
     def redistribute(self, frequencies: np.ndarray) -> np.ndarray:
         """Symbol frequencies (K,) as frequencies (K,) of the values that own the symbols.
 

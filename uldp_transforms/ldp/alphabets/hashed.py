@@ -12,7 +12,9 @@ from uldp_transforms.ldp.alphabets.alphabet import Alphabet
 from uldp_transforms.ldp.checks import require_int, require_texts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical, hash_words
-from uldp_transforms.ldp.sampling import uniform_integers
+from uldp_transforms.ldp.sampling import small_integers
+
+_WORDS_AT_ONCE = 1 << 16  # half a megabyte of words stays in the cache
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,19 +88,26 @@ class Hashed(Alphabet):
         return np.fromiter((positions.get(value, -1) for value in values), np.int64, len(values))
 
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
-        words = hash_words(values, self.seed, num_cohorts * self.num_hashes)
+        rows = self.symbol_rows(values, num_cohorts)
         if self.num_hashes > 1:
-            symbols = uniform_integers(words, self.num_buckets).reshape(len(values), num_cohorts, self.num_hashes)
-            return np.ascontiguousarray(symbols.transpose(1, 0, 2))
-        table = np.ascontiguousarray(uniform_integers(words, self.num_buckets).T)
-        if self.non_sensitive is None:
-            return table
+            rows = rows.reshape(len(values), num_cohorts, self.num_hashes)
+        return np.ascontiguousarray(np.moveaxis(rows, 0, 1), dtype=np.int64)
+
+    def symbol_rows(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
         listed = self._listed(values)
-        clear = listed >= 0
+        clear = np.flatnonzero(listed >= 0)
+        num_words = num_cohorts * self.num_hashes
+        rows = np.empty((len(values), num_words), dtype=np.uint32 if len(clear) else np.uint16)
+        step = max(1, _WORDS_AT_ONCE // num_words)
+        for start in range(0, len(values), step):
+            words = hash_words(values[start : start + step], self.seed, num_words)
+            rows[start : start + step] = small_integers(words, self.num_buckets)
         if self.num_clear_buckets is None:
-            return np.where(clear, self.num_buckets + listed, table)
-        buckets = uniform_integers(words, self.num_clear_buckets).T
-        return np.where(clear, self.num_buckets + buckets, table)
+            rows[clear] = self.num_buckets + listed[clear, np.newaxis]
+        elif len(clear):
+            words = hash_words([values[i] for i in clear], self.seed, num_words)
+            rows[clear] = self.num_buckets + small_integers(words, self.num_clear_buckets).astype(np.uint32)
+        return rows
 
     @property
     def client_rule(self) -> dict[str, Any]:

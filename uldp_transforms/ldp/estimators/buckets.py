@@ -26,6 +26,11 @@ class Buckets:
     table: np.ndarray
     num_buckets: int
 
+    @property
+    def num_hashes(self) -> int:
+        """h."""
+        return int(self.table.shape[2]) if self.table.ndim == 3 else 1
+
     @functools.cached_property
     def _cells(self) -> np.ndarray:
         """(C, S, h) int32: rows of H."""

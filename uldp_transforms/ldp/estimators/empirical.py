@@ -8,6 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from uldp_transforms.ldp.estimators.estimator import PostProcessed
+from uldp_transforms.ldp.estimators.linear import LinearEstimate
+from uldp_transforms.ldp.estimators.question import Question
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,3 +23,7 @@ class Empirical(PostProcessed):
 
     def post_process(self, raw: np.ndarray) -> np.ndarray:
         return raw
+
+    def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
+        """The rest too, whatever its error: its averages over windows are unbiased."""
+        return np.append(linear.raw, 1 - linear.raw.sum()) if question.open else linear.raw, None

@@ -139,9 +139,15 @@ class PostProcessed(Estimator):
         """Map raw frequencies (S,), complete in the sense that they stand for everybody, to the shown ones (S,)."""
 
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
-        return self.post_process(everybody(question, linear.raw)), None
+        return self.post_process(everybody(question, linear)), None
 
 
-def everybody(question: Question, raw: np.ndarray) -> np.ndarray:
-    """Raw frequencies (U,), and those of the unlisted values of an open question behind them."""
-    return np.append(raw, 1 - raw.sum()) if question.open else raw
+def everybody(question: Question, linear: LinearEstimate) -> np.ndarray:
+    """Raw frequencies (U,), and those of the unlisted values of an open question behind them.
+
+    Where nothing is known of the latter they are taken as nobody: a rest of -5 or 7 would decide all other shares.
+    """
+    raw = linear.raw
+    if not question.open:
+        return raw
+    return np.append(raw, 0.0 if linear.rest_is_noise else 1 - raw.sum())

@@ -9,11 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.buckets import Buckets
 from uldp_transforms.ldp.estimators.estimator import CONFIDENCE, TOLERANCE, Estimate, Estimator, everybody
 from uldp_transforms.ldp.estimators.likelihood import Likelihood, maximize
 from uldp_transforms.ldp.estimators.linear import LinearEstimate, estimate_linear
-from uldp_transforms.ldp.estimators.question import Question, ask
+from uldp_transforms.ldp.estimators.question import MAX_DENSE, Question, ask
 from uldp_transforms.ldp.estimators.simplex import project_onto_simplex
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.model import Model
@@ -60,8 +61,13 @@ class ExpectationMaximization(Estimator):
 
 
 def _most_likely(question: Question, linear: LinearEstimate, outcomes: Outcomes) -> tuple[np.ndarray, float]:
+    if question.open and len(question.own) > MAX_DENSE:
+        raise SpecError(
+            f"candidates of an open alphabet, with its non-sensitive values, must be at most {MAX_DENSE} for "
+            f"estimator 'em', got {len(question.own)}"
+        )
     rows = _rows(question, outcomes)
-    start = project_onto_simplex(everybody(question, linear.raw))
+    start = project_onto_simplex(everybody(question, linear))
     return maximize(Likelihood(outcomes.counts, outcomes.base, rows), start, TOLERANCE, MAX_STEPS)
 
 
@@ -69,18 +75,18 @@ def _rows(question: Question, outcomes: Outcomes) -> sparse.csr_array:
     """Outcomes as functions of the unknowns (and of the unlisted values): (Y, U) or (Y, U + 1)."""
     if question.of_symbols:
         return outcomes.rows
-    num_symbols = outcomes.rows.shape[1]
+    num_symbols, table = outcomes.rows.shape[1], question.table(question.own >= 0)
     placed = sparse.csr_array(
         (
             outcomes.rows.data,
             outcomes.rows.indices + num_symbols * np.repeat(outcomes.cohorts, np.diff(outcomes.rows.indptr)),
             outcomes.rows.indptr,
         ),
-        shape=(len(outcomes.counts), num_symbols * len(question.table)),
+        shape=(len(outcomes.counts), num_symbols * len(table)),
     )
-    rows = placed @ Buckets(question.table, num_symbols).matrix()
+    rows = placed @ Buckets(table, num_symbols).matrix()
     if not question.open:
         return sparse.csr_array(rows)
-    v = question.model.mechanism.num_sensitive
+    v = question.model.alphabet.num_sensitive  # a mechanism that protects listed values too has more
     unlisted = outcomes.rows[:, :v].sum(axis=1) / v
     return sparse.hstack([rows, sparse.csr_array(unlisted[:, np.newaxis])], format="csr")

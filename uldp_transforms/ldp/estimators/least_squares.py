@@ -1,90 +1,35 @@
 """Weighted least squares over hashed symbols, with the standard errors that follow from the known noise.
 
-Letters: C cohorts, k buckets, S unknowns, n_c reports of cohort c; H_c is the 0/1 matrix of ``Buckets``, J = I - 1/k if
-the system is centred, else I. The mechanism gives unbiased bucket frequencies u_c with E[u_c] = H_c p.
+Exact, by dense S x S matrices. Letters as in ``observation``.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 import numpy as np
 from scipy import linalg
 
 from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError
 from uldp_transforms.ldp.estimators.buckets import Buckets
+from uldp_transforms.ldp.estimators.observation import Observation, Solution, common_noise, own_noise, residual_law
 
 _MAX_CONDITION = 1e8
+_ROUNDS = 6  # of weights, which settle in two or three
+_UNEVEN = 0.1  # of better weights: the square, 1 %, is what they would take off the variances
 _BLOCK = 256  # rows that are copied at a time
 
 
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class Observation:
-    """What hashed symbols say about S unknowns.
+def least_squares(given: Observation[Buckets], summed: np.ndarray) -> Solution:
+    """Minimise sum_c w_c |J (u_c - H_c p)|^2, w_c being the precision of cohort c up to a factor.
 
-    Attributes:
-        owner: name of the collection, for messages.
-        buckets: which bucket an unknown falls into; C cohorts, all of which sent reports.
-        num_reports: (C,) n_c.
-        inverted: (C, k) u_c, unbiased bucket frequencies.
-        noise: of plausible bucket frequencies P_c (C, k) the (C, k) variances D such that n_c Cov(u_c) acts on what
-            J keeps as diag(D_c) - P_c P_c^T.
-        mass: sum of all frequencies, listed or not, in a bucket vector (1, or h with h hash functions).
-        centred: subtract the mean over buckets, which takes out what unlisted values add to every bucket alike.
-        complete: the unknowns are all there is, so their frequencies sum to 1.
-    """
-
-    owner: str
-    buckets: Buckets
-    num_reports: np.ndarray
-    inverted: np.ndarray
-    noise: Callable[[np.ndarray], np.ndarray]
-    mass: float
-    centred: bool
-    complete: bool
-
-    def centre(self, cells: np.ndarray) -> np.ndarray:
-        """J x of each cohort; (C, k) -> (C, k)."""
-        return cells - cells.mean(axis=1, keepdims=True) if self.centred else cells
-
-    def plausible(self, fitted: np.ndarray) -> np.ndarray:
-        """Bucket frequencies near the fitted ones that can be, (C, k)."""
-        if not self.centred:
-            plausible: np.ndarray = np.maximum(fitted, 0)
-            return plausible
-        positive = np.maximum(self.centre(fitted) + self.mass / self.buckets.num_buckets, 0)
-        scaled: np.ndarray = self.mass * positive / np.maximum(positive.sum(axis=1, keepdims=True), 1e-300)
-        return scaled
-
-
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class Solution:
-    """What least squares found.
-
-    Attributes:
-        frequencies: (S,).
-        variances: (S,), of the frequencies.
-        variance_of_sum: of the unknowns whose sum was of interest.
-        misfit, degrees: sum of squared residuals in units of the known noise, and its degrees of freedom: nearly
-            chi-square if there are no unlisted values and clients are honest. 0 and 0 if the system is not centred.
-    """
-
-    frequencies: np.ndarray
-    variances: np.ndarray
-    variance_of_sum: float
-    misfit: float
-    degrees: float
-
-
-def least_squares(given: Observation, summed: np.ndarray) -> Solution:
-    """Minimise sum_c n_c |J (u_c - H_c p)|^2.
-
+    The weights begin as n_c. If the residuals show noise beyond the known one, which hashing adds to all cohorts
+    alike, cohorts with many reports are given less.
     Standard errors: the known covariance of u_c through the linear map ("sandwich"), plus, in centred systems, what
     the residuals show beyond it: the hash noise of unlisted values.
 
     Args:
-        given: the observation.
+        given: the observation; all cohorts sent reports.
         summed: (S,) bool, the unknowns whose sum is of interest.
 
     Raises:
@@ -94,45 +39,130 @@ def least_squares(given: Observation, summed: np.ndarray) -> Solution:
     Source: Kairouz, Bonawitz and Ramage 2016, section 5; centring, weights and errors are derived in
     docs/estimation.md.
     """
-    degrees = _degrees_of_freedom(given)
-    buckets, u = given.buckets, given.centre(given.inverted)
-    weights = np.broadcast_to(given.num_reports[:, np.newaxis].astype(np.float64), u.shape)
-    gram = buckets.gram(weights, centred=given.centred)
-    inverse, offset = _solver(gram, given.complete, given.owner)
-    frequencies = inverse @ buckets.gather(weights * u).sum(axis=0) + offset
+    num_cohorts, num_unknowns = given.buckets.table.shape[:2]
+    shared = given.complete or not given.centred
+    spare = spare_equations(given.owner, num_cohorts, given.buckets.num_buckets, num_unknowns, shared=shared)
+    weights = given.num_reports.astype(np.float64)
+    for _ in range(_ROUNDS):
+        fit = _fit(given, weights, spare)
+        if not fit.common:
+            break
+        better = 1 / (fit.privacy / given.num_reports + fit.common)
+        ratios = better / weights
+        if ratios.std() <= _UNEVEN * ratios.mean():
+            break
+        weights = better
+    return _solution(given, fit, summed, spare)
 
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class _Fit:
+    """Least squares with some weights.
+
+    Attributes:
+        weights: (C,).
+        gram: (S, S).
+        inverse, offset: (S, S) and (S,), P and q of ``_solver``.
+        frequencies: (S,).
+        shares, variances: (C, k), plausible bucket frequencies and their noise D.
+        privacy: known noise of a direction, for one report.
+        effective: factor by which degrees shrink because that noise is not the same in all directions.
+        common: noise of a direction beyond it, in all cohorts alike.
+        squares: sum of n_c times the squared residuals.
+    """
+
+    weights: np.ndarray
+    gram: np.ndarray
+    inverse: np.ndarray
+    offset: np.ndarray
+    frequencies: np.ndarray
+    shares: np.ndarray
+    variances: np.ndarray
+    privacy: float
+    effective: float
+    common: float
+    squares: float
+
+
+def _fit(given: Observation[Buckets], weights: np.ndarray, spare: int) -> _Fit:
+    buckets, u, n = given.buckets, given.centre(given.inverted), given.num_reports
+    cells = np.broadcast_to(weights[:, np.newaxis], u.shape)
+    gram = buckets.gram(cells, centred=given.centred)
+    inverse, offset = _solver(gram, given.complete, given.owner)
+    frequencies = inverse @ buckets.gather(cells * u).sum(axis=0) + offset
     fitted = buckets.forward(frequencies)
     shares = given.plausible(fitted)
     variances = given.noise(shares)
-    noise = buckets.gram(weights * variances, centred=given.centred)
-    spread = np.sqrt(given.num_reports)[:, np.newaxis] * buckets.gather(given.centre(shares))
-    noise -= spread.T @ spread
-    squares = float((given.num_reports[:, np.newaxis] * (u - given.centre(fitted)) ** 2).sum())
-    known, effective = _residual_law(given, shares, variances)
-    centred = given.centred and degrees > 0
-    excess = max(squares / degrees - known, 0.0) if centred else 0.0
-    own = np.einsum("ii->i", inverse)
-    direction = inverse @ summed.astype(np.float64)
-    return Solution(
+    privacy, effective = residual_law(given, shares, variances)
+    squares = ((u - given.centre(fitted)) ** 2).sum(axis=1)
+    common = 0.0
+    if given.centred and spare > 0:
+        common = common_noise(squares, spare, privacy / n)
+    return _Fit(
+        weights=weights,
+        gram=gram,
+        inverse=inverse,
+        offset=offset,
         frequencies=frequencies,
-        variance_of_sum=float(direction @ noise @ direction + excess * direction[summed].sum()),
-        variances=_sandwich_diagonal(inverse, noise, gram) + excess * own,
-        misfit=effective * squares / known if centred else 0.0,
-        degrees=effective * degrees if centred else 0.0,
+        shares=shares,
+        variances=variances,
+        privacy=privacy,
+        effective=effective,
+        common=common,
+        squares=float(n @ squares),
     )
 
 
-def _degrees_of_freedom(given: Observation) -> int:
-    num_cohorts, num_unknowns = len(given.num_reports), int(given.buckets.table.shape[1])
-    per_cohort = given.buckets.num_buckets - 1  # what a cohort's buckets sum to is the same for every unknown
-    shared = given.complete or not given.centred
-    degrees = num_cohorts * per_cohort + shared - num_unknowns
-    if degrees < 0:
+def _solution(given: Observation[Buckets], fit: _Fit, summed: np.ndarray, spare: int) -> Solution:
+    """The fit with its variances; ``fit.gram`` is overwritten."""
+    buckets, n, weights = given.buckets, given.num_reports, fit.weights
+    per_report = (weights**2 / n)[:, np.newaxis]
+    known = per_report * fit.variances + (weights**2)[:, np.newaxis] * fit.common
+    noise = buckets.gram(known, centred=given.centred)
+    spread = np.sqrt(per_report) * buckets.gather(given.centre(fit.shares))
+    noise -= spread.T @ spread
+    direction = fit.inverse @ summed.astype(np.float64)
+    variance_of_sum = float(direction @ noise @ direction)
+    variances = _sandwich_diagonal(fit.inverse, noise, fit.gram)
+    own = None
+    if given.centred:
+        reach = 1 - fit.offset if given.complete else np.ones(len(variances))
+        mean_buckets = min(buckets.num_hashes * 1.0, buckets.num_buckets / 2)
+        own = own_noise(given, weights, n, reach, mean_buckets)
+        own = own.through(np.maximum(fit.frequencies, 0), variances)
+    judged = given.centred and spare > 0
+    return Solution(
+        frequencies=fit.frequencies,
+        variances=variances,
+        own=own,
+        jump=given.jump * float(np.sqrt(per_report.sum() / n.sum()) / weights.sum()),
+        variance_of_sum=variance_of_sum,
+        misfit=fit.effective * fit.squares / fit.privacy if judged else 0.0,
+        degrees=fit.effective * spare if judged else 0.0,
+        spare=float(spare) if judged and not given.complete else np.inf,
+    )
+
+
+def spare_equations(owner: str, num_cohorts: int, num_buckets: int, num_unknowns: int, *, shared: bool) -> int:
+    """Equations less unknowns.
+
+    Args:
+        owner: name of the collection, for the message.
+        num_cohorts: C.
+        num_buckets: k.
+        num_unknowns: S.
+        shared: what the buckets of a cohort sum to, which is the same in all, is an equation too.
+
+    Raises:
+        InsufficientCohortsError: if there are fewer equations than unknowns.
+    """
+    spare = num_cohorts * (num_buckets - 1) + shared - num_unknowns
+    if spare < 0:
         raise InsufficientCohortsError(
-            f"collection {given.owner!r}: {num_unknowns} candidates need at least "
-            f"{-(-(num_unknowns - shared) // per_cohort)} reporting cohorts, got {num_cohorts}"
+            f"collection {owner!r}: {num_unknowns} candidates need at least "
+            f"{-(-(num_unknowns - shared) // (num_buckets - 1))} reporting cohorts, got {num_cohorts}"
         )
-    return degrees
+    return spare
 
 
 def _sandwich_diagonal(inverse: np.ndarray, noise: np.ndarray, gram: np.ndarray) -> np.ndarray:
@@ -149,22 +179,6 @@ def _sandwich_diagonal(inverse: np.ndarray, noise: np.ndarray, gram: np.ndarray)
     rest = np.einsum("ij,ij->i", single @ noise.astype(np.float32), single)
     products: np.ndarray = multiple * own + rest
     return products
-
-
-def _residual_law(given: Observation, shares: np.ndarray, variances: np.ndarray) -> tuple[float, float]:
-    """n_c times the mean variance of a direction that centring leaves, and the factor by which degrees shrink.
-
-    With S_c = J (diag D_c - P_c P_c^T) J the squared residuals of a cohort have the mean tr S_c and the variance
-    2 tr S_c^2. A chi-square law of fewer degrees of freedom has the same ratio (Satterthwaite).
-    """
-    k = given.buckets.num_buckets
-    deviations = given.centre(shares)
-    lengths = (deviations**2).sum(axis=1)
-    total = variances.sum(axis=1)
-    mean = total * (1 - 1 / k) - lengths
-    square = (variances**2).sum(axis=1) * (1 - 2 / k) + (total / k) ** 2
-    square += lengths**2 - 2 * (variances * deviations**2).sum(axis=1)
-    return float(mean.mean() / (k - 1)), float(mean.sum() ** 2 / square.sum() / (len(mean) * (k - 1)))
 
 
 def _mirror(lower: np.ndarray) -> None:

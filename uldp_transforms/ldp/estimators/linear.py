@@ -9,10 +9,23 @@ from scipy import special
 
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators.buckets import Buckets
-from uldp_transforms.ldp.estimators.least_squares import Observation, least_squares
-from uldp_transforms.ldp.estimators.question import Question
+from uldp_transforms.ldp.estimators.intervals import score_intervals
+from uldp_transforms.ldp.estimators.least_squares import least_squares, spare_equations
+from uldp_transforms.ldp.estimators.message_passing import pass_messages
+from uldp_transforms.ldp.estimators.observation import B, Observation, Solution
+from uldp_transforms.ldp.estimators.packed import packed_buckets
+from uldp_transforms.ldp.estimators.question import MAX_DENSE, Question
 from uldp_transforms.ldp.estimators.simplex import clip_and_normalize
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
+
+FEW_UNKNOWNS = 512
+"""Unknowns of an open alphabet that are always solved for exactly: that takes less than a second."""
+
+MANY_COHORTS = 16
+"""Equal cohorts from which on what hashing adds to an estimate is nearly normal; below, message passing may diverge."""
+
+MANY_EQUATIONS = 500
+"""Equations from which on message passing is as good as its theory, which is about infinitely many."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -25,6 +38,7 @@ class LinearEstimate:
         frequencies: (U,), of values: ``raw``, with the people behind tags shared out.
         standard_errors, low, high: (U,), of ``frequencies``; the interval is not cut to [0, 1].
         rest_standard_error: of the share of all values that were not asked for; 0 if there are none.
+        rest_is_noise: the list is long, and the interval of what it leaves over would be as long as a share can be.
         fit_p_value: of hashed symbols, the probability of residuals as large as these; None if there are no residuals.
     """
 
@@ -36,6 +50,7 @@ class LinearEstimate:
     high: np.ndarray
     rest_standard_error: float
     fit_p_value: float | None = None
+    rest_is_noise: bool = False
 
 
 def estimate_linear(question: Question, confidence: float) -> LinearEstimate:
@@ -81,97 +96,125 @@ def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> Lin
 
     The three parts are uncorrelated but for the sampling of people, p_x p_z / n between two values.
     """
-    size = len(question.own)
-    raw, variances, low, high = (np.zeros(size) for _ in range(4))
-    v = question.model.mechanism.num_sensitive
-    sensitive = ~question.own & (_first_symbols(question) < v)
-    of_sum, fit = 0.0, None
+    raw, variances, low, high = (np.zeros(len(question.own)) for _ in range(4))
     asked = ~question.left_out
-    if sensitive.any():
-        summed = asked[sensitive] if question.open else ~asked[sensitive]
-        solution = least_squares(_sensitive(question, sensitive), summed)
-        raw[sensitive], variances[sensitive] = solution.frequencies, solution.variances
-        of_sum = solution.variance_of_sum
+    sensitive, clear = ~question.own & question.sensitive, ~question.own & ~question.sensitive
+    of_sum, fit = 0.0, None
+    for part, solve in ((sensitive, _solve_sensitive), (clear, _solve_listed)):
+        if not part.any():
+            continue
+        solution = solve(question, part, (asked if question.open else ~asked)[part])
+        raw[part], variances[part] = solution.frequencies, solution.variances
+        low[part], high[part] = score_intervals(solution, confidence)
+        of_sum += solution.variance_of_sum
         if solution.degrees:
             fit = float(special.chdtrc(solution.degrees, solution.misfit))
-    clear = ~question.own & ~sensitive
-    if clear.any():
-        solution = least_squares(_clear(question, clear), asked[clear])
-        raw[clear], variances[clear] = solution.frequencies, solution.variances
-        of_sum += solution.variance_of_sum
-    half = special.ndtri((1 + confidence) / 2) * np.sqrt(np.maximum(variances, 0))
-    low, high = raw - half, raw + half
     errors = np.sqrt(np.maximum(variances, 0))
-    null_errors = np.where(sensitive, errors, 0.0)
+    noisy = question.model.mechanism.num_sensitive > question.model.alphabet.num_sensitive
+    null_errors = np.where(sensitive | (clear & noisy), errors, 0.0)
     own = np.flatnonzero(question.own)
     if len(own):
-        symbols = question.table[0, own]
+        symbols = question.table(question.own)[0]
         raw[own], errors[own] = pooled.raw[symbols], pooled.standard_errors[symbols]
+        null_errors[own] = pooled.null_errors[symbols]
         low[own], high[own] = pooled.low[symbols], pooled.high[symbols]
         members = np.zeros(question.model.mechanism.num_symbols)
         members[symbols[asked[own]]] = 1
         of_sum += float(_errors_of(question, members, clip_and_normalize(pooled.raw)) ** 2)
     listed = raw[asked & sensitive].sum() * raw[asked & ~sensitive].sum()
     rest = float(np.sqrt(max(of_sum - 2 * listed / question.counts.total, 0)))
-    return LinearEstimate(raw, null_errors, raw, errors, low, high, rest, fit)
+    is_noise = len(raw) > FEW_UNKNOWNS and 2 * special.ndtri((1 + confidence) / 2) * rest >= 1
+    return LinearEstimate(raw, null_errors, raw, errors, low, high, rest, fit, is_noise)
 
 
-def _first_symbols(question: Question) -> np.ndarray:
-    table = question.table[0]
-    first: np.ndarray = table if table.ndim == 1 else table[:, 0]
-    return first
+def _solve_sensitive(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
+    """The buckets of sensitive values, centred: unlisted values are hashed evenly into all of them.
+
+    Long open lists over enough equations by message passing, all else exactly.
+    """
+    model, size = question.model, int(chosen.sum())
+    columns = slice(0, model.alphabet.num_sensitive)
+    if question.open and size > FEW_UNKNOWNS and _suits_message_passing(question, size):
+        packed = packed_buckets(model.alphabet, question.texts(chosen), model.num_cohorts, columns.stop)
+        return pass_messages(_observe(question, packed, question.counts, columns), summed)
+    return _solve_exactly(question, chosen, summed, columns)
 
 
-def _reporting(question: Question) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of the cohorts that sent reports: numbers (C,), symbol frequencies (C, K), table."""
-    reporting = question.counts.num_reports > 0
-    counts = CohortCounts(question.counts.num_reports[reporting], question.counts.cells[reporting])
-    return counts.num_reports, question.model.mechanism.invert(counts), question.table[reporting]
+def _solve_exactly(question: Question, chosen: np.ndarray, summed: np.ndarray, columns: slice) -> Solution:
+    """Values in the buckets that are these columns of the symbols, all of them protected; centred."""
+    model, reporting, size = question.model, question.counts.num_reports > 0, int(chosen.sum())
+    num_buckets = columns.stop - columns.start
+    spare_equations(model.id, int(reporting.sum()), num_buckets, size, shared=not question.open)  # before the table
+    buckets = Buckets(question.table(chosen)[reporting] - columns.start, num_buckets)
+    return least_squares(_observe(question, buckets, _of_cohorts(question.counts, reporting), columns), summed)
 
 
-def _sensitive(question: Question, chosen: np.ndarray) -> Observation:
-    """The buckets of sensitive values, centred: unlisted values are hashed evenly into all of them."""
+def _suits_message_passing(question: Question, size: int) -> bool:
+    """Whether there are enough equations, in enough cohorts; more values than matrices are made for need no cohorts."""
+    sizes = question.counts.num_reports.astype(np.float64)
+    equal_cohorts = sizes.sum() ** 2 / (sizes**2).sum()
+    equations = np.count_nonzero(sizes) * (question.model.alphabet.num_sensitive - 1)
+    return bool(equations >= MANY_EQUATIONS and (equal_cohorts >= MANY_COHORTS or size > MAX_DENSE))
+
+
+def _of_cohorts(counts: CohortCounts, chosen: np.ndarray) -> CohortCounts:
+    return CohortCounts(counts.num_reports[chosen], counts.cells[chosen])
+
+
+def _observe(question: Question, buckets: B, counts: CohortCounts, columns: slice) -> Observation[B]:
+    """What protected buckets, some columns of the symbols, say; whoever is in no other symbol is in one of them."""
     mechanism = question.model.mechanism
     assert isinstance(mechanism, SetReportMechanism), "others need values with symbols of their own"
-    v, num_clear = mechanism.num_sensitive, mechanism.num_symbols - mechanism.num_sensitive
-    num_reports, inverted, table = _reporting(question)
+    others = np.ones(mechanism.num_symbols, dtype=bool)
+    others[columns] = False
     pooled = mechanism.invert(question.counts.pooled())[0]
-    mass = float(np.clip(1 - pooled[v:].sum(), 0, 1)) * mechanism.num_hashes
+    mass = float(np.clip(1 - pooled[others].sum(), 0, 1)) * mechanism.num_hashes
 
     def noise(shares: np.ndarray) -> np.ndarray:
-        others = np.full((len(shares), num_clear), (1 - mass) / max(num_clear, 1))
-        return mechanism.private_variances(np.concatenate([shares, others], axis=1))
+        everything = np.full((len(shares), len(others)), (1 - mass) / max(others.sum(), 1))
+        everything[:, columns] = shares
+        return mechanism.private_variances(everything)[:, columns]
 
     return Observation(
         owner=question.model.id,
-        buckets=Buckets(table[:, chosen], v),
-        num_reports=num_reports,
-        inverted=inverted[:, :v],
+        buckets=buckets,
+        num_reports=counts.num_reports,
+        inverted=mechanism.invert(counts)[:, columns],
         noise=noise,
         mass=mass,
         centred=True,
         complete=not question.open,
+        jump=1 / mechanism.delta,
     )
 
 
-def _clear(question: Question, chosen: np.ndarray) -> Observation:
+def _solve_listed(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
+    """The buckets that listed values share: clear ones, or protected as all others are."""
+    mechanism, first = question.model.mechanism, question.model.alphabet.num_sensitive
+    if mechanism.num_sensitive > first:
+        return _solve_exactly(question, chosen, summed, slice(first, mechanism.num_symbols))
+    return _solve_clear(question, chosen, summed)
+
+
+def _solve_clear(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
     """The buckets of clear values: all of these are listed, and an empty bucket rules its values out.
 
     The variance is taken as if two more people with each value had been seen, without which the intervals of rare
     values would be far too short.
     """
-    mechanism = question.model.mechanism
+    mechanism, reporting = question.model.mechanism, question.counts.num_reports > 0
     v, reveal_rate = mechanism.num_sensitive, mechanism.reveal_rate
-    num_reports, inverted, table = _reporting(question)
-    buckets = Buckets(table[:, chosen] - v, mechanism.num_symbols - v)
-    unseen = buckets.forward(np.full(int(chosen.sum()), 2 / (reveal_rate * num_reports.sum())))
-    return Observation(
+    counts = _of_cohorts(question.counts, reporting)
+    buckets = Buckets(question.table(chosen)[reporting] - v, mechanism.num_symbols - v)
+    unseen = buckets.forward(np.full(int(chosen.sum()), 2 / (reveal_rate * counts.total)))
+    given = Observation(
         owner=question.model.id,
         buckets=buckets,
-        num_reports=num_reports,
-        inverted=inverted[:, v:],
+        num_reports=counts.num_reports,
+        inverted=mechanism.invert(counts)[:, v:],
         noise=lambda shares: (shares + unseen) / reveal_rate,
         mass=1.0,
         centred=False,
         complete=False,
     )
+    return least_squares(given, summed)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,8 +14,11 @@ from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import NoReportsError, SpecError
 from uldp_transforms.ldp.model import Model
 
-MAX_CANDIDATES = 8192
-"""Candidates of one estimate over a hashed alphabet: exact standard errors need dense S x S matrices."""
+MAX_CANDIDATES = 1 << 20
+"""Candidates of one estimate over a hashed alphabet, with its non-sensitive values."""
+
+MAX_DENSE = 8192
+"""Unknowns of an open alphabet that are solved for by dense S x S matrices, or by their likelihood."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -28,8 +33,10 @@ class Question:
         counts: of its reports; at least one.
         values: the texts asked for.
         picked: (len(values),) position of each among the unknowns.
-        table: (1, U) or (C, U) or (C, U, h) int64, the symbols of the unknowns in each cohort.
+        unknowns: their texts; empty where they are the symbols.
+        tabulate: the table of chosen unknowns, (U,) bool, see ``table``.
         own: (U,) bool, the unknown has a symbol for itself alone, in all cohorts.
+        sensitive: (U,) bool, the alphabet says that it must be protected; a mechanism may protect others too.
         open: True if people may hold values that are not among the unknowns.
     """
 
@@ -37,9 +44,19 @@ class Question:
     counts: CohortCounts
     values: tuple[str, ...]
     picked: np.ndarray
-    table: np.ndarray
+    unknowns: tuple[str, ...]
+    tabulate: Callable[[np.ndarray], np.ndarray]
     own: np.ndarray
+    sensitive: np.ndarray
     open: bool
+
+    def table(self, chosen: np.ndarray) -> np.ndarray:
+        """(1, S) or (C, S) or (C, S, h) int64, the symbols of chosen unknowns, (U,) bool, in each cohort."""
+        return self.tabulate(chosen)
+
+    def texts(self, chosen: np.ndarray) -> tuple[str, ...]:
+        """Of chosen unknowns, (U,) bool."""
+        return self.unknowns if chosen.all() else tuple(itertools.compress(self.unknowns, chosen))
 
     @property
     def of_symbols(self) -> bool:
@@ -75,11 +92,56 @@ def ask(model: Model, counts: CohortCounts, candidates: tuple[str, ...] | None) 
     positions = _positions(model.id, solved, asked)
     own = alphabet.has_own_symbol(solved)
     if known is None or not own.all():
-        table = symbol_table(alphabet, solved, model.num_cohorts)
-        return Question(model, counts, asked, positions, table, own, known is None)
+        return _of_values(model, counts, asked, solved, positions, own)
     symbols = symbol_table(alphabet, solved, model.num_cohorts)[0]
     everything = np.arange(alphabet.num_symbols)
-    return Question(model, counts, asked, symbols[positions], everything[np.newaxis], everything >= 0, False)
+    return Question(
+        model=model,
+        counts=counts,
+        values=asked,
+        picked=symbols[positions],
+        unknowns=(),
+        tabulate=lambda chosen: everything[np.newaxis, chosen],
+        own=everything >= 0,
+        sensitive=everything < alphabet.num_sensitive,
+        open=False,
+    )
+
+
+def _of_values(
+    model: Model,
+    counts: CohortCounts,
+    asked: tuple[str, ...],
+    solved: tuple[str, ...],
+    positions: np.ndarray,
+    own: np.ndarray,
+) -> Question:
+    """The unknowns are values; refuses more with shared clear buckets than dense matrices are made for."""
+    alphabet = model.alphabet
+    clear = set(alphabet.clear_values)
+    sensitive = np.fromiter((value not in clear for value in solved), dtype=bool, count=len(solved))
+    dense = np.count_nonzero(~own & ~sensitive)
+    if dense > MAX_DENSE:
+        raise SpecError(
+            f"non-sensitive values of an open alphabet that share clear buckets must be at most {MAX_DENSE}, "
+            f"got {dense}"
+        )
+
+    def tabulate(chosen: np.ndarray) -> np.ndarray:
+        return symbol_table(alphabet, question.texts(chosen), model.num_cohorts)
+
+    question = Question(
+        model=model,
+        counts=counts,
+        values=asked,
+        picked=positions,
+        unknowns=solved,
+        tabulate=tabulate,
+        own=own,
+        sensitive=sensitive,
+        open=alphabet.known_values is None,
+    )
+    return question
 
 
 def _positions(collection_id: str, values: tuple[str, ...], asked: tuple[str, ...]) -> np.ndarray:

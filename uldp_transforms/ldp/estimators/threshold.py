@@ -32,7 +32,7 @@ class Threshold(Estimator):
 
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
         errors = np.append(linear.null_errors, np.inf) if question.open else linear.null_errors
-        return keep_significant(everybody(question, linear.raw), errors), None
+        return keep_significant(everybody(question, linear), errors), None
 
 
 def keep_significant(raw: np.ndarray, null_errors: np.ndarray) -> np.ndarray:

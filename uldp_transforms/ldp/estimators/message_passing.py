@@ -1,0 +1,131 @@
+"""Long lists over hashed symbols: approximate message passing with a prior that is fitted on the way.
+
+Letters as in ``observation``. No matrix is formed: a step is one pass over the table of buckets in each direction.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from uldp_transforms.ldp.estimators.empirical_bayes import posterior
+from uldp_transforms.ldp.estimators.observation import (
+    Observation,
+    Solution,
+    common_noise,
+    own_noise,
+    residual_law,
+)
+from uldp_transforms.ldp.estimators.packed import PackedBuckets
+
+_MOST_STEPS = 12
+_GAIN = 0.995  # the error has to fall by more than half a per cent in a step, or it is the last
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class _State:
+    """A step: the estimates it gives, and what they were made from.
+
+    Attributes:
+        believed: (S,) frequencies that were taken from the cells of the others.
+        fitted: (C, k) their bucket frequencies.
+        raw: (S,) unbiased frequencies.
+        error: their mean standard error without what own people add.
+        weights: (C,) 1 / tau_c, 0 in cohorts without reports.
+        common: the part of tau_c that does not fall with reports: collisions and unlisted values.
+        lengths: (S,) or (1,), sum_c w_c |J H_c e_s|^2.
+    """
+
+    believed: np.ndarray
+    fitted: np.ndarray
+    raw: np.ndarray
+    error: float
+    weights: np.ndarray
+    common: float
+    lengths: np.ndarray
+
+
+def pass_messages(given: Observation[PackedBuckets], summed: np.ndarray) -> Solution:
+    """Unbiased frequencies of many unknowns, more than there are equations if need be.
+
+    Each step takes from every cell what the other unknowns are believed to have put into it, so that what collisions
+    add is the uncertainty of these beliefs and no longer their size. The memory term keeps the residual from knowing
+    the noise that the beliefs have already used, and so the estimates unbiased and their error readable from it.
+
+    Args:
+        given: a centred observation of an open list.
+        summed: (S,) bool, the unknowns whose sum is of interest.
+
+    Source: Donoho, Maleki and Montanari 2009; Bayati and Montanari 2011. A noise level for each cohort, the fitted
+    prior and the variances are derived in docs/estimation.md.
+    """
+    buckets, here = given.buckets, given.num_reports > 0
+    size, k = buckets.num_unknowns, buckets.num_buckets
+    rho = buckets.mean_length / (k - 1)
+    bound = max(given.mass, 1e-12) / max(buckets.num_hashes * size, 1)
+    centred = given.centre(given.inverted) * here[:, np.newaxis]
+    believed, fitted, residuals = np.zeros(size), np.zeros_like(centred), centred
+    best: _State | None = None
+    for _ in range(_MOST_STEPS):
+        state = _step(given, believed, fitted, residuals)
+        before, best = best, state if best is None or state.error < best.error else best
+        if before is not None and state.error > _GAIN * before.error:
+            break
+        belief = posterior(state.raw, state.error, bound)
+        believed = belief.means
+        fitted = buckets.forward(believed)
+        memory = rho * belief.fitted * state.error**2 * state.weights
+        residuals = (centred - given.centre(fitted)) * here[:, np.newaxis] + memory[:, np.newaxis] * residuals
+    assert best is not None
+    return _solution(given, best, summed)
+
+
+def _step(given: Observation[PackedBuckets], believed: np.ndarray, fitted: np.ndarray, residuals: np.ndarray) -> _State:
+    """Estimates (S,) from beliefs (S,), their bucket frequencies (C, k) and residuals (C, k) with memory."""
+    here, k = given.num_reports > 0, given.buckets.num_buckets
+    shares = given.plausible(fitted[here])
+    privacy, _ = residual_law(given, shares, given.noise(shares))
+    known = privacy / given.num_reports[here]
+    squares = (residuals[here] ** 2).sum(axis=1)
+    common = common_noise(squares, len(squares) * (k - 1.0), known)
+    weights = np.zeros(len(here))
+    weights[here] = 1 / (known + common)
+    lengths = given.buckets.lengths(weights)
+    raw = believed + given.buckets.collect(weights[:, np.newaxis] * residuals) / lengths
+    error = float(np.mean(lengths) ** -0.5)
+    return _State(
+        believed=believed, fitted=fitted, raw=raw, error=error, weights=weights, common=common, lengths=lengths
+    )
+
+
+def _solution(given: Observation[PackedBuckets], state: _State, summed: np.ndarray) -> Solution:
+    """Variances: the noise of each unknown's own buckets, which are fuller where a heavy value is, and the common one.
+
+    With weights l_c = w_c J H_c e_s / lengths the estimate has the variance
+    sum_c l_c^T (diag D_c - P_c P_c^T) l_c / n_c + common |l_c|^2.
+    """
+    buckets, here = given.buckets, given.num_reports > 0
+    k, b, n = buckets.num_buckets, buckets.mean_buckets, given.num_reports[here]
+    shares = given.plausible(state.fitted[here])
+    noise, deviations = given.noise(shares), given.centre(shares)
+    weights, squares = state.weights[here], state.weights[here] ** 2 / n
+    cells = np.zeros_like(state.fitted)
+    cells[here] = squares[:, np.newaxis] * (noise * (1 - 2 * b / k) - deviations**2)
+    everywhere = float(squares @ noise.sum(axis=1)) * (b / k) ** 2
+    variances = buckets.collect(cells) + everywhere + state.common * buckets.lengths(state.weights**2)
+    own = own_noise(given, weights, n, np.ones(buckets.num_unknowns), b)
+    own = own.through(state.believed, variances / state.lengths**2)
+    heaps = given.centre(buckets.forward(summed.astype(np.float64)))[here]
+    of_sum = squares @ ((heaps**2 * noise).sum(axis=1) - (heaps * deviations).sum(axis=1) ** 2)
+    of_sum += state.common * (weights**2 @ (heaps**2).sum(axis=1))
+    return Solution(
+        frequencies=state.raw,
+        variances=own.at(np.maximum(state.raw, 0)),
+        own=own,
+        jump=given.jump * float(np.sqrt(squares.sum() / n.sum()) / weights.sum()),
+        variance_of_sum=float(of_sum / np.mean(state.lengths) ** 2),
+        misfit=0.0,
+        degrees=0.0,
+        spare=float(len(n) * (k - 1)),
+    )
