@@ -12,6 +12,7 @@ import collections
 import dataclasses
 import datetime
 import json
+import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -34,8 +35,9 @@ COMPLETE, STOPPED, CANCELLED, FAILED = "complete", "stopped", "cancelled", "fail
 
 
 def new_run_id() -> str:
-    """A name that sorts after those of earlier seconds, such as ``20261122T081503Z-4f2a9c``."""
-    return f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+    """A name that sorts after those of earlier milliseconds, such as ``20261122T081503.042Z-4f2a9c``."""
+    moment = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")[:23]
+    return f"{re.sub('[-:]', '', moment)}Z-{secrets.token_hex(3)}"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

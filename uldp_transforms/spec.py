@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
+import numpy as np
 from apache_beam.transforms.window import WindowFn
 from typing_extensions import Unpack
 
@@ -28,7 +29,7 @@ from uldp_transforms.ldp.checks import (
 from uldp_transforms.ldp.collection import MAX_CANDIDATE_BYTES, Collection, canonical_candidates
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES
+from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES, MAX_DENSE
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.runtime.beam_windows import windows_of_beam
 from uldp_transforms.runtime.texts import read_lines, read_text
@@ -390,15 +391,24 @@ class JobSpec:
 
     def check_candidates(self) -> None:
         """Refuse to estimate an open alphabet without candidates, or with too many; raises SpecError."""
-        asked = set(self.candidates or ())
+        asked, most = set(self.candidates or ()), ESTIMATORS[self.estimator].max_candidates
         for collection in self.collections:
-            if collection.alphabet.known_values is None:
-                number = len(asked) + sum(value not in asked for value in collection.alphabet.clear_values)
-                if not 1 <= number <= MAX_CANDIDATES:
-                    raise SpecError(
-                        f"collection {collection.id!r} has an open alphabet and needs 1 to {MAX_CANDIDATES} candidate "
-                        f"values (--candidates) or public ones, got {number}"
-                    )
+            alphabet = collection.alphabet
+            if alphabet.known_values is not None:
+                continue
+            number = len(asked) + sum(value not in asked for value in alphabet.clear_values)
+            if not 1 <= number <= most:
+                limited = f" for estimator {self.estimator!r}" if most < MAX_CANDIDATES else ""
+                raise SpecError(
+                    f"collection {collection.id!r} has an open alphabet and needs 1 to {most} candidate "
+                    f"values (--candidates) or public ones{limited}, got {number}"
+                )
+            shared = np.count_nonzero(~alphabet.has_own_symbol(alphabet.clear_values))
+            if shared > MAX_DENSE:
+                raise SpecError(
+                    f"collection {collection.id!r} can be estimated if at most {MAX_DENSE} public values share clear "
+                    f"buckets, got {shared}"
+                )
 
 
 def _collections(given: object) -> tuple[Collection, ...]:

@@ -41,15 +41,15 @@ PLANTED = (
         "        except Exception:\n"
         "            return []\n",
         "a decoder that fails loses reports which no ledger knows",
-        ("tests/beam/test_transforms.py", "tests/beam/test_ledger.py"),
+        ("tests/beam/test_transit.py",),
     ),
     Plant(
         "files are skipped",
         "uldp_transforms/read_files.py",
-        "        with FileSystems.open(",
-        '        with __import__("contextlib").suppress(Exception), FileSystems.open(',
+        "            with _open(metadata) as file:\n",
+        '            with __import__("contextlib").suppress(Exception), _open(metadata) as file:\n',
         "a file that cannot be opened is lost, and the job succeeds",
-        ("tests/beam/test_transforms.py", "tests/beam/test_ledger.py"),
+        ("tests/beam/test_transit.py",),
     ),
     Plant(
         "estimates are skipped",
@@ -60,7 +60,7 @@ PLANTED = (
         "        except Exception:\n"
         "            return\n",
         "a window that cannot be estimated has no row, and nobody is told",
-        ("tests/beam/test_transforms.py", "tests/beam/test_health.py"),
+        ("tests/beam/test_transit.py",),
     ),
     Plant(
         "files of rows are written over",
@@ -68,7 +68,7 @@ PLANTED = (
         'self._identity.update(f"{window} {pane.index} {to_json(row)}\\n".encode())',
         'self._identity.update(f"{window} {pane.index}\\n".encode())',
         "two bundles of one window get one name, and the later one replaces the earlier",
-        ("tests/pipelines/test_estimate_streaming.py",),
+        ("tests/beam/test_row_file_names.py",),
     ),
     Plant(
         "cohorts by themselves",

@@ -120,13 +120,6 @@ LONG_LIST = Collection.from_json(
         "num_cohorts": 4,
     }
 )
-PROTECTED_LIST = Collection.from_json(
-    LONG_LIST.to_json()
-    | {
-        "alphabet": {"id": "hashed", "num_buckets": 4, "num_clear_buckets": 4, "non_sensitive": ["n"]},
-        "mechanism": {"id": "krr", "epsilon": 1.0},
-    }
-)
 MANY = tuple(f"value {i}" for i in range(200))
 INT, FLOAT = np.zeros(2, dtype=np.int64), np.zeros(2)
 ID, TIME = "collection 'animals'", "(milliseconds since 1970 UTC)"
@@ -694,13 +687,6 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         most_likely_of_a_long_list,
         "candidates of an open alphabet, with its non-sensitive values, must be at most 8192 for estimator 'em', "
         "got 8193",
-    ),
-    (
-        SpecError,
-        lambda: PROTECTED_LIST.estimate(
-            PROTECTED_LIST.count(PROTECTED_LIST.perturb(["ant"])), candidates=[str(i) for i in range(8192)]
-        ),
-        "candidates of an open alphabet whose listed values are protected too must be at most 8192, got 8193",
     ),
     (
         SpecError,

@@ -296,7 +296,7 @@ def test_a_file_that_is_no_record_is_refused(inputs: Path, tmp_path: Path) -> No
 def test_names_of_runs_sort_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [runs.new_run_id() for _ in range(5)]
     assert len(set(names)) == 5
-    assert all(re.fullmatch(r"\d{8}T\d{6}Z-[0-9a-f]{6}", name) for name in names)
+    assert all(re.fullmatch(r"\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{6}", name) for name in names)
     assert sorted(name[:16] for name in names) == [name[:16] for name in names]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators.linear import LinearEstimate, estimate_linear
-from uldp_transforms.ldp.estimators.question import Question, ask
+from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES, Question, ask
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
 
@@ -68,6 +68,8 @@ class Estimator(abc.ABC):
     """Turns counts into an ``Estimate``: the linear, unbiased one, and beside it the shares that are shown."""
 
     id: ClassVar[str]
+    max_candidates: ClassVar[int] = MAX_CANDIDATES
+    """Values of an open alphabet, public ones among them, that can be estimated together."""
 
     def refusal(self, model: Model, *, reports: bool = False) -> str | None:
         """Why this estimator cannot be used with counts (or with the reports themselves); None if it can."""

@@ -36,6 +36,7 @@ class ExpectationMaximization(Estimator):
     """
 
     id: ClassVar[str] = "em"
+    max_candidates: ClassVar[int] = MAX_DENSE
 
     def refusal(self, model: Model, *, reports: bool = False) -> str | None:
         if model.mechanism.num_hashes > 1:
