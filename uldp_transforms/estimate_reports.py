@@ -75,12 +75,11 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
         if spec.release == FINAL:
             counts = counts | "ReleaseOnce" >> ReleaseOnce(spec)
         windows = counts | "EstimateDistribution" >> EstimateDistribution(spec)
-        estimates = windows.estimates
+        estimates, counts_rows = windows.estimates, counts | "CountsRows" >> CountsRows(spec)
         if isinstance(source, ReadFiles):
-            simulated = source.simulated | "AnySimulated" >> beam.CombineGlobally(any)
-            estimates = estimates | "Simulated" >> beam.Map(_said, AsSingleton(simulated)).with_output_types(
-                WindowedEstimate
-            )
+            said = AsSingleton(source.simulated | "AnySimulated" >> beam.CombineGlobally(any))
+            estimates = estimates | "Simulated" >> beam.Map(_said, said).with_output_types(WindowedEstimate)
+            counts_rows = counts_rows | "SimulatedCounts" >> beam.Map(_said, said).with_output_types(WindowCounts)
         values = estimates | "Values" >> beam.FlatMap(flat).with_output_types(EstimatedValue)
 
         in_transit = (counts, estimates) | "WindowsInTransit" >> WindowsInTransit(spec)
@@ -96,10 +95,10 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
             health=windows.health,
             ledger=(*entries, refused, in_transit) | "SummarizeLedger" >> SummarizeLedger(spec),
             rejected=refused | "RejectedRows" >> beam.Map(rejected_row, spec.periods).with_output_types(RejectedReport),
-            counts=counts | "CountsRows" >> CountsRows(spec),
+            counts=counts_rows,
         )
 
 
-def _said(row: WindowedEstimate, simulated: bool) -> WindowedEstimate:
+def _said(row: Any, simulated: bool) -> Any:
     """The row, with what the files say of their reports."""
     return row._replace(simulated=simulated)

@@ -172,7 +172,7 @@ def test_the_ledger_is_added_up_as_operators_are_told(
     monkeypatch.setattr(sys, "argv", ["-", "output"])
     ledger = Path("output/ledger.jsonl")
     row = json.loads(ledger.read_text("utf-8"))
-    for received, verdict in ((10_000, "balanced"), (10_007, "MISSING 7")):
+    for received, verdict in ((10_000, "balanced"), (10_007, "MISSING 7, IN TRANSIT 0")):
         ledger.write_text(json.dumps(row | {"received": received}) + "\n", encoding="utf-8")
         capsys.readouterr()
         exec(code, {})

@@ -30,6 +30,7 @@ class WindowCounts(NamedTuple):
     complete: bool
     num_reports: Sequence[int]
     cells: Sequence[int]
+    simulated: Optional[bool] = None
 
 
 coders.registry.register_coder(WindowCounts, coders.RowCoder)
