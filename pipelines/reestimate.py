@@ -192,7 +192,7 @@ def _estimate(task: Reestimation, jobs: Sequence[dict[str, Any]], *, partial: bo
     collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
     times = {name: None if last[name] is None else rfc3339(last[name]) for name in ("window_start", "window_end")}
     counts = functools.reduce(operator.add, (_counts(collection, row) for row in jobs))
-    return estimate_window(
+    row = estimate_window(
         collection,
         counts,
         times | {name: last[name] for name in ("pane_index", "pane_timing", "run")},
@@ -200,6 +200,12 @@ def _estimate(task: Reestimation, jobs: Sequence[dict[str, Any]], *, partial: bo
         spec.candidates,
         reason_to_withhold(counts, spec.min_reports, partial),
     )
+    return row._replace(simulated=_simulated([job["simulated"] for job in jobs]))
+
+
+def _simulated(said: Sequence[bool | None]) -> bool | None:
+    """True if one of several jobs is known to be, and False only if all are known not to be."""
+    return True if any(said) else None if None in said else False
 
 
 def _counts(collection: Collection, row: dict[str, Any]) -> CohortCounts:

@@ -81,11 +81,12 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
             counts = counts | "ReleaseOnce" >> ReleaseOnce(spec)
         windows = counts | "EstimateDistribution" >> EstimateDistribution(spec)
         estimates = windows.estimates
+        counts_rows = counts | "CountsRows" >> CountsRows(spec) if self._with_counts else None
         if isinstance(source, ReadFiles):
-            simulated = source.simulated | "AnySimulated" >> beam.CombineGlobally(any)
-            estimates = estimates | "Simulated" >> beam.Map(_said, AsSingleton(simulated)).with_output_types(
-                WindowedEstimate
-            )
+            said = AsSingleton(source.simulated | "AnySimulated" >> beam.CombineGlobally(any))
+            estimates = estimates | "Simulated" >> beam.Map(_said, said).with_output_types(WindowedEstimate)
+            if counts_rows is not None:
+                counts_rows = counts_rows | "SimulatedCounts" >> beam.Map(_said, said).with_output_types(WindowCounts)
         values = estimates | "Values" >> beam.FlatMap(flat).with_output_types(EstimatedValue)
 
         in_transit = (counts, estimates) | "WindowsInTransit" >> WindowsInTransit(spec)
@@ -102,10 +103,10 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
             ledger=(*entries, refused, in_transit) | "SummarizeLedger" >> SummarizeLedger(spec),
             rejected=refused
             | "RejectedRows" >> beam.Map(rejected_row, spec.periods, spec.run).with_output_types(RejectedReport),
-            counts=counts | "CountsRows" >> CountsRows(spec) if self._with_counts else None,
+            counts=counts_rows,
         )
 
 
-def _said(row: WindowedEstimate, simulated: bool) -> WindowedEstimate:
+def _said(row: Any, simulated: bool) -> Any:
     """The row, with what the files say of their reports."""
     return row._replace(simulated=simulated)

@@ -31,6 +31,18 @@ from ..sinks import SINKS, Sink
 from ..sources import SOURCES, Source
 from . import __doc__ as description
 
+
+def _share(text: str) -> float:
+    """An argparse type: a number from 0 to 1."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, got {text!r}")
+    return number
+
+
 _COUNTING: cli.Options = {
     "--window": {
         "type": cli.duration("--window"),
@@ -76,7 +88,7 @@ _ESTIMATING: cli.Options = {
         "help": "windows with fewer reports are suppressed",
     },
     "--max_rejected_share": {
-        "type": float,
+        "type": _share,
         "help": "more refused reports than this share mean a wrong configuration: a stream fails, so that they stay in "
         f"their queue, files give exit code 4; 1: never; none: {REJECTED_SHARE_OF_STREAMS} of 1000 reports of a stream "
         f"in a row and for one reason, {REJECTED_SHARE_OF_FILES} of files",

@@ -40,6 +40,7 @@ from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
 from uldp_transforms.pipelines import check, cli, demo, plan, reestimate, runners, simulate
 from uldp_transforms.pipelines.estimate import run as estimate
+from uldp_transforms.pipelines.estimate.options import _share
 from uldp_transforms.pipelines.run_directory import RunDirectory
 from uldp_transforms.pipelines.sinks import bigquery_tables, row_files
 from uldp_transforms.rejected_share import RejectedShareError, Watch
@@ -341,6 +342,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "must be projects/PROJECT/topics/NAME, got 't'",
     ),
     (argparse.ArgumentTypeError, lambda: cli.name_and_value("=secret"), "must be NAME=VALUE, got something else"),
+    (argparse.ArgumentTypeError, lambda: _share("2"), "must be a number from 0 to 1, got '2'"),
     (argparse.ArgumentTypeError, lambda: cli.dataset("d"), "must be PROJECT:DATASET, got 'd'"),
     (argparse.ArgumentTypeError, lambda: cli.SWITCH["type"]("yes"), "must be true or false, got 'yes'"),
     (
@@ -463,6 +465,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "1000 of 1000 reports were refused as malformed: see docs/reasons.md: do the clients and this job agree?",
     ),
     # estimate
+    (
+        SpecError,
+        estimating("--max_rejected_share 2"),
+        "--max_rejected_share must be a number from 0 to 1, got '2'",
+    ),
     (SpecError, estimating("--output file"), "--output must be a directory, got the file 'file'"),
     (
         SpecError,

@@ -19,7 +19,7 @@ from tests.support.messages_cases import KRR, container, single, write_files
 from uldp_transforms import EstimateReports, ReadReportFiles
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
-from uldp_transforms.pipelines import estimate, simulate
+from uldp_transforms.pipelines import estimate, reestimate, simulate
 from uldp_transforms.schemas import load
 
 SCHEMA = load("manifest.schema.json")
@@ -263,6 +263,7 @@ def test_a_link_to_a_file_is_a_file(folder: Path) -> None:
 
 def marks(pattern: str) -> tuple[set[Any], set[Any]]:
     rows = replay.replay(replay.file_job([KRR], None, pattern))
+    assert {row.simulated for row in rows["counts"]} == {row.simulated for row in rows["estimates"]}
     return {row.simulated for row in rows["estimates"]}, {row.simulated for row in rows["values"]}
 
 
@@ -273,6 +274,22 @@ def test_rows_say_whether_a_file_says_that_it_is_simulated(folder: Path) -> None
     assert marks(f"{folder}/in*.avro") == ({False}, {False})
     simulated("in4", 5, "--seed 1")
     assert marks(f"{folder}/in*.avro") == ({True}, {True})
+
+
+@pytest.mark.parametrize(
+    ("jobs", "expected"),
+    [
+        ([True], True),
+        ([False], False),
+        ([None], None),
+        ([False, None], None),
+        ([None, True], True),
+        ([False, True], True),
+        ([False] * 2, False),
+    ],
+)
+def test_counts_of_several_jobs_are_simulated_if_one_of_them_is(jobs: list[bool | None], expected: bool | None) -> None:
+    assert reestimate._simulated(jobs) is expected
 
 
 def test_a_source_that_does_not_say_is_null() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import struct
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -299,7 +300,8 @@ def _read_block(content: bytes, start: int, deflated: bool, marker: bytes) -> tu
             raise _Fault("corrupt_block") from None
         if len(body) > MAX_BLOCK_BYTES:
             raise _Fault("block_too_large")
-        if not inflater.eof:
+        behind = inflater.unused_data  # nothing, or the first three of the four bytes of zlib's checksum
+        if not inflater.eof or behind not in (b"", struct.pack(">I", zlib.adler32(body))[:3]):
             raise _Fault("corrupt_block")
     return count, body, at + size + 16
 

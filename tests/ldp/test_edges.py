@@ -135,7 +135,7 @@ def test_the_fit_fires_below_one_in_a_thousand(p_value: float, fired: bool) -> N
 def test_reports_with_two_verdicts_were_received_once() -> None:
     """So that the ledger, which has both verdicts, does not balance."""
     batch = KRR.perturb(["0", "1"], np.random.default_rng(1), event_times=[0, 10])
-    entries = received_entries(Decoded([batch, batch], [], 2, Counter({KRR.fingerprint: 2}), {}), BasePeriods(10))
+    entries = received_entries(Decoded([batch, batch], [], Counter({KRR.fingerprint: 2}), {}, 2), BasePeriods(10))
     assert sum(entry.num_reports for entry in entries) == 2
 
 

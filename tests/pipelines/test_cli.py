@@ -731,7 +731,7 @@ SUMMARY = (
 def test_bad_data_is_counted_and_the_job_goes_on(folder, capfd):
     (folder / "in").mkdir()
     write_files(folder / "in", GARBAGE)
-    assert run("estimate", f"{ESTIMATE} --input 'in/*.avro' --window 1h --min_reports 1") == 0
+    assert run("estimate", f"{ESTIMATE} --input 'in/*.avro' --window 1h --min_reports 1 --max_rejected_share 1") == 0
     assert capfd.readouterr() == ("", f"{SUMMARY}\n")
     assert [row["num_reports"] for row in read_lines(folder / "out/estimates.jsonl")] == [GOOD_REPORTS]
     ledger = {(row["collection_id"], row["window_start"]): row for row in read_lines(folder / "out/ledger.jsonl")}

@@ -62,7 +62,7 @@ NEED_JAVA = {
     "kafka_property",
     "expansion_service",
 }
-NOT_OFFERED = {"input"} | NEED_JAVA  # the template is for streams, and its image has no Java
+NOT_OFFERED = {"input", "manifest"} | NEED_JAVA  # the template is for streams, and its image has no Java
 
 
 def test_the_template_offers_the_options_of_the_program():
@@ -90,6 +90,7 @@ GOOD = {
     ("estimator",): ["projected", "em"],
     ("candidates",): ["gs://b/c.txt"],
     ("min_reports", "deduplicate_parts"): ["1", "100"],
+    ("max_rejected_share",): ["0", "0.5", ".99", "1"],
     SWITCHES: ["true", "false"],
     TOPICS: ["projects/p/topics/t"],
     ("bigquery",): ["my-project:d", "example.com:my-project:My_Data"],
@@ -99,6 +100,7 @@ BAD = {
     DURATIONS: ["", "1", "h", "1.5h", "-1h", "1 h", "1w"],
     ("release",): ["first"],
     ("min_reports", "deduplicate_parts"): ["0", "-1", "1.5", "all"],
+    ("max_rejected_share",): ["", "-1", "1.5", "2", "all", "nan"],
     SWITCHES: ["", "yes", "True"],
     TOPICS: ["t", "projects/p/subscriptions/s"],
     ("bigquery",): ["d", "my-project", "my-project.d", "my-project:d.t", "My-project:d"],
@@ -162,6 +164,7 @@ def test_the_template_is_launched(server, monkeypatch):
         "estimator": "projected",
         "candidates": "gs://bucket/candidates.txt",
         "min_reports": "50",
+        "max_rejected_share": "0.9",
         "deduplicate": "true",
         "deduplicate_parts": "64",
         "bit_patterns": "true",

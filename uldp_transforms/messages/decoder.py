@@ -32,19 +32,19 @@ class Decoded(NamedTuple):
     Attributes:
         batches: accepted reports.
         rejections: everything else.
-        num_messages: how many messages these verdicts are about.
         num_received: number of reports by fingerprint (empty if never established), counted when they were taken out of
             their messages, before they were judged; a message that nothing was taken out of and that was not refused
             either counts as one report.
         off_by: largest number of milliseconds by which a report came too early or too late, by reason.
+        num_messages: how many messages these verdicts are about.
         stranger: beginning of a fingerprint that no collection of the job has, if there was one.
     """
 
     batches: list[ReportBatch]
     rejections: list[Rejection]
-    num_messages: int
     num_received: Counter[bytes]
     off_by: dict[Reason, int]
+    num_messages: int
     stranger: bytes = b""
 
 
@@ -116,9 +116,8 @@ class MessageDecoder:
             batch = self._judge(part, verdicts)
             if len(batch):
                 batches.append(batch)
-        return Decoded(
-            batches, verdicts.rejections, len(lengths), verdicts.num_received(), verdicts.off_by, verdicts.stranger
-        )
+        received = verdicts.num_received()
+        return Decoded(batches, verdicts.rejections, received, verdicts.off_by, len(lengths), verdicts.stranger)
 
     # ---------------------------------------------------------------- single reports: all messages at once
 

@@ -31,6 +31,7 @@ class WindowCounts(NamedTuple):
     num_reports: Sequence[int]
     cells: Sequence[int]
     run: Optional[str] = None
+    simulated: Optional[bool] = None
 
 
 coders.registry.register_coder(WindowCounts, coders.RowCoder)
