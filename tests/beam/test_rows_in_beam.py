@@ -217,7 +217,7 @@ def messages() -> list[bytes]:
 
 def estimated(pipeline: beam.Pipeline) -> Any:
     source = pipeline | beam.Create(messages())
-    return source | EstimateReports(collections=[KRR, URAP], window="1h", min_reports=50)
+    return source | EstimateReports(with_counts=True, collections=[KRR, URAP], window="1h", min_reports=50)
 
 
 SINKS: dict[str, Any] = {
