@@ -121,6 +121,8 @@ def run(configured: tuple[Job, beam.Pipeline], signals: Signals | None = None) -
         except KeyboardInterrupt:
             return _ended(job, record, CANCELLED)
         except Exception as error:
+            if signals.cancelled:  # an engine may raise the interrupt as a fault of its own
+                return _ended(job, record, CANCELLED)
             traceback.print_exc()
             return _ended(job, record, FAILED, root_cause(error))
     finally:

@@ -58,6 +58,7 @@ SOURCES = {  # by name; those of ldp have a table of their own
     if "ldp" not in path.relative_to(folder).parts
 }
 
+SHARED = {"id": "hashed", "num_buckets": 4, "num_clear_buckets": 4, "non_sensitive": [str(i) for i in range(8193)]}
 OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
 COUNTS = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME"}
 FILES = {
@@ -237,6 +238,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "estimate_reports takes the reports",
     ),
     (SpecError, lambda: EstimateDistribution(JobSpec(collections=(KRR, OPEN))), f"{NEEDS} 0"),
+    (
+        SpecError,
+        JobSpec(collections=(collection("shared", SHARED, "urr"),)).check_candidates,
+        "collection 'shared' can be estimated if at most 8192 public values share clear buckets, got 8193",
+    ),
     (
         SpecError,
         lambda: EstimateDistribution(JobSpec(collections=(OPEN,), candidates=tuple(map(str, range(1_048_577))))),

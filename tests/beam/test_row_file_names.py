@@ -70,7 +70,7 @@ def test_a_repeated_bundle_writes_the_same_file_again(form: str, tmp_path: Path)
     assert (tmp_path / name).read_bytes() == content
 
 
-@pytest.mark.parametrize(("one", "other"), itertools.combinations(range(3), 2))
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(range(3), 2)))
 def test_no_row_is_overwritten(one: int, other: int, tmp_path: Path) -> None:
     for bundle in (BUNDLES[one], BUNDLES[other], BUNDLES[one]):
         write(tmp_path, bundle)

@@ -85,7 +85,7 @@ def probabilities(item: Collection, batch: ReportBatch, unknowns: tuple[str, ...
     rows = np.take_along_axis(of_symbols, table[batch.cohorts], axis=1)
     if item.alphabet.known_values is not None:
         return rows
-    anywhere = of_symbols[:, : item.mechanism.num_sensitive].mean(axis=1, keepdims=True)
+    anywhere = of_symbols[:, : item.alphabet.num_sensitive].mean(axis=1, keepdims=True)
     return np.concatenate([rows, anywhere], axis=1)
 
 

@@ -76,7 +76,14 @@ def start(argv: list[str], log: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "uldp_transforms.pipelines.estimate", *argv]
     environment = os.environ | {"PYTHONPATH": str(live.ROOT), "OPENBLAS_NUM_THREADS": "1"}
     with log.open("wb") as said:
-        return subprocess.Popen(command, cwd=live.ROOT, stdout=said, stderr=said, env=environment)
+        return subprocess.Popen(
+            command,
+            cwd=live.ROOT,
+            stdout=said,
+            stderr=said,
+            env=environment,
+            preexec_fn=live.heeding_interrupts,  # noqa: PLW1509
+        )
 
 
 def wait_for(done: Callable[[], Any], process: subprocess.Popen[bytes], log: Path) -> None:

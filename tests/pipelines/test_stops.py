@@ -37,7 +37,7 @@ def options(folder: Path, window: str) -> list[str]:
     write_files(folder, {"animals.json": ANIMALS})
     return [
         *f"--collection={folder}/animals.json --subscription={live.SUBSCRIPTION} --output={folder}/output".split(),
-        *f"--window={window} --allowed_lateness=1d --min_reports=1 --write_counts".split(),
+        *f"--window={window} --allowed_lateness=6h --min_reports=1 --write_counts".split(),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -51,13 +52,25 @@ def broker(ack_deadline_seconds: int = 10, server: str = IN_PROCESS) -> Iterator
             found.close()
 
 
+def heeding_interrupts() -> None:
+    """For the child: what a shell starts in the background ignores Ctrl-C, and so would all processes below it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @contextmanager
 def job(options: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """``pipelines.estimate`` with these options; it does not outlive the block."""
     with log.open("ab") as errors:
         command = [sys.executable, "-m", "uldp_transforms.pipelines.estimate", *options]
         environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
-        process = subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors, env=environment)
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdout=errors,
+            stderr=errors,
+            env=environment,
+            preexec_fn=heeding_interrupts,  # noqa: PLW1509
+        )
         try:
             yield process
         finally:
