@@ -114,6 +114,14 @@ def test_a_run_without_an_end(folder: Folder, capsys: pytest.CaptureFixture[str]
     assert findings(folder, capsys) == []
 
 
+def test_a_run_that_refused_nearly_everything(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.run("c", "complete", resumes=False)
+    folder.write("ledger", ledger("c", 10, 5, unknown_collection=5))
+    assert findings(folder, capsys) == []
+    folder.write("ledger", ledger("c", 10, 4, unknown_collection=5, too_old=1))
+    assert findings(folder, capsys) == ["5 of 10 reports were refused as unknown_collection: wrong --collection file?"]
+
+
 def test_numbers_that_are_too_old(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     end = rfc3339(NOW - 60_000 - HOUR)
     sentence = f"the latest window with numbers ended at {end}, 1h01m ago, more than {{}}"
