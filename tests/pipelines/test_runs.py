@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -73,17 +72,10 @@ def left_behind(output: Path) -> set[str]:
 
 
 def start(argv: list[str], log: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "uldp_transforms.pipelines.estimate", *argv]
+    command = [*live.ESTIMATE, *argv]
     environment = os.environ | {"PYTHONPATH": str(live.ROOT), "OPENBLAS_NUM_THREADS": "1"}
     with log.open("wb") as said:
-        return subprocess.Popen(
-            command,
-            cwd=live.ROOT,
-            stdout=said,
-            stderr=said,
-            env=environment,
-            preexec_fn=live.heeding_interrupts,  # noqa: PLW1509
-        )
+        return subprocess.Popen(command, cwd=live.ROOT, stdout=said, stderr=said, env=environment)
 
 
 def wait_for(done: Callable[[], Any], process: subprocess.Popen[bytes], log: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -20,6 +19,13 @@ from tests.servers.pubsub_servers import IN_PROCESS, serving
 
 ROOT = Path(__file__).parents[2]
 TOPIC, SUBSCRIPTION = "projects/test-project/topics/reports", "projects/test-project/subscriptions/from-reports"
+ESTIMATE = (
+    sys.executable,
+    "-c",
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "runpy.run_module('uldp_transforms.pipelines.estimate', run_name='__main__', alter_sys=True)",
+)
+"""The command; what a shell starts in the background ignores Ctrl-C, and so would all processes below it."""
 PATIENCE = 600.0  # seconds; no wait is meant to end like this, only one that would never end
 
 
@@ -52,25 +58,13 @@ def broker(ack_deadline_seconds: int = 10, server: str = IN_PROCESS) -> Iterator
             found.close()
 
 
-def heeding_interrupts() -> None:
-    """For the child: what a shell starts in the background ignores Ctrl-C, and so would all processes below it."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 @contextmanager
 def job(options: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """``pipelines.estimate`` with these options; it does not outlive the block."""
     with log.open("ab") as errors:
-        command = [sys.executable, "-m", "uldp_transforms.pipelines.estimate", *options]
+        command = [*ESTIMATE, *options]
         environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
-        process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            stdout=errors,
-            stderr=errors,
-            env=environment,
-            preexec_fn=heeding_interrupts,  # noqa: PLW1509
-        )
+        process = subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors, env=environment)
         try:
             yield process
         finally:
