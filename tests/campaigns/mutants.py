@@ -73,6 +73,10 @@ TARGETS = (
     "estimate_reports.py",
     "release.py",
     "ledger.py",
+    "gather.py",
+    "transit.py",
+    "read_files.py",
+    "rejected_share.py",
 )
 
 PLACES = ("tests/ldp", "tests/messages", "tests/beam", "tests/pipelines/test_plan.py")
