@@ -17,7 +17,7 @@ from typing import Any
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rejected_share import sentence_of_sums
 from uldp_transforms.runtime.panes import now
-from uldp_transforms.spec import REJECTED_SHARE_OF_FILES, REJECTED_SHARE_OF_STREAMS
+from uldp_transforms.spec import allowed_share
 from uldp_transforms.windows import LATENESS_SLACK, milliseconds, rfc3339
 
 from . import cli
@@ -121,17 +121,10 @@ def _ledger(check: Check, seen: Sequence[RunRecord], state: str) -> Section:
     if not any(of_run.values()):
         return ("ledger", "no rows"), findings
     sums = add_up(map(sums_of, of_run.values()))
-    cause = sentence_of_sums(sums["rejected"], sums["received"], _rejected_share(seen[-1]))
+    share = allowed_share(seen[-1].specification.get("max_rejected_share"), bounded=seen[-1].bounded)
+    cause = sentence_of_sums(sums["rejected"], sums["received"], share)
     findings += [] if cause is None else [cause]
     return ("ledger", f"{summary(sums)}, {'balanced' if sums['balanced'] else 'NOT balanced'}"), findings
-
-
-def _rejected_share(record: RunRecord) -> float:
-    """The share of refused reports above which the run is taken for a wrong one."""
-    share = record.specification.get("max_rejected_share")
-    if share is not None:
-        return float(share)
-    return REJECTED_SHARE_OF_FILES if record.bounded else REJECTED_SHARE_OF_STREAMS
 
 
 def _windows(check: Check, seen: Sequence[RunRecord], state: str) -> Section:

@@ -127,7 +127,7 @@ class _Evaluator(_PubSubReadEvaluator):
     """Beam's, with another way to pull and an end."""
 
     def __init__(self, reader: Reader, *args: Any):
-        super().__init__(*args)  # type: ignore[no-untyped-call]
+        super().__init__(*args)  # type: ignore[no-untyped-call]  # Beam's
         self._reader = reader
 
     def finish_bundle(self) -> TransformResult:
@@ -140,7 +140,7 @@ class _Evaluator(_PubSubReadEvaluator):
         if self._reader.stop.is_set():
             return TransformResult(self, [], [], None, {None: MAX_TIMESTAMP})
         bundles = []
-        client = self._get_subscriber_client(step)  # type: ignore[no-untyped-call]
+        client = self._get_subscriber_client(step)  # type: ignore[no-untyped-call]  # Beam's
         if messages := self._reader.pull(client, self._sub_name):
             bundle = context.create_bundle(next(iter(self._outputs)))
             for message in messages:

@@ -368,9 +368,7 @@ class JobSpec:
     @property
     def rejected_share(self) -> float:
         """Share of refused reports above which a stream fails, and a job over files ends with another exit code."""
-        if self.max_rejected_share is not None:
-            return self.max_rejected_share
-        return REJECTED_SHARE_OF_FILES if self.bounded else REJECTED_SHARE_OF_STREAMS
+        return allowed_share(self.max_rejected_share, bounded=bool(self.bounded))
 
     @property
     def slack(self) -> int:
@@ -409,6 +407,13 @@ class JobSpec:
                     f"collection {collection.id!r} can be estimated if at most {MAX_DENSE} public values share clear "
                     f"buckets, got {shared}"
                 )
+
+
+def allowed_share(given: float | None, *, bounded: bool) -> float:
+    """The share of refused reports that a job allows: the given one, or the default for files or a stream."""
+    if given is not None:
+        return given
+    return REJECTED_SHARE_OF_FILES if bounded else REJECTED_SHARE_OF_STREAMS
 
 
 def _collections(given: object) -> tuple[Collection, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -209,8 +210,6 @@ def test_the_second_signal_cuts_off_a_drain(capfd: pytest.CaptureFixture[str]) -
             os.kill(os.getpid(), signal.SIGTERM)
         assert signals.cancelled
     assert signal.getsignal(signal.SIGTERM) is before
-    import logging  # noqa: PLC0415
-
     logging.disable(logging.NOTSET)
     assert capfd.readouterr().err == "estimate: stopping; a second signal cuts off what is not written yet\n"
 

@@ -33,6 +33,7 @@ def environments() -> Iterator[dict[str, str]]:
     for python in PYTHONS:
         for platform in PLATFORMS:
             minor = python.rpartition(".")[0]
+            # default_environment() is a TypedDict, which does not take a platform's keys
             yield {**default_environment(), **platform, "python_full_version": python, "python_version": minor}  # type: ignore[dict-item]
 
 
