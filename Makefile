@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # two workers of the tests share the cores
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test quick golden slow fuzz soak mutants bench flink prism pubsub lint lock audit-deps sbom clean
+.PHONY: demo test quick golden slow fuzz soak mutants bench peers flink prism pubsub lint lock audit-deps sbom clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
@@ -43,6 +43,17 @@ docs: $(VENV)/.docs-installed  ## these pages and the API reference as a site, i
 
 bench: $(VENV)/.test-installed  ## reports per second, as ratios to numpy's limit
 	$(BIN)/python -m benchmarks
+
+PEERS := build/peers
+
+$(PEERS)/.installed: requirements/peers.txt requirements/build.txt
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python $(LOCKED) --requirement requirements/build.txt
+	$(PEERS)/bin/python $(LOCKED) --requirement requirements/peers.txt
+	@touch $@
+
+peers: $(VENV)/.test-installed $(PEERS)/.installed  ## other libraries on the same data: speed and error; fetches them
+	$(BIN)/python -m benchmarks peers
 
 flink: $(VENV)/.test-installed  ## the main job on Flink, over files and Kafka, with workers that get killed; fetches it (Java, Maven)
 	$(BIN)/python -m deploy.flink
@@ -88,6 +99,7 @@ lock: $(TOOLS)/.installed  ## the newest versions that setup.py allows, with the
 	$(LOCK) setup.py --extra docs --constraint requirements/test.txt --output-file requirements/docs.txt
 	$(LOCK) setup.py --extra plot --constraint requirements/test.txt --output-file requirements/plot.txt
 	$(LOCK) setup.py --constraint requirements/test.txt --output-file requirements/run.txt
+	$(LOCK) requirements/peers.in --constraint requirements/test.txt --output-file requirements/peers.txt
 
 audit-deps: $(VENV)/.test-installed  ## is what is installed what the locks say, whole, and under known licences? offline
 	$(BIN)/python -m requirements.audit
