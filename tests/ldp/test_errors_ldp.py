@@ -29,7 +29,7 @@ from uldp_transforms.ldp.mechanisms import (
     UtilityOptimizedRappor,
     UtilityOptimizedRR,
 )
-from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection
+from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection, UtilityOptimizedSubsetSelection
 
 SOURCES = sorted(Path(ldp.__file__).parent.rglob("*.py"))
 
@@ -72,6 +72,11 @@ def agrr(num_symbols: int, *priors: Any) -> Callable[[], Any]:
 
 def tsp(num_symbols: int, rates: Any) -> Callable[[], Any]:
     return lambda: TwoStage(num_symbols=num_symbols, num_sensitive=num_symbols, epsilon=1, missing_rates=rates)
+
+
+def two_sizes(cls: Any, num_sensitive: int, size: Any, share: Any) -> Callable[[], Any]:
+    fields = {"epsilon": 1, "subset_size": size, "larger_share": share}
+    return lambda: cls(num_symbols=4, num_sensitive=num_sensitive, **fields)
 
 
 def calling(function: Callable[..., Any], *args: Any, **fields: Any) -> Callable[[], Any]:
@@ -525,6 +530,23 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         lambda: SubsetSelection(num_symbols=4, num_sensitive=4, epsilon=1, subset_size=4),
         "SubsetSelection.subset_size must be an integer in [1, 3], got 4",
+    ),
+    *(
+        (
+            SpecError,
+            two_sizes(SubsetSelection, 4, 2, share),
+            f"SubsetSelection.larger_share must be a number in [1e-06, 0.999999], got {share!r}",
+        )
+        for share in (0, 1, 1e-7, "0.5", True, float("nan"))
+    ),
+    *(
+        (
+            SpecError,
+            two_sizes(UtilityOptimizedSubsetSelection, v, size, 0.5),
+            "UtilityOptimizedSubsetSelection.larger_share must be absent unless subset_size is given and at most "
+            f"{min(v, 3) - 1}, got 0.5 with {size!r}",
+        )
+        for v, size in ((4, 3), (4, None), (1, 1))
     ),
     # reports
     (
