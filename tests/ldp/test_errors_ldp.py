@@ -892,6 +892,11 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
+        calling(utility.cohorts_needed, 5, 3, 1),
+        "cohorts_needed.max_cohorts must be an integer in [2, 65536], got 1",
+    ),
+    (
+        SpecError,
         calling(utility.cohorts_needed, 5, 1),
         "cohorts_needed.num_buckets must be an integer in [2, 65536], got 1",
     ),
@@ -969,6 +974,18 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
                 {"num_values": 3, "num_sensitive": 3, "sensitive_share": 1},
                 "sensitive_share must be absent where all values are sensitive, got 1",
             ),
+            (
+                {"num_values": 3, "num_sensitive": 2, "frequencies": (0.5, 0.5)},
+                "frequencies must have 3 entries in its last axis, got the shape (2,)",
+            ),
+            (
+                {"num_values": 2, "num_sensitive": 1, "frequencies": (0.5, 0.5), "sensitive_share": 0.5},
+                "sensitive_share must be absent where frequencies are given, got 0.5",
+            ),
+            (
+                {"num_values": 3, "num_sensitive": 2, "names": ("ant", "bee", "ant")},
+                "names must be 3 different texts, got 2",
+            ),
         )
     ),
     *(
@@ -985,8 +1002,20 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             ),
             (
                 {"num_candidates": 3, "sensitive_share": 1},
-                "sensitive_share must be absent where all texts are sensitive, got 1",
+                "sensitive_share must be absent where all texts are sensitive or frequencies are given, got 1",
             ),
+            (
+                {"num_candidates": 3, "num_non_sensitive": 2, "sensitive_share": 0.2, "unlisted_share": 0.3},
+                "sensitive_share must be at least the unlisted share 0.3, got 0.2",
+            ),
+            ({"num_candidates": 3, "unlisted_share": 1.5}, "unlisted_share must be a number in [0, 1], got 1.5"),
+            ({"num_candidates": 3, "max_cohorts": 1}, "max_cohorts must be an integer in [2, 65536], got 1"),
+            ({"num_candidates": 3, "law": "normal"}, 'law must be "zipf" or "flat", got \'normal\''),
+            (
+                {"num_candidates": 2, "frequencies": (0.5, 0.6)},
+                "frequencies must be shares of at least 0 that sum to 1, got others",
+            ),
+            ({"num_candidates": 3, "names": ("ant",)}, "names must be 0 texts, got 1"),
         )
     ),
     *(
@@ -999,7 +1028,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             (
                 (1, 9),
                 {"target_l1": 1, "target_l2": 2},
-                "target_l2 must be absent where plan.target_l1 is given, got 2",
+                "target must be given once at most, got l1, l2",
             ),
         )
     ),
