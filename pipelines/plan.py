@@ -6,14 +6,20 @@ import dataclasses
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.utility import ClosedQuestion, OpenQuestion, Plan, PlanRow, plan
+from uldp_transforms.ldp.utility.open_question import FLAT, ZIPF
 
 from . import cli
+from .values import ValuesFile
+
+_ROWS_AT_ONCE = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,22 +29,39 @@ class Planning:
     question: ClosedQuestion | OpenQuestion
     epsilon: float
     num_reports: int
-    target_l1: float | None
-    target_l2: float | None
+    targets: dict[str, float]
+    values: str | None
     json: str | None
 
 
+TARGETS: cli.Options = {
+    "--target_l1": {"help": "sum of absolute errors over all values to reach"},
+    "--target_l2": {"help": "sum of squared errors over all values to reach"},
+    "--target_half_width": {"help": "half width of the 95 %% interval of a sensitive value to reach"},
+}
+
+
 def configure(argv: Sequence[str]) -> Planning:
-    """The command line of ``pipelines.plan``; raises SpecError."""
+    """The command line of ``pipelines.plan``; raises SpecError, OSError."""
     parser = cli.Parser("plan", description=__doc__)
     parser.add_argument("--num_values", type=cli.positive(), help="number of values in a known list")
     parser.add_argument("--num_sensitive", type=cli.positive(), help="number of sensitive values (default: all)")
+    parser.add_argument("--values", help="CSV file of people's values, as they would report them, instead of numbers")
+    parser.add_argument("--column", help="with --values: name of its column (default: value)")
+    parser.add_argument("--sensitive", help="with --values: text file of the sensitive ones, one a line (default: all)")
     parser.add_argument("--open", action="store_true", help="people may send any text, not only values of a list")
     parser.add_argument("--num_candidates", type=cli.positive(), help="with --open: sensitive texts to estimate")
+    parser.add_argument("--num_non_sensitive", type=cli.positive(), help="with --open: further texts, on a public list")
     parser.add_argument(
-        "--num_non_sensitive",
+        "--unlisted_share", type=float, help="with --open: share of people whose text is on no list (default: 0.1)"
+    )
+    parser.add_argument(
+        "--frequencies", choices=(ZIPF, FLAT), help="with --open: how frequent texts are (default: zipf, like 1 / rank)"
+    )
+    parser.add_argument(
+        "--max_cohorts",
         type=cli.positive(),
-        help="with --open: further texts, on a public list",
+        help="with --open: fewer cohorts than accuracy wants, for fewer counters or people who keep their cohort",
     )
     parser.add_argument("--epsilon", type=cli.positive(float), required=True, help="epsilon of one report, up to 16")
     parser.add_argument("--reports", type=cli.positive(), required=True, help="number of reports to expect")
@@ -48,27 +71,43 @@ def configure(argv: Sequence[str]) -> Planning:
         help="guess of the share of people with sensitive values (default: worst case)",
     )
     target = parser.add_mutually_exclusive_group()
-    target.add_argument("--target_l1", type=cli.positive(float), help="sum of absolute errors over all values to reach")
-    target.add_argument("--target_l2", type=cli.positive(float), help="sum of squared errors over all values to reach")
+    for name, option in TARGETS.items():
+        target.add_argument(name, type=cli.positive(float), **option)
     parser.add_argument("--json", help="file to write the recommended collection to (default: print it)")
     args = parser.parse_args(argv)
+    names = [name.removeprefix("--") for name in TARGETS]
     return Planning(
         question=_question(args),
         epsilon=args.epsilon,
         num_reports=args.reports,
-        target_l1=args.target_l1,
-        target_l2=args.target_l2,
+        targets={name: getattr(args, name) for name in names if getattr(args, name) is not None},
+        values=args.values,
         json=args.json,
     )
 
 
+NUMBERS = ("num_values", "num_sensitive", "num_candidates", "num_non_sensitive")
+OPEN_ONLY = ("num_candidates", "num_non_sensitive", "unlisted_share", "frequencies", "max_cohorts")
+CLOSED_ONLY = ("num_values", "num_sensitive")
+
+
 def _question(args: Any) -> ClosedQuestion | OpenQuestion:
-    needed, further = ("num_candidates", "num_non_sensitive") if args.open else ("num_values", "num_sensitive")
-    others = {"num_values", "num_sensitive", "num_candidates", "num_non_sensitive"} - {needed, further}
-    for name in sorted(others):
+    _refuse(args, CLOSED_ONLY if args.open else OPEN_ONLY, "without --open" if args.open else "with --open")
+    if args.values is None:
+        _refuse(args, ("column", "sensitive"), "with --values")
+        return _question_of_numbers(args)
+    _refuse(args, (*NUMBERS, "sensitive_share", "frequencies"), "without --values")
+    return _question_of_values(args)
+
+
+def _refuse(args: Any, names: Sequence[str], where: str) -> None:
+    for name in names:
         if getattr(args, name) is not None:
-            which = "without" if args.open else "with"
-            raise SpecError(f"--{name} can be given only {which} --open, got {getattr(args, name)}")
+            raise SpecError(f"--{name} can be given only {where}, got {getattr(args, name)}")
+
+
+def _question_of_numbers(args: Any) -> ClosedQuestion | OpenQuestion:
+    needed = "num_candidates" if args.open else "num_values"
     if getattr(args, needed) is None:
         raise SpecError(f"--{needed} must be given {'with' if args.open else 'without'} --open, got none")
     harmless = args.num_non_sensitive or 0 if args.open else args.num_values - (args.num_sensitive or args.num_values)
@@ -78,7 +117,11 @@ def _question(args: Any) -> ClosedQuestion | OpenQuestion:
         )
     if args.open:
         return OpenQuestion(
-            num_candidates=args.num_candidates, num_non_sensitive=harmless, sensitive_share=args.sensitive_share
+            num_candidates=args.num_candidates,
+            num_non_sensitive=harmless,
+            sensitive_share=args.sensitive_share,
+            law=args.frequencies or ZIPF,
+            **_of_open(args),
         )
     return ClosedQuestion(
         num_values=args.num_values,
@@ -87,23 +130,58 @@ def _question(args: Any) -> ClosedQuestion | OpenQuestion:
     )
 
 
+def _of_open(args: Any) -> dict[str, Any]:
+    """Fields of any open question."""
+    names = ("unlisted_share", "max_cohorts")
+    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+
+
+def _question_of_values(args: Any) -> ClosedQuestion | OpenQuestion:
+    """Values in alphabetical order: that of their frequencies would say in public what was counted in private."""
+    held = Counter(_column(args.values, args.column or "value"))
+    if len(held) < 2:
+        raise SpecError(f"{args.values} must have at least 2 different values, got {len(held)}")
+    chosen = set(held) if args.sensitive is None else {canonical(line) for line in _lines(args.sensitive)}
+    sensitive, others, total = sorted(chosen), sorted(set(held) - chosen), sum(held.values())
+    if not sensitive:
+        raise SpecError(f"{args.sensitive} must name a sensitive value, got none")
+    shares = tuple(held[value] / total for value in (*sensitive, *others))
+    if args.open:
+        return OpenQuestion(
+            num_candidates=len(sensitive),
+            num_non_sensitive=len(others),
+            frequencies=shares,
+            names=tuple(others),
+            **_of_open(args),
+        )
+    names = (*sensitive, *others)
+    return ClosedQuestion(num_values=len(names), num_sensitive=len(sensitive), frequencies=shares, names=names)
+
+
+def _column(path: str, name: str) -> Iterator[str]:
+    for values, _ in ValuesFile(path, name).read(_ROWS_AT_ONCE):
+        yield from map(canonical, values)
+
+
+def _lines(path: str) -> list[str]:
+    with open(path, encoding="utf-8") as file:
+        return [line for line in file.read().splitlines() if line]
+
+
 def job(planning: Planning) -> int:
     """Plan, write the file, print the table."""
-    found = plan(
-        planning.question,
-        planning.epsilon,
-        planning.num_reports,
-        target_l1=planning.target_l1,
-        target_l2=planning.target_l2,
-    )
+    targets = {f"target_{name.removeprefix('target_')}": value for name, value in planning.targets.items()}
+    found = plan(planning.question, planning.epsilon, planning.num_reports, **targets)
     if planning.json is not None:
         with open(planning.json, "w", encoding="utf-8") as file:
             file.write(spec_text(found.collection))
-    print("\n".join([*heading(planning), "", *table(planning, found), "", *advice(planning, found)]))
+    lines = [*heading(planning), "", *table(planning, found), "", *legend(planning), "", *advice(planning, found)]
+    print("\n".join(lines))
     if planning.json is None:
         print("\n" + spec_text(found.collection), end="")
     else:
-        print(f"The recommended collection, with placeholders for values: {planning.json}")
+        what = "The recommended collection" + ("" if planning.values else ", with placeholders for values")
+        print(f"{what}: {planning.json}")
     return cli.DONE
 
 
@@ -116,25 +194,41 @@ def heading(planning: Planning) -> list[str]:
         what = f"{question.num_candidates:,} candidates of an open alphabet"
         if question.num_non_sensitive:
             what += f" and {question.num_non_sensitive:,} texts that are not sensitive"
-    guess = "for each row at the distribution that is worst for it"
-    if question.sensitive_share is not None:
-        guess = f"at the worst distribution with {question.sensitive_share:.3g} of all people holding sensitive values"
     return [
         f"{what}; {planning.num_reports:,} reports at epsilon {planning.epsilon:g}",
-        f"Expected errors of raw estimates, summed over all values, {guess}:",
+        f"Expected errors of raw estimates (`empirical`) for {_truth(planning)}:",
     ]
+
+
+def _truth(planning: Planning) -> str:
+    """The frequencies that forecasts are for."""
+    question, share = planning.question, planning.question.sensitive_share
+    if isinstance(question, OpenQuestion):
+        holders = ""
+        if question.num_non_sensitive and not planning.values:
+            holders = "; as many hold sensitive ones as is worst for each row"
+            if share is not None:
+                holders = f"; {share:.3g} of all people hold sensitive ones"
+        shape = "frequencies like 1 / rank" if question.law == ZIPF else "equal frequencies"
+        if planning.values:
+            shape = f"the frequencies in {planning.values}"
+        return f"{shape}, and {question.unlisted_share:.3g} of all people with texts on no list{holders}"
+    if planning.values:
+        return f"the frequencies in {planning.values}"
+    if share is None:
+        return "the distribution that is worst for each row"
+    return f"the worst distribution with {share:.3g} of all people holding sensitive values"
 
 
 def table(planning: Planning, found: Plan) -> list[str]:
     """One line a setup, columns aligned."""
     is_open = isinstance(planning.question, OpenQuestion)
-    titles = ["mechanism", "protects", "bytes", "l1", "l2"]
+    titles = ["mechanism", "protects", "bytes", "l1", "l2", "half width", "change", "lie"]
     titles += ["buckets", "cohorts"] if is_open else ["% above optimum"]
-    target = {"l1": planning.target_l1, "l2": planning.target_l2}
-    for name, value in target.items():
-        if value is not None:
-            titles += [f"reports for {name} {value:g}", f"epsilon for {name} {value:g}"]
-    lines = [titles, *(_cells(row, is_open)[: len(titles)] for row in found.rows)]
+    for name, value in planning.targets.items():
+        what = name.removeprefix("target_").replace("_", " ")
+        titles += [f"reports for {what} {value:g}", f"epsilon for {what} {value:g}"]
+    lines = [titles, *(_cells(row, is_open, bool(planning.targets)) for row in found.rows)]
     widths = [max(map(len, column)) for column in zip(*lines)]
     left = 2
     return [
@@ -145,26 +239,36 @@ def table(planning: Planning, found: Plan) -> list[str]:
     ]
 
 
-def _cells(row: PlanRow, is_open: bool) -> list[str]:
+def _cells(row: PlanRow, is_open: bool, has_target: bool) -> list[str]:
+    errors = [f"{error:.3g}" for error in (row.l1, row.l2, row.half_width, row.change, row.lie)]
+    reports = f"{row.reports_needed:,}" if row.reports_needed else "no number"
     if row.setup is None:
-        cells = [row.name, "nothing", "", f"{row.l1:.3g}", f"{row.l2:.3g}", *[""] * (2 if is_open else 1)]
-        return [*cells, f"{row.reports_needed:,}" if row.reports_needed else "", ""]
+        cells = [row.name, "nothing", "", *errors, *[""] * (2 if is_open else 1)]
+        return cells + ([reports, ""] if has_target else [])
     mechanism = row.setup.mechanism
     protected = "all values" if mechanism.num_sensitive == mechanism.num_symbols else "sensitive values"
     if is_open:
         sizes = [f"{mechanism.num_sensitive:,}", f"{row.setup.num_cohorts:,}"]
     else:
         sizes = [f"{100 * (row.above_optimum or 0):,.1f}"]
-    return [
-        described(mechanism),
-        protected,
-        f"{mechanism.payload_size:,}",
-        f"{row.l1:.3g}",
-        f"{row.l2:.3g}",
-        *sizes,
-        f"{row.reports_needed:,}" if row.reports_needed else "",
-        f"{row.epsilon_needed:.3f}" if row.epsilon_needed else "above 16",
+    cells = [described(mechanism), protected, f"{mechanism.payload_size:,}", *errors, *sizes]
+    needed = f"{row.epsilon_needed:.3f}" if row.epsilon_needed else "above 16"
+    return cells + ([reports, needed] if has_target else [])
+
+
+def legend(planning: Planning) -> list[str]:
+    """What the columns say."""
+    lines = [
+        "bytes: of a report, without its header. l1, l2: sum over all values of |error|, of error squared.",
+        "half width: of the 95 % interval of a sensitive value's frequency.",
+        "change: of a sensitive value's frequency between two such windows, from which on it is found 4 times in 5.",
+        "lie: honest reports that one freely chosen report can count as.",
     ]
+    if isinstance(planning.question, OpenQuestion):
+        lines.append("buckets, cohorts: each text falls into one bucket, another one in each cohort of people.")
+    else:
+        lines.append("% above optimum: largest l2 over the smallest that any mechanism with this promise can have.")
+    return lines
 
 
 def described(mechanism: Mechanism) -> str:

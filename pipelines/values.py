@@ -19,19 +19,23 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_COLUMNS = ("value", "event_time")
 
 
 class ValuesFile:
-    """A CSV file, compressed if its name ends in .gz: column ``value``, optional column ``event_time``.
+    """A CSV file, compressed if its name ends in .gz: a column of values, optional column ``event_time``.
+
+    Args:
+        path: of the file.
+        column: its name.
 
     Raises:
         OSError: if it cannot be opened.
         SpecError: if its first line does not name the column, names one twice, or names one nearly.
     """
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, column: str = "value"):
         self.path = path
+        self.column = column
         with self._open() as rows:
             self._columns(rows)
 
@@ -77,15 +81,19 @@ class ValuesFile:
 
     def _columns(self, rows: Any) -> tuple[int, int | None]:
         header: list[str] = next(rows, [])
-        for column in _COLUMNS:  # a misspelt event_time would otherwise be ignored, and a month become one moment
+        for column in (
+            self.column,
+            "event_time",
+        ):  # a misspelt event_time would otherwise be ignored, and a month become one moment
             alike = [name for name in header if _letters(name) == _letters(column)]
             if alike not in ([], [column]):
                 raise SpecError(f"{self.path} must name the column {column} once and like this, got {describe(alike)}")
-        if "value" not in header:
+        if self.column not in header:
             raise SpecError(
-                f"{self.path} must have a column named value in its first line, got {len(header)} other column(s)"
+                f"{self.path} must have a column named {self.column} in its first line, "
+                f"got {len(header)} other column(s)"
             )
-        return header.index("value"), header.index("event_time") if "event_time" in header else None
+        return header.index(self.column), header.index("event_time") if "event_time" in header else None
 
 
 def _letters(name: str) -> str:

@@ -181,8 +181,16 @@ def subset_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict
     low = min(max(math.floor(v / (f + 1)), 1), max(1, v - 1))
     best = min((low, min(low + 1, max(1, v - 1))), key=lambda d: (d * f + v - d) ** 2 / (d * max(v - d, 1)))
     d = fields.get("subset_size", best)
-    keep = keep_weight(power_of_e(fields["epsilon"]), Fraction(d, v))
-    return {"sampler": "subset", "keep_weight": str(keep), "subset_size": d}, Fraction(d, v)
+    e = power_of_e(fields["epsilon"])
+    if fields.get("larger_share") is None:
+        keep = keep_weight(e, Fraction(d, v))
+        return {"sampler": "subset", "keep_weight": str(keep), "subset_size": d}, Fraction(d, v)
+    noise = math.floor(WORD * Fraction(fields["larger_share"]))
+    own = (d + 1) * noise * WORD // (d * WORD + noise)
+    ratios = (Fraction(WORD - own, WORD - noise) / d, Fraction(own, noise) / (d + 1))
+    sizes = {"subset_size": d, "larger_weight": str(noise), "larger_own_weight": str(own)}
+    keep = keep_weight(e, 1 / (v * max(ratios)))
+    return {"sampler": "subset", "keep_weight": str(keep)} | sizes, Fraction(d * WORD + noise, v * WORD)
 
 
 def column_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[str, Any], Fraction]:
@@ -349,13 +357,15 @@ def _bits(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
 
 def _subset(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
     sampler, v, (x,) = form["sampler"], form["num_sensitive"], symbols
-    heads = draw() < int(sampler["keep_weight"])
+    heads, size = draw() < int(sampler["keep_weight"]), sampler["subset_size"]
+    if "larger_weight" in sampler:
+        size += draw() < int(sampler["larger_own_weight" if heads and x < v else "larger_weight"])
     chosen: list[int] = []
-    while len(chosen) != sampler["subset_size"]:
+    while len(chosen) != size:
         words = [draw() for _ in range(v)]
         if heads and x < v:
             words[x] = 0
-        limit = sorted(words)[sampler["subset_size"] - 1]
+        limit = sorted(words)[size - 1]
         chosen = [symbol for symbol in range(v) if words[symbol] <= limit]
     if heads and x >= v:
         return _bit_bytes(form, 0, x - v + 1)

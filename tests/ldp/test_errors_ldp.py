@@ -29,7 +29,7 @@ from uldp_transforms.ldp.mechanisms import (
     UtilityOptimizedRappor,
     UtilityOptimizedRR,
 )
-from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection
+from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection, UtilityOptimizedSubsetSelection
 
 SOURCES = sorted(Path(ldp.__file__).parent.rglob("*.py"))
 
@@ -72,6 +72,11 @@ def agrr(num_symbols: int, *priors: Any) -> Callable[[], Any]:
 
 def tsp(num_symbols: int, rates: Any) -> Callable[[], Any]:
     return lambda: TwoStage(num_symbols=num_symbols, num_sensitive=num_symbols, epsilon=1, missing_rates=rates)
+
+
+def two_sizes(cls: Any, num_sensitive: int, size: Any, share: Any) -> Callable[[], Any]:
+    fields = {"epsilon": 1, "subset_size": size, "larger_share": share}
+    return lambda: cls(num_symbols=4, num_sensitive=num_sensitive, **fields)
 
 
 def calling(function: Callable[..., Any], *args: Any, **fields: Any) -> Callable[[], Any]:
@@ -526,6 +531,23 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         lambda: SubsetSelection(num_symbols=4, num_sensitive=4, epsilon=1, subset_size=4),
         "SubsetSelection.subset_size must be an integer in [1, 3], got 4",
     ),
+    *(
+        (
+            SpecError,
+            two_sizes(SubsetSelection, 4, 2, share),
+            f"SubsetSelection.larger_share must be a number in [1e-06, 0.999999], got {share!r}",
+        )
+        for share in (0, 1, 1e-7, "0.5", True, float("nan"))
+    ),
+    *(
+        (
+            SpecError,
+            two_sizes(UtilityOptimizedSubsetSelection, v, size, 0.5),
+            "UtilityOptimizedSubsetSelection.larger_share must be absent unless subset_size is given and at most "
+            f"{min(v, 3) - 1}, got 0.5 with {size!r}",
+        )
+        for v, size in ((4, 3), (4, None), (1, 1))
+    ),
     # reports
     (
         TypeError,
@@ -870,6 +892,11 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
+        calling(utility.cohorts_needed, 5, 3, 1),
+        "cohorts_needed.max_cohorts must be an integer in [2, 65536], got 1",
+    ),
+    (
+        SpecError,
         calling(utility.cohorts_needed, 5, 1),
         "cohorts_needed.num_buckets must be an integer in [2, 65536], got 1",
     ),
@@ -947,6 +974,18 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
                 {"num_values": 3, "num_sensitive": 3, "sensitive_share": 1},
                 "sensitive_share must be absent where all values are sensitive, got 1",
             ),
+            (
+                {"num_values": 3, "num_sensitive": 2, "frequencies": (0.5, 0.5)},
+                "frequencies must have 3 entries in its last axis, got the shape (2,)",
+            ),
+            (
+                {"num_values": 2, "num_sensitive": 1, "frequencies": (0.5, 0.5), "sensitive_share": 0.5},
+                "sensitive_share must be absent where frequencies are given, got 0.5",
+            ),
+            (
+                {"num_values": 3, "num_sensitive": 2, "names": ("ant", "bee", "ant")},
+                "names must be 3 different texts, got 2",
+            ),
         )
     ),
     *(
@@ -963,8 +1002,20 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             ),
             (
                 {"num_candidates": 3, "sensitive_share": 1},
-                "sensitive_share must be absent where all texts are sensitive, got 1",
+                "sensitive_share must be absent where all texts are sensitive or frequencies are given, got 1",
             ),
+            (
+                {"num_candidates": 3, "num_non_sensitive": 2, "sensitive_share": 0.2, "unlisted_share": 0.3},
+                "sensitive_share must be at least the unlisted share 0.3, got 0.2",
+            ),
+            ({"num_candidates": 3, "unlisted_share": 1.5}, "unlisted_share must be a number in [0, 1], got 1.5"),
+            ({"num_candidates": 3, "max_cohorts": 1}, "max_cohorts must be an integer in [2, 65536], got 1"),
+            ({"num_candidates": 3, "law": "normal"}, 'law must be "zipf" or "flat", got \'normal\''),
+            (
+                {"num_candidates": 2, "frequencies": (0.5, 0.6)},
+                "frequencies must be shares of at least 0 that sum to 1, got others",
+            ),
+            ({"num_candidates": 3, "names": ("ant",)}, "names must be 0 texts, got 1"),
         )
     ),
     *(
@@ -977,7 +1028,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             (
                 (1, 9),
                 {"target_l1": 1, "target_l2": 2},
-                "target_l2 must be absent where plan.target_l1 is given, got 2",
+                "target must be given once at most, got l1, l2",
             ),
         )
     ),

@@ -34,10 +34,27 @@ def test_no_other_number_of_buckets_is_more_precise(epsilon):
     assert variance(best) <= min(variance(k) for k in range(2, 400)) * (1 + 1e-4)
 
 
-@pytest.mark.parametrize(("candidates", "buckets", "cohorts"), [(100, 4, 134), (3, 4, 4), (1, 64, 2), (1, 2, 4)])
-def test_cohorts_give_four_equations_a_candidate(candidates, buckets, cohorts):
+@pytest.mark.parametrize(
+    ("candidates", "buckets", "cohorts"),
+    [
+        (100, 4, 1024),
+        (20_000, 8, 1024),
+        (1, 64, 1024),
+        (256, 404, 324),
+        (256, 2982, 64),
+        (9, 65536, 64),
+        (512, 2, 2048),
+    ],
+)
+def test_cohorts_are_as_many_as_accuracy_wants(candidates, buckets, cohorts):
+    """1,024 while buckets are few, 64 where they are many, and four equations for each of up to 512 candidates."""
     assert cohorts_needed(candidates, buckets) == cohorts
-    assert cohorts * (buckets - 1) >= 4 * candidates
+    assert cohorts * (buckets - 1) >= 4 * min(candidates, 512)
+
+
+def test_cohorts_are_no_more_than_allowed():
+    assert cohorts_needed(100, 4, 200) == 200
+    assert cohorts_needed(100, 4, 2) == 2
 
 
 # ---------------------------------------------------------------------- precision

@@ -25,6 +25,7 @@ from uldp_transforms.ldp.utility import (
     expected_l1,
     expected_l2,
     hashed_variance,
+    l1_without_privacy,
     optimal_theta,
     plan,
     uldp_minimax,
@@ -69,7 +70,7 @@ def test_candidates_of_a_list():
 def test_candidates_of_open_alphabets():
     everybody = ["no privacy", "krr", "rappor", "rappor, theta 0.5", "ss", "hr"]
     assert names(plan(QUESTIONS["open"], 1, N)) == everybody
-    assert names(plan(QUESTIONS["listed"], 1, N)) == [*everybody, "urr", "uss", "uhr"]
+    assert names(plan(QUESTIONS["listed"], 1, N)) == [*everybody, "urr", "urap", "uss", "uhr"]
 
 
 @pytest.mark.parametrize("name", ["part", "all", "one"])
@@ -79,7 +80,7 @@ def test_rows_of_a_list_are_worst_cases(name):
     optimum = uldp_minimax(question.num_values, question.num_sensitive, 1.5).risk
     for row in plan(question, 1.5, N).rows[1:]:
         mechanism = row.setup.mechanism
-        assert row.l1 == pytest.approx(worst_case_l1(mechanism, N), rel=1e-9)
+        assert row.l1 == pytest.approx(worst_case_l1(mechanism, N), rel=0.01)  # the normal form; nearly so here
         assert row.l2 == pytest.approx(worst_case_l2(mechanism, N), rel=1e-9)
         assert row.above_optimum == pytest.approx(row.l2 * N / optimum - 1, rel=1e-6, abs=1e-9)
 
@@ -87,7 +88,7 @@ def test_rows_of_a_list_are_worst_cases(name):
 def test_rows_of_a_list_with_a_guess_are_those_of_its_spread_distribution():
     p = np.repeat([0.1 / 7, 0.9 / 33], [7, 33])
     for row in plan(QUESTIONS["share"], 1.5, N).rows[1:]:
-        assert row.l1 == pytest.approx(expected_l1(row.setup.mechanism, p, N), rel=1e-9)
+        assert row.l1 == pytest.approx(expected_l1(row.setup.mechanism, p, N), rel=0.01)
         assert row.l2 == pytest.approx(expected_l2(row.setup.mechanism, p, N), rel=1e-9)
 
 
@@ -107,39 +108,71 @@ def test_no_other_subset_size_is_better(name, epsilon):
         p = worst_case_distribution(mechanism, "l2") if share is None else np.repeat([0.1 / 7, 0.9 / 33], [7, 33])
         return float(expected_l2(mechanism, p, N))
 
-    assert row.l2 == pytest.approx(min(loss(size) for size in range(1, 7)), rel=1e-9)
+    one = min(loss(size) for size in range(1, 7))
+    if row.setup.mechanism.larger_share is None:
+        assert row.l2 == pytest.approx(one, rel=1e-9)
+    else:
+        assert row.l2 < one
 
 
 def test_rows_without_privacy():
     worst, guessed = (plan(QUESTIONS[name], 1, N).rows[0] for name in ("part", "share"))
     assert worst.setup is None
     assert worst.l2 == pytest.approx((1 - 1 / 40) / N)
-    assert worst.l1 == pytest.approx(math.sqrt(2 * 39 / (math.pi * N)))
+    assert worst.l1 == pytest.approx(l1_without_privacy(np.full(40, 1 / 40), N), rel=1e-3)
     p = np.repeat([0.1 / 7, 0.9 / 33], [7, 33])
     assert guessed.l2 == pytest.approx((1 - p @ p) / N)
-    assert plan(QUESTIONS["listed"], 1, N).rows[0].l2 == pytest.approx((1 - 1 / 35) / N)
+    assert worst.lie == guessed.lie == 1
+    flat = OpenQuestion(num_candidates=30, num_non_sensitive=5, law="flat", unlisted_share=0.0)
+    assert plan(flat, 1, N).rows[0].l2 == pytest.approx((1 - 1 / 35) / N)
 
 
-def test_rows_of_open_alphabets():
-    for row in plan(QUESTIONS["open"], 1, N).rows[1:]:
+OF_OPEN = [
+    OpenQuestion(num_candidates=s, num_non_sensitive=s // 5 * listed, unlisted_share=u, law=law)
+    for s in (1, 700)
+    for listed in (0, 1)
+    for u in (0.0, 0.1)
+    for law in ("zipf", "flat")
+]
+
+
+@pytest.mark.parametrize("question", [*QUESTIONS.values(), *OF_OPEN], ids=str)
+@pytest.mark.parametrize("epsilon", [0.1, 1, 4, 8, 16])
+@pytest.mark.parametrize("n", [10, N, 10**7])
+def test_no_row_promises_less_error_than_no_privacy(question, epsilon, n):
+    """People who hide something cannot be known better than people who tell: rounding apart, in every column."""
+    told, *rows = plan(question, epsilon, n).rows
+    assert rows
+    is_same = isinstance(question, OpenQuestion) and not question.num_non_sensitive  # the distribution of all rows
+    for row in rows:
+        assert row.l2 >= told.l2 * (1 - 1e-9), row
+        assert row.l1 >= told.l1 * (1 - 1e-3), row
+        assert not is_same or row.half_width >= told.half_width * (1 - 1e-9), row
+        assert not is_same or row.change >= told.change * (1 - 1e-9), row
+        assert row.lie >= 1 - 1e-9, row
+
+
+@pytest.mark.parametrize("law", ["zipf", "flat"])
+def test_rows_of_open_alphabets_of_short_lists(law):
+    """Leading term of least squares, plus what own people add: p (1 - p) of telling at the least."""
+    question = OpenQuestion(num_candidates=30, law=law)
+    p = 0.9 * (1 / np.arange(1, 31) if law == "zipf" else np.ones(30))
+    p /= p.sum() / 0.9
+    for row in plan(question, 1, N).rows[1:]:
         setup = row.setup
-        variance = hashed_variance(setup.mechanism, N, setup.num_cohorts, 30)
-        assert row.l2 == pytest.approx(30 * variance)
-        assert row.l1 == pytest.approx(30 * math.sqrt(2 * variance / math.pi))
+        unlisted = 0.1**2 * ((p / 0.9) ** 2).sum()
+        variance = hashed_variance(setup.mechanism, N, setup.num_cohorts, 30, unlisted_squares=unlisted)
+        assert row.l2 >= 30 * variance - (p @ p) / N
+        assert row.l2 == pytest.approx(30 * variance, rel=0.1)  # at epsilon 1 noise is nearly all
 
 
 def test_rows_of_open_alphabets_with_a_list():
     found = {row.name: row for row in plan(QUESTIONS["listed-share"], 1, N).rows}
-    urr, krr = found["urr"].setup, found["krr"].setup
-    assert urr.mechanism.num_sensitive == best_num_buckets(1, 0.2, 30)
-    variance = hashed_variance(urr.mechanism, N, urr.num_cohorts, 30, sensitive_share=0.2)
-    clear = 0.8 / 5 / urr.mechanism.kappa - (0.8 / 5) ** 2
-    assert found["urr"].l2 == pytest.approx(30 * variance + 5 * clear / N)
-    assert found["krr"].l2 == pytest.approx(35 * hashed_variance(krr.mechanism, N, krr.num_cohorts, 35))
+    assert found["urr"].setup.mechanism.num_sensitive == best_num_buckets(1, 0.2, 30)
     worst = {row.name: row for row in plan(QUESTIONS["listed"], 1, N).rows}["uss"]
-    guesses = [OpenQuestion(num_candidates=30, num_non_sensitive=5, sensitive_share=s) for s in np.linspace(0, 1, 41)]
+    guesses = [OpenQuestion(num_candidates=30, num_non_sensitive=5, sensitive_share=s) for s in np.linspace(0.1, 1, 41)]
     losses = [next(row for row in plan(guess, 1, N).rows if row.name == "uss").l2 for guess in guesses]
-    assert max(losses) <= worst.l2 * (1 + 1e-9)
+    assert max(losses) <= worst.l2 * (1 + 1e-3)
 
 
 # ---------------------------------------------------------------------- targets
@@ -240,8 +273,9 @@ def test_the_program_prints_what_the_library_says(capsys):
     for line, row in zip(lines[5:], found.rows[1:]):
         shown = cells(line)
         assert shown[2] == str(row.setup.mechanism.payload_size)
-        assert [float(cell) for cell in shown[3:5]] == pytest.approx([row.l1, row.l2], rel=6e-3)
-        assert shown[6:] == [
+        errors = [row.l1, row.l2, row.half_width, row.change, row.lie]
+        assert [float(cell) for cell in shown[3:8]] == pytest.approx(errors, rel=6e-3)
+        assert shown[9:] == [
             f"{row.reports_needed:,}",
             f"{row.epsilon_needed:.3f}" if row.epsilon_needed else "above 16",
         ]
@@ -252,21 +286,21 @@ def test_the_program_prints_what_the_library_says(capsys):
 @pytest.mark.parametrize(
     ("options", "first", "then"),
     [
-        ("--num_values 9", "9 values, 9 of them sensitive; ", "at the distribution that is worst for it:"),
+        ("--num_values 9", "9 values, 9 of them sensitive; ", "for the distribution that is worst for each row:"),
         (
             "--num_values 9 --num_sensitive 2 --sensitive_share 0.25",
             "9 values, 2 of them sensitive; ",
-            "at the worst distribution with 0.25 of all people holding sensitive values:",
+            "for the worst distribution with 0.25 of all people holding sensitive values:",
         ),
         (
             "--open --num_candidates 9",
             "9 candidates of an open alphabet; ",
-            "at the distribution that is worst for it:",
+            "for frequencies like 1 / rank, and 0.1 of all people with texts on no list:",
         ),
         (
             "--open --num_candidates 9 --num_non_sensitive 3",
             "9 candidates of an open alphabet and 3 texts that are not sensitive; ",
-            "at the distribution that is worst for it:",
+            "on no list; as many hold sensitive ones as is worst for each row:",
         ),
     ],
 )
@@ -299,7 +333,7 @@ def test_too_few_reports_are_called_so(capsys):
         (f"{COMMAND} --sensitive_share 2", "ClosedQuestion.sensitive_share must be a number in [0, 1], got 2.0"),
         (f"{COMMAND} --num_sensitive 41", "ClosedQuestion.num_sensitive must be an integer in [1, 40], got 41"),
         (f"{COMMAND} --target_l1 1 --target_l2 1", "argument --target_l2: not allowed with argument --target_l1"),
-        (f"{COMMAND} --open", "--num_sensitive can be given only without --open, got 7"),
+        (f"{COMMAND} --open", "--num_values can be given only without --open, got 40"),
         (f"{COMMAND} --json none/c.json", "none/c.json: No such file or directory"),
     ],
 )

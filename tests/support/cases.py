@@ -90,9 +90,14 @@ MECHANISM_CASES: dict[str, list[Mechanism]] = {
     + instances(UtilityOptimizedRappor, [(10, 8)], epsilon=[1], inversion=["marginal"]),
     "ss": instances(SubsetSelection, ALL_SENSITIVE, epsilon=EPSILONS)
     + instances(SubsetSelection, [(5, 5)], epsilon=[1], subset_size=[1, 2, 4])
+    + instances(SubsetSelection, [(5, 5)], epsilon=EPSILONS, subset_size=[1, 3], larger_share=[0.3])
     + instances(SubsetSelection, [(9, 9)], epsilon=[1]),
     "uss": instances(UtilityOptimizedSubsetSelection, PART_SENSITIVE, epsilon=EPSILONS)
     + instances(UtilityOptimizedSubsetSelection, [(6, 4)], epsilon=[1], subset_size=[2, 3])
+    + instances(
+        UtilityOptimizedSubsetSelection, [(3, 2), (6, 4)], epsilon=EPSILONS, subset_size=[1], larger_share=[0.2]
+    )
+    + instances(UtilityOptimizedSubsetSelection, [(6, 4)], epsilon=[1], subset_size=[2, 3], larger_share=[1e-6, 0.7])
     + instances(UtilityOptimizedSubsetSelection, [(10, 8), (259, 4)], epsilon=[1]),
     "agrr": instances(AttributeGRR, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS)
     + instances(AttributeGRR, [(6, 6)], epsilon=[1], priors=[PRIORS_OF_VALUES]),

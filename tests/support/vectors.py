@@ -101,6 +101,8 @@ SPECS = {
             2,
         ),
         *(_spec(f"spare-bits-{mechanism}", _numbered(9), {"id": mechanism}) for mechanism in ("rappor", "ss", "hr")),
+        _spec("two-sizes", _numbered(9, 6), {"id": "uss", "subset_size": 1, "larger_share": 0.3}),
+        _spec("two-sizes-all", _numbered(5), {"id": "ss", "subset_size": 2, "larger_share": 1e-6}),
     )
 }
 """Edge cases as they stand in a file: texts need not be canonical."""
@@ -177,6 +179,9 @@ def _beginnings(mechanism: Mechanism) -> list[list[int]]:
     h, v = mechanism.num_hashes, mechanism.num_sensitive
     if h > 1:
         return [[0] * h, [LAST] * h, [keep - 1, keep] * (h // 2), [keep, keep - 1] * (h // 2)]
+    sizes = [int(weight) for name, weight in mechanism.client_sampler.items() if name.startswith("larger")]
+    if sizes:
+        return [[coin, word] for coin in (keep - 1, keep) for size in sizes for word in (size - 1, size)]
     more = [[keep - 1, *[0] * v], [LAST, *[7] * v]] if mechanism.takes("subset_size") else []
     return [[keep - 1], [keep], [LAST], *more]
 

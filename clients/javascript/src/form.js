@@ -50,7 +50,12 @@ const INTEGERS = {
     noise_numerator: String(times(noise_rate, 2n ** 32n)),
     noise_in_clear: inversion === "marginal",
   }),
-  subset: ({ keep_weight, noise_rate }, v) => ({ keep_weight, subset_size: Number(times(noise_rate, BigInt(v))) }),
+  subset({ keep_weight, noise_rate }, v) {
+    const [mean, word] = [times(noise_rate, BigInt(v) << 64n), 1n << 64n]; // of the size, times 2^64
+    const [d, larger] = [mean / word, mean % word];
+    const one = { keep_weight, subset_size: Number(d) };
+    return larger ? { ...one, larger_weight: String(larger), larger_own_weight: String(((d + 1n) * larger * word) / mean) } : one;
+  },
   column: ({ keep_weight }, v) => ({ keep_weight, half: 2 ** (32 - Math.clz32(v - 1)) }),
   two_stages: ({ noise_weight, answer_noise_weight }) => ({ noise_weight, answer_noise_weight }),
 };

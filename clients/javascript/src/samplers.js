@@ -25,12 +25,14 @@ export const SAMPLERS = {
     const { num_sensitive: v, sampler } = form;
     const heads = draw() < BigInt(sampler.keep_weight);
     const words = new BigUint64Array(v);
+    const larger = heads && x < v ? sampler.larger_own_weight : sampler.larger_weight;
+    const size = sampler.subset_size + (larger !== undefined && draw() < BigInt(larger) ? 1 : 0);
     let limit;
     do {
       for (let i = 0; i < v; i++) words[i] = draw();
       if (heads && x < v) words[x] = 0n;
-      limit = words.slice().sort()[sampler.subset_size - 1];
-    } while (words.reduce((chosen, word) => chosen + (word <= limit), 0) !== sampler.subset_size);
+      limit = words.slice().sort()[size - 1];
+    } while (words.reduce((chosen, word) => chosen + (word <= limit), 0) !== size);
     const bits = new BigUint64Array(Math.ceil(v / 64));
     if (heads && x >= v) return bitBytes(form, bits, x - v + 1);
     words.forEach((word, i) => {

@@ -110,12 +110,24 @@ class SetReportMechanism(Mechanism):
     def clear_law(self, symbol: int) -> Iterator[tuple[bytes, Fraction]]:
         """Every payload that reveals a non-sensitive symbol, with its share among these."""
 
+    def boost(self, support_size: int) -> Fraction:
+        """How much likelier, given that one of its symbols is supported, a report is that supports so many: 1 / phi.
+
+        A sampler whose integers cannot hit that exactly says what it draws instead.
+        """
+        return 1 / self.noise_rate
+
+    @property
+    def largest_boost(self) -> Fraction:
+        """The largest ``boost`` of any report."""
+        return 1 / self.noise_rate
+
     # ------------------------------------------------------------------ what follows for all of them
 
     @functools.cached_property
     def keep_weight(self) -> int:
         """kappa * 2**64, rounded towards privacy: kappa / ((1 - kappa) phi) <= e**epsilon - 1."""
-        gain = (exp_bounds(self.epsilon)[0] - 1) * self.noise_rate
+        gain = (exp_bounds(self.epsilon)[0] - 1) / self.largest_boost
         return floor_weight(gain / (1 + gain))
 
     @property
@@ -150,7 +162,7 @@ class SetReportMechanism(Mechanism):
     @property
     def exact_ratio(self) -> Fraction:
         """1 + kappa / ((1 - kappa) phi), for every protected report: g(y) cancels."""
-        return 1 + Fraction(self.keep_weight, WORD - self.keep_weight) / self.noise_rate
+        return 1 + Fraction(self.keep_weight, WORD - self.keep_weight) * self.largest_boost
 
     @property
     def caveats(self) -> list[str]:
@@ -214,9 +226,9 @@ class SetReportMechanism(Mechanism):
         kappa = Fraction(self.keep_weight, WORD)
         payloads, rows = [], []
         for payload, noise, support in self.noise_law():
-            boost = noise * kappa / self.noise_rate
+            kept = noise * kappa * self.boost(len(support))
             payloads.append(payload)
-            rows.append([noise * (1 - kappa) + (boost if x in support else 0) for x in range(self.num_symbols)])
+            rows.append([noise * (1 - kappa) + (kept if x in support else 0) for x in range(self.num_symbols)])
         for z in range(self.num_sensitive, self.num_symbols):
             for payload, share in self.clear_law(z):
                 payloads.append(payload)

@@ -1,12 +1,17 @@
 """Subset selection: the report is a set of d sensitive symbols. SS(d) protects all symbols, uSS(d) the sensitive ones.
 
-Noise is a uniform d-subset, which supports its members: phi = d/v, eta = (d-1)/(v-1), eta3 = eta (d-2)/(v-2). Given
-a supported symbol the other d - 1 members are a uniform subset of the rest.
+Noise is a uniform subset, which supports its members. It has d members, or d + 1 with probability q (0 for one size):
+
+    phi = E[D]/v,    eta = E[D(D-1)]/(E[D](v-1)),    eta3 = E[D(D-1)(D-2)]/(E[D](v-1)(v-2)),    D the size.
+
+Given a supported symbol the size is D with its probability times D / E[D], and the other members are a uniform subset
+of the rest. So the odds of every set move by the same factor, whatever its size.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -15,11 +20,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.checks import require_int
+from uldp_transforms.ldp.checks import is_number, require_int, require_number
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.ldp.sampling import WORD, WordSource
+from uldp_transforms.ldp.sampling import WORD, WordSource, below, floor_weight
+
+SMALLEST_SHARE = 1e-6
+"""Of either size, so that rounding to 64 bits does not show."""
 
 _CHUNK_WORDS = 1 << 17
 
@@ -28,11 +37,13 @@ _CHUNK_WORDS = 1 << 17
 class UtilityOptimizedSubsetSelection(BitReportMechanism):
     """uSS(d): d sensitive symbols, the own one among them with probability d E / (d E + v - d); or the symbol in clear.
 
-    With d = 1 it is uRR. The payload of bit reports, with exactly d bits set in a protected report.
+    With d = 1 it is uRR. The payload of bit reports, with exactly d bits set in a protected report, or d + 1.
 
     Attributes:
         subset_size: d, in [1, max(1, v - 1)]; None: the size with the least variance when everybody is sensitive,
             near v / (E + 1).
+        larger_share: q, in [1e-6, 1 - 1e-6], the share of noise that has d + 1 symbols; needs ``subset_size``. All v
+            symbols are a set only where there are others. None: all sets have d.
 
     Source: Ye and Barg 2018 (subset selection); with non-sensitive symbols: Yoon, Park, Nam and Lee 2025.
     """
@@ -42,7 +53,7 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         sends="a set of sensitive symbols, or a non-sensitive one in clear; never far from optimal",
         protects="sensitive values",
         source="Yoon et al. 2025",
-        payload="as of `urap`, exactly `subset_size` bits set in a protected report",
+        payload="as of `urap`, exactly `subset_size` bits set in a protected report, or, with `larger_share`, one more",
     )
 
     subset_size: int | None = dataclasses.field(
@@ -55,11 +66,36 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
             }
         },
     )
+    larger_share: float | None = dataclasses.field(
+        default=None,
+        metadata={
+            "schema": {
+                "description": "Share of noise that has one symbol more than subset_size, which must be given; null or "
+                "absent: none.",
+                "type": ["number", "null"],
+                "minimum": SMALLEST_SHARE,
+                "maximum": 1 - SMALLEST_SHARE,
+            }
+        },
+    )
 
     def check_own_fields(self) -> None:
+        name, share = type(self).__name__, self.larger_share
         if self.subset_size is not None:
             largest = max(1, self.num_sensitive - 1)
-            require_int(f"{type(self).__name__}.subset_size", self.subset_size, 1, largest)
+            require_int(f"{name}.subset_size", self.subset_size, 1, largest)
+        if share is None:
+            return
+        allowed = f"a number in [{SMALLEST_SHARE:g}, {1 - SMALLEST_SHARE:g}]"
+        in_range = is_number(share) and SMALLEST_SHARE <= share <= 1 - SMALLEST_SHARE
+        require_number(f"{name}.larger_share", share, allowed, in_range)
+        object.__setattr__(self, "larger_share", float(share))
+        largest = min(self.num_sensitive, self.num_symbols - 1) - 1
+        if self.subset_size is None or self.subset_size > largest:
+            raise SpecError(
+                f"{name}.larger_share must be absent unless subset_size is given and at most {largest}, "
+                f"got {share!r} with {self.subset_size!r}"
+            )
 
     @property
     def size(self) -> int:
@@ -71,75 +107,123 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         sizes = range(low, min(low + 1, max(1, v - 1)) + 1)
         return min(sizes, key=lambda d: (d * e + v - d) ** 2 / (d * max(v - d, 1)))
 
+    @functools.cached_property
+    def larger_weight(self) -> int:
+        """q * 2**64: noise has d + 1 symbols where a word is below it; 0 for one size."""
+        return floor_weight(Fraction(self.larger_share)) if self.larger_share is not None else 0
+
+    @functools.cached_property
+    def larger_own_weight(self) -> int:
+        """The same given a supported symbol: q (d + 1) / (d + q) * 2**64, rounded down."""
+        return (self.size + 1) * self.larger_weight * WORD // (self.size * WORD + self.larger_weight)
+
+    @functools.cached_property
+    def size_law(self) -> dict[int, tuple[Fraction, Fraction]]:
+        """Size of a set -> its probability as noise, and given a supported symbol; exactly."""
+        noise, own = Fraction(self.larger_weight, WORD), Fraction(self.larger_own_weight, WORD)
+        larger = {self.size + 1: (noise, own)} if self.larger_weight else {}
+        return {self.size: (1 - noise, 1 - own)} | larger
+
     @property
-    def support_size(self) -> int:
-        return self.size
+    def support_size(self) -> int | None:
+        return None if self.larger_weight else self.size
 
     @property
     def num_protected_outputs(self) -> int:
-        return math.comb(self.num_sensitive, self.size)
+        return sum(math.comb(self.num_sensitive, size) for size in self.size_law)
 
     @property
     def client_sampler(self) -> dict[str, Any]:
-        return {"sampler": "subset", "keep_weight": str(self.keep_weight), "subset_size": self.size}
+        sampler = {"sampler": "subset", "keep_weight": str(self.keep_weight), "subset_size": self.size}
+        weights = {"larger_weight": str(self.larger_weight), "larger_own_weight": str(self.larger_own_weight)}
+        return sampler | (weights if self.larger_weight else {})
 
     def kinds(self) -> Iterator[Kind]:
         """A set with the own symbol comes as noise, or as one of the sets that hold it; any other only as noise."""
-        v, d, keep = self.num_sensitive, self.size, Fraction(self.keep_weight, WORD)
-        noise = (1 - keep) * Fraction(1, math.comb(v, d))
-        own = noise + keep * Fraction(1, math.comb(v - 1, d - 1))
-        yield Kind("a set", ("a symbol in it", "a symbol that is not in it"), (own, noise))
+        v, keep = self.num_sensitive, Fraction(self.keep_weight, WORD)
+        for size, (of_noise, of_own) in self.size_law.items():
+            noise = (1 - keep) * of_noise * Fraction(1, math.comb(v, size))
+            own = noise + keep * of_own * Fraction(1, math.comb(v - 1, size - 1))
+            what = f"a set of {size}" if self.larger_weight else "a set"
+            yield Kind(what, ("a symbol in it", "a symbol that is not in it"), (own, noise))
+
+    def _moment(self, order: int) -> Fraction:
+        """E[D (D - 1) ...] of noise, with so many factors, over v (v - 1) ...: so many given symbols are supported."""
+        mean = sum(law[0] * math.perm(size, order) for size, law in self.size_law.items())
+        return Fraction(mean) / max(1, math.perm(self.num_sensitive, order))
 
     @property
     def noise_rate(self) -> Fraction:
-        return Fraction(self.size, self.num_sensitive)
+        return self._moment(1)
 
     @property
     def pair_rate(self) -> Fraction:
-        return Fraction(self.size - 1, max(1, self.num_sensitive - 1))
+        return self._moment(2) / self._moment(1)
 
     @property
     def triple_rate(self) -> Fraction:
-        return self.pair_rate * Fraction(max(0, self.size - 2), max(1, self.num_sensitive - 2))
+        return self._moment(3) / self._moment(1)
+
+    def boost(self, support_size: int) -> Fraction:
+        noise, own = self.size_law[support_size]
+        return own / noise * Fraction(self.num_sensitive, support_size)
+
+    @functools.cached_property
+    def largest_boost(self) -> Fraction:
+        return max(map(self.boost, self.size_law))
 
     def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
+        sizes = self._draw_sizes(given, source)
         bits = np.empty((len(symbols), self.bit_bytes), dtype=np.uint8)
         rows = max(1, _CHUNK_WORDS // self.num_sensitive)
         for start in range(0, len(symbols), rows):
             part = slice(start, start + rows)
-            bits[part] = np.packbits(self._draw(symbols[part], given[part], source), axis=1, bitorder="little")
+            chosen = self._draw(symbols[part], given[part], sizes[part], source)
+            bits[part] = np.packbits(chosen, axis=1, bitorder="little")
         return self.protected(bits)
 
-    def _draw(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
-        """(n, v) bool with d symbols a row, among them that of ``symbols`` (n,) where it is ``given`` (n,).
+    def _draw_sizes(self, given: np.ndarray, source: WordSource) -> np.ndarray:
+        """(n,) int64; one word each if there are two sizes."""
+        if not self.larger_weight:
+            return np.full(len(given), self.size)
+        words = source.words(len(given))
+        return self.size + np.where(given, below(words, self.larger_own_weight), below(words, self.larger_weight))
+
+    def _draw(self, symbols: np.ndarray, given: np.ndarray, sizes: np.ndarray, source: WordSource) -> np.ndarray:
+        """(n, v) bool, ``sizes`` (n,) of them in each row, also that of ``symbols`` (n,) where it is ``given`` (n,).
 
         Each symbol draws a word, the d smallest win; a symbol that has to be in draws 0. Rows in which the d-th place
         is shared are drawn again, so every subset is equally likely.
         """
         chosen = np.empty((len(given), self.num_sensitive), dtype=bool)
+        places = [size - 1 for size in self.size_law]
         again = np.arange(len(given))
         while len(again):
             keys = source.words(len(again), self.num_sensitive).copy()
             forced = np.flatnonzero(given[again])
             keys[forced, symbols[again[forced]]] = 0
-            last = np.partition(keys, self.size - 1, axis=1)[:, self.size - 1 : self.size]
-            chosen[again] = keys <= last
-            again = again[chosen[again].sum(axis=1) != self.size]
+            last = np.partition(keys, places, axis=1)[np.arange(len(again)), sizes[again] - 1]
+            chosen[again] = keys <= last[:, np.newaxis]
+            again = again[chosen[again].sum(axis=1) != sizes[again]]
         return chosen
 
     def violations(self, payloads: np.ndarray) -> Iterator[tuple[Reason, np.ndarray]]:
         yield from super().violations(payloads)
         set_bits = np.bitwise_count(payloads[:, : self.bit_bytes]).sum(axis=1)
-        yield Reason.IMPOSSIBLE_REPORT, (set_bits != self.size) & ~payloads[:, self.bit_bytes :].any(axis=1)
+        impossible = ~np.isin(set_bits, list(self.size_law))
+        yield Reason.IMPOSSIBLE_REPORT, impossible & ~payloads[:, self.bit_bytes :].any(axis=1)
 
     def log_noise(self, payloads: np.ndarray) -> np.ndarray:
         protected = ~payloads[:, self.bit_bytes :].any(axis=1)
-        return np.where(protected, -math.log(math.comb(self.num_sensitive, self.size)), 0.0)
+        set_bits = np.bitwise_count(payloads[:, : self.bit_bytes]).sum(axis=1)
+        logs = {size: math.log(law[0] / math.comb(self.num_sensitive, size)) for size, law in self.size_law.items()}
+        return np.where(protected, np.where(set_bits == self.size, logs[self.size], logs[max(logs)]), 0.0)
 
     def noise_law(self) -> Iterator[tuple[bytes, Fraction, frozenset[int]]]:
-        probability = Fraction(1, math.comb(self.num_sensitive, self.size))
-        for subset in itertools.combinations(range(self.num_sensitive), self.size):
-            yield self.bits_payload(frozenset(subset)), probability, frozenset(subset)
+        for size, (noise, _) in self.size_law.items():
+            probability = noise / math.comb(self.num_sensitive, size)
+            for subset in itertools.combinations(range(self.num_sensitive), size):
+                yield self.bits_payload(frozenset(subset)), probability, frozenset(subset)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -157,6 +241,6 @@ class SubsetSelection(UtilityOptimizedSubsetSelection):
         "for many reports",
         protects="every value",
         source="Ye & Barg 2018",
-        payload="bits as of `rappor`, exactly `subset_size` of them set",
+        payload="bits as of `rappor`, exactly `subset_size` of them set, or, with `larger_share`, one more",
     )
     protects_all: ClassVar[bool] = True

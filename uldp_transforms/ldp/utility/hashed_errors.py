@@ -11,8 +11,9 @@ import numpy as np
 
 from uldp_transforms.ldp.checks import is_number, require_int, require_number
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators.linear import FEW_UNKNOWNS
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
-from uldp_transforms.ldp.model import MAX_COHORTS
+from uldp_transforms.ldp.model import MAX_CELLS, MAX_COHORTS
 from uldp_transforms.ldp.utility.arguments import (
     require_epsilon,
     require_one_symbol,
@@ -25,7 +26,13 @@ MAX_CANDIDATES = 1 << 20
 """Largest number of candidates that is calculated with; estimates take fewer."""
 
 SPARE = 4
-"""Equations per candidate; with 4 the variance is at most 4 / 3 of what endless cohorts would give."""
+"""Equations per candidate of a short list; with 4 the variance is at most 4 / 3 of what endless cohorts would give."""
+
+MANY_COHORTS, FEWEST_COHORTS = 1024, 64
+"""As many cohorts as accuracy can use, and as few as leave collisions with heavy unlisted texts small."""
+
+COUNTERS = 1 << 17
+"""Counters, cohorts times buckets, that a window has where accuracy does not need more: 1 MiB."""
 
 
 def best_num_buckets(epsilon: float, sensitive_share: float = 1.0, num_candidates: int = 1) -> int:
@@ -53,15 +60,28 @@ def best_num_buckets(epsilon: float, sensitive_share: float = 1.0, num_candidate
     return 2 + int(np.argmin(num_candidates * candidates + others * (k + gain) / gain))
 
 
-def cohorts_needed(num_candidates: int, num_buckets: int) -> int:
-    """The least number of cohorts that gives four equations per candidate: C (k - 1) >= 4 S, and at least 2.
+def cohorts_needed(num_candidates: int, num_buckets: int, max_cohorts: int = MAX_COHORTS) -> int:
+    """As many cohorts as accuracy wants: 1,024, or fewer where buckets are many, down to 64.
+
+    Collisions with texts that nobody listed add their squared frequencies / (C (k - 1)), which no number of reports
+    removes. So C k is at least 2**17, unless that takes more than 1,024 or fewer than 64 cohorts. Up to 512 candidates
+    are solved for exactly, and have four equations each.
+
+    Args:
+        num_candidates: S.
+        num_buckets: k.
+        max_cohorts: fewer where counters are dear, or where people keep their cohort, which links their reports: of n
+            people n / C share one.
 
     Raises:
         SpecError: for arguments out of range.
     """
     require_int("cohorts_needed.num_candidates", num_candidates, 1, MAX_CANDIDATES)
     require_int("cohorts_needed.num_buckets", num_buckets, 2, MAX_BUCKETS)
-    return max(2, -(-SPARE * num_candidates // (num_buckets - 1)))
+    require_int("cohorts_needed.max_cohorts", max_cohorts, 2, MAX_COHORTS)
+    wanted = min(max(COUNTERS // num_buckets, FEWEST_COHORTS), MANY_COHORTS)
+    needed = -(-SPARE * min(num_candidates, FEW_UNKNOWNS) // (num_buckets - 1))
+    return min(max(wanted, needed), max_cohorts, MAX_CELLS // num_buckets)
 
 
 def hashed_variance(
@@ -73,12 +93,13 @@ def hashed_variance(
     sensitive_share: float = 1.0,
     unlisted_squares: float = 0.0,
 ) -> float:
-    """Variance of the frequency of one rare candidate, by centred least squares.
+    """Variance of the frequency of a candidate that hardly anybody holds, by centred least squares.
 
         (v0 / n + unlisted_squares / (C (k - 1))) / (1 - S / (C (k - 1))),   v0 = k / (k - 1) private variance
 
     The leading term for random hash functions; frequent candidates and few cohorts change it by some per cent. The
-    part of unlisted texts does not fall with the number of reports, only with the number of cohorts.
+    part of unlisted texts does not fall with the number of reports, only with the number of cohorts. Its own people add
+    their sampling and their noise, which the planner's forecasts have (``hashed_forecast``).
 
     Args:
         mechanism: over the symbols of a hashed alphabet; its k sensitive symbols are the buckets.

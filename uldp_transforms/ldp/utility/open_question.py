@@ -7,19 +7,25 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from uldp_transforms.ldp.checks import require_int
+import numpy as np
+
+from uldp_transforms.ldp.checks import describe, require_int
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators.linear import FEW_UNKNOWNS, MANY_EQUATIONS
 from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES
-from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.model import MAX_CELLS, MAX_COHORTS
-from uldp_transforms.ldp.utility.arguments import require_share
-from uldp_transforms.ldp.utility.hashed_errors import best_num_buckets, cohorts_needed, hashed_variance
+from uldp_transforms.ldp.utility.arguments import require_distribution, require_share
+from uldp_transforms.ldp.utility.forecast import Estimates, Groups, together, told
+from uldp_transforms.ldp.utility.hashed_errors import best_num_buckets, cohorts_needed
+from uldp_transforms.ldp.utility.hashed_forecast import hashed_noise
 from uldp_transforms.ldp.utility.planned_question import (
+    Forecast,
     PlannedQuestion,
     Setup,
-    best_size,
+    best_subsets,
     build,
-    normal_l1,
+    comparable,
     placeholders,
 )
 from uldp_transforms.ldp.utility.worst_case import concave_maximum
@@ -27,30 +33,60 @@ from uldp_transforms.ldp.utility.worst_case import concave_maximum
 BIT_BUCKETS = 64
 """Buckets of reports that are sets: 8 bytes, or 1 for hr. More would save cohorts, not reports."""
 
+ZIPF, FLAT = "zipf", "flat"
+UNLISTED_SHARE = 0.1
+"""Share of people whose text is on no list, unless another is given."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OpenQuestion(PlannedQuestion):
     """The frequencies of candidates among texts of any kind.
 
     Attributes:
-        num_candidates: sensitive texts that are candidates, in [1, 8191].
+        num_candidates: S, sensitive texts that are candidates.
         num_non_sensitive: L, further candidates on a public list of texts that are not sensitive.
-        sensitive_share: a guess of the share of people with sensitive texts, only for L > 0. None: the worst one.
+        sensitive_share: a guess of the share of people with sensitive texts, only for L > 0. None: the one with the
+            most noise.
+        unlisted_share: share of people whose text, a sensitive one, is no candidate. Their texts are as many as the
+            candidates, and as unequally frequent.
+        law: how frequent texts of one kind are: "zipf", in proportion to 1 / rank, or "flat".
+        frequencies: instead of ``law``: those of the S and then those of the L texts, summing to 1 among people with
+            listed texts. With L > 0 they say the sensitive share too.
+        max_cohorts: fewer cohorts than accuracy wants; see ``cohorts_needed``.
+        names: of the L texts; None: placeholders.
     """
 
     num_candidates: int
     num_non_sensitive: int = 0
     sensitive_share: float | None = None
+    unlisted_share: float = UNLISTED_SHARE
+    law: str = ZIPF
+    frequencies: tuple[float, ...] | None = None
+    max_cohorts: int = MAX_COHORTS
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         require_int("OpenQuestion.num_candidates", self.num_candidates, 1, MAX_CANDIDATES)
         largest = MAX_CANDIDATES - self.num_candidates
         require_int("OpenQuestion.num_non_sensitive", self.num_non_sensitive, 0, largest)
+        require_int("OpenQuestion.max_cohorts", self.max_cohorts, 2, MAX_COHORTS)
+        require_share("OpenQuestion.unlisted_share", self.unlisted_share)
+        if self.law not in (ZIPF, FLAT):
+            raise SpecError(f'OpenQuestion.law must be "{ZIPF}" or "{FLAT}", got {describe(self.law)}')
+        if self.frequencies is not None:
+            require_distribution("OpenQuestion.frequencies", np.array(self.frequencies), self.num_frequencies)
+        if self.names is not None and len(self.names) != self.num_non_sensitive:
+            raise SpecError(f"OpenQuestion.names must be {self.num_non_sensitive} texts, got {len(self.names)}")
         if self.sensitive_share is not None:
             require_share("OpenQuestion.sensitive_share", self.sensitive_share)
-            if not self.num_non_sensitive:
+            if not self.num_non_sensitive or self.frequencies is not None:
                 raise SpecError(
-                    f"OpenQuestion.sensitive_share must be absent where all texts are sensitive, "
+                    f"OpenQuestion.sensitive_share must be absent where all texts are sensitive or frequencies are "
+                    f"given, got {self.sensitive_share!r}"
+                )
+            if self.sensitive_share < self.unlisted_share:
+                raise SpecError(
+                    f"OpenQuestion.sensitive_share must be at least the unlisted share {self.unlisted_share!r}, "
                     f"got {self.sensitive_share!r}"
                 )
 
@@ -62,98 +98,162 @@ class OpenQuestion(PlannedQuestion):
     def num_tests(self) -> int:
         return self.num_candidates
 
+    # ------------------------------------------------------------------ who holds what
+
+    @functools.cached_property
+    def _shapes(self) -> tuple[Groups, Groups]:
+        """Frequencies of the candidates and of the listed texts, each among people who hold one of these."""
+        if self.frequencies is None:
+            sizes = (self.num_candidates, self.num_non_sensitive)
+            raw = [1 / np.arange(1.0, size + 1) if self.law == ZIPF else np.ones(size) for size in sizes]
+        else:
+            raw = [np.array(self.frequencies[: self.num_candidates]), np.array(self.frequencies[self.num_candidates :])]
+        candidates, listed = (Groups.of(part / max(part.sum(), 1e-300)) for part in raw)
+        return candidates, listed
+
+    def _held(self, share: float) -> tuple[Groups, Groups]:
+        """Frequencies among all people, ``share`` of whom have sensitive texts, unlisted ones among them."""
+        candidates, listed = self._shapes
+        return candidates.times(max(share - self.unlisted_share, 0.0)), listed.times(1 - share)
+
+    @property
+    def _given_share(self) -> float | None:
+        if not self.num_non_sensitive:
+            return 1.0
+        if self.frequencies is None:
+            return self.sensitive_share
+        return self.unlisted_share + (1 - self.unlisted_share) * sum(self.frequencies[: self.num_candidates])
+
+    def _share_for_l2(self, loss: Callable[[float], Estimates]) -> float:
+        """The share of people with sensitive texts: what is given, or where l2, a parabola, is largest."""
+        given = self._given_share
+        if given is not None:
+            return given
+        low, middle, high = self.unlisted_share, (1 + self.unlisted_share) / 2, 1.0
+        first, second, third = (loss(share).l2 for share in (low, middle, high))
+        bend = first - 2 * second + third
+        vertex = middle - (third - first) / (2 * bend) * (high - middle) if bend < 0 else float(third >= first)
+        return min(max(vertex, low), high)
+
+    def _share_for_l1(self, loss: Callable[[float], Estimates]) -> float:
+        """The same for l1, which is concave."""
+        given = self._given_share
+        if given is not None:
+            return given
+        low, span = self.unlisted_share, 1 - self.unlisted_share
+        return low + span * concave_maximum(lambda at: loss(low + span * at).normal_l1)
+
+    # ------------------------------------------------------------------ what is compared
+
     def setups(self) -> dict[str, Callable[[float], Setup | None]]:
-        found: dict[str, Callable[[float], Setup | None]] = {
-            "krr": self._krr,
-            "rappor": functools.partial(self._hashed, "rappor", BIT_BUCKETS, 0),
-            "rappor, theta 0.5": functools.partial(self._hashed, "rappor", BIT_BUCKETS, 0, theta=0.5),
-            "ss": functools.partial(self._hashed, "ss", BIT_BUCKETS, 0),
-            "hr": functools.partial(self._hashed, "hr", BIT_BUCKETS, 0),
-        }
-        if self.num_non_sensitive:
-            found["urr"] = self._urr
-            found["uss"] = self._uss
-            found["uhr"] = functools.partial(self._hashed, "uhr", BIT_BUCKETS, self.num_non_sensitive)
+        """Reports of one symbol with the best number of buckets, the others with 64.
+
+        What leaves non-sensitive texts without protection only if there are any.
+        """
+        found: dict[str, Callable[[float], Setup | None]] = {}
+        for name, cls in comparable().items():
+            listed = 0 if cls.protects_all else self.num_non_sensitive
+            if not cls.protects_all and not listed:
+                continue
+            if cls.one_place:
+                found[name] = functools.partial(self._one_symbol, name, listed)
+            elif cls.takes("subset_size") and listed:
+                found[name] = functools.partial(self._subsets, name, listed)
+            else:
+                found[name] = functools.partial(self._hashed, name, BIT_BUCKETS, listed)
+            if cls.takes("theta") and cls.protects_all:
+                found[f"{name}, theta 0.5"] = functools.partial(self._hashed, name, BIT_BUCKETS, listed, theta=0.5)
         return found
 
-    def _krr(self, epsilon: float) -> Setup | None:
-        return self._hashed("krr", best_num_buckets(epsilon), 0, epsilon)
+    def _one_symbol(self, name: str, listed: int, epsilon: float) -> Setup | None:
+        given = self._given_share if listed else 1.0
+        num_buckets = best_num_buckets(epsilon, 1.0 if given is None else given, self.num_candidates)
+        return self._hashed(name, num_buckets, listed, epsilon)
 
-    def _urr(self, epsilon: float) -> Setup | None:
-        share = 1.0 if self.sensitive_share is None else self.sensitive_share
-        num_buckets = best_num_buckets(epsilon, share, self.num_candidates)
-        return self._hashed("urr", num_buckets, self.num_non_sensitive, epsilon)
+    def _subsets(self, name: str, listed: int, epsilon: float) -> Setup | None:
+        def make(**fields: Any) -> Setup | None:
+            return self._hashed(name, BIT_BUCKETS, listed, epsilon, **fields)
 
-    def _uss(self, epsilon: float) -> Setup | None:
-        @functools.cache
-        def sized(size: int) -> Setup | None:
-            return self._hashed("uss", BIT_BUCKETS, self.num_non_sensitive, epsilon, subset_size=size)
-
-        def loss(size: int) -> float:
-            setup = sized(size)
-            return setup.l2 if setup else 0.0
-
-        return sized(best_size(BIT_BUCKETS - 1, loss))
+        return best_subsets(make, BIT_BUCKETS + listed, BIT_BUCKETS)
 
     def _hashed(self, name: str, num_buckets: int, listed: int, epsilon: float, **fields: Any) -> Setup | None:
         """With ``listed`` texts that have a symbol of their own; the other candidates share the buckets."""
         hashed = self.num_frequencies - listed
-        num_cohorts = cohorts_needed(hashed, num_buckets)
-        if num_cohorts > MAX_COHORTS or num_cohorts * (num_buckets + listed) > MAX_CELLS:
+        most = max(2, MAX_CELLS // (num_buckets + listed))
+        num_cohorts = cohorts_needed(hashed, num_buckets, min(self.max_cohorts, most))
+        equations = num_cohorts * (num_buckets - 1)
+        too_few = equations <= hashed if hashed <= FEW_UNKNOWNS else equations < MANY_EQUATIONS
+        if too_few or num_cohorts * (num_buckets + listed) > MAX_CELLS:
             return None
         mechanism = build(name, num_buckets + listed, num_buckets, epsilon=epsilon, **fields)
-        errors = _Errors(mechanism, num_cohorts, hashed, listed)
-        worst = concave_maximum(errors.l2) if listed else 1.0
-        if self.sensitive_share is not None and listed:
-            first = second = self.sensitive_share
-        else:
-            first, second = concave_maximum(errors.l1) if listed else 1.0, worst
+        assert isinstance(mechanism, SetReportMechanism), "an open alphabet takes no other"
+        forecast_at = functools.partial(self._forecast, mechanism, num_cohorts, bool(listed))
+        squares = self.unlisted_share**2 * self._shapes[0].squares
+
+        def loss(share: float) -> Estimates:
+            return forecast_at(share, 1, 0.0).for_l2
+
+        second = self._share_for_l2(loss) if listed else self._shares_of_telling[1]
+
+        @functools.cache
+        def first() -> float:
+            return self._share_for_l1(loss) if listed else self._shares_of_telling[0]
+
+        def forecast(num_reports: int) -> Forecast:
+            found = forecast_at(second, num_reports, squares)
+            return dataclasses.replace(found, for_l1=forecast_at(first(), num_reports, squares).for_l1)
+
         return Setup(
             mechanism=mechanism,
             alphabet={"id": "hashed", "num_buckets": num_buckets},
             num_cohorts=num_cohorts,
-            l1=errors.l1(first),
-            l2=errors.l2(second),
-            worst_l2=errors.l2(worst),
-            null_variance=errors.hashed_variance(second),
+            forecast=forecast,
+            noise=loss(second).l2,
         )
+
+    def _forecast(
+        self,
+        mechanism: SetReportMechanism,
+        num_cohorts: int,
+        is_listed: bool,
+        share: float,
+        num_reports: int,
+        squares: float,
+    ) -> Forecast:
+        """``share`` of people have sensitive texts, ``squares`` is the sum of the squared frequencies of unlisted ones.
+
+        ``is_listed`` if texts that are not sensitive have symbols of their own.
+        """
+        candidates, others = self._held(share)
+        solved = candidates if is_listed else candidates.joined(others)
+        noise = hashed_noise(mechanism, num_cohorts, num_reports, solved, self.unlisted_share, squares)
+        sensitive = noise.of(candidates)
+        rest = told(others, num_reports, mechanism.reveal_rate) if is_listed else noise.of(others)
+        everything = together(sensitive, rest) if self.num_non_sensitive else sensitive
+        return Forecast(for_l1=everything, for_l2=everything, sensitive=sensitive, null_variance=noise.common)
 
     def least_l2(self, epsilon: float) -> None:
         return None
 
-    def without_privacy(self) -> tuple[float, float]:
-        """At equal frequencies of all candidates, or of those of each kind."""
-        share = self.sensitive_share
-        if share is None:
-            share = self.num_candidates / self.num_frequencies
-        blocks = ((self.num_candidates, share), (self.num_non_sensitive, 1 - share))
-        variances = [(s, part / s * (1 - part / s)) for s, part in blocks if s]
-        return sum(normal_l1(s, variance) for s, variance in variances), sum(s * variance for s, variance in variances)
+    def without_privacy(self, num_reports: int) -> Forecast:
+        (for_l1, _), (for_l2, sensitive) = (self._told(share, num_reports) for share in self._shares_of_telling)
+        return Forecast(for_l1=for_l1, for_l2=for_l2, sensitive=sensitive, null_variance=0.0)
+
+    @functools.cached_property
+    def _shares_of_telling(self) -> tuple[float, float]:
+        """The shares of people with sensitive texts for l1 and l2, if people told."""
+
+        def loss(share: float) -> Estimates:
+            return self._told(share, 1)[0]
+
+        return self._share_for_l1(loss), self._share_for_l2(loss)
+
+    def _told(self, share: float, num_reports: int) -> tuple[Estimates, Estimates]:
+        """All texts, and the sensitive ones."""
+        sensitive, others = (told(part, num_reports) for part in self._held(share))
+        return together(sensitive, others), sensitive
 
     def named_alphabet(self, setup: Setup) -> dict[str, Any]:
         listed = setup.mechanism.num_symbols - setup.alphabet["num_buckets"]
-        return setup.alphabet | ({"non_sensitive": placeholders(listed)} if listed else {})
-
-
-@dataclasses.dataclass(frozen=True)
-class _Errors:
-    """Errors of one report as functions of the share of people with sensitive texts; both are concave."""
-
-    mechanism: Mechanism
-    num_cohorts: int
-    hashed: int
-    listed: int
-
-    def hashed_variance(self, share: float) -> float:
-        assert isinstance(self.mechanism, SetReportMechanism), "an open alphabet takes no other"
-        return hashed_variance(self.mechanism, 1, self.num_cohorts, self.hashed, sensitive_share=share)
-
-    def _clear_variance(self, share: float) -> float:
-        p = (1 - share) / max(self.listed, 1)
-        return p / self.mechanism.reveal_rate - p**2 if self.listed else 0.0
-
-    def l1(self, share: float) -> float:
-        return normal_l1(self.hashed, self.hashed_variance(share)) + normal_l1(self.listed, self._clear_variance(share))
-
-    def l2(self, share: float) -> float:
-        return self.hashed * self.hashed_variance(share) + self.listed * self._clear_variance(share)
+        names = placeholders(listed) if self.names is None else list(self.names)
+        return setup.alphabet | ({"non_sensitive": names} if listed else {})

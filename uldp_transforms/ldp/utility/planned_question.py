@@ -4,34 +4,76 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import math
+import functools
 from collections.abc import Callable
 from typing import Any
 
+from scipy import optimize
+
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
+from uldp_transforms.ldp.mechanisms.subset_selection import SMALLEST_SHARE
+from uldp_transforms.ldp.utility.forecast import Estimates
+
+_DIGITS = 4  # of the share of larger subsets
+_WORTH_IT = 1.001  # a second size has to save more than a thousandth
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Forecast:
+    """What to expect of the raw estimates from n reports.
+
+    Attributes:
+        for_l1: all values, at the frequencies for which ``l1`` is meant.
+        for_l2: all values, at those for which everything else is meant.
+        sensitive: the sensitive ones of ``for_l2``.
+        null_variance: of the estimate of a sensitive value that nobody holds.
+    """
+
+    for_l1: Estimates
+    for_l2: Estimates
+    sensitive: Estimates
+    null_variance: float
+
+    @property
+    def l1(self) -> float:
+        """Expected sum of absolute errors over all values."""
+        return self.for_l1.l1
+
+    @property
+    def l2(self) -> float:
+        """Expected sum of squared errors over all values."""
+        return self.for_l2.l2
+
+    @property
+    def half_width(self) -> float:
+        """Half of the 95 % interval of a sensitive value, root mean square over these."""
+        return self.sensitive.half_width()
+
+    def change(self, num_tests: int) -> float:
+        """How much a sensitive value must change between two windows to be noticed; see ``Estimates.change``."""
+        return self.sensitive.change(num_tests)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setup:
-    """A mechanism over an alphabet, and its errors per report (population model, raw estimates).
+    """A mechanism over an alphabet, and what to expect of it (population model, raw estimates).
 
     Attributes:
         mechanism: over the alphabet's symbols.
         alphabet: its JSON form without long lists of values.
         num_cohorts: C.
-        l1: sqrt(n) times the expected sum of absolute errors over all values, by the normal approximation.
-        l2: n times the expected sum of squared errors over all values.
-        worst_l2: the largest ``l2`` over all distributions; ``l2`` itself unless a share was guessed.
-        null_variance: n times the variance of the estimate of a sensitive value that nobody holds.
+        forecast: from n.
+        noise: n times the expected sum of squared errors, without what does not fall with n: chooses sizes.
+        worst_l2: n times the largest expected sum of squared errors over all distributions; None where that is not
+            known.
     """
 
     mechanism: Mechanism
     alphabet: dict[str, Any]
     num_cohorts: int
-    l1: float
-    l2: float
-    worst_l2: float
-    null_variance: float
+    forecast: Callable[[int], Forecast]
+    noise: float
+    worst_l2: float | None = None
 
 
 class PlannedQuestion(abc.ABC):
@@ -56,12 +98,12 @@ class PlannedQuestion(abc.ABC):
         """n times the least possible worst squared error of any mechanism; None where it is not known."""
 
     @abc.abstractmethod
-    def without_privacy(self) -> tuple[float, float]:
-        """``l1`` and ``l2`` of a setup in which people tell their values."""
+    def without_privacy(self, num_reports: int) -> Forecast:
+        """What to expect if people tell their values."""
 
     @abc.abstractmethod
     def named_alphabet(self, setup: Setup) -> dict[str, Any]:
-        """The alphabet of a setup with placeholders ``value-001``, ``value-002``, ... where it lists values."""
+        """The alphabet of a setup with its values: their names, or placeholders ``value-001``, ``value-002``, ..."""
 
 
 def placeholders(number: int) -> list[str]:
@@ -94,6 +136,30 @@ def best_size(largest: int, loss: Callable[[int], float]) -> int:
     return low
 
 
-def normal_l1(number: int, variance: float) -> float:
-    """What ``number`` values with this variance of one report add to ``l1``."""
-    return math.sqrt(2 / math.pi) * number * math.sqrt(max(variance, 0.0))
+def best_subsets(make: Callable[..., Setup | None], num_symbols: int, num_sensitive: int) -> Setup | None:
+    """The setup with the least noise among subsets of one size, and of two adjacent sizes next to the best one.
+
+    Args:
+        make: takes ``subset_size`` and ``larger_share``.
+        num_symbols, num_sensitive: of the mechanism.
+    """
+
+    @functools.cache
+    def noise(size: int, share: float | None = None) -> float:
+        setup = make(subset_size=size, larger_share=share)
+        return setup.noise if setup else 0.0
+
+    size = best_size(num_sensitive - 1, noise)
+    found: list[tuple[float, int, float | None]] = [(noise(size), size, None)]
+    for lower in (size - 1, size):
+        if 1 <= lower < min(num_sensitive, num_symbols - 1):
+            share = optimize.minimize_scalar(
+                lambda share, lower=lower: noise(lower, float(share)),
+                bounds=(SMALLEST_SHARE, 1 - SMALLEST_SHARE),
+                method="bounded",
+                options={"xatol": 1e-4},
+            )
+            rounded = min(max(round(float(share.x), _DIGITS), 10**-_DIGITS), 1 - 10**-_DIGITS)
+            found.append((noise(lower, rounded) * _WORTH_IT, lower, rounded))
+    _, size, larger = min(found, key=lambda option: option[0])
+    return make(subset_size=size, larger_share=larger)
