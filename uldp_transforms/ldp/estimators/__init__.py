@@ -1,5 +1,6 @@
 """Estimators: counts -> frequencies, one file each. A new one is a file here and a name in ``ESTIMATORS``."""
 
+from uldp_transforms.ldp.estimators.bayes import EmpiricalBayes as EmpiricalBayes
 from uldp_transforms.ldp.estimators.empirical import Empirical as Empirical
 from uldp_transforms.ldp.estimators.estimator import Estimate as Estimate
 from uldp_transforms.ldp.estimators.estimator import Estimator as Estimator
@@ -11,5 +12,6 @@ from uldp_transforms.ldp.estimators.threshold import Threshold as Threshold
 from uldp_transforms.ldp.registry import Registry
 
 ESTIMATORS: Registry[Estimator] = Registry(
-    "estimator", (Empirical, Normalized, Projected, Threshold, MaximumLikelihood, ExpectationMaximization)
+    "estimator",
+    (EmpiricalBayes, Empirical, Normalized, Projected, Threshold, MaximumLikelihood, ExpectationMaximization),
 )

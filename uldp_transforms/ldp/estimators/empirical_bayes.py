@@ -1,8 +1,8 @@
 """Which frequencies are likely, given noisy ones: a prior that is fitted to all of them, and the posteriors under it.
 
-The noisy frequencies y_s are normal with means p_s and one standard error. The p_s are drawn from a prior on a grid, of
-which nothing is known but that its mean is at most a bound (Kiefer and Wolfowitz 1956; here the most likely prior
-within the bound). Without the bound many small frequencies, each within the noise, would sum to far more than 1.
+The noisy frequencies y_s have the means p_s and a known law. The p_s are drawn from a prior on a grid, of which nothing
+is known but that its mean is at most a bound (Kiefer and Wolfowitz 1956; here the most likely prior within the bound).
+Without the bound many small frequencies, each within the noise, would sum to far more than 1.
 """
 
 from __future__ import annotations
@@ -16,10 +16,83 @@ _STEPS = 60  # of expectation maximisation; more change the posterior means by l
 _SMALL = 48  # points of the grid between 0 and where values stand out
 _LARGE = 4.0  # standard errors above which a frequency stands out from noise, and is itself a likely one
 _APART = 0.5  # standard errors between such frequencies: nearer ones cannot be told apart
-_REACH = 8.0  # standard errors: normal densities beyond are below the precision of the weights
+_REACH = 8.0  # standard errors: densities beyond are below the precision of the weights
 _EXACT = 2048  # frequencies up to which none are put together
 _BIN = 0.05  # standard errors: width of the bins beyond; the error is of the order of its square
 _BISECTIONS = 50
+_LEAST = 1e-300
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Noisy:
+    """Unbiased estimates of S frequencies, and their law.
+
+    If the frequency is g the variance is null + slope g - g^2 / trials. A count of so many trials, each a success with
+    probability share + g / scale, has exactly that variance for one share and one scale, and is taken as the law: where
+    an estimate is made from its own count it is the true one. Without end of trials the law is normal.
+
+    Attributes:
+        estimates: (S,).
+        null: (S,), not negative.
+        slope: (S,); above 0 where null is 0.
+        trials: above 0; infinity for the normal law.
+    """
+
+    estimates: np.ndarray
+    null: np.ndarray
+    slope: np.ndarray
+    trials: float
+
+    @property
+    def smallest(self) -> np.ndarray:
+        """(S,) the least difference that can be seen near 0: a standard error, and at least one success."""
+        return np.maximum(np.sqrt(self.null), self.slope)
+
+    @property
+    def distances(self) -> np.ndarray:
+        """(S,) of the estimates from 0 in standard errors, each at the place where it is passed."""
+        there = np.maximum(self.null + self.slope * np.maximum(self.estimates, 0), 0)
+        distances: np.ndarray = 2 * self.estimates / np.maximum(np.sqrt(there) + np.sqrt(self.null), _LEAST)
+        return distances
+
+    def variances(self, frequencies: np.ndarray) -> np.ndarray:
+        """(S,) of the estimates if these are the frequencies."""
+        variances: np.ndarray = self.null + self.slope * frequencies - frequencies**2 / self.trials
+        return np.maximum(variances, _LEAST)
+
+    def reach(self, nearest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(S,) lowest and highest frequency that is not out of the question if the estimates were ``nearest``."""
+        square = _REACH**2
+        spread, centre = 1 + square / self.trials, nearest + square * self.slope / 2
+        half = np.sqrt(np.maximum(centre**2 - spread * (nearest**2 - square * self.smallest**2), 0))
+        return (centre - half) / spread, (centre + half) / spread
+
+    def exponents(self, rows: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+        """Logarithm of the likelihood of single frequencies for the estimates in these rows, up to one constant each."""
+        if np.isinf(self.trials):
+            normal: np.ndarray = -((self.estimates[rows] - frequencies) ** 2) / (2 * self.null[rows])
+            return normal
+        n = self.trials
+        scale = np.sqrt((self.slope * n) ** 2 + 4 * self.null * n)
+        share = (1 - self.slope * n / scale) / 2
+        successes = np.clip(n * (share + self.estimates / scale), 0, n)[rows]
+        rates = np.clip(share[rows] + frequencies / scale[rows], _LEAST, 1 - 1e-16)
+        logs: np.ndarray = successes * np.log(rates) + (n - successes) * np.log1p(-rates)
+        return logs
+
+    def binned(self) -> tuple[Noisy, np.ndarray, np.ndarray | None]:
+        """Fewer estimates, how many each stands for, (P,), and which is that of each one, (S,) (None: its own)."""
+        if len(self.estimates) <= _EXACT:
+            return self, np.ones(len(self.estimates)), None
+        kinds = [np.round(np.log(np.maximum(law, _LEAST)) / (2 * _BIN)) for law in (self.null, self.slope)]
+        keys = np.stack([np.floor(self.distances / _BIN), *kinds])
+        numbers = np.zeros(len(self.estimates), dtype=np.int64)
+        for key in keys:
+            levels, level = np.unique(key, return_inverse=True)
+            numbers = np.unique(numbers * len(levels) + level, return_inverse=True)[1]
+        counts = np.bincount(numbers).astype(np.float64)
+        means = (np.bincount(numbers, part) / counts for part in (self.estimates, self.null, self.slope))
+        return Noisy(*means, self.trials), counts, numbers
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,67 +114,63 @@ class Posterior:
 
 
 def posterior(noisy: np.ndarray, error: float, bound: float) -> Posterior:
+    """``fit_prior`` of normal estimates (S,) that have one standard error, above 0."""
+    alike = np.ones(len(noisy))
+    return fit_prior(Noisy(noisy, error**2 * alike, 0 * alike, np.inf), bound)
+
+
+def fit_prior(noisy: Noisy, bound: float) -> Posterior:
     """Posterior means and variances under the most likely prior whose mean is at most ``bound``.
 
     Args:
-        noisy: (S,) unbiased frequencies.
-        error: their standard error, above 0.
+        noisy: unbiased frequencies and their law.
         bound: above 0, such as 1 / S.
     """
-    points, counts, member = _binned(noisy, error)
-    atoms, placed = _grid(points, error, bound)
-    kernel = _kernel(points, atoms, error)
+    points, counts, member = noisy.binned()
+    atoms, placed = _grid(points, bound)
+    kernel = _kernel(points, atoms)
     weights, responsible = _most_likely(kernel, counts / counts.sum(), atoms, bound)
     means = responsible @ atoms
     variances = np.maximum(responsible @ atoms**2 - means**2, 0)
     members = np.maximum(responsible.T @ counts, 1.0)
     placing = responsible @ np.where(placed, 1 / members, 0.0)
-    slopes = np.minimum(variances / error**2, 1)
-    slopes += (1 - slopes) * np.minimum(placing, 1)
+    derivatives = np.minimum(variances / points.variances(means), 1)
+    slopes = derivatives + (1 - derivatives) * np.minimum(placing, 1)
     fitted = float(counts @ slopes)
     if member is None:
         return Posterior(means, variances, fitted, atoms, weights)
-    near = means[member] + (noisy - points[member]) * (variances / error**2)[member]  # the derivative is the slope
+    near = means[member] + (noisy.estimates - points.estimates[member]) * derivatives[member]
     return Posterior(np.maximum(near, 0), variances[member], fitted, atoms, weights)
 
 
-def _binned(noisy: np.ndarray, error: float) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Points, how many frequencies each stands for, and which is that of each frequency (None: its own)."""
-    if len(noisy) <= _EXACT:
-        return noisy, np.ones(len(noisy)), None
-    bins = np.floor(noisy / (_BIN * error)).astype(np.int64)
-    _, member, counts = np.unique(bins, return_inverse=True, return_counts=True)
-    return np.bincount(member, noisy) / counts, counts.astype(np.float64), member
-
-
-def _grid(points: np.ndarray, error: float, bound: float) -> tuple[np.ndarray, np.ndarray]:
+def _grid(points: Noisy, bound: float) -> tuple[np.ndarray, np.ndarray]:
     """Atoms in ascending order; and which of them were placed where frequencies stand out."""
-    small = np.geomspace(min(0.05 * error, 0.3 * bound), 5 * error, _SMALL)
-    large = points[points > _LARGE * error]
-    cells = np.floor(large / (_APART * error)).astype(np.int64)
+    smallest, distances = points.smallest, points.distances
+    small = np.geomspace(min(0.05 * smallest.min(), 0.3 * bound), 5 * smallest.max(), _SMALL)
+    above = distances > _LARGE
+    cells = np.floor(distances[above] / _APART).astype(np.int64)
     _, member, counts = np.unique(cells, return_inverse=True, return_counts=True)
-    large = np.bincount(member, large) / counts if len(large) else large
+    large = np.bincount(member, points.estimates[above]) / counts if len(cells) else np.zeros(0)
     atoms = np.concatenate([[0.0], small, [bound], large])
     placed = np.arange(len(atoms)) >= len(atoms) - len(large)
     order = np.argsort(atoms, kind="stable")
     return atoms[order], placed[order]
 
 
-def _kernel(points: np.ndarray, atoms: np.ndarray, error: float) -> sparse.csr_array:
-    """(Y, A) normal densities of points under atoms, up to a factor for each point; 0 where an atom is out of reach.
+def _kernel(points: Noisy, atoms: np.ndarray) -> sparse.csr_array:
+    """(P, A) likelihoods of atoms, up to a factor for each point; 0 where an atom is out of reach.
 
     A point that no atom reaches, a large negative one, is given to the nearest: 0.
     """
-    nearest = np.clip(points, atoms[0], atoms[-1])
-    first = np.searchsorted(atoms, nearest - _REACH * error, "left")
-    last = np.maximum(np.searchsorted(atoms, nearest + _REACH * error, "right"), first + 1)
+    low, high = points.reach(np.clip(points.estimates, atoms[0], atoms[-1]))
+    first = np.minimum(np.searchsorted(atoms, low, "left"), len(atoms) - 1)
+    last = np.maximum(np.searchsorted(atoms, high, "right"), first + 1)
     lengths = last - first
     starts = np.append(0, np.cumsum(lengths))
     columns = np.arange(starts[-1]) - np.repeat(starts[:-1] - first, lengths)
-    distances = (np.repeat(points, lengths) - atoms[columns]) / error
-    exponents = -(distances**2) / 2
+    exponents = points.exponents(np.repeat(np.arange(len(lengths)), lengths), atoms[columns])
     exponents -= np.repeat(np.maximum.reduceat(exponents, starts[:-1]), lengths)
-    return sparse.csr_array((np.exp(exponents), columns, starts), shape=(len(points), len(atoms)))
+    return sparse.csr_array((np.exp(exponents), columns, starts), shape=(len(lengths), len(atoms)))
 
 
 def _most_likely(
