@@ -69,7 +69,7 @@ def annotation(avro: Any) -> Any:
     """What a field of an Avro type is in Python; a time is its RFC 3339 text."""
     if isinstance(avro, list):
         (branch,) = (branch for branch in avro if branch != "null")
-        return Optional[annotation(branch)]  # as rows spell it
+        return Optional[annotation(branch)]  # noqa: UP045  # as rows spell it
     if isinstance(avro, dict):
         if "logicalType" in avro:
             return {"timestamp-millis": str}[avro["logicalType"]]
@@ -108,14 +108,14 @@ def columns(cls: Any, schema: Any) -> list[tuple[str, Any]]:
     """The types that Beam gives to the columns of a table that holds these rows; what came later may be null."""
     times, later = set(time_fields(schema)), {field["name"] for field in schema["fields"] if "default" in field}
     kinds = {name: in_bigquery(kind, name in times) for name, kind in cls.__annotations__.items()}
-    return [(name, Optional[kind] if name in later else kind) for name, kind in kinds.items()]
+    return [(name, Optional[kind] if name in later else kind) for name, kind in kinds.items()]  # noqa: UP045
 
 
 def in_bigquery(kind: Any, is_time: bool = False) -> Any:
     """The Python type of a column: a time is one, a map is a repeated record."""
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Union:
-        return Optional[in_bigquery(args[0], is_time)]
+        return Optional[in_bigquery(args[0], is_time)]  # noqa: UP045
     if hasattr(kind, "_fields"):
         return RowTypeConstraint.from_fields(columns(kind, {"fields": []}))
     if isinstance(origin, type) and issubclass(origin, Mapping):
