@@ -34,7 +34,7 @@ from uldp_transforms.rows.windowed_estimate import (
     estimate_window,
     reason_to_withhold,
 )
-from uldp_transforms.spec import ESTIMATOR, MIN_REPORTS
+from uldp_transforms.spec import ESTIMATOR, MIN_REPORTS, SHOW
 from uldp_transforms.windows import rfc3339
 
 from . import cli
@@ -72,12 +72,14 @@ def configure(argv: Sequence[str]) -> Reestimation:
     add("--estimator", default=ESTIMATOR, help=f"one of {', '.join(sorted(ESTIMATORS))}")
     add("--candidates", help="text file, one value a line: what to estimate in open alphabets")
     add("--min_reports", type=cli.positive(), default=MIN_REPORTS, help="fewer reports are suppressed")
+    add("--show", type=cli.positive(), default=SHOW, help="rows have the values with the largest frequencies, so many")
     args = parser.parse_args(argv)
     spec = JobSpec.of(
         collections=args.collection,
         estimator=args.estimator,
         candidates=args.candidates,
         min_reports=args.min_reports,
+        show=args.show,
     )
     spec.check_candidates()
     files = [_files_of(counts) for counts in args.counts]
@@ -199,6 +201,7 @@ def _estimate(task: Reestimation, jobs: Sequence[dict[str, Any]], *, partial: bo
         ESTIMATORS[spec.estimator](),
         spec.candidates,
         reason_to_withhold(counts, spec.min_reports, partial),
+        spec.show,
     )
     return row._replace(simulated=_simulated([job["simulated"] for job in jobs]))
 

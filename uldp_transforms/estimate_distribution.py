@@ -68,6 +68,7 @@ class _EstimateFn(beam.DoFn):
         self._estimator = ESTIMATORS[spec.estimator]()
         self._candidates = spec.candidates
         self._min_reports = spec.min_reports
+        self._show = spec.show
         self._complete_after = spec.complete_after
         self._partial_before = spec.partial_before
         self._run = spec.run
@@ -86,7 +87,7 @@ class _EstimateFn(beam.DoFn):
         partial = is_partial(window, pane, self._complete_after) or is_cut(window, self._partial_before)
         withheld = reason_to_withhold(counts, self._min_reports, partial)
         begin = time.monotonic_ns()
-        row = estimate_window(collection, counts, place, self._estimator, self._candidates, withheld)
+        row = estimate_window(collection, counts, place, self._estimator, self._candidates, withheld, self._show)
         metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
         metrics.count(1, metrics.WINDOWS, row.status)
         yield row

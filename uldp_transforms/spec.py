@@ -53,6 +53,9 @@ CORRECTED, FINAL = "corrected", "final"
 MIN_REPORTS = 100
 """Default minimum of reports behind a published estimate."""
 
+SHOW = 10_000
+"""Default number of values that a row has at most."""
+
 ESTIMATOR = "projected"
 """Default estimator."""
 
@@ -72,6 +75,7 @@ _AS_THEY_ARE = (
     "bit_patterns",
     "estimator",
     "min_reports",
+    "show",
     "max_rejected_share",
     "bounded",
     "run",
@@ -106,6 +110,7 @@ class SpecValues(TypedDict, total=False):
             (UTF-8, .gz or not). White space around a line is no part of the value; in a list it is refused.
         estimator: id. None: projected.
         min_reports: windows with fewer reports are suppressed. Default 100.
+        show: how many values a row has at most: those with the largest frequencies. Default 10,000.
         max_rejected_share: share of refused reports that is taken for a wrong configuration. Above it a stream fails,
             if it is reached among 1,000 reports in a row and for one reason, so that they stay in their queue; a job
             over files ends with another exit code. 1: never. None: 0.99 of a stream, 0.5 of files.
@@ -134,6 +139,7 @@ class SpecValues(TypedDict, total=False):
     candidates: Sequence[str] | str | os.PathLike[str] | None
     estimator: str | None
     min_reports: int
+    show: int
     max_rejected_share: float | None
     bounded: bool | None
     future_skew: str | datetime.timedelta
@@ -158,6 +164,7 @@ class JobSpec:
         candidates: canonical values to estimate in open alphabets; None: no list.
         estimator: id, see ``uldp_transforms.ldp.estimators``.
         min_reports: windows with fewer reports are ``suppressed``.
+        show: how many values a row has at most.
         max_rejected_share: in [0, 1]; None: as the input needs, see ``rejected_share``.
         bounded: whether the input ends; None: as the input says, see ``for_input``.
         future_skew: milliseconds by which the clock of a client may be ahead.
@@ -181,6 +188,7 @@ class JobSpec:
     candidates: tuple[str, ...] | None = None
     estimator: str = ESTIMATOR
     min_reports: int = MIN_REPORTS
+    show: int = SHOW
     max_rejected_share: float | None = None
     bounded: bool | None = None
     future_skew: int = FUTURE_SKEW
@@ -203,6 +211,7 @@ class JobSpec:
             if self.early_every % _SECOND:
                 raise SpecError(f"JobSpec.early_every must be whole seconds, got {self.early_every} ms")
         require_int("JobSpec.min_reports", self.min_reports, 1, 1 << 62)
+        require_int("JobSpec.show", self.show, 1, MAX_CANDIDATES)
         share = self.max_rejected_share
         if share is not None:
             require_number(

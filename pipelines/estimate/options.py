@@ -21,6 +21,7 @@ from uldp_transforms.spec import (
     PARTS,
     REJECTED_SHARE_OF_FILES,
     REJECTED_SHARE_OF_STREAMS,
+    SHOW,
 )
 
 from .. import cli
@@ -86,6 +87,11 @@ _ESTIMATING: cli.Options = {
         "type": cli.positive(),
         "default": MIN_REPORTS,
         "help": "windows with fewer reports are suppressed",
+    },
+    "--show": {
+        "type": cli.positive(),
+        "default": SHOW,
+        "help": "rows have the values with the largest frequencies, so many, and intervals that allow for this choice",
     },
     "--max_rejected_share": {
         "type": _share,
@@ -185,6 +191,7 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
         candidates=args.candidates,
         estimator=args.estimator,
         min_reports=args.min_reports,
+        show=args.show,
         max_rejected_share=args.max_rejected_share,
         bounded=source.bounded,
         run=args.run,

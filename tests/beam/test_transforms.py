@@ -270,8 +270,11 @@ def test_every_count_makes_a_row(collection: Collection, counts: CohortCounts, m
         assert (row.fingerprint, row.estimator) == (collection.fingerprint.hex(), "normalized")
         assert (row.window_start, row.window_end, row.pane_index, row.pane_timing) == (None, None, 0, "ON_TIME")
         assert row.num_reports == (None if status == "suppressed" else counts.total)
-        for number in (row.unexplained_mass, row.unexplained_standard_error, row.redistributed_mass):
+        for number in (row.unexplained_standard_error, row.redistributed_mass, row.num_values):
             assert (number is None) == (status != "ok")
+        assert (row.unexplained_mass is None) == (row.unexplained_status == "too_uncertain" or status != "ok")
+        for number in (row.unexplained_low, row.unexplained_high, row.unexplained_status):
+            assert (number is None) == (status != "ok" or collection is ANIMALS)  # its list is complete
         assert (row.fit_p_value is None) == (status != "ok" or collection is ANIMALS)  # of hashed alphabets only
         assert row.software == f"uldp_transforms {uldp_transforms.__version__}"
         expected: list[ValueEstimate] = []
@@ -298,7 +301,7 @@ def test_an_estimate_that_ran_out_of_steps_is_none(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(expectation_maximization, "MAX_STEPS", steps)
         row = estimate_window(PLACES, counts, PLACE, ESTIMATORS["em"](), tuple(cases.VALUES), None)
         assert (row.status, row.num_reports, bool(row.estimates)) == (expected, 900, expected == "ok")
-        assert (row.unexplained_mass is None) == (expected != "ok")
+        assert (row.num_values is None) == (expected != "ok")
 
 
 # ---------------------------------------------------------------- runners

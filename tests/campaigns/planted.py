@@ -54,9 +54,12 @@ PLANTED = (
     Plant(
         "estimates are skipped",
         "uldp_transforms/estimate_distribution.py",
-        "        row = estimate_window(collection, counts, place, self._estimator, self._candidates, withheld)\n",
+        "        row = estimate_window("
+        "collection, counts, place, self._estimator, self._candidates, withheld, self._show)\n",
         "        try:\n"
-        "            row = estimate_window(collection, counts, place, self._estimator, self._candidates, withheld)\n"
+        "            row = estimate_window(\n"
+        "                collection, counts, place, self._estimator, self._candidates, withheld, self._show\n"
+        "            )\n"
         "        except Exception:\n"
         "            return\n",
         "a window that cannot be estimated has no row, and nobody is told",

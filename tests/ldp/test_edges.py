@@ -17,7 +17,6 @@ from uldp_transforms.ldp.alphabets import Tagged
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES, checked_priors
-from uldp_transforms.ldp.mechanisms.mechanism import score_intervals
 from uldp_transforms.ldp.mechanisms.missing_values import TwoStage
 from uldp_transforms.ldp.mechanisms.unary import Rappor
 from uldp_transforms.ldp.reasons import Reason
@@ -144,11 +143,3 @@ def test_priors_may_be_for_exactly_as_many_values_as_is_said() -> None:
     assert checked_priors("X", rows, MAX_VALUES) == rows
     with pytest.raises(SpecError, match=f"for at most {MAX_VALUES} values, got {MAX_VALUES + 1}"):
         checked_priors("X", rows, MAX_VALUES + 1)
-
-
-def test_both_ends_of_a_score_interval_are_as_far_away_as_they_may_be() -> None:
-    """(raw - p)^2 = z^2 V(p) / n at either end, with V(p) = null + slope p - p^2."""
-    raw, null, slope, n = np.array([0.01, 0.3, 0.9]), np.array([0.2, 0.2, 0.5]), 1.1, 700
-    z = 1.959963984540054
-    for end in score_intervals(raw, null, slope, n, 0.95):
-        assert (raw - end) ** 2 == pytest.approx(z**2 * (null + slope * end - end**2) / n, rel=1e-9)

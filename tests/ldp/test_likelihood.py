@@ -101,7 +101,7 @@ def proved_gap(rows: np.ndarray, p: np.ndarray) -> float:
 
 def shown(item: Collection, estimate: Estimate) -> np.ndarray:
     """The point at which ``probabilities`` has the estimate's likelihood; of an alphabet without tags."""
-    rest = [] if item.alphabet.known_values is not None else [estimate.unexplained_mass]
+    rest = [] if item.alphabet.known_values is not None else [estimate.left_over]
     return np.append(estimate.frequencies, rest)
 
 
@@ -145,7 +145,7 @@ def test_counts_say_as_much_as_reports_where_a_report_is_one_symbol(alphabet, me
     asked = unknowns_of(item, VALUES)
     of_reports, of_counts = item.estimate_reports(batch, "em", asked), item.estimate(item.count(batch), "em", asked)
     np.testing.assert_allclose(of_counts.frequencies, of_reports.frequencies, atol=1e-6)
-    assert of_counts.unexplained_mass == pytest.approx(of_reports.unexplained_mass, abs=1e-6)
+    assert of_counts.left_over == pytest.approx(of_reports.left_over, abs=1e-6)
     assert of_counts.likelihood_gap == pytest.approx(of_reports.likelihood_gap, abs=1e-5)
     for field in ("raw_frequencies", "standard_errors", "ci_low", "ci_high", "num_reports"):
         np.testing.assert_array_equal(getattr(of_counts, field), getattr(of_reports, field))
@@ -237,7 +237,7 @@ def test_em_stays_on_the_simplex_whatever_is_counted(alphabet, mechanism, epsilo
             except ValueError as refusal:
                 assert alphabet == "permuted" and len(texts) == 5, refusal  # too few cohorts
                 continue
-        point = np.append(estimate.frequencies, estimate.unexplained_mass)
+        point = np.append(estimate.frequencies, estimate.left_over)
         assert (point >= 0).all()
         assert point.sum() == pytest.approx(1)
         assert 0 <= estimate.likelihood_gap <= TOLERANCE
@@ -514,7 +514,7 @@ def test_golden_hashed_likelihood():
         sensitive=np.array([True] * 4 + [False] * 2),
         open=True,
     )
-    shares, gap = ExpectationMaximization().shares(question, estimate_linear(question, 0.95))
+    shares, gap = ExpectationMaximization().shares(question, estimate_linear(question))
     assert shares.shape == (7,)
     with_rest = np.hstack([rows, np.repeat([[np.expm1(1) / 3], [0.0]], [12, 2], axis=0)])
     wider = Likelihood(counts, likelihood.base, sparse.csr_array(with_rest))

@@ -93,7 +93,7 @@ def test_errors_have_mean_zero_and_the_reported_variance(name, unlisted, uneven)
     passed, _, truth = estimates(name, unlisted, uneven)
     errors = np.array([estimate.raw_frequencies - truth for estimate in passed])
     variances = np.array([estimate.standard_errors for estimate in passed]) ** 2
-    rest = np.array([estimate.unexplained_mass - (1 - truth.sum()) for estimate in passed])
+    rest = np.array([estimate.raw_unexplained_mass - (1 - truth.sum()) for estimate in passed])
     of_rest = np.array([estimate.unexplained_standard_error for estimate in passed])
     limit = normal_limit(4)
     assert (abs(errors[:, :3].sum(axis=0)) <= limit * np.sqrt(variances[:, :3].sum(axis=0))).all()
@@ -224,6 +224,7 @@ def test_a_rest_of_which_nothing_is_known_decides_nothing(estimator):
         counts = item.count(item.perturb([values[i] for i in people], rng))
         estimate = item.estimate(counts, estimator, values)
         assert estimate.unexplained_standard_error > 0.3
-        assert estimate.frequencies.sum() + estimate.unexplained_mass == pytest.approx(1)
-        assert estimate.unexplained_mass < 0.01
+        assert (estimate.unexplained_mass, estimate.unexplained_status) == (None, "too_uncertain")
+        assert estimate.frequencies.sum() + estimate.left_over == pytest.approx(1)
+        assert estimate.left_over < 0.01
         assert np.argmax(estimate.frequencies) == 0

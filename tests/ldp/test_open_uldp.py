@@ -220,7 +220,7 @@ def test_standard_errors_and_intervals(clear, mechanism, epsilon, n):
         truth,
         1 - truth.sum(),
         slack=excess_slack(12 * 4 - 3),
-        cautious=in_clear | (truth == 0),  # Clopper-Pearson, or two people more; or an interval that is cut at 0
+        cautious=in_clear | (truth == 0),  # of counts, or two people more; or an interval that is cut at 0
         cautious_rest=clear is not None,
     )
 

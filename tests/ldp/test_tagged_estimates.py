@@ -14,6 +14,7 @@ from tests.support.cases import UTILITY_OPTIMIZED
 from tests.support.tolerance import generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import PersonalTags, Tagged
+from uldp_transforms.ldp.mechanisms.intervals import binomial_intervals
 
 VALUES = ("a", "clinic", "b", "c", "jail", "d")  # the sensitive ones are not the first
 SENSITIVE, OTHERS, TAGS = ("clinic", "jail"), ("a", "b", "c", "d"), ("home", "work")
@@ -110,12 +111,14 @@ def test_estimates_and_errors_follow_from_those_of_the_symbols(known, mechanism,
     covariance = (pairs - own[:, np.newaxis] - own[np.newaxis]) / 2 / n
     through = derivative(plausible, known)
     expected = through @ covariance @ through.T
-    np.testing.assert_allclose(estimate.standard_errors, np.sqrt(np.diag(expected)), rtol=1e-6)
+    symbols = [list(SENT).index(value) for value in VALUES]
+    one_more = through[range(len(VALUES)), symbols] * item.mechanism.jumps[symbols] / n
+    np.testing.assert_allclose(estimate.standard_errors, np.sqrt(np.diag(expected) + one_more**2), rtol=1e-6)
     for part in (("a",), ("jail", "d"), ("c", "b", "clinic")):
         left = [i for i, value in enumerate(VALUES) if value not in part]
         rest = item.estimate(counts, candidates=part)
         assert rest.unexplained_standard_error == pytest.approx(np.sqrt(expected[np.ix_(left, left)].sum()), rel=1e-6)
-        assert rest.unexplained_mass == pytest.approx(estimate.frequencies[left].sum())
+        assert rest.left_over == pytest.approx(estimate.frequencies[left].sum())
 
 
 @knowledge
@@ -129,17 +132,18 @@ def test_values_that_are_sensitive_to_everybody_are_not_touched(known, mechanism
 
 
 def test_the_interval_adds_half_widths_in_squares():
-    """Of the own symbol, here Clopper-Pearson on the clear count, and of what is behind the tags."""
+    """Of the own symbol, here of its clear count, and of what is behind the tags."""
     n = 1000
     counts = CohortCounts(np.array([n]), np.array([[150, 120, 160, 130, 200, 140, 60, 40]]))
     item, symbols = collection("urr", "both", 2.0), over_symbols("urr", 2.0)
     estimate, of_symbols = item.estimate(counts), symbols.estimate(counts)
     own, raw = dict(zip(SENT, range(8))), of_symbols.raw_frequencies
+    errors = np.sqrt(of_symbols.standard_errors**2 - (symbols.mechanism.jumps / n) ** 2)
     behind = {"a": {}, "b": {"home": 0.25}, "c": {"work": 1.0}, "d": {"home": 0.75}}
     for value, tags in behind.items():
-        clear = stats.binomtest(int(counts.cells[0, own[value]]), n).proportion_ci(0.95, method="exact")
-        low, high = (limit / item.mechanism.kappa for limit in (clear.low, clear.high))
-        half = sum(share * stats.norm.isf(0.025) * of_symbols.standard_errors[own[tag]] for tag, share in tags.items())
+        clear = binomial_intervals(counts.cells[:, own[value]], n, 0.95)
+        low, high = (limit[0] / item.mechanism.kappa for limit in clear)
+        half = sum(share * stats.norm.isf(0.025) * errors[own[tag]] for tag, share in tags.items())
         share = raw[own[value]]
         p = share + sum(part * raw[own[tag]] for tag, part in tags.items())
         place = VALUES.index(value)
@@ -159,7 +163,7 @@ def test_the_interval_adds_half_widths_in_squares():
     ],
 )
 def test_standard_errors_and_intervals(mechanism, known, epsilon, n):
-    """Of values that are sent in clear a part of the interval is Clopper-Pearson, which may be too long."""
+    """Of values that are sent in clear a part of the interval is that of their counts, which may be too long."""
     item, truth = collection(mechanism, known, epsilon), shared_out(SENT, known)
     counted = sent(mechanism, n, known, epsilon=epsilon, periods=400)
     in_clear = np.array([value in OTHERS and not item.mechanism.protects_all for value in VALUES])
@@ -181,7 +185,7 @@ def test_what_is_shown_is_a_distribution_of_values(estimator, mechanism, known):
         assert estimate.frequencies.sum() == pytest.approx(1)
         part = item.estimate(counts, estimator, ("b", "jail"))
         np.testing.assert_array_equal(part.frequencies, estimate.frequencies[[2, 4]])
-        assert part.unexplained_mass == pytest.approx(1 - part.frequencies.sum())
+        assert part.left_over == pytest.approx(1 - part.frequencies.sum())
         symbols = over_symbols(mechanism, 0.5).estimate(counts, estimator).frequencies
         np.testing.assert_allclose(estimate.frequencies, shared_out(dict(zip(SENT, symbols)), known), atol=1e-9)
 

@@ -133,7 +133,7 @@ def test_estimates_follow_the_rule_with_errors_from_the_formula(mechanism, v, ep
 def test_golden_limit():
     """uRR with 5 sensitive values and 2000 reports."""
     counts = CohortCounts(np.array([2000]), np.full((1, 20), 100))
-    errors = estimate_linear(ask(closed("urr"), counts, None), 0.95).null_errors
+    errors = estimate_linear(ask(closed("urr"), counts, None)).null_errors
     np.testing.assert_allclose(errors, [0.0311188] * 5 + [0.0] * 15, atol=6e-8)
     for times, kept in ((2.32634, False), (2.32636, True)):
         raw = np.array([times * 0.0311188, *np.zeros(19)])

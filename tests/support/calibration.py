@@ -40,7 +40,7 @@ def assert_calibrated(
         cautious_rest: the same for the unexplained mass.
     """
     cautious = np.zeros(len(truth), dtype=bool) if cautious is None else cautious
-    errors = np.array([[*(e.raw_frequencies - truth), e.unexplained_mass - rest] for e in estimates])
+    errors = np.array([[*(e.raw_frequencies - truth), e.raw_unexplained_mass - rest] for e in estimates])
     variances = np.array([[*e.standard_errors, e.unexplained_standard_error] for e in estimates]) ** 2
     observed = variances.any(axis=0)  # the rest of a complete list is no estimate
     errors, variances = errors[:, observed], variances[:, observed]

@@ -32,6 +32,8 @@ class ValueEstimate(NamedTuple):
     ci_low: float
     ci_high: float
     raw_frequency: float
+    display_low: Optional[float] = None
+    display_high: Optional[float] = None
 
 
 class WindowedEstimate(NamedTuple):
@@ -55,6 +57,10 @@ class WindowedEstimate(NamedTuple):
     software: str
     estimates: Sequence[ValueEstimate]
     run: Optional[str] = None
+    num_values: Optional[int] = None
+    unexplained_low: Optional[float] = None
+    unexplained_high: Optional[float] = None
+    unexplained_status: Optional[str] = None
 
 
 class EstimatedValue(NamedTuple):
@@ -78,6 +84,9 @@ class EstimatedValue(NamedTuple):
     ci_high: float
     raw_frequency: float
     run: Optional[str] = None
+    display_low: Optional[float] = None
+    display_high: Optional[float] = None
+    num_values: Optional[int] = None
 
 
 coders.registry.register_coder(WindowedEstimate, coders.RowCoder)
@@ -91,6 +100,7 @@ def estimate_window(
     estimator: Estimator,
     candidates: Optional[tuple[str, ...]],
     withheld: Optional[str],
+    show: Optional[int] = None,
 ) -> WindowedEstimate:
     """The row of one window and pane; without numbers if reports are too few or missing, or no estimate can be made.
 
@@ -101,6 +111,7 @@ def estimate_window(
         estimator: that makes the estimate.
         candidates: canonical values to estimate in an open alphabet.
         withheld: the status of a window that must not have numbers; None if it may.
+        show: how many values the row has at most: those with the largest frequencies. None: all.
     """
     estimate: Optional[Estimate] = None
     status = withheld or "ok"
@@ -124,21 +135,28 @@ def estimate_window(
         fit_p_value=estimate.fit_p_value if estimate else None,
         status=status,
         software=SOFTWARE,
-        estimates=value_estimates(estimate) if estimate else [],
+        estimates=value_estimates(estimate, show) if estimate else [],
+        num_values=len(estimate.values) if estimate else None,
+        unexplained_low=estimate.unexplained_low if estimate and estimate.unexplained_status else None,
+        unexplained_high=estimate.unexplained_high if estimate and estimate.unexplained_status else None,
+        unexplained_status=estimate.unexplained_status if estimate else None,
     )
 
 
-def value_estimates(estimate: Estimate) -> list[ValueEstimate]:
-    """One entry per value, in the estimate's order."""
+def value_estimates(estimate: Estimate, show: Optional[int] = None) -> list[ValueEstimate]:
+    """The entries of the ``show`` values (None: all) with the largest frequencies, in the estimate's order."""
+    number = len(estimate.values) if show is None else show
+    shown = estimate.largest(number)
     columns = (
-        estimate.values,
-        estimate.frequencies.tolist(),
-        estimate.standard_errors.tolist(),
-        estimate.ci_low.tolist(),
-        estimate.ci_high.tolist(),
-        estimate.raw_frequencies.tolist(),
+        estimate.frequencies[shown],
+        estimate.standard_errors[shown],
+        estimate.ci_low[shown],
+        estimate.ci_high[shown],
+        estimate.raw_frequencies[shown],
+        *estimate.display_intervals(number),
     )
-    return list(map(ValueEstimate._make, zip(*columns)))
+    values = [estimate.values[i] for i in shown]
+    return list(map(ValueEstimate._make, zip(values, *(column.tolist() for column in columns))))
 
 
 def reason_to_withhold(counts: CohortCounts, min_reports: int, partial: bool) -> Optional[str]:
@@ -148,10 +166,10 @@ def reason_to_withhold(counts: CohortCounts, min_reports: int, partial: bool) ->
     return "suppressed" if counts.total < min_reports else None
 
 
-_NUM_SHARED = EstimatedValue._fields.index("value")
+_SHARED = EstimatedValue._fields[: EstimatedValue._fields.index("value")]
 
 
 def flat(row: WindowedEstimate) -> list[EstimatedValue]:
     """One row per value; none for a window without numbers."""
-    shared = tuple(getattr(row, name) for name in EstimatedValue._fields[:_NUM_SHARED])
-    return [EstimatedValue._make((*shared, *entry, row.run)) for entry in row.estimates]
+    shared = {name: getattr(row, name) for name in (*_SHARED, "run", "num_values")}
+    return [EstimatedValue(**shared, **entry._asdict()) for entry in row.estimates]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 from typing import ClassVar
 
 import numpy as np
 
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.estimators.linear import LinearEstimate, estimate_linear
+from uldp_transforms.ldp.estimators.intervals import quantile
+from uldp_transforms.ldp.estimators.linear import CONFIDENCE, Intervals, LinearEstimate, estimate_linear
 from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES, Question, ask
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
 
-CONFIDENCE = 0.95
-"""Confidence of all intervals."""
+OK, TOO_UNCERTAIN = "ok", "too_uncertain"
+"""Whether what a list leaves unexplained is known."""
 
 TOLERANCE = 0.01
 """An iterative estimator stops when the log-likelihood is proved to be within this of its maximum."""
@@ -29,11 +31,16 @@ class Estimate:
         values: the texts.
         frequencies: shares in [0, 1] scale as this estimator gives them.
         raw_frequencies: unbiased and unclipped.
-        standard_errors: of ``raw_frequencies``, for independent people drawn from a population.
-        ci_low, ci_high: 95 % confidence interval of each share, from ``raw_frequencies``, cut to [0, 1].
+        standard_errors: of ``raw_frequencies``, for independent people drawn from a population; above 0.
+        intervals: of a confidence, such as 0.99: the ends (S,), (S,) of intervals of each share, cut to [0, 1].
         num_reports: n.
-        unexplained_mass: share of people whose value is none of ``values``; 0 if the list is complete.
-        unexplained_standard_error: its standard error before post-processing.
+        left_over: what ``frequencies`` leave to people whose value is none of ``values``, so that all sum to 1; 0 if
+            the list is complete.
+        raw_unexplained_mass: the share of these people, unbiased and unclipped.
+        unexplained_standard_error: of ``raw_unexplained_mass``; 0 if the list is complete.
+        unexplained_low, unexplained_high: 95 % interval of that share, cut to [0, 1].
+        unexplained_status: ``"ok"`` if that share is known, ``"too_uncertain"`` if its interval, before it is cut, is
+            longer than ``MOST_UNCERTAIN``; None if the list is complete.
         redistributed_mass: share of people who sent a tag and were shared out by background knowledge. Wrong
             knowledge moves the estimate by at most twice that (in the sum of absolute differences), however many
             reports there are, and no interval knows of it.
@@ -47,15 +54,56 @@ class Estimate:
     frequencies: np.ndarray
     raw_frequencies: np.ndarray
     standard_errors: np.ndarray
-    ci_low: np.ndarray
-    ci_high: np.ndarray
+    intervals: Intervals
     num_reports: int
-    unexplained_mass: float
+    left_over: float
+    raw_unexplained_mass: float
     unexplained_standard_error: float
+    unexplained_low: float
+    unexplained_high: float
+    unexplained_status: str | None
     redistributed_mass: float
     fit_p_value: float | None = None
     likelihood_gap: float | None = None
     estimator: str
+
+    @functools.cached_property
+    def _plain(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.intervals(CONFIDENCE)
+
+    @property
+    def ci_low(self) -> np.ndarray:
+        """(S,): lower end of the 95 % interval of each share, from ``raw_frequencies``, cut to [0, 1]."""
+        return self._plain[0]
+
+    @property
+    def ci_high(self) -> np.ndarray:
+        """(S,): upper end of that interval."""
+        return self._plain[1]
+
+    def largest(self, number: int) -> np.ndarray:
+        """(R,) int64: positions of the R = min(number, S) values with the largest ``frequencies``, in their order."""
+        if number >= len(self.values):
+            return np.arange(len(self.values))
+        return np.sort(np.argsort(-self.frequencies, kind="stable")[:number])
+
+    def display_intervals(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Intervals of the R = min(number, S) values that are shown because they are ``largest``: (R,), (R,).
+
+        Of values that were chosen by their noisy estimates the plain intervals miss far more than 5 %. These have
+        the level 1 - 0.05 R / S, so that of all that are shown at most 5 % are expected to miss (the false coverage
+        rate of Benjamini and Yekutieli 2005). With R = S they are the plain ones.
+        """
+        shown = self.largest(number)
+        if len(shown) == len(self.values):
+            return self._plain
+        low, high = self.intervals(1 - (1 - CONFIDENCE) * len(shown) / len(self.values))
+        return low[shown], high[shown]
+
+    @property
+    def unexplained_mass(self) -> float | None:
+        """Share of people whose value is none of ``values``; 0 if the list is complete, None if it is too uncertain."""
+        return None if self.unexplained_status == TOO_UNCERTAIN else self.left_over
 
     @property
     def converged(self) -> bool:
@@ -100,7 +148,7 @@ class Estimator(abc.ABC):
             EstimationError: if these counts cannot give an estimate; its ``status`` says why.
         """
         question = ask(model, counts, candidates)
-        linear = estimate_linear(question, CONFIDENCE)
+        linear = estimate_linear(question)
         return self._assemble(question, linear, *self.shares(question, linear))
 
     def estimate_reports(
@@ -115,16 +163,23 @@ class Estimator(abc.ABC):
         alphabet, picked = question.model.alphabet, question.picked
         unknowns = len(question.own)
         shown = alphabet.redistribute(shares[:unknowns])
+        rest = float(linear.frequencies[question.left_out].sum()) if linear.rest_standard_error else 0.0
+        rest += float(1 - linear.frequencies.sum()) if question.open else 0.0
+        status = OK if linear.rest_is_known else TOO_UNCERTAIN
+        half = quantile(linear.rest_spare, CONFIDENCE) * linear.rest_standard_error
         return Estimate(
             values=question.values,
             frequencies=shown[picked],
             raw_frequencies=linear.frequencies[picked],
             standard_errors=linear.standard_errors[picked],
-            ci_low=np.clip(linear.low[picked], 0, 1),
-            ci_high=np.clip(linear.high[picked], 0, 1),
+            intervals=functools.partial(_intervals_of, linear.intervals, picked),
             num_reports=question.counts.total,
-            unexplained_mass=float(shown[question.left_out].sum() + shares[unknowns:].sum()),
+            left_over=float(shown[question.left_out].sum() + shares[unknowns:].sum()),
+            raw_unexplained_mass=rest,
             unexplained_standard_error=linear.rest_standard_error,
+            unexplained_low=float(np.clip(rest - half, 0, 1)),
+            unexplained_high=float(np.clip(rest + half, 0, 1)),
+            unexplained_status=status if linear.rest_standard_error else None,
             redistributed_mass=alphabet.redistributed_mass(linear.raw),
             fit_p_value=linear.fit_p_value,
             likelihood_gap=likelihood_gap,
@@ -152,4 +207,10 @@ def everybody(question: Question, linear: LinearEstimate) -> np.ndarray:
     raw = linear.raw
     if not question.open:
         return raw
-    return np.append(raw, 0.0 if linear.rest_is_noise else 1 - raw.sum())
+    return np.append(raw, 1 - raw.sum() if linear.rest_is_known else 0.0)
+
+
+def _intervals_of(intervals: Intervals, picked: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Those of the values asked for, cut to what a share can be."""
+    low, high = intervals(confidence)
+    return np.clip(low[picked], 0, 1), np.clip(high[picked], 0, 1)

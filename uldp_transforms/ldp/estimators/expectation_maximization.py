@@ -11,7 +11,7 @@ from scipy import sparse
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.buckets import Buckets
-from uldp_transforms.ldp.estimators.estimator import CONFIDENCE, TOLERANCE, Estimate, Estimator, everybody
+from uldp_transforms.ldp.estimators.estimator import TOLERANCE, Estimate, Estimator, everybody
 from uldp_transforms.ldp.estimators.likelihood import Likelihood, maximize
 from uldp_transforms.ldp.estimators.linear import LinearEstimate, estimate_linear
 from uldp_transforms.ldp.estimators.question import MAX_DENSE, Question, ask
@@ -57,7 +57,7 @@ class ExpectationMaximization(Estimator):
         question = ask(model, counts, candidates)
         outcomes = model.mechanism.outcomes_of_reports(batch.payloads, batch.cohorts)
         assert outcomes is not None, "see refusal"
-        linear = estimate_linear(question, CONFIDENCE)
+        linear = estimate_linear(question)
         return self._assemble(question, linear, *_most_likely(question, linear, outcomes))
 
 

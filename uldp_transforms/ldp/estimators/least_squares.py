@@ -131,11 +131,13 @@ def _solution(given: Observation[Buckets], fit: _Fit, summed: np.ndarray, spare:
         own = own_noise(given, weights, n, reach, mean_buckets)
         own = own.through(np.maximum(fit.frequencies, 0), variances)
     judged = given.centred and spare > 0
+    jump = given.jump * float(np.sqrt(per_report.sum() / n.sum()) / weights.sum())
     return Solution(
         frequencies=fit.frequencies,
-        variances=variances,
+        variances=variances + jump**2,
         own=own,
-        jump=given.jump * float(np.sqrt(per_report.sum() / n.sum()) / weights.sum()),
+        jump=jump,
+        counted=given.counted,
         variance_of_sum=variance_of_sum,
         misfit=fit.effective * fit.squares / fit.privacy if judged else 0.0,
         degrees=fit.effective * spare if judged else 0.0,

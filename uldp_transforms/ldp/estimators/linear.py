@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators.buckets import Buckets
-from uldp_transforms.ldp.estimators.intervals import score_intervals
+from uldp_transforms.ldp.estimators.intervals import quantile, score_intervals
 from uldp_transforms.ldp.estimators.least_squares import least_squares, spare_equations
 from uldp_transforms.ldp.estimators.message_passing import pass_messages
 from uldp_transforms.ldp.estimators.observation import B, Observation, Solution
@@ -17,6 +19,15 @@ from uldp_transforms.ldp.estimators.packed import packed_buckets
 from uldp_transforms.ldp.estimators.question import MAX_DENSE, Question
 from uldp_transforms.ldp.estimators.simplex import clip_and_normalize
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
+
+CONFIDENCE = 0.95
+"""Confidence of published intervals."""
+
+MOST_UNCERTAIN = 0.5
+"""Longest 95 % interval of the unlisted share that is an estimate of it; a share is between 0 and 1."""
+
+Intervals = Callable[[float], tuple[np.ndarray, np.ndarray]]
+"""Of a confidence in (0, 1): the lower ends (S,) and the upper ends (S,)."""
 
 FEW_UNKNOWNS = 512
 """Unknowns of an open alphabet that are always solved for exactly: that takes less than a second."""
@@ -36,9 +47,10 @@ class LinearEstimate:
         raw: (U,), of the unknowns themselves.
         null_errors: (U,), standard error of ``raw`` if nobody held the value; 0 where only holders are ever counted.
         frequencies: (U,), of values: ``raw``, with the people behind tags shared out.
-        standard_errors, low, high: (U,), of ``frequencies``; the interval is not cut to [0, 1].
+        standard_errors: (U,), of ``frequencies``; above 0.
+        intervals: of a confidence, such as 0.95: the ends low (U,) and high (U,), not cut to [0, 1].
         rest_standard_error: of the share of all values that were not asked for; 0 if there are none.
-        rest_is_noise: the list is long, and the interval of what it leaves over would be as long as a share can be.
+        rest_spare: degrees of freedom of that error; infinity if they do not matter.
         fit_p_value: of hashed symbols, the probability of residuals as large as these; None if there are no residuals.
     """
 
@@ -46,42 +58,58 @@ class LinearEstimate:
     null_errors: np.ndarray
     frequencies: np.ndarray
     standard_errors: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    intervals: Intervals
     rest_standard_error: float
+    rest_spare: float = np.inf
     fit_p_value: float | None = None
-    rest_is_noise: bool = False
+
+    @property
+    def rest_is_known(self) -> bool:
+        """Whether the 95 % interval of what was not asked for says something: it is at most half as long as [0, 1]."""
+        return 2 * quantile(self.rest_spare, CONFIDENCE) * self.rest_standard_error <= MOST_UNCERTAIN
 
 
-def estimate_linear(question: Question, confidence: float) -> LinearEstimate:
+def estimate_linear(question: Question) -> LinearEstimate:
     """Unbiased estimates with standard errors and intervals; see ``Estimator.estimate`` for errors."""
-    pooled = _invert(question, confidence)
-    return pooled if question.of_symbols else _solve(question, pooled, confidence)
+    pooled = _invert(question)
+    return pooled if question.of_symbols else _solve(question, pooled)
 
 
-def _invert(question: Question, confidence: float) -> LinearEstimate:
+def _invert(question: Question) -> LinearEstimate:
     """The mechanism's own inverse of each symbol, its exact standard error, and its interval; U = K."""
     mechanism, alphabet = question.model.mechanism, question.model.alphabet
     counts = question.counts.pooled()
     raw = mechanism.invert(counts)[0]
     plausible = clip_and_normalize(raw)
     null_errors = np.sqrt(np.maximum(mechanism.null_variances(plausible), 0) / counts.total)
-    errors = np.sqrt(np.maximum(mechanism.variances(plausible), 0) / counts.total)
-    low, high = mechanism.intervals(counts, plausible, confidence)
+    jumps = mechanism.jumps / counts.total  # as if one more had been counted: of 0 reports the error is not 0
+    errors = np.sqrt(np.maximum(mechanism.variances(plausible), 0) / counts.total + jumps**2)
     left_out = question.left_out.astype(np.float64) if question.of_symbols else np.zeros(len(raw))
     derivative = alphabet.redistribution(plausible)
     frequencies = raw
+    intervals: Intervals = functools.partial(mechanism.intervals, counts, plausible)
     if derivative is not None:
         frequencies = alphabet.redistribute(raw)
         shared = derivative - np.diag(np.diag(derivative))
-        half = special.ndtri((1 + confidence) / 2) * _errors_of(question, shared, plausible)
-        scale = np.diag(derivative)  # of the own symbol; the two parts' half widths add up in squares
-        low = frequencies - np.hypot(scale * (raw - low), half)
-        high = frequencies + np.hypot(scale * (high - raw), half)
-        errors = _errors_of(question, derivative, plausible)
+        scale = np.diag(derivative)
+        intervals = _shared_out(intervals, raw, frequencies, scale, _errors_of(question, shared, plausible))
+        errors = np.hypot(_errors_of(question, derivative, plausible), scale * jumps)
         left_out = left_out @ derivative
     rest = float(_errors_of(question, left_out, plausible)) if left_out.any() else 0.0
-    return LinearEstimate(raw, null_errors, frequencies, errors, low, high, rest)
+    return LinearEstimate(raw, null_errors, frequencies, errors, intervals, rest)
+
+
+def _shared_out(
+    of_symbols: Intervals, raw: np.ndarray, frequencies: np.ndarray, scale: np.ndarray, errors: np.ndarray
+) -> Intervals:
+    """Intervals of values from those of their own symbols and the errors of what tags add; half widths in squares."""
+
+    def intervals(confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        low, high = of_symbols(confidence)
+        half = quantile(np.inf, confidence) * errors
+        return frequencies - np.hypot(scale * (raw - low), half), frequencies + np.hypot(scale * (high - raw), half)
+
+    return intervals
 
 
 def _errors_of(question: Question, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
@@ -91,22 +119,24 @@ def _errors_of(question: Question, weights: np.ndarray, frequencies: np.ndarray)
     return errors
 
 
-def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> LinearEstimate:
+def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
     """Hashed symbols: sensitive and clear buckets by least squares, values with a symbol of their own by inversion.
 
     The three parts are uncorrelated but for the sampling of people, p_x p_z / n between two values.
     """
-    raw, variances, low, high = (np.zeros(len(question.own)) for _ in range(4))
+    raw, variances = np.zeros((2, len(question.own)))
+    parts: list[tuple[np.ndarray, Intervals]] = []
     asked = ~question.left_out
     sensitive, clear = ~question.own & question.sensitive, ~question.own & ~question.sensitive
-    of_sum, fit = 0.0, None
+    of_sum, fit, spare = 0.0, None, np.inf
     for part, solve in ((sensitive, _solve_sensitive), (clear, _solve_listed)):
         if not part.any():
             continue
         solution = solve(question, part, (asked if question.open else ~asked)[part])
         raw[part], variances[part] = solution.frequencies, solution.variances
-        low[part], high[part] = score_intervals(solution, confidence)
+        parts.append((np.flatnonzero(part), functools.partial(score_intervals, solution)))
         of_sum += solution.variance_of_sum
+        spare = min(spare, solution.spare)
         if solution.degrees:
             fit = float(special.chdtrc(solution.degrees, solution.misfit))
     errors = np.sqrt(np.maximum(variances, 0))
@@ -117,14 +147,35 @@ def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> Lin
         symbols = question.table(question.own)[0]
         raw[own], errors[own] = pooled.raw[symbols], pooled.standard_errors[symbols]
         null_errors[own] = pooled.null_errors[symbols]
-        low[own], high[own] = pooled.low[symbols], pooled.high[symbols]
+        parts.append((own, _picked(pooled.intervals, symbols)))
         members = np.zeros(question.model.mechanism.num_symbols)
         members[symbols[asked[own]]] = 1
         of_sum += float(_errors_of(question, members, clip_and_normalize(pooled.raw)) ** 2)
     listed = raw[asked & sensitive].sum() * raw[asked & ~sensitive].sum()
     rest = float(np.sqrt(max(of_sum - 2 * listed / question.counts.total, 0)))
-    is_noise = len(raw) > FEW_UNKNOWNS and 2 * special.ndtri((1 + confidence) / 2) * rest >= 1
-    return LinearEstimate(raw, null_errors, raw, errors, low, high, rest, fit, is_noise)
+    return LinearEstimate(raw, null_errors, raw, errors, _together(parts, len(raw)), rest, spare, fit)
+
+
+def _picked(intervals: Intervals, chosen: np.ndarray) -> Intervals:
+    """The intervals of some of the unknowns."""
+
+    def of_chosen(confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        low, high = intervals(confidence)
+        return low[chosen], high[chosen]
+
+    return of_chosen
+
+
+def _together(parts: Sequence[tuple[np.ndarray, Intervals]], size: int) -> Intervals:
+    """The intervals of all unknowns from those of the parts, each with its positions."""
+
+    def intervals(confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        low, high = np.zeros((2, size))
+        for positions, of_part in parts:
+            low[positions], high[positions] = of_part(confidence)
+        return low, high
+
+    return intervals
 
 
 def _solve_sensitive(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
@@ -185,6 +236,7 @@ def _observe(question: Question, buckets: B, counts: CohortCounts, columns: slic
         centred=True,
         complete=not question.open,
         jump=1 / mechanism.delta,
+        counted=float(counts.cells[:, columns].sum()) / (counts.total * (columns.stop - columns.start)),
     )
 
 

@@ -119,11 +119,13 @@ def _solution(given: Observation[PackedBuckets], state: _State, summed: np.ndarr
     heaps = given.centre(buckets.forward(summed.astype(np.float64)))[here]
     of_sum = squares @ ((heaps**2 * noise).sum(axis=1) - (heaps * deviations).sum(axis=1) ** 2)
     of_sum += state.common * (weights**2 @ (heaps**2).sum(axis=1))
+    jump = given.jump * float(np.sqrt(squares.sum() / n.sum()) / weights.sum())
     return Solution(
         frequencies=state.raw,
-        variances=own.at(np.maximum(state.raw, 0)),
+        variances=own.at(np.maximum(state.raw, 0)) + jump**2,
         own=own,
-        jump=given.jump * float(np.sqrt(squares.sum() / n.sum()) / weights.sum()),
+        jump=jump,
+        counted=given.counted,
         variance_of_sum=float(of_sum / np.mean(state.lengths) ** 2),
         misfit=0.0,
         degrees=0.0,

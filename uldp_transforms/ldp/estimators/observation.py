@@ -36,6 +36,7 @@ class Observation(Generic[B]):
         centred: subtract the mean over buckets, which takes out what unlisted values add to every bucket alike.
         complete: the unknowns are all there is, so their frequencies sum to 1.
         jump: n times what one more counted report adds to its unknown's estimate.
+        counted: share of all reports that are counted in a bucket, on average.
     """
 
     owner: str
@@ -47,6 +48,7 @@ class Observation(Generic[B]):
     centred: bool
     complete: bool
     jump: float = 0.0
+    counted: float = 0.0
 
     def centre(self, cells: np.ndarray) -> np.ndarray:
         """J x of each cohort; (C, k) -> (C, k)."""
@@ -103,6 +105,7 @@ class Solution:
         variances: (S,), of the frequencies.
         own: the variances at other frequencies than the estimated ones; None if the system is not centred.
         jump: what one more counted report adds to an estimate.
+        counted: share of all reports that are counted in a bucket, on average.
         variance_of_sum: of the unknowns whose sum was of interest.
         misfit, degrees: sum of squared residuals in units of the known noise, and its degrees of freedom: nearly
             chi-square if there are no unlisted values and clients are honest. 0 and 0 where that is not known.
@@ -118,6 +121,7 @@ class Solution:
     misfit: float
     degrees: float
     spare: float
+    counted: float = 0.0
 
 
 def residual_law(given: Observation[B], shares: np.ndarray, variances: np.ndarray) -> tuple[float, float]:

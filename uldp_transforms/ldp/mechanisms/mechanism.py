@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from uldp_transforms.ldp.checks import is_number, require_int, require_number
 from uldp_transforms.ldp.counts import CohortCounts
@@ -349,7 +348,9 @@ class Mechanism(abc.ABC):
         """
 
     @abc.abstractmethod
-    def intervals(self, counts: CohortCounts, frequencies: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
+    def intervals(
+        self, counts: CohortCounts, frequencies: np.ndarray, confidence: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Confidence intervals of the pooled symbol frequencies, which hold for rare symbols too.
 
         Args:
@@ -360,6 +361,11 @@ class Mechanism(abc.ABC):
         Returns:
             low (K,), high (K,), not cut to [0, 1].
         """
+
+    @property
+    @abc.abstractmethod
+    def jumps(self) -> np.ndarray:
+        """(K,): n times what one more report that is counted for a symbol adds to its frequency in ``invert``."""
 
     @property
     @abc.abstractmethod
@@ -392,16 +398,3 @@ class Mechanism(abc.ABC):
 def _plain(value: Any) -> Any:
     """Tuples as lists, as JSON has them."""
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def score_intervals(
-    raw: np.ndarray, null: np.ndarray, slope: np.ndarray | float, num_reports: int, confidence: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """All p with (raw - p)^2 <= z^2 V(p) / n, where V(p) = null + slope p - p^2 is n times the variance of raw.
-
-    The normal interval takes V at raw and is far too short where a symbol is rare and noise is small.
-    """
-    spread = special.ndtri((1 + confidence) / 2) ** 2 / num_reports
-    centre = raw + spread * slope / 2
-    half = np.sqrt(np.maximum(centre**2 - (1 + spread) * (raw**2 - spread * null), 0))
-    return (centre - half) / (1 + spread), (centre + half) / (1 + spread)

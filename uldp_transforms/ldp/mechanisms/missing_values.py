@@ -23,7 +23,8 @@ from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES
 from uldp_transforms.ldp.mechanisms.integer_reports import ONE_SYMBOL, IntegerReportMechanism
-from uldp_transforms.ldp.mechanisms.mechanism import About, Kind, score_intervals
+from uldp_transforms.ldp.mechanisms.intervals import score_intervals
+from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds
@@ -257,10 +258,19 @@ class TwoStage(IntegerReportMechanism):
         variances: np.ndarray = (without * self._inverse**2).sum(axis=1)
         return variances
 
-    def intervals(self, counts: CohortCounts, frequencies: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
+    def intervals(
+        self, counts: CohortCounts, frequencies: np.ndarray, confidence: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The score interval; see ``Mechanism.intervals``. Own reports add (inverse^2)^T channel to the variance."""
-        own = ((self._inverse**2) * self._matrix.T).sum(axis=1)
-        return score_intervals(self.invert(counts)[0], self.null_variances(frequencies), own, counts.total, confidence)
+        own, n = ((self._inverse**2) * self._matrix.T).sum(axis=1), counts.total
+        null, counted = self.null_variances(frequencies), counts.cells[0] / n
+        raw, jump = self.invert(counts)[0], self.jumps / n
+        return score_intervals(raw, null / n, own / n, 1 / n, jump, counted, confidence=confidence)
+
+    @property
+    def jumps(self) -> np.ndarray:
+        jumps: np.ndarray = np.diag(self._inverse)
+        return jumps
 
     def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
         per_report = weights @ self._inverse

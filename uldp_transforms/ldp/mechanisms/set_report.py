@@ -27,10 +27,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-from scipy import sparse, special
+from scipy import sparse
 
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.mechanisms.mechanism import Mechanism, score_intervals
+from uldp_transforms.ldp.mechanisms.intervals import binomial_intervals, score_intervals
+from uldp_transforms.ldp.mechanisms.mechanism import Mechanism
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds, floor_weight
 
@@ -330,23 +331,34 @@ class SetReportMechanism(Mechanism):
         variance: np.ndarray = sensitive - offset**2 + mixed + of_clear**2 @ clear / self.kappa - revealed**2
         return variance
 
-    def intervals(self, counts: CohortCounts, frequencies: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
+    def intervals(
+        self, counts: CohortCounts, frequencies: np.ndarray, confidence: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Confidence intervals that hold for rare symbols too; see ``Mechanism.intervals``.
 
         Where the estimate of a symbol is a function of its own count alone, that count is binomial, and the interval is
-        Clopper and Pearson's: non-sensitive symbols always; sensitive ones unless clear reports correct them. Else it
-        is the score interval: the p with (raw - p)^2 <= z^2 V(p) / n, V being quadratic in the own p.
+        that of its probability: non-sensitive symbols always; sensitive ones unless clear reports correct them. Else it
+        is the score interval, the variance being quadratic in the own p.
         """
         v, n = self.num_sensitive, counts.total
         cells = counts.cells[0]
-        low, high = _clopper_pearson(cells, n, confidence)
+        low, high = binomial_intervals(cells, n, confidence)
         low[v:], high[v:] = low[v:] / self.kappa, high[v:] / self.kappa
         if not self._revealed[1] or v == self.num_symbols:
             low[:v], high[:v] = (low[:v] - self.miss) / self.delta, (high[:v] - self.miss) / self.delta
             return low, high
-        null, slope = self.null_variances(frequencies)[:v], (1 - 2 * self.miss) / self.delta
-        low[:v], high[:v] = score_intervals(self.invert(counts)[0, :v], null, slope, n, confidence)
+        raw, null, slope = (
+            self.invert(counts)[0, :v],
+            self.null_variances(frequencies)[:v],
+            (1 - 2 * self.miss) / self.delta,
+        )
+        jump, counted = self.jumps[:v] / n, cells[:v] / n
+        low[:v], high[:v] = score_intervals(raw, null / n, slope / n, 1 / n, jump, counted, confidence=confidence)
         return low, high
+
+    @property
+    def jumps(self) -> np.ndarray:
+        return np.where(np.arange(self.num_symbols) < self.num_sensitive, 1 / self.delta, 1 / self.kappa)
 
     @property
     def floor_rate(self) -> float | None:
@@ -404,12 +416,3 @@ class SetReportMechanism(Mechanism):
         start_of = np.append(0, ends).astype(np.int32 if len(index) < 1 << 31 else np.int64)
         shape = (len(ends), num_symbols)
         return symbols, sparse.csr_array((np.full(len(index), self.gain), index, start_of), shape=shape)
-
-
-def _clopper_pearson(successes: np.ndarray, trials: int, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """Exact intervals of binomial probabilities."""
-    tail = (1 - confidence) / 2
-    with np.errstate(invalid="ignore"):
-        low = np.where(successes > 0, special.betaincinv(successes, trials - successes + 1, tail), 0.0)
-        high = np.where(successes < trials, special.betaincinv(successes + 1, trials - successes, 1 - tail), 1.0)
-    return low, high
