@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 from scipy import special
@@ -23,6 +24,9 @@ FALSE_DISCOVERIES = 0.05
 """Share of the discovered values that nobody holds, on average, at most; and of intervals that miss the truth."""
 
 
+_RATES = (0.5, 0.2)  # at which the clearest false ones are left out, before the others
+
+
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Discovery:
     """Values that were found, the most frequent first; all arrays have one entry per value, R of them.
@@ -34,7 +38,7 @@ class Discovery:
         ci_low, ci_high: intervals of which 5 % miss the truth on average, the selection allowed for; cut to [0, 1].
         q_values: the rate of false discoveries at which the value would just be one.
         levels: the first level at which the whole value is hashed.
-        num_scored: how many different prefixes and values were looked at.
+        num_scored: how many different values were looked at, whole.
     """
 
     values: tuple[str, ...]
@@ -92,16 +96,25 @@ def discover(model: Model, counts: CohortCounts) -> Discovery:
 
 
 def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], num_scored: int) -> Discovery:
-    """Benjamini and Hochberg's discoveries among the values, with Benjamini and Yekutieli's intervals."""
+    """Benjamini and Hochberg's discoveries among the values, with Benjamini and Yekutieli's intervals.
+
+    All values are fitted together. Most of those that nobody holds fit noise, because they were chosen for it, and make
+    the rest of it seem smaller. So they are left out, the clearest first, until all that are left are discoveries.
+    """
+    rates = iter(_RATES)
+    while values:
+        question = ask(model, counts, values)
+        solution = solve_sensitive(question, ~question.own, np.ones(len(values), dtype=bool))
+        q_values = false_discovery_rates(p_values(solution), num_scored)
+        rate = next(rates, FALSE_DISCOVERIES)
+        kept = q_values <= rate
+        if kept.all() and rate == FALSE_DISCOVERIES:
+            break
+        values = tuple(itertools.compress(values, kept))
     if not values:
-        nothing = np.zeros(0)
-        return _discovery(model, (), num_scored, *[nothing] * 5)
-    question = ask(model, counts, values)
-    solution = solve_sensitive(question, ~question.own, np.ones(len(values), dtype=bool))
-    q_values = false_discovery_rates(p_values(solution), num_scored)
-    shown = np.flatnonzero(q_values <= FALSE_DISCOVERIES)
-    order = shown[np.argsort(-solution.frequencies[shown], kind="stable")]
-    low, high = score_intervals(solution, 1 - FALSE_DISCOVERIES * max(len(shown), 1) / num_scored)
+        return _discovery(model, (), num_scored, *[np.zeros(0)] * 5)
+    order = np.argsort(-solution.frequencies, kind="stable")
+    low, high = score_intervals(solution, 1 - FALSE_DISCOVERIES * len(values) / num_scored)
     errors = np.sqrt(np.maximum(solution.variances, 0))
     columns = (solution.frequencies, errors, np.clip(low, 0, 1), np.clip(high, 0, 1), q_values)
     return _discovery(model, tuple(values[i] for i in order), num_scored, *(column[order] for column in columns))

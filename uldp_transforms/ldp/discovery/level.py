@@ -59,9 +59,14 @@ class Level:
         self._words: dict[int, np.ndarray] = {}
 
     @property
+    def degrees(self) -> int:
+        """Equations, that is degrees of freedom of the residuals before anything is peeled."""
+        return len(self._counts.num_reports) * (self._alphabet.num_buckets - 1)
+
+    @property
     def most(self) -> int:
         """How many prefixes may be peeled: with more, their fit would eat up the residuals."""
-        return len(self._counts.num_reports) * (self._alphabet.num_buckets - 1) // 6
+        return self.degrees // 6
 
     def peel(self, sequences: Sequence[Numbers]) -> Peeled:
         """Fit the frequencies of prefixes, A of them, by least squares with a noise level for each cohort."""
@@ -70,7 +75,7 @@ class Level:
         buckets = Buckets(table.T.astype(np.int64), k)
         given = observe(self._question, buckets, self._counts, slice(0, k))
         centred = given.centre(given.inverted)
-        degrees = len(n) * (k - 1.0) - len(sequences)
+        degrees = float(self.degrees - len(sequences))
         weights = n.astype(np.float64)
         for _ in range(_ROUNDS):
             frequencies, errors = _fit(buckets, centred, weights)
@@ -79,7 +84,7 @@ class Level:
             weights = _weights(given, fitted, (residuals**2).sum(axis=1), degrees)
         frequencies, errors = _fit(buckets, centred, weights)
         residuals = centred - given.centre(buckets.forward(frequencies))
-        norm = float(weights.sum()) * (1 - 1 / k) * degrees / (len(n) * (k - 1.0))
+        norm = float(weights.sum()) * (1 - 1 / k) * degrees / self.degrees
         return Peeled(frequencies / errors, weights[:, np.newaxis] * residuals, norm)
 
     def scores(self, peeled: Peeled, parents: Sequence[Numbers], last: bool) -> Iterator[tuple[int, np.ndarray]]:

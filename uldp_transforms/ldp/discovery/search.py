@@ -21,20 +21,29 @@ PASSES = 3
 MOST_SCORED = 1 << 24
 """Prefixes that are scored at one level."""
 
-_FALSE_SURVIVORS = 50.0  # that are expected among prefixes that nobody has; they cost time and nothing else
-_FALSE_WHOLE = 50.0
-_FALSE_PEELED = 5.0  # the same of those that are taken out
+_FALSE_SURVIVORS = 200.0  # that are expected among prefixes that nobody has: they cost time and nothing else
+_FALSE_WHOLE = 50.0  # the same of whole values that are judged in the end
+_DEGREES = 2000.0  # of freedom for each false one that is taken out: what it fits is noise, which then seems less
 _ROUNDS = 2  # of taking out what stands out, and looking at the rest again
-
 
 Block = tuple[list[Numbers], np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
+    """Scores above which something is done.
+
+    Attributes:
+        judged: whole values are judged in the end.
+        survives: prefixes are looked at further.
+        whole, prefix: what stands out, a whole value or a prefix, is taken out.
+        last: the level hashes whole values.
+    """
+
+    judged: float
+    survives: float
     whole: float
     prefix: float
-    survives: float
     last: bool
 
 
@@ -42,8 +51,8 @@ class Search:
     """Passes over the levels of a collection.
 
     Attributes:
-        found: the sequences of whole values that stand out, in the order in which they were found.
-        num_scored: how many different prefixes and values were ever scored.
+        found: the sequences of whole values that are to be judged, in the order in which they were found.
+        num_scored: how many different whole values were ever scored.
 
     Args:
         alphabet: of the collection.
@@ -55,6 +64,7 @@ class Search:
         self._grammar = Grammar(alphabet)
         self._peeled: list[dict[Numbers, None]] = [{} for _ in levels]
         self._tried: set[tuple[int, Numbers]] = set()
+        self._firm: dict[Numbers, None] = {}  # whole values that stood out
         self.found: dict[Numbers, None] = {}
         self.num_scored = 0
 
@@ -72,8 +82,8 @@ class Search:
         """Score what begins with the survivors of the level before; returns those of this one, the best first."""
         length, level = self._alphabet.lengths[number], self._levels[number]
         blocks = list(self._blocks(number, survivors))
-        limits = self._limits(blocks, last=length is None)
-        peeled = self._peeled[number] | dict.fromkeys(value[:length] for value in self.found)
+        limits = self._limits(blocks, level, last=length is None)
+        peeled = self._peeled[number] | dict.fromkeys(value[:length] for value in self._firm)
         for left in reversed(range(_ROUNDS)):
             fit = level.peel(list(peeled))
             others = dict(self._above(limits, level, fit, blocks))
@@ -85,7 +95,8 @@ class Search:
             peeled |= dict.fromkeys(new)
         outstanding = _best(scores, limits)
         self._peeled[number] = dict.fromkeys(sequence for sequence in outstanding if sequence in peeled)
-        self.found |= dict.fromkeys(sequence for sequence in outstanding if sequence[-1] == END)
+        self._firm |= dict.fromkeys(sequence for sequence in outstanding if sequence[-1] == END)
+        self.found |= dict.fromkeys(s for s, score in scores.items() if s[-1] == END and score > limits.judged)
         surviving = [s for s, score in scores.items() if s[-1] != END and score > limits.survives]
         return sorted(surviving, key=scores.__getitem__, reverse=True)[:SURVIVORS]
 
@@ -109,14 +120,15 @@ class Search:
             if step < steps - 1:
                 parents = self._grammar.extended(parents)
 
-    def _limits(self, blocks: Sequence[Block], last: bool) -> Limits:
+    def _limits(self, blocks: Sequence[Block], level: Level, last: bool) -> Limits:
         every = sum(int(allowed.sum()) for _, allowed in blocks)
         whole = every if last else sum(len(allowed) for _, allowed in blocks)
-        open_ = every - whole
+        firm = level.degrees / _DEGREES
         return Limits(
-            whole=_limit(_FALSE_PEELED if last else _FALSE_WHOLE, whole),
-            prefix=_limit(_FALSE_PEELED, open_),
-            survives=_limit(_FALSE_SURVIVORS, open_),
+            judged=_limit(_FALSE_WHOLE, whole),
+            survives=_limit(_FALSE_SURVIVORS, every - whole),
+            whole=_limit(firm, whole),
+            prefix=_limit(firm, every - whole),
             last=last,
         )
 
@@ -124,8 +136,8 @@ class Search:
         self, limits: Limits, level: Level, fit: Peeled, blocks: Sequence[Block]
     ) -> Iterator[tuple[Numbers, float]]:
         """The sequences whose score is above the limit of their kind, and their scores."""
-        least = np.full(len(self._alphabet.tokens) + 1, limits.whole if limits.last else limits.survives)
-        least[END] = limits.whole
+        least = np.full(len(self._alphabet.tokens) + 1, limits.judged if limits.last else limits.survives)
+        least[END] = limits.judged
         for parents, allowed in blocks:
             for start, scores in level.scores(fit, parents, limits.last):
                 here = (scores > least) & allowed[start : start + len(scores)]
