@@ -83,6 +83,7 @@ def alphabet_of(spec: dict[str, Any]) -> dict[str, Any]:
         "tagged": {"sensitive": []},
         "hashed": {"num_hashes": 1, "seed": 0},
         "permuted": {"seed": 0},
+        "prefixes": {"seed": 0},
     }[given["id"]]
     alphabet = defaults | {key: value for key, value in given.items() if value is not None}
     alphabet.pop("background", None)
@@ -263,6 +264,10 @@ def rule_of(alphabet: dict[str, Any]) -> tuple[dict[str, Any], int, int]:
     k, seed = alphabet["num_buckets"], str(alphabet["seed"])
     if alphabet["id"] == "permuted":
         return {"rule": "permutation", "values": alphabet["values"], "num_buckets": k, "seed": seed}, k, k
+    if alphabet["id"] == "prefixes":
+        listed = alphabet.get("non_sensitive", [])
+        rule = {"rule": "prefixes", "num_buckets": k, "seed": seed, "tokens": alphabet["tokens"]}
+        return rule | {"lengths": alphabet["lengths"], "listed": listed}, k + len(listed), k
     listed, clear = alphabet.get("non_sensitive", []), alphabet.get("num_clear_buckets")
     rule = {"rule": "hash", "num_buckets": k, "seed": seed, "num_hashes": alphabet["num_hashes"]}
     return rule | {"listed": listed, "num_clear_buckets": clear}, k + (clear or len(listed)), k
@@ -300,6 +305,28 @@ def hash_word(value: str, seed: int, index: int) -> int:
     return int.from_bytes(hashlib.shake_128(text).digest(8 * index + 8)[8 * index :], "little")
 
 
+def token_numbers(tokens: list[str], value: str) -> list[int]:
+    """From the left, always the longest token that fits; 0 at the end."""
+    numbers = []
+    while value:
+        fitting = [token for token in tokens if value.startswith(token)]
+        longest = max(fitting, key=len, default=value[0])
+        numbers.append(tokens.index(longest) + 1 if fitting else len(tokens) + 1 + ord(longest))
+        value = value[len(longest) :]
+    return [*numbers, 0]
+
+
+def prefix_bucket(rule: dict[str, Any], value: str, cohort: int) -> int:
+    total = 0
+    length = rule["lengths"][cohort % len(rule["lengths"])]
+    for position, number in enumerate(token_numbers(rule["tokens"], value)[:length]):
+        text = b"uldp-prefix-1\0" + int(rule["seed"]).to_bytes(8, "little")
+        text += position.to_bytes(4, "little") + number.to_bytes(4, "little")
+        stream = hashlib.shake_128(text).digest(2 * cohort + 2)
+        total += int.from_bytes(stream[2 * cohort :], "little")
+    return total % (1 << 16) * rule["num_buckets"] >> 16
+
+
 def symbols_of(form: dict[str, Any], value: str, cohort: int) -> list[int]:
     """The symbols of a value in a cohort; ValueError for one that is not in the list."""
     rule, value = form["symbols"], unicodedata.normalize("NFC", value)
@@ -309,6 +336,8 @@ def symbols_of(form: dict[str, Any], value: str, cohort: int) -> list[int]:
     if rule["rule"] == "permutation":
         order = sorted(rule["values"], key=lambda other: hash_word(other, seed, cohort))  # stable
         return [order.index(value) % k]
+    if rule["rule"] == "prefixes":
+        return [k + rule["listed"].index(value) if value in rule["listed"] else prefix_bucket(rule, value, cohort)]
     h, clear = rule["num_hashes"], rule["num_clear_buckets"]
     if value in rule["listed"]:
         place = hash_word(value, seed, cohort) * clear // WORD if clear else rule["listed"].index(value)

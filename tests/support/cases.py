@@ -20,7 +20,7 @@ import pytest
 
 from tests.support.golden import WRITE, Records, text_of
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.alphabets import Alphabet, Closed, Hashed, Permuted, Tagged
+from uldp_transforms.ldp.alphabets import Alphabet, Closed, Hashed, Permuted, Prefixes, Tagged
 from uldp_transforms.ldp.estimators import (
     Empirical,
     ExpectationMaximization,
@@ -54,6 +54,7 @@ DECOMPOSED = "e\N{COMBINING ACUTE ACCENT}"
 """Two code points whose canonical form is one, é."""
 
 VALUES = ("ant", "bee", "cat", "dog", "émeu", "fox")
+TOKENS = ("a", "n", "t", "b", "e", "ee", "c", "at", "d", "o", "g", "mu", "f")
 SENSITIVE = ("fox", "bee", "ant")
 
 EPSILONS = (1.0, 2.0**-10, 16.0)
@@ -123,6 +124,14 @@ ALPHABET_CASES: dict[str, list[tuple[str, Alphabet, int]]] = {  # id -> name, in
         ("hashed-listed", Hashed(num_buckets=4, seed=7, non_sensitive=("dog", "cat", "yak")), 16),
         ("hashed-clear", Hashed(num_buckets=3, seed=7, non_sensitive=("dog", "cat", "yak"), num_clear_buckets=4), 16),
         ("hashed-twice", Hashed(num_buckets=8, seed=7, num_hashes=2), 16),
+    ],
+    "prefixes": [
+        ("prefixes", Prefixes(num_buckets=4, seed=7, tokens=TOKENS, lengths=(1, 2, None)), 24),
+        (
+            "prefixes-listed",
+            Prefixes(num_buckets=4, seed=7, tokens=TOKENS, lengths=(2, None), non_sensitive=("dog", "cat", "yak")),
+            24,
+        ),
     ],
     "tagged": [
         ("tagged", Tagged(values=VALUES, tags=("home", "work"), sensitive=SENSITIVE[:2]), 1),

@@ -76,6 +76,14 @@ def _numbered(count: int, sensitive: int | None = None) -> dict[str, Any]:
 _ILLNESSES = {"id": "closed", "values": ["flu", "cold", "gout", "asthma", "hiv"], "sensitive": ["gout", "hiv", "flu"]}
 _LISTED = {"id": "hashed", "num_buckets": 9, "seed": 3, "non_sensitive": [*TEXTS[:4], "b", "c"]}
 
+_PREFIXES = {
+    "id": "prefixes",
+    "num_buckets": 4096,
+    "seed": LAST,
+    "tokens": [DECOMPOSED, "a", 'a"', "\u65e5\u672c", "\u672c", "\N{FOX FACE}", "\\c"],
+    "lengths": [1, 3, None],
+}
+
 SPECS = {
     spec["id"]: spec
     for spec in (
@@ -84,6 +92,8 @@ SPECS = {
         _spec("texts-tagged", {"id": "tagged", "values": list(TEXTS), "tags": ["z", "\u00df"]}, {"id": "urr"}),
         _spec("texts-permuted", {"id": "permuted", "values": list(TEXTS), "num_buckets": 4}, {"id": "krr"}, 5),
         _spec("texts-listed", _LISTED, {"id": "urap", "theta": 0.5}, 3),
+        _spec("texts-prefixes", _PREFIXES | {"num_buckets": 256}, {"id": "krr"}, 9),
+        _spec("texts-prefixes-listed", _PREFIXES | {"non_sensitive": list(TEXTS[:5])}, {"id": "urr"}, 7),
         _spec("seed-largest", {"id": "hashed", "num_buckets": 5, "seed": LAST}, {"id": "krr"}, 65536),
         _spec("seed-odd", {"id": "hashed", "num_buckets": 70, "seed": (1 << 53) + 1}, {"id": "rappor"}, 4),
         _spec("hashes-8", {"id": "hashed", "num_buckets": 8, "num_hashes": 8}, {"id": "rappor", "epsilon": 0.7}, 2),

@@ -30,6 +30,10 @@ const ALPHABETS = {
     const rule = { rule: "hash", num_buckets, seed, num_hashes, listed, num_clear_buckets };
     return [rule, num_buckets + (num_clear_buckets ?? listed.length), num_buckets];
   },
+  prefixes({ num_buckets, seed, tokens, lengths, non_sensitive: listed = [] }) {
+    const rule = { rule: "prefixes", num_buckets, seed, tokens, lengths, listed };
+    return [rule, num_buckets + listed.length, num_buckets];
+  },
   permuted({ values, num_buckets, seed }) {
     return [{ rule: "permutation", values, num_buckets, seed }, num_buckets, num_buckets];
   },

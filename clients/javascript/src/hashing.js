@@ -5,6 +5,7 @@ import { keccakP } from "./keccak.js";
 const RATE = 168; // bytes of a block of SHAKE-128
 const WORDS = RATE / 8;
 const DOMAIN = new TextEncoder().encode("uldp-hash-1\0");
+const PREFIX_DOMAIN = new TextEncoder().encode("uldp-prefix-1\0");
 
 /** The form in which values are compared and hashed: NFC, nothing else. @param {string} value */
 export function canonical(value) {
@@ -27,6 +28,24 @@ export function hashWord(value, seed, index) {
   new DataView(message.buffer).setBigUint64(DOMAIN.length, seed, true);
   message.set(text, DOMAIN.length + 8);
   return shakeWord(message, index);
+}
+
+/**
+ * The 16-bit word of a token at a position, in a cohort.
+ * @param {bigint} seed
+ * @param {number} position
+ * @param {number} number of the token
+ * @param {number} cohort
+ * @returns {number}
+ */
+export function prefixWord(seed, position, number, cohort) {
+  const message = new Uint8Array(PREFIX_DOMAIN.length + 16);
+  message.set(PREFIX_DOMAIN);
+  const view = new DataView(message.buffer, PREFIX_DOMAIN.length);
+  view.setBigUint64(0, seed, true);
+  view.setUint32(8, position, true);
+  view.setUint32(12, number, true);
+  return Number((shakeWord(message, Math.floor(cohort / 4)) >> BigInt(16 * (cohort % 4))) & 0xffffn);
 }
 
 /** Bytes 8 index to 8 index + 7 of SHAKE-128 (FIPS 202), little-endian. */

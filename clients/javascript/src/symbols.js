@@ -1,6 +1,6 @@
 /** From a value to its symbols in a cohort: docs/client.md. */
 import { require } from "./errors.js";
-import { canonical, hashWord, scaled } from "./hashing.js";
+import { canonical, hashWord, prefixWord, scaled } from "./hashing.js";
 
 /** @type {Record<string, (rule: any, value: string, cohort: number) => number[]>} */
 export const RULES = {
@@ -15,6 +15,17 @@ export const RULES = {
       return [num_buckets + (num_clear_buckets === null ? place : scaled(word(cohort), num_clear_buckets))];
     }
     return Array.from({ length: num_hashes }, (_, j) => scaled(word(cohort * num_hashes + j), num_buckets));
+  },
+
+  prefixes({ num_buckets, seed, tokens, lengths, listed }, value, cohort) {
+    const place = listed.indexOf(value);
+    if (place >= 0) return [num_buckets + place];
+    const length = lengths[cohort % lengths.length] ?? Infinity;
+    const words = tokenNumbers(tokens, value)
+      .slice(0, length)
+      .map((number, position) => prefixWord(BigInt(seed), position, number, cohort));
+    const sum = words.reduce((total, word) => (total + word) % 65536, 0);
+    return [Math.floor((sum * num_buckets) / 65536)];
   },
 
   permutation({ values, num_buckets, seed }, value, cohort) {
@@ -33,6 +44,20 @@ export const RULES = {
  */
 export function symbolsOf(form, value, cohort) {
   return RULES[form.symbols.rule](form.symbols, canonical(value), cohort);
+}
+
+/** The longest token that fits, again and again; a character where none begins has a number of its own; then the end, 0. */
+function tokenNumbers(tokens, value) {
+  const numbers = new Map(tokens.map((token, i) => [token, i + 1]));
+  const lengths = [...new Set(tokens.map((token) => token.length))].sort((a, b) => b - a);
+  const found = [];
+  for (let at = 0; at < value.length; ) {
+    const length = lengths.find((size) => numbers.has(value.slice(at, at + size)) && at + size <= value.length);
+    const character = value.codePointAt(at);
+    found.push(length === undefined ? tokens.length + 1 + character : numbers.get(value.slice(at, at + length)));
+    at += length ?? String.fromCodePoint(character).length;
+  }
+  return [...found, 0];
 }
 
 function indexIn(texts, value) {

@@ -15,6 +15,25 @@ from uldp_transforms.ldp.hashing import canonical
 _TABLE_CELLS = 1 << 22  # encoding many different values looks at a part of the table at a time
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Part:
+    """What the cohorts of one part say of values: there some of them may be one unknown together.
+
+    Attributes:
+        alphabet: of these cohorts alone, in their order.
+        cohorts: which they are.
+        values: U texts, one for each unknown.
+        member: (S,) int64, the unknown that each value belongs to.
+        whole: (S,) bool, the unknown is this value and nothing else, whatever people hold.
+    """
+
+    alphabet: Alphabet
+    cohorts: slice
+    values: tuple[str, ...]
+    member: np.ndarray
+    whole: np.ndarray
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Alphabet(abc.ABC):
     """Maps values (text) to symbols 0..K-1, possibly differently in each cohort; symbols below v are sensitive.
@@ -88,6 +107,25 @@ class Alphabet(abc.ABC):
         """
         table = self.symbol_table(values, num_cohorts).astype(np.uint32)
         return np.ascontiguousarray(np.moveaxis(table, 1, 0)).reshape(len(values), -1)
+
+    @property
+    def whole_cohorts(self) -> slice:
+        """The cohorts in which values are hashed whole, so that each has a bucket of its own choice."""
+        return slice(None)
+
+    def parts(self, values: tuple[str, ...], num_cohorts: int) -> tuple[Part, ...]:
+        """The cohorts in parts in which each hashes values as one thing, be it whole or as a prefix.
+
+        Args:
+            values: canonical and sensitive, S of them.
+            num_cohorts: C.
+
+        Returns:
+            the parts, of which all cohorts are made; in the last of them every value is an unknown of its own.
+        """
+        every = np.arange(len(values))
+        whole = np.ones(len(values), dtype=bool)
+        return (Part(alphabet=self, cohorts=slice(None), values=values, member=every, whole=whole),)
 
     def redistribute(self, frequencies: np.ndarray) -> np.ndarray:
         """Symbol frequencies (K,) as frequencies (K,) of the values that own the symbols.

@@ -42,7 +42,7 @@ class EmpiricalBayes(Estimator):
             means[certain], variances[certain] = fitted.means, fitted.variances
         if not certain.all():
             most = 1 - mass
-            if question.open and not linear.rest_is_noise:
+            if question.open and linear.rest_is_known:
                 listed = float(linear.raw[~certain].sum())
                 most = min(most, listed + _REACH * linear.rest_standard_error)
             bound = max(most, 1 / question.counts.total) / np.count_nonzero(~certain)

@@ -67,9 +67,20 @@ def _most_likely(question: Question, linear: LinearEstimate, outcomes: Outcomes)
             f"candidates of an open alphabet, with its non-sensitive values, must be at most {MAX_DENSE} for "
             f"estimator 'em', got {len(question.own)}"
         )
+    outcomes = _of_whole_values(question, outcomes)
     rows = _rows(question, outcomes)
     start = project_onto_simplex(everybody(question, linear))
     return maximize(Likelihood(outcomes.counts, outcomes.base, rows), start, TOLERANCE, MAX_STEPS)
+
+
+def _of_whole_values(question: Question, outcomes: Outcomes) -> Outcomes:
+    """The outcomes of cohorts that hash values whole: unlisted values share their prefixes with listed ones."""
+    whole = np.zeros(question.model.num_cohorts, dtype=bool)
+    whole[question.model.alphabet.whole_cohorts] = True
+    if whole.all() or question.own.all():
+        return outcomes
+    kept = whole[outcomes.cohorts]
+    return Outcomes(outcomes.counts[kept], outcomes.cohorts[kept], outcomes.base[kept], outcomes.rows[kept])
 
 
 def _rows(question: Question, outcomes: Outcomes) -> sparse.csr_array:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy import special
 
+from uldp_transforms.ldp.alphabets.alphabet import Part
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators.buckets import Buckets
 from uldp_transforms.ldp.estimators.intervals import quantile, score_intervals
@@ -16,7 +17,8 @@ from uldp_transforms.ldp.estimators.least_squares import least_squares, spare_eq
 from uldp_transforms.ldp.estimators.message_passing import pass_messages
 from uldp_transforms.ldp.estimators.observation import B, Observation, Solution
 from uldp_transforms.ldp.estimators.packed import packed_buckets
-from uldp_transforms.ldp.estimators.question import MAX_DENSE, Question
+from uldp_transforms.ldp.estimators.parts import solve_parts
+from uldp_transforms.ldp.estimators.question import MAX_DENSE, Question, symbol_table
 from uldp_transforms.ldp.estimators.simplex import clip_and_normalize
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 
@@ -129,7 +131,7 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
     asked = ~question.left_out
     sensitive, clear = ~question.own & question.sensitive, ~question.own & ~question.sensitive
     of_sum, fit, spare = 0.0, None, np.inf
-    for part, solve in ((sensitive, _solve_sensitive), (clear, _solve_listed)):
+    for part, solve in ((sensitive, solve_sensitive), (clear, _solve_listed)):
         if not part.any():
             continue
         solution = solve(question, part, (asked if question.open else ~asked)[part])
@@ -178,41 +180,48 @@ def _together(parts: Sequence[tuple[np.ndarray, Intervals]], size: int) -> Inter
     return intervals
 
 
-def _solve_sensitive(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
-    """The buckets of sensitive values, centred: unlisted values are hashed evenly into all of them.
-
-    Long open lists over enough equations by message passing, all else exactly.
-    """
-    model, size = question.model, int(chosen.sum())
-    columns = slice(0, model.alphabet.num_sensitive)
-    if question.open and size > FEW_UNKNOWNS and _suits_message_passing(question, size):
-        packed = packed_buckets(model.alphabet, question.texts(chosen), model.num_cohorts, columns.stop)
-        return pass_messages(_observe(question, packed, question.counts, columns), summed)
-    return _solve_exactly(question, chosen, summed, columns)
+def solve_sensitive(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
+    """The buckets of sensitive values, centred: unlisted values are hashed evenly into all of them."""
+    model, columns = question.model, slice(0, question.model.alphabet.num_sensitive)
+    parts = model.alphabet.parts(question.texts(chosen), model.num_cohorts)
+    if len(parts) > 1:
+        return solve_parts(parts, question.counts, columns.stop, summed, lambda *part: _solve_part(question, *part))
+    return _solve_part(question, parts[0], summed, columns.stop)
 
 
-def _solve_exactly(question: Question, chosen: np.ndarray, summed: np.ndarray, columns: slice) -> Solution:
+def _solve_part(question: Question, part: Part, summed: np.ndarray, num_buckets: int) -> Solution:
+    """Long open lists over enough equations by message passing, all else exactly."""
+    counts, size, columns = _of_cohorts(question.counts, part.cohorts), len(part.values), slice(0, num_buckets)
+    if question.open and size > FEW_UNKNOWNS and _suits_message_passing(counts, num_buckets, size):
+        packed = packed_buckets(part.alphabet, part.values, len(counts.num_reports), num_buckets)
+        return pass_messages(observe(question, packed, counts, columns), summed)
+    return _solve_exactly(question, part, summed, columns)
+
+
+def _solve_exactly(question: Question, part: Part, summed: np.ndarray, columns: slice) -> Solution:
     """Values in the buckets that are these columns of the symbols, all of them protected; centred."""
-    model, reporting, size = question.model, question.counts.num_reports > 0, int(chosen.sum())
-    num_buckets = columns.stop - columns.start
-    spare_equations(model.id, int(reporting.sum()), num_buckets, size, shared=not question.open)  # before the table
-    buckets = Buckets(question.table(chosen)[reporting] - columns.start, num_buckets)
-    return least_squares(_observe(question, buckets, _of_cohorts(question.counts, reporting), columns), summed)
+    counts = _of_cohorts(question.counts, part.cohorts)
+    reporting, num_buckets = counts.num_reports > 0, columns.stop - columns.start
+    num_cohorts, size = int(reporting.sum()), len(part.values)
+    spare_equations(question.model.id, num_cohorts, num_buckets, size, shared=not question.open)  # before the table
+    table = symbol_table(part.alphabet, part.values, len(reporting))
+    buckets = Buckets(table[reporting] - columns.start, num_buckets)
+    return least_squares(observe(question, buckets, _of_cohorts(counts, reporting), columns), summed)
 
 
-def _suits_message_passing(question: Question, size: int) -> bool:
+def _suits_message_passing(counts: CohortCounts, num_buckets: int, size: int) -> bool:
     """Whether there are enough equations, in enough cohorts; more values than matrices are made for need no cohorts."""
-    sizes = question.counts.num_reports.astype(np.float64)
-    equal_cohorts = sizes.sum() ** 2 / (sizes**2).sum()
-    equations = np.count_nonzero(sizes) * (question.model.alphabet.num_sensitive - 1)
+    sizes = counts.num_reports.astype(np.float64)
+    equal_cohorts = sizes.sum() ** 2 / max((sizes**2).sum(), 1.0)
+    equations = np.count_nonzero(sizes) * (num_buckets - 1)
     return bool(equations >= MANY_EQUATIONS and (equal_cohorts >= MANY_COHORTS or size > MAX_DENSE))
 
 
-def _of_cohorts(counts: CohortCounts, chosen: np.ndarray) -> CohortCounts:
+def _of_cohorts(counts: CohortCounts, chosen: np.ndarray | slice) -> CohortCounts:
     return CohortCounts(counts.num_reports[chosen], counts.cells[chosen])
 
 
-def _observe(question: Question, buckets: B, counts: CohortCounts, columns: slice) -> Observation[B]:
+def observe(question: Question, buckets: B, counts: CohortCounts, columns: slice) -> Observation[B]:
     """What protected buckets, some columns of the symbols, say; whoever is in no other symbol is in one of them."""
     mechanism = question.model.mechanism
     assert isinstance(mechanism, SetReportMechanism), "others need values with symbols of their own"
@@ -244,7 +253,8 @@ def _solve_listed(question: Question, chosen: np.ndarray, summed: np.ndarray) ->
     """The buckets that listed values share: clear ones, or protected as all others are."""
     mechanism, first = question.model.mechanism, question.model.alphabet.num_sensitive
     if mechanism.num_sensitive > first:
-        return _solve_exactly(question, chosen, summed, slice(first, mechanism.num_symbols))
+        (part,) = question.model.alphabet.parts(question.texts(chosen), question.model.num_cohorts)
+        return _solve_exactly(question, part, summed, slice(first, mechanism.num_symbols))
     return _solve_clear(question, chosen, summed)
 
 

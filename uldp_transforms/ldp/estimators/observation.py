@@ -104,7 +104,7 @@ class Solution:
         frequencies: (S,).
         variances: (S,), of the frequencies.
         own: the variances at other frequencies than the estimated ones; None if the system is not centred.
-        jump: what one more counted report adds to an estimate.
+        jump: what one more counted report adds to an estimate; (S,) if it differs between estimates.
         counted: share of all reports that are counted in a bucket, on average.
         variance_of_sum: of the unknowns whose sum was of interest.
         misfit, degrees: sum of squared residuals in units of the known noise, and its degrees of freedom: nearly
@@ -116,7 +116,7 @@ class Solution:
     frequencies: np.ndarray
     variances: np.ndarray
     own: OwnNoise | None
-    jump: float
+    jump: float | np.ndarray
     variance_of_sum: float
     misfit: float
     degrees: float

@@ -1,0 +1,157 @@
+"""From counts to discovered values: the search, then the estimate of what was found, then the rate of false ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+from scipy import special
+
+from uldp_transforms.ldp.alphabets.prefixes import Prefixes
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.discovery.level import Level
+from uldp_transforms.ldp.discovery.search import MOST_SCORED, Search
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators.intervals import score_intervals
+from uldp_transforms.ldp.estimators.linear import solve_sensitive
+from uldp_transforms.ldp.estimators.observation import Solution
+from uldp_transforms.ldp.estimators.question import ask
+from uldp_transforms.ldp.hashing import canonical
+from uldp_transforms.ldp.model import Model
+
+FALSE_DISCOVERIES = 0.05
+"""Share of the discovered values that nobody holds, on average, at most; and of intervals that miss the truth."""
+
+
+_RATES = (0.5, 0.2)  # at which the clearest false ones are left out, before the others
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Discovery:
+    """Values that were found, the most frequent first; all arrays have one entry per value, R of them.
+
+    Attributes:
+        values: the texts.
+        frequencies: unbiased estimates for values that are given; those of the selected ones are a little high.
+        standard_errors: of the frequencies.
+        ci_low, ci_high: intervals of which 5 % miss the truth on average, the selection allowed for; cut to [0, 1].
+        q_values: the rate of false discoveries at which the value would just be one.
+        levels: the first level at which the whole value is hashed.
+        num_scored: how many different values were looked at, whole.
+    """
+
+    values: tuple[str, ...]
+    frequencies: np.ndarray
+    standard_errors: np.ndarray
+    ci_low: np.ndarray
+    ci_high: np.ndarray
+    q_values: np.ndarray
+    levels: np.ndarray
+    num_scored: int
+
+
+def check_discovery(model: Model) -> None:
+    """Refuse a collection in which nothing can be discovered; raises SpecError."""
+    alphabet = model.alphabet
+    if not isinstance(alphabet, Prefixes):
+        raise SpecError(
+            f"collection {model.id!r} must have an alphabet of prefixes for values that nobody listed, got "
+            f"{alphabet.id!r}"
+        )
+    length = alphabet.lengths[0] or 1
+    if (len(alphabet.tokens) + 1) ** length > MOST_SCORED:
+        raise SpecError(
+            f"collection {model.id!r} must have at most {MOST_SCORED} prefixes of {length} token(s) for a search, got "
+            f"{len(alphabet.tokens)} tokens"
+        )
+
+
+def discover(model: Model, counts: CohortCounts) -> Discovery:
+    """Frequent sensitive values that nobody listed.
+
+    Args:
+        model: with an alphabet of prefixes.
+        counts: of its reports, of one window or the sum of several.
+
+    Raises:
+        SpecError: if the alphabet is another.
+        EstimationError: if there are no reports, or a level has none.
+    """
+    check_discovery(model)
+    alphabet = model.alphabet
+    assert isinstance(alphabet, Prefixes)
+    question = ask(model, counts, ("",))
+    levels = [Level(question, alphabet, number, counts) for number in range(alphabet.num_levels)]
+    search = Search(alphabet, levels)
+    search.run()
+    listed = set(alphabet.clear_values)
+    texts = {alphabet.text(sequence): sequence for sequence in search.found}
+    values = tuple(
+        text
+        for text, sequence in texts.items()
+        if text not in listed and canonical(text) == text and alphabet.sequence(text) == sequence
+    )
+    return _judge(model, counts, values, search.num_scored)
+
+
+def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], num_scored: int) -> Discovery:
+    """Benjamini and Hochberg's discoveries among the values, with Benjamini and Yekutieli's intervals.
+
+    All values are fitted together. Most of those that nobody holds fit noise, because they were chosen for it, and make
+    the rest of it seem smaller. So they are left out, the clearest first, until all that are left are discoveries.
+    """
+    rates = iter(_RATES)
+    while values:
+        question = ask(model, counts, values)
+        solution = solve_sensitive(question, ~question.own, np.ones(len(values), dtype=bool))
+        q_values = false_discovery_rates(p_values(solution), num_scored)
+        rate = next(rates, FALSE_DISCOVERIES)
+        kept = q_values <= rate
+        if kept.all() and rate == FALSE_DISCOVERIES:
+            break
+        values = tuple(itertools.compress(values, kept))
+    if not values:
+        return _discovery(model, (), num_scored, *[np.zeros(0)] * 5)
+    order = np.argsort(-solution.frequencies, kind="stable")
+    low, high = score_intervals(solution, 1 - FALSE_DISCOVERIES * len(values) / num_scored)
+    errors = np.sqrt(np.maximum(solution.variances, 0))
+    columns = (solution.frequencies, errors, np.clip(low, 0, 1), np.clip(high, 0, 1), q_values)
+    return _discovery(model, tuple(values[i] for i in order), num_scored, *(column[order] for column in columns))
+
+
+def _discovery(model: Model, values: tuple[str, ...], num_scored: int, *columns: np.ndarray) -> Discovery:
+    alphabet = model.alphabet
+    assert isinstance(alphabet, Prefixes)
+    sizes = [len(alphabet.sequence(value)) for value in values]
+    levels = [
+        next(g for g, length in enumerate(alphabet.lengths) if length is None or size <= length) for size in sizes
+    ]
+    names = ("frequencies", "standard_errors", "ci_low", "ci_high", "q_values")
+    fields = dict(zip(names, columns))
+    return Discovery(values=values, levels=np.array(levels, dtype=np.int64), num_scored=num_scored, **fields)
+
+
+def p_values(solution: Solution) -> np.ndarray:
+    """(S,) of the estimates, if nobody holds the value; for very small ones too.
+
+    In units of what one report adds the estimate is nearly a count less its mean, so its tail is taken as that of
+    Poisson's law with the variance of the null, half a report allowed for; with many reports this is the normal tail.
+    Where the noise level was taken from few residuals, Student's tail is larger, and is taken.
+    """
+    assert solution.own is not None, "open alphabets are centred"
+    jump = np.maximum(solution.jump, 1e-300)
+    null = solution.own.null / jump**2 + 0.5
+    reports = solution.frequencies / jump
+    counted = special.gammainc(np.maximum(null + reports, 1e-9), null)
+    students = special.stdtr(min(solution.spare, 1e9), -reports / np.sqrt(null))
+    return np.asarray(np.maximum(counted, students))
+
+
+def false_discovery_rates(p_values: np.ndarray, number: int) -> np.ndarray:
+    """Benjamini and Hochberg's q-values of p-values (S,), with so many more that are 1 that there are ``number``."""
+    order = np.argsort(p_values, kind="stable")
+    rates = p_values[order] * number / np.arange(1, len(order) + 1)
+    q_values = np.empty(len(order))
+    q_values[order] = np.minimum(np.minimum.accumulate(rates[::-1])[::-1], 1)
+    return q_values

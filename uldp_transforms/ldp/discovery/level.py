@@ -1,0 +1,147 @@
+"""The cohorts of one level: how much of them some prefixes explain, and how much of the rest any other would.
+
+Letters as in ``estimators.observation``. ``A`` are the peeled prefixes, whose frequencies are fitted together; every
+other one is judged by the residuals.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from scipy import linalg
+
+from uldp_transforms.ldp.alphabets.prefixes import END, Prefixes
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.discovery.grammar import Numbers
+from uldp_transforms.ldp.estimators.buckets import Buckets
+from uldp_transforms.ldp.estimators.linear import observe
+from uldp_transforms.ldp.estimators.observation import Observation, common_noise, residual_law
+from uldp_transforms.ldp.estimators.question import Question
+
+_ROUNDS = 3
+_ROWS = 16  # parents that are looked up at a time: their sums stay in the cache
+_WORDS = 1 << 16
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Peeled:
+    """Prefixes A that were fitted together.
+
+    Attributes:
+        scores: (A,) their frequencies, in standard errors if nobody had them.
+        cells: (C, k) weighted residuals.
+        norm: variance of the sum of the cells of any other prefix that nobody has.
+    """
+
+    scores: np.ndarray
+    cells: np.ndarray
+    norm: float
+
+
+class Level:
+    """The reporting cohorts of one level.
+
+    Args:
+        question: about the whole collection.
+        alphabet: of it.
+        number: of the level.
+        counts: of all cohorts.
+    """
+
+    def __init__(self, question: Question, alphabet: Prefixes, number: int, counts: CohortCounts):
+        own = slice(number, None, alphabet.num_levels)
+        here = counts.num_reports[own] > 0
+        self._question, self._alphabet, self._number = question, alphabet, number
+        self._num_cohorts, self._here = len(counts.num_reports), here
+        self._counts = CohortCounts(counts.num_reports[own][here], counts.cells[own][here])
+        self._words: dict[int, np.ndarray] = {}
+
+    @property
+    def degrees(self) -> int:
+        """Equations, that is degrees of freedom of the residuals before anything is peeled."""
+        return len(self._counts.num_reports) * (self._alphabet.num_buckets - 1)
+
+    @property
+    def most(self) -> int:
+        """How many prefixes may be peeled: with more, their fit would eat up the residuals."""
+        return self.degrees // 6
+
+    def peel(self, sequences: Sequence[Numbers]) -> Peeled:
+        """Fit the frequencies of prefixes, A of them, by least squares with a noise level for each cohort."""
+        k, n = self._alphabet.num_buckets, self._counts.num_reports
+        table = self._alphabet.buckets(self._alphabet.sums(sequences, self._num_cohorts, self._number)[:, self._here])
+        buckets = Buckets(table.T.astype(np.int64), k)
+        given = observe(self._question, buckets, self._counts, slice(0, k))
+        centred = given.centre(given.inverted)
+        degrees = float(self.degrees - len(sequences))
+        weights = n.astype(np.float64)
+        for _ in range(_ROUNDS):
+            frequencies, errors = _fit(buckets, centred, weights)
+            fitted = buckets.forward(frequencies)
+            residuals = centred - given.centre(fitted)
+            weights = _weights(given, fitted, (residuals**2).sum(axis=1), degrees)
+        frequencies, errors = _fit(buckets, centred, weights)
+        residuals = centred - given.centre(buckets.forward(frequencies))
+        norm = float(weights.sum()) * (1 - 1 / k) * degrees / self.degrees
+        return Peeled(frequencies / errors, weights[:, np.newaxis] * residuals, norm)
+
+    def scores(self, peeled: Peeled, parents: Sequence[Numbers], last: bool) -> Iterator[tuple[int, np.ndarray]]:
+        """Scores of every parent with every number behind it, some parents at a time.
+
+        The score is the frequency, in standard errors if nobody had the prefix; a prefix that was peeled has none that
+        means anything.
+
+        Args:
+            peeled: what is taken out.
+            parents: sequences of one length.
+            last: END follows whatever comes.
+
+        Yields:
+            position of the first parent, (parents, T + 1) float32.
+        """
+        position = len(parents[0])
+        sums = self._alphabet.sums(parents, self._num_cohorts, self._number)[:, self._here].T
+        words = self._next(position)
+        if last:
+            words = words + self._next(position + 1)[:, END, np.newaxis] * (np.arange(words.shape[1]) != END)
+        look_up = self._alphabet.buckets(np.arange(_WORDS)).astype(np.intp)
+        cells = (peeled.cells / np.sqrt(peeled.norm)).astype(np.float32)
+        for start in range(0, len(parents), _ROWS):
+            own = np.ascontiguousarray(sums[:, start : start + _ROWS, np.newaxis])
+            found = np.zeros((own.shape[1], words.shape[1]), dtype=np.float32)
+            part = np.empty_like(found)
+            for cohort, word in enumerate(words):
+                np.take(cells[cohort][look_up], own[cohort] + word, out=part, mode="clip")
+                found += part
+            yield start, found
+
+    def _next(self, position: int) -> np.ndarray:
+        """(C, T + 1) uint16: the words of all tokens at a position, in the cohorts of the level."""
+        if position not in self._words:
+            numbers = range(len(self._alphabet.tokens) + 1)
+            words = self._alphabet.words(position, numbers, self._num_cohorts)
+            own = words[:, self._number :: self._alphabet.num_levels][:, self._here]
+            self._words[position] = np.ascontiguousarray(own.T)
+        return self._words[position]
+
+
+def _fit(buckets: Buckets, centred: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Frequencies (A,) by weighted least squares, and their standard errors if the weights are 1 / variance."""
+    if not buckets.table.shape[1]:
+        return np.zeros(0), np.zeros(0)
+    cells = np.broadcast_to(weights[:, np.newaxis], centred.shape)
+    gram = buckets.gram(cells, centred=True)
+    gram[np.diag_indices_from(gram)] *= 1 + 1e-9
+    inverse = linalg.cho_solve(linalg.cho_factor(gram, lower=True), np.eye(len(gram)))
+    frequencies = inverse @ buckets.gather(cells * centred).sum(axis=0)
+    return frequencies, np.sqrt(np.maximum(np.diag(inverse), 1e-300))
+
+
+def _weights(given: Observation[Buckets], fitted: np.ndarray, squares: np.ndarray, degrees: float) -> np.ndarray:
+    """(C,) 1 / variance of a direction in each cohort: what reports add, and what all else that is hashed adds."""
+    shares = given.plausible(fitted)
+    privacy, _ = residual_law(given, shares, given.noise(shares))
+    known = privacy / given.num_reports
+    return np.asarray(1 / (known + common_noise(squares, degrees, known)))
