@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 from apache_beam.io.filesystems import FileSystems
 from google.auth.exceptions import DefaultCredentialsError
 
+from uldp_transforms.calendar_windows import is_months
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
@@ -162,6 +163,18 @@ def duration(option: str) -> Callable[[str], int]:
             return parse_duration(text, option)
         except SpecError as error:
             raise argparse.ArgumentTypeError(str(error).removeprefix(f"{option} ")) from None
+
+    return parse
+
+
+def window_length(option: str) -> Callable[[str], str]:
+    """An argparse type: a duration, or a number of months such as ``1mo``, as it was given."""
+    as_duration = duration(option)
+
+    def parse(text: str) -> str:
+        if not is_months(text):
+            as_duration(text)
+        return text
 
     return parse
 

@@ -17,6 +17,7 @@ if not (_HERE / "schemas").is_dir():  # a checkout, where pipelines and schemas 
     __path__.append(str(_HERE.parent))
 
 if TYPE_CHECKING:
+    from uldp_transforms.calendar_windows import CalendarWindows as CalendarWindows
     from uldp_transforms.count import CountReports as CountReports
     from uldp_transforms.decode import DecodeReports as DecodeReports
     from uldp_transforms.estimate_distribution import CountsRows as CountsRows
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from uldp_transforms.windows import Windows as Windows
 else:
     _HOME = {
+        "CalendarWindows": "calendar_windows",
         "CountReports": "count",
         "CountsRows": "estimate_distribution",
         "DecodeReports": "decode",
@@ -55,6 +57,7 @@ else:
 
 
 __all__ = [
+    "CalendarWindows",
     "CountReports",
     "CountsRows",
     "DecodeReports",

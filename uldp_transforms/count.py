@@ -79,7 +79,7 @@ class CountReports(beam.PTransform[PCollection[ReportBatch], CountedReports]):
         return CountedReports(counts, ledger)
 
     def display_data(self) -> dict[str, Any]:
-        shown = ("window", "slide", "window_offset", "allowed_lateness", "deduplicate", "bit_patterns")
+        shown = ("window", "slide", "window_offset", "timezone", "allowed_lateness", "deduplicate", "bit_patterns")
         values = self._spec.to_json()
         return {name: values[name] for name in shown if values[name] is not None}
 
@@ -174,7 +174,7 @@ class _ToWindowsFn(beam.DoFn):
         if counts is not None:
             period_start = Timestamp(micros=1000 * (fingerprint_and_start(key)[1] or 0))
             for element in _of_windows((key, counts), self._windows):
-                window = beam_window(fingerprint_and_start(element[0])[1] or 0, self._windows.size)
+                window = beam_window(self._windows, fingerprint_and_start(element[0])[1] or 0)
                 yield WindowedValue(element, period_start, (window,))
 
 
@@ -182,11 +182,11 @@ class _InWindowFn(beam.DoFn):
     """Puts the sum of a window into that window, as Beam's own grouping would: at its end, as its only pane."""
 
     def __init__(self, windows: Windows):
-        self._size = windows.size
+        self._windows = windows
 
     def process(self, sums: tuple[bytes, CohortCounts]) -> Iterator[WindowedValue]:
         fingerprint, start = fingerprint_and_start(sums[0])
-        window = beam_window(start or 0, self._size)
+        window = beam_window(self._windows, start or 0)
         yield WindowedValue((fingerprint, sums[1]), window.max_timestamp(), (window,), _ONLY_PANE)
 
 

@@ -55,7 +55,7 @@ class CountNewReports(beam.PTransform[PCollection[ReportBatch], Any]):
     def expand(self, reports: PCollection[ReportBatch]) -> Any:
         spec, keep = self._spec, None
         if not spec.bounded and spec.periods is not None:
-            keep = spec.periods.length + spec.allowed_lateness + spec.slack
+            keep = spec.allowed_lateness + spec.slack
         return (
             reports
             | "ByPeriodAndId"
@@ -92,6 +92,7 @@ class _CountNewFn(beam.DoFn):
 
     def __init__(self, spec: JobSpec, keep: int | None):
         self._catalog = spec.catalog
+        self._periods = spec.periods
         self._keep = keep
         self._bit_patterns = spec.bit_patterns
 
@@ -112,8 +113,9 @@ class _CountNewFn(beam.DoFn):
         kept, removed, added, duplicates = merge(old, to_rows(batch))
         counted.write(kept.tobytes())
         start = int.from_bytes(key[32:40], "big", signed=True)
-        if self._keep is not None:
-            forget.set(Timestamp(micros=min((start + self._keep) * 1000, MAX_TIMESTAMP.micros - 1)))
+        if self._keep is not None and self._periods is not None:
+            over = int(self._periods.end_of(start)) + self._keep
+            forget.set(Timestamp(micros=min(over * 1000, MAX_TIMESTAMP.micros - 1)))
         period = start if key[44] else None
         window = (GlobalWindow(),)
         if len(added):

@@ -12,7 +12,7 @@ from apache_beam.typehints.typehints import is_consistent_with
 
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.runtime.beam_windows import beam_windows, windows_of_beam
+from uldp_transforms.runtime.beam_windows import CalendarWindowFn, beam_windows, windows_of_beam
 from uldp_transforms.runtime.engines import check_exactly_once, check_release, clock_is_watermark
 from uldp_transforms.spec import FINAL, JobSpec
 
@@ -87,7 +87,7 @@ def require_elements(needed: str, elements: object, kind: Any) -> None:
 
 def _seen(window_fn: WindowFn) -> str:
     """Windows of Beam as a specification names them, as far as it can."""
-    known = type(window_fn) in (FixedWindows, SlidingWindows)
+    known = type(window_fn) in (FixedWindows, SlidingWindows, CalendarWindowFn)
     return str(windows_of_beam(window_fn)) if known else type(window_fn).__name__
 
 

@@ -33,9 +33,10 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.ledger_row import LedgerRow
-from uldp_transforms.rows.place import name_of, span_of
+from uldp_transforms.rows.place import name_of, span_of_period
 from uldp_transforms.runtime.beam_windows import as_duration, beam_periods
 from uldp_transforms.spec import JobSpec
+from uldp_transforms.windows import BasePeriods
 
 RECEIVED, ACCEPTED, DUPLICATES = "received", "accepted", "duplicates"
 
@@ -94,12 +95,11 @@ class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
                 accumulation_mode=trigger.AccumulationMode.DISCARDING,
                 allowed_lateness=as_duration(spec.slack),
             )
-        length = None if spec.periods is None else spec.periods.length
         return (
             entries
             | "Sum" >> beam.CombinePerKey(SumByReasonFn())
             | "NotEmpty" >> beam.Filter(_has_numbers)
-            | "Rows" >> beam.Map(_ledger_row, spec.catalog, length, spec.run).with_output_types(LedgerRow)
+            | "Rows" >> beam.Map(_ledger_row, spec.catalog, spec.periods, spec.run).with_output_types(LedgerRow)
         )
 
 
@@ -158,14 +158,14 @@ def _has_numbers(sums: tuple[str, dict[str, int]]) -> bool:
 
 
 def _ledger_row(
-    sums: tuple[str, dict[str, int]], catalog: CollectionCatalog, length: int | None, run: str | None
+    sums: tuple[str, dict[str, int]], catalog: CollectionCatalog, periods: BasePeriods | None, run: str | None
 ) -> LedgerRow:
     key, by_bin = sums
     fingerprint, _, start = key.partition("/")
     rejected = {name: n for name, n in sorted(by_bin.items()) if name not in _NOT_REASONS}
     return LedgerRow(
         **name_of(catalog[bytes.fromhex(fingerprint)] if fingerprint else None),
-        **span_of(int(start) if start else None, length),
+        **span_of_period(int(start) if start else None, periods),
         received=by_bin.get(RECEIVED, 0),
         accepted=by_bin.get(ACCEPTED, 0),
         duplicates=by_bin.get(DUPLICATES, 0),

@@ -17,6 +17,7 @@ import numpy as np
 from apache_beam.transforms.window import WindowFn
 from typing_extensions import Unpack
 
+from uldp_transforms.calendar_windows import calendar_windows, is_months
 from uldp_transforms.ldp.checks import (
     describe,
     is_number,
@@ -80,6 +81,7 @@ _AS_THEY_ARE = (
     "bounded",
     "run",
 )
+_WINDOW = ("window", "slide", "window_offset", "timezone")
 _DURATIONS = ("allowed_lateness", "early_every", "future_skew", "lateness_slack")
 _RELEASE_MARGIN = 60_000
 _SECOND = 1_000
@@ -99,6 +101,8 @@ class SpecValues(TypedDict, total=False):
             for bounded input.
         slide: time between the starts of two windows. None: ``window``.
         window_offset: by how much windows start after 1970-01-01T00:00:00Z and its multiples. None: not at all.
+        timezone: name of a time zone such as ``"Europe/Berlin"``; ``window``, ``slide`` and ``window_offset`` are then
+            days, weeks (from Monday on) or months of that place. None: days are those of UTC.
         allowed_lateness: how long after the end of its base period a report still counts, in a stream. Default 1h.
         early_every: in a stream, also estimate unfinished windows, this often; whole seconds. None: do not.
         release: in a stream, ``"corrected"`` (default): a row when the watermark passes the end of a window and
@@ -130,6 +134,7 @@ class SpecValues(TypedDict, total=False):
     window: str | datetime.timedelta | WindowFn | Windows | None
     slide: str | datetime.timedelta | None
     window_offset: str | datetime.timedelta | None
+    timezone: str | None
     allowed_lateness: str | datetime.timedelta
     early_every: str | datetime.timedelta | None
     release: str
@@ -259,8 +264,8 @@ class JobSpec:
                 "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none"
             )
         if self.bounded is False and self.windows is not None and self.open_windows > MAX_OPEN_WINDOWS:
-            spans = (self.windows.step, self.windows.size, self.allowed_lateness, self.future_skew)
-            step, window, lateness, skew = map(duration_text, spans)
+            step, window = self.windows.text(self.windows.step), self.windows.text(self.windows.size)
+            lateness, skew = map(duration_text, (self.allowed_lateness, self.future_skew))
             raise SpecError(
                 f"JobSpec.window must be so long, or allowed_lateness so short, that a stream has at most "
                 f"{MAX_OPEN_WINDOWS} windows of a collection open, got {self.open_windows}: one every {step}, for a "
@@ -308,15 +313,11 @@ class JobSpec:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values from which ``from_json`` makes an equal specification."""
-        windows = self.windows
-        durations = {
-            "window": windows and windows.size,
-            "slide": windows and windows.slide,
-            "window_offset": windows and windows.offset,
-        } | {name: getattr(self, name) for name in _DURATIONS}
+        durations = {name: getattr(self, name) for name in _DURATIONS}
         plain = {name: getattr(self, name) for name in _AS_THEY_ARE}
         return {
             "collections": [collection.to_json() for collection in self.collections],
+            **(dict.fromkeys(_WINDOW) if self.windows is None else self.windows.to_json()),
             **{name: None if length is None else f"{length}ms" for name, length in durations.items()},
             **plain,
             "deduplicate_parts": self.deduplicate_parts if self.deduplicate else None,
@@ -372,7 +373,7 @@ class JobSpec:
         """
         if self.windows is None:
             return 1
-        return -(-(self.windows.size + self.allowed_lateness + self.future_skew) // self.windows.step)
+        return self.windows.most_open(self.allowed_lateness + self.future_skew)
 
     @property
     def rejected_share(self) -> float:
@@ -468,7 +469,7 @@ def _without_rows(value: Any) -> Any:
 
 
 def _windows(given: Mapping[str, Any]) -> Windows | None:
-    window, rest = given.get("window"), {name: given[name] for name in ("slide", "window_offset") if name in given}
+    window, rest = given.get("window"), {name: given[name] for name in _WINDOW[1:] if name in given}
     if isinstance(window, WindowFn):
         window = windows_of_beam(window)
     if window is None or isinstance(window, Windows):
@@ -476,6 +477,8 @@ def _windows(given: Mapping[str, Any]) -> Windows | None:
             came = "none" if window is None else "a window object, which has its own"
             raise SpecError(f"JobSpec.window must be a duration where {' or '.join(rest)} is given, got {came}")
         return window
+    if "timezone" in rest or is_months(window):
+        return calendar_windows(window, **rest)
     return Windows(
         size=milliseconds(window, "JobSpec.window"),
         slide=milliseconds(rest["slide"], "JobSpec.slide") if "slide" in rest else None,

@@ -10,6 +10,7 @@ import datetime
 import math
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,13 @@ MAX_EVENT_TIME = 253_370_764_800_000
 """9999-01-01T00:00:00Z, a year (the longest window) before the last that has a name of four digits."""
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_WEEK = 7 * _UNITS["d"]
+_NUMBER = "([0-9]{1,13})"
+_SHORT = re.compile(f"{_NUMBER}(ms|s|m|h|d|w)")
+_ISO_WEEKS = re.compile(f"P{_NUMBER}W")
+_ISO = re.compile(
+    rf"P(?=[0-9T])(?:{_NUMBER}D)?(?:T(?=[0-9])(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}(?:\.([0-9]{{3}}))?S)?)?"
+)
 _MAX_DURATION = 36_525 * _UNITS["d"]
 _MAX_SIZE = 365 * _UNITS["d"]
 
@@ -38,15 +46,21 @@ LATENESS_SLACK = 600_000
 
 
 def parse_duration(text: str, where: str = "duration") -> int:
-    """Milliseconds of a text such as ``90s``, ``15m``, ``1h`` or ``1d``.
+    """Milliseconds of a text such as ``90s``, ``15m``, ``1h``, ``1d`` or ``1w``, or as ISO 8601 writes it: ``PT1H``.
+
+    A day is 24 hours here, and a week seven of them; months and years have no length.
 
     Raises:
         SpecError: for anything else; ``where`` names the field.
     """
-    match = re.fullmatch(r"([0-9]{1,13})(ms|s|m|h|d)", text)
-    if not match:
-        raise SpecError(f"{where} must be a number with a unit such as 90s, 15m, 1h or 1d, got {describe(text)}")
-    return int(match[1]) * _UNITS[match[2]]
+    if match := _SHORT.fullmatch(text):
+        return int(match[1]) * (_UNITS | {"w": _WEEK})[match[2]]
+    if match := _ISO_WEEKS.fullmatch(text):
+        return int(match[1]) * _WEEK
+    if match := _ISO.fullmatch(text):
+        lengths = (_UNITS[unit] for unit in ("d", "h", "m", "s", "ms"))
+        return sum(int(number or 0) * length for number, length in zip(match.groups(), lengths))
+    raise SpecError(f"{where} must be a number with a unit such as 90s, 15m, 1h or 1d, got {describe(text)}")
 
 
 def duration_text(milliseconds: int) -> str:
@@ -86,9 +100,21 @@ class BasePeriods:
     length: int
     phase: int = 0
 
-    def start_of(self, event_times: np.ndarray) -> np.ndarray:
-        """(n,) int64 start of the period of each event time (n,), in milliseconds."""
-        return (event_times - self.phase) // self.length * self.length + self.phase
+    def number_of(self, event_times: Any) -> Any:
+        """(n,) int64 number of the period of each event time (n,); a number of one time."""
+        return (event_times - self.phase) // self.length
+
+    def start(self, numbers: Any) -> Any:
+        """(n,) int64 start of the periods with these numbers (n,), in milliseconds; one of one number."""
+        return numbers * self.length + self.phase
+
+    def start_of(self, event_times: Any) -> Any:
+        """(n,) int64 start of the period of each event time (n,), in milliseconds; one of one time."""
+        return self.start(self.number_of(event_times))
+
+    def end_of(self, event_times: Any) -> Any:
+        """(n,) int64 end of the period of each event time (n,), in milliseconds; one of one time."""
+        return self.start(self.number_of(event_times) + 1)
 
     def split(self, event_times: np.ndarray) -> tuple[list[int], np.ndarray]:
         """The periods in which reports fall, in order, and the position of each report's period among them.
@@ -99,17 +125,17 @@ class BasePeriods:
         Returns:
             starts of P periods; (n,) int64 positions.
         """
-        first, last = ((int(end) - self.phase) // self.length for end in (event_times.min(), event_times.max()))
+        first, last = (int(self.number_of(int(end))) for end in (event_times.min(), event_times.max()))
         if first == last:
-            return [first * self.length + self.phase], np.zeros(len(event_times), dtype=np.int64)
-        numbers = (event_times - self.phase) // self.length
+            return [int(self.start(first))], np.zeros(len(event_times), dtype=np.int64)
+        numbers = self.number_of(event_times)
         if last - first < 4 * len(numbers) + 1024:  # no sorting where a table of all periods is small
             seen = np.bincount(numbers - first)
             present = np.flatnonzero(seen) + first
             index = (np.cumsum(seen > 0) - 1)[numbers - first]
         else:
             present, index = np.unique(numbers, return_inverse=True)
-        return (present * self.length + self.phase).tolist(), index
+        return self.start(present).tolist(), index
 
 
 def split_by_period(event_times: np.ndarray, periods: BasePeriods | None) -> tuple[Sequence[int | None], np.ndarray]:
@@ -166,10 +192,29 @@ class Windows:
         """The base periods of these windows."""
         return BasePeriods(self.base, self.offset % self.base)
 
-    def starts_around(self, moment: int) -> range:
+    def starts_around(self, moment: int) -> Sequence[int]:
         """Starts of the windows that a time is in, in milliseconds, the last one first."""
         last = (moment - self.offset) // self.step * self.step + self.offset
         return range(last, moment - self.size, -self.step)
+
+    def end_of(self, start: int) -> int:
+        """End of the window that begins at ``start``, both in milliseconds."""
+        return start + self.size
+
+    def most_open(self, span: int) -> int:
+        """How many windows can have reports, at most, if these come from so many milliseconds of event time."""
+        return -(-(self.size + span) // self.step)
+
+    def text(self, length: int) -> str:
+        """A size, step or offset as people write it."""
+        return duration_text(length)
+
+    def to_json(self) -> dict[str, str | None]:
+        """The plain values from which ``JobSpec.of`` makes equal windows."""
+        lengths = {"window": self.size, "slide": self.slide, "window_offset": self.offset}
+        return {name: None if length is None else f"{length}ms" for name, length in lengths.items()} | {
+            "timezone": None
+        }
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -196,8 +241,7 @@ class TimeGate:
 
     def late_by(self, event_times: np.ndarray, arrival_times: np.ndarray) -> np.ndarray:
         """(n,) int64 milliseconds by which reports come too late, counted from the last good one; 0 or less if not."""
-        ends = self.periods.start_of(event_times) + self.periods.length
-        late: np.ndarray = arrival_times - ends - self.allowed_lateness + 1
+        late: np.ndarray = arrival_times - self.periods.end_of(event_times) - self.allowed_lateness + 1
         return late
 
     @property

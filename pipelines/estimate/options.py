@@ -46,13 +46,18 @@ def _share(text: str) -> float:
 
 _COUNTING: cli.Options = {
     "--window": {
-        "type": cli.duration("--window"),
-        "help": "length of a window, such as 15m, 1h, 1d, at most 365d; none: one window for everything (files only)",
+        "type": cli.window_length("--window"),
+        "help": "length of a window, such as 15m, 1h, 1d, 1w, 1mo or P1D, at most 365d; none: one window for "
+        "everything (files only)",
     },
-    "--slide": {"type": cli.duration("--slide"), "help": "time between the starts of two windows; none: --window"},
+    "--slide": {"type": cli.window_length("--slide"), "help": "time between the starts of two windows; none: --window"},
     "--window_offset": {
-        "type": cli.duration("--window_offset"),
-        "help": "time by which windows start after midnight, 1970-01-01 UTC, and its multiples; none: 0",
+        "type": cli.window_length("--window_offset"),
+        "help": "time by which windows start after midnight, 1970-01-01 UTC, and its multiples; with --timezone after "
+        "Monday, 1970-01-05, there; none: 0",
+    },
+    "--timezone": {
+        "help": "time zone such as Europe/Berlin: windows are days, weeks or months of that place; none: days of UTC"
     },
     "--allowed_lateness": {
         "type": cli.duration("--allowed_lateness"),
@@ -179,9 +184,10 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
     """What a command line says of counting and estimating."""
     return JobSpec.of(
         collections=cli.matching("--collection", args.collection),
-        window=_text(args.window),
-        slide=_text(args.slide),
-        window_offset=_text(args.window_offset),
+        window=args.window,
+        slide=args.slide,
+        window_offset=args.window_offset,
+        timezone=args.timezone,
         allowed_lateness=f"{args.allowed_lateness}ms",
         early_every=_text(args.early_every),
         release=args.release,
@@ -233,6 +239,7 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
         ),
         (args.window is None and args.slide is not None, "--slide needs --window, got none"),
         (args.window is None and args.window_offset is not None, "--window_offset needs --window, got none"),
+        (args.window is None and args.timezone is not None, "--timezone needs --window, got none"),
         (
             args.deduplicate_parts is not None and not args.deduplicate,
             "--deduplicate_parts needs --deduplicate, got none",

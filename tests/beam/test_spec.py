@@ -6,7 +6,9 @@ import dataclasses
 import datetime
 import gzip
 import json
+import sys
 import tracemalloc
+import zoneinfo
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.messages_cases import KRR, RAPPOR, URAP, collection, write_files
-from uldp_transforms import JobSpec, Windows
+from uldp_transforms import CalendarWindows, JobSpec, Windows
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.runtime.beam_windows import as_duration, beam_periods, beam_windows, windows_of_beam
 from uldp_transforms.runtime.texts import read_text
@@ -41,10 +43,11 @@ KRR_AGAIN = Collection.from_json(KRR.to_json() | {"id": "other"})
 
 ALL_VALUES: dict[str, Any] = {
     "collections": [KRR.to_json(), OPEN.to_json()],
-    "window": "1h",
-    "slide": "15m",
-    "window_offset": "5m",
-    "allowed_lateness": "2h",
+    "window": "1w",
+    "slide": "P2D",
+    "window_offset": "1d",
+    "timezone": "Europe/Berlin",
+    "allowed_lateness": "PT2H",
     "early_every": "30s",
     "release": "corrected",
     "deduplicate": True,
@@ -63,7 +66,7 @@ ALL_VALUES: dict[str, Any] = {
 }
 ALL_FIELDS = JobSpec(
     collections=(KRR, OPEN),
-    windows=Windows(size=HOUR, slide=15 * MINUTE, offset=5 * MINUTE),
+    windows=CalendarWindows(size=7, slide=2, offset=1, unit="d", timezone="Europe/Berlin"),
     allowed_lateness=2 * HOUR,
     early_every=30_000,
     release=CORRECTED,
@@ -85,6 +88,20 @@ ALL_FIELDS = JobSpec(
 
 def of(**values: Any) -> JobSpec:
     return JobSpec.of(**{"collections": [KRR], "window": "1h"} | values)
+
+
+def without_time_zones(call: Callable[[], Any]) -> Any:
+    """What happens on a machine that has no database of time zones, nor the package tzdata."""
+    known = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "tzdata"}
+    sys.modules["tzdata"] = None  # type: ignore[assignment]
+    zoneinfo.reset_tzpath(to=())
+    zoneinfo.ZoneInfo.clear_cache()
+    try:
+        return call()
+    finally:
+        zoneinfo.reset_tzpath()
+        del sys.modules["tzdata"]
+        sys.modules.update(known)
 
 
 def fields(**values: Any) -> JobSpec:
@@ -118,6 +135,7 @@ def test_only_collections_are_needed() -> None:
         "window": None,
         "slide": None,
         "window_offset": None,
+        "timezone": None,
         "allowed_lateness": f"{HOUR}ms",
         "early_every": None,
         "release": "corrected",
@@ -245,6 +263,9 @@ def test_windows_may_come_as_windows() -> None:
 # ---------------------------------------------------------------------- what is refused
 
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
+LENGTH = "must be days, weeks or months such as 1d, 1w or 1mo where windows follow a calendar, got"
+TIMEZONE = 'CalendarWindows.timezone must be the name of a time zone such as "Europe/Berlin", got'
+BERLIN = "Europe/Berlin"
 KEYS = ", ".join(SpecValues.__annotations__)
 
 REFUSED = [
@@ -317,6 +338,58 @@ REFUSED = [
         lambda: of(window="1d", slide="1m", allowed_lateness="7d").for_input(False),
         "JobSpec.window must be so long, or allowed_lateness so short, that a stream has at most 10000 windows of a "
         "collection open, got 11525: one every 1m, for a window of 1d, a lateness of 7d and a future_skew of 5m",
+    ),
+    (
+        lambda: of(window="1d", timezone=BERLIN, allowed_lateness="30000d").for_input(False),
+        "JobSpec.window must be so long, or allowed_lateness so short, that a stream has at most 10000 windows of a "
+        "collection open, got 30004: one every 1d, for a window of 1d, a lateness of 30000d and a future_skew of 5m",
+    ),
+    (lambda: of(window="1d", timezone="Berlin"), f"{TIMEZONE} 'Berlin'"),
+    (lambda: of(window="1d", timezone="Europe"), f"{TIMEZONE} 'Europe'"),
+    (lambda: of(window="1d", timezone="../../etc/passwd"), f"{TIMEZONE} '../../etc/passwd'"),
+    (lambda: of(window="1d", timezone=""), f"{TIMEZONE} ''"),
+    (lambda: of(window="1d", timezone=1), f"{TIMEZONE} 1"),
+    (
+        lambda: without_time_zones(lambda: of(window="1d", timezone=BERLIN)),
+        "CalendarWindows.timezone must be in a database of time zones, such as that of the package tzdata, got a "
+        "machine without any",
+    ),
+    (
+        lambda: CalendarWindows(size=1, unit="w", timezone=BERLIN),
+        "CalendarWindows.unit must be one of d, mo, got 'w'",
+    ),
+    (lambda: of(window="1h", timezone=BERLIN), f"JobSpec.window {LENGTH} '1h'"),
+    (lambda: of(window="24h", timezone=BERLIN), f"JobSpec.window {LENGTH} '24h'"),
+    (lambda: of(window=ms(DAY + 1), timezone=BERLIN), f"JobSpec.window {LENGTH} {ms(DAY + 1)!r}"),
+    (lambda: of(window=7, timezone=BERLIN), f"JobSpec.window {LENGTH} 7"),
+    (lambda: of(window="1d", slide="1h", timezone=BERLIN), f"JobSpec.slide {LENGTH} '1h'"),
+    (lambda: of(window="1d", window_offset="4h", timezone=BERLIN), f"JobSpec.window_offset {LENGTH} '4h'"),
+    (lambda: of(window="1mo", slide="7d"), "JobSpec.slide must be months where window is, got '7d'"),
+    (
+        lambda: of(window="P1M", window_offset="14d", timezone=BERLIN),
+        "JobSpec.window_offset must be months where window is, got '14d'",
+    ),
+    (
+        lambda: of(window="30d", slide="1mo", timezone=BERLIN),
+        "JobSpec.slide must be days where window is, got '1mo'",
+    ),
+    (lambda: of(window="30d", slide="1mo"), f"JobSpec.slide {DURATION} '1mo'"),
+    (lambda: of(allowed_lateness="1mo"), f"JobSpec.allowed_lateness {DURATION} '1mo'"),
+    (lambda: of(allowed_lateness="P1M"), f"JobSpec.allowed_lateness {DURATION} 'P1M'"),
+    (lambda: of(window="0d", timezone=BERLIN), "CalendarWindows.size must be an integer in [1, 365], got 0"),
+    (lambda: of(window="53w", timezone=BERLIN), "CalendarWindows.size must be an integer in [1, 365], got 371"),
+    (lambda: of(window="13mo"), "CalendarWindows.size must be an integer in [1, 12], got 13"),
+    (
+        lambda: of(window="1w", slide="8d", timezone=BERLIN),
+        "CalendarWindows.slide must be an integer in [1, 7], got 8",
+    ),
+    (
+        lambda: of(window="1w", window_offset="1w", timezone=BERLIN),
+        "CalendarWindows.offset must be an integer in [0, 6], got 7",
+    ),
+    (
+        lambda: of(window=None, timezone=BERLIN),
+        "JobSpec.window must be a duration where timezone is given, got none",
     ),
     (lambda: of(window="1 hour"), f"JobSpec.window {DURATION} '1 hour'"),
     (lambda: of(slide="x"), f"JobSpec.slide {DURATION} 'x'"),

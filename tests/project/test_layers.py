@@ -27,12 +27,13 @@ ROOMS = [  # from the top down
     {"runtime"},
     {"rows"},
     {"messages"},
+    {"calendar_windows"},
     {"windows"},
     {"ldp"},
     {"schemas", "version"},
 ]
 LEVEL = {name: -height for height, room in enumerate(ROOMS) for name in room}
-WITHOUT_BEAM = ("ldp", "windows", "messages", "schemas", "version")
+WITHOUT_BEAM = ("ldp", "windows", "calendar_windows", "messages", "schemas", "version")
 
 FOLDERS = (PACKAGE, "pipelines", "schemas")
 SOURCES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from uldp_transforms.ldp.collection import Collection
-from uldp_transforms.windows import rfc3339
+from uldp_transforms.windows import BasePeriods, rfc3339
 
 
 def name_of(collection: Collection | None) -> dict[str, Any]:
@@ -24,3 +24,8 @@ def span_of(start: int | None, length: int | None) -> dict[str, Any]:
     if start is None or length is None:
         return {"window_start": None, "window_end": None}
     return {"window_start": rfc3339(start), "window_end": rfc3339(start + length)}
+
+
+def span_of_period(start: int | None, periods: BasePeriods | None) -> dict[str, Any]:
+    """The same of the base period that begins at ``start``."""
+    return span_of(start, None if start is None or periods is None else int(periods.end_of(start)) - start)

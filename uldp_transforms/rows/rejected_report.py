@@ -9,7 +9,7 @@ from typing import NamedTuple, Optional
 from apache_beam import coders
 
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.rows.place import name_of, span_of
+from uldp_transforms.rows.place import name_of, span_of_period
 from uldp_transforms.schemas import load
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, rfc3339
 
@@ -39,7 +39,7 @@ def rejected_row(rejection: Rejection, periods: Optional[BasePeriods], run: Opti
     """The row of a rejection; ``periods`` are the base periods of the job, ``run`` is its run."""
     return RejectedReport(
         **name_of(rejection.collection),
-        **span_of(rejection.period_start, None if periods is None else periods.length),
+        **span_of_period(rejection.period_start, periods),
         reason=rejection.reason.code,
         num_reports=rejection.num_reports,
         received_at=_moment(rejection.arrival_time),

@@ -5,12 +5,51 @@ from __future__ import annotations
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.coders.coders import Coder, IntervalWindowCoder
 from apache_beam.transforms.core import Windowing
-from apache_beam.transforms.window import FixedWindows, GlobalWindows, IntervalWindow, SlidingWindows, WindowFn
+from apache_beam.transforms.window import (
+    FixedWindows,
+    GlobalWindows,
+    IntervalWindow,
+    NonMergingWindowFn,
+    SlidingWindows,
+    WindowFn,
+)
 from apache_beam.utils.timestamp import Duration, Timestamp
 
+from uldp_transforms.calendar_windows import CalendarPeriods, CalendarWindows
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import BasePeriods, Windows
+
+
+class CalendarWindowFn(NonMergingWindowFn):
+    """Days, weeks and months of a place as a window function of Beam.
+
+    It is pickled into the graph of a job, as Beam's form of a function that only Python knows, so that workers import
+    this module. Its windows are ``IntervalWindow``, which all engines know.
+
+    Args:
+        windows: that it assigns.
+    """
+
+    def __init__(self, windows: CalendarWindows):
+        self.windows = windows
+
+    def assign(self, assign_context: WindowFn.AssignContext) -> list[IntervalWindow]:
+        moment = assign_context.timestamp.micros // 1000
+        return [beam_window(self.windows, start) for start in self.windows.starts_around(moment)]
+
+    def get_window_coder(self) -> Coder:
+        return IntervalWindowCoder()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is CalendarWindowFn and self.windows == other.windows
+
+    def __hash__(self) -> int:
+        return hash(self.windows)
+
+    def __repr__(self) -> str:
+        return f"CalendarWindowFn({self.windows})"
 
 
 def windows_of_beam(window_fn: WindowFn) -> Windows | None:
@@ -21,6 +60,8 @@ def windows_of_beam(window_fn: WindowFn) -> Windows | None:
     """
     if type(window_fn) is GlobalWindows:
         return None
+    if type(window_fn) is CalendarWindowFn:
+        return window_fn.windows
     if type(window_fn) is FixedWindows:  # a class of somebody's own may assign other windows
         return Windows(size=_milliseconds(window_fn.size), offset=_milliseconds(window_fn.offset))
     if type(window_fn) is SlidingWindows:
@@ -36,6 +77,8 @@ def beam_windows(windows: Windows | None) -> WindowFn:
     """The window function of Beam that assigns these windows."""
     if windows is None:
         return GlobalWindows()
+    if isinstance(windows, CalendarWindows):
+        return CalendarWindowFn(windows)
     offset = Timestamp(micros=1000 * windows.offset)
     if not windows.overlap:
         return FixedWindows(as_duration(windows.size), offset)
@@ -44,12 +87,14 @@ def beam_windows(windows: Windows | None) -> WindowFn:
 
 def beam_periods(periods: BasePeriods) -> WindowFn:
     """The window function of Beam whose windows are the base periods."""
+    if isinstance(periods, CalendarPeriods):
+        return CalendarWindowFn(periods.windows)
     return FixedWindows(as_duration(periods.length), Timestamp(micros=1000 * periods.phase))
 
 
-def beam_window(start: int, size: int) -> IntervalWindow:
-    """The window of Beam that begins at ``start`` and lasts ``size``, both in milliseconds."""
-    return IntervalWindow(Timestamp(micros=1000 * start), Timestamp(micros=1000 * (start + size)))
+def beam_window(windows: Windows, start: int) -> IntervalWindow:
+    """The one of these windows that begins at ``start``, in milliseconds, as Beam has it."""
+    return IntervalWindow(Timestamp(micros=1000 * start), Timestamp(micros=1000 * windows.end_of(start)))
 
 
 class ParDoInto(beam.ParDo):

@@ -1,0 +1,285 @@
+"""Windows of whole days, weeks or months of a place, whose clocks may be put forward and back.
+
+A day begins at the first moment at which the clocks of the place show its date, or a later one, and ends where the next
+one begins. So each moment is in one day, a day has 23, 24 or 25 hours, and a day that the place left out has none.
+
+No Beam.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import datetime
+import functools
+import re
+import zoneinfo
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from uldp_transforms.ldp.checks import describe, require_int
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import BasePeriods, Windows
+
+_DAY = 86_400_000
+
+_MONDAY = 4
+"""Days from 1970-01-01 to the first Monday, from which days are counted: so weeks begin on Mondays."""
+
+_CYCLE_DAYS = 146_097
+"""Days of 400 years, which are whole weeks: the rule of a zone gives the same days and hours again after them."""
+
+_RULED_DAY = 47_482
+"""2100-01-01 in days since 1970; from then on zones are given by their rules alone."""
+
+_PROBES = range(-2_272_060_800, 16_756_761_600, 86_400)
+"""The days from 1898 to 2500, in seconds since 1970."""
+
+_BEFORE_ALL = -(1 << 62)
+
+_LENGTH = re.compile(r"([0-9]{1,13})(d|w|mo)|P([0-9]{1,13})([DWM])")
+_LENGTHS = {"d": (1, "d"), "w": (7, "d"), "mo": (1, "mo"), "D": (1, "d"), "W": (7, "d"), "M": (1, "mo")}
+
+
+class _Clocks(NamedTuple):
+    """How the clocks of a place are set, over S changes; in milliseconds.
+
+    Attributes:
+        changes: (S,) int64 moments, ascending.
+        offsets: (S + 1,) int64 by which clocks are ahead of UTC before, between and after the changes.
+        shown: (S,) int64 the latest time that clocks showed before each change; never descending.
+    """
+
+    changes: np.ndarray
+    offsets: np.ndarray
+    shown: np.ndarray
+
+
+@functools.lru_cache(maxsize=64)
+def _clocks(timezone: str) -> _Clocks:
+    """The clocks of a zone until 2500; its offset is asked for once a day, and changes are found to the second."""
+    zone = _zone(timezone)
+
+    def offset(second: int) -> int:
+        ahead = datetime.datetime.fromtimestamp(second, zone).utcoffset() or datetime.timedelta(0)
+        return ahead // datetime.timedelta(milliseconds=1)
+
+    changes: list[int] = []
+    offsets, last = [offset(_PROBES[0])], _PROBES[0]
+    for probe in _PROBES:
+        while offset(probe) != offsets[-1]:
+            last = _first(range(last, probe + 1), functools.partial(_differs, offset, offsets[-1]))
+            changes.append(1000 * last)
+            offsets.append(offset(last))
+        last = probe
+    moments, ahead = np.array(changes, dtype=np.int64), np.array(offsets, dtype=np.int64)
+    return _Clocks(moments, ahead, np.maximum.accumulate(moments + ahead[:-1]))
+
+
+def _first(seconds: range, holds: Callable[[int], bool]) -> int:
+    """The first of some seconds from which on something holds."""
+    return seconds[bisect.bisect_left(seconds, True, key=holds)]
+
+
+def _differs(offset: Callable[[int], int], from_this: int, second: int) -> bool:
+    return offset(second) != from_this
+
+
+def _zone(timezone: object) -> zoneinfo.ZoneInfo:
+    try:
+        if isinstance(timezone, str):
+            return zoneinfo.ZoneInfo(timezone)
+    except (KeyError, ValueError, OSError):  # unknown; no name or no zone; a directory of zones
+        if not zoneinfo.available_timezones():
+            raise SpecError(
+                "CalendarWindows.timezone must be in a database of time zones, such as that of the package tzdata, got "
+                "a machine without any"
+            ) from None
+    raise SpecError(
+        f'CalendarWindows.timezone must be the name of a time zone such as "Europe/Berlin", got {describe(timezone)}'
+    )
+
+
+def _day_of(timezone: str, moments: Any) -> Any:
+    """(n,) int64 days since 1970-01-01 of moments (n,) in milliseconds."""
+    clocks = _clocks(timezone)
+    cycles = np.maximum((moments - _RULED_DAY * _DAY) // (_CYCLE_DAYS * _DAY), 0)
+    moments = moments - cycles * (_CYCLE_DAYS * _DAY)
+    after = np.searchsorted(clocks.changes, moments, side="right")
+    earlier = np.append(_BEFORE_ALL, clocks.shown - 1)[after]
+    return np.maximum(moments + clocks.offsets[after], earlier) // _DAY + cycles * _CYCLE_DAYS
+
+
+def _start_of_day(timezone: str, days: Any) -> Any:
+    """(n,) int64 milliseconds at which days (n,), counted from 1970-01-01, begin."""
+    clocks = _clocks(timezone)
+    cycles = np.maximum((days - _RULED_DAY) // _CYCLE_DAYS, 0)
+    midnights = (days - cycles * _CYCLE_DAYS) * _DAY
+    after = np.searchsorted(clocks.shown, midnights, side="right")
+    earliest = np.append(_BEFORE_ALL, clocks.changes)[after]
+    return np.maximum(midnights - clocks.offsets[after], earliest) + cycles * (_CYCLE_DAYS * _DAY)
+
+
+def _month_of_day(days: Any) -> Any:
+    return np.asarray(days).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+
+
+def _first_day(months: Any) -> Any:
+    return np.asarray(months).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+
+
+class _Unit(NamedTuple):
+    """What windows are whole numbers of.
+
+    Attributes:
+        name: in words.
+        most: in a window; a year.
+        shortest: days.
+        number_of: a day, counted from 1970-01-01 -> number of the unit that it is in.
+        first_day: the other way round.
+    """
+
+    name: str
+    most: int
+    shortest: int
+    number_of: Callable[[Any], Any]
+    first_day: Callable[[Any], Any]
+
+
+_UNITS = {
+    "d": _Unit("days", 365, 1, lambda days: days - _MONDAY, lambda numbers: numbers + _MONDAY),
+    "mo": _Unit("months", 12, 28, _month_of_day, _first_day),
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CalendarPeriods(BasePeriods):
+    """Base periods of whole days or months of a place; none of them is empty, but for days that were left out.
+
+    Attributes:
+        length: in units.
+        phase: units in [0, length) by which periods start after multiples of ``length``.
+        unit: "d" or "mo".
+        timezone: name of the time zone.
+    """
+
+    unit: str
+    timezone: str
+
+    def number_of(self, event_times: Any) -> Any:
+        units = _UNITS[self.unit].number_of(_day_of(self.timezone, event_times))
+        return (units - self.phase) // self.length
+
+    def start(self, numbers: Any) -> Any:
+        return _start_of_day(self.timezone, _UNITS[self.unit].first_day(numbers * self.length + self.phase))
+
+    @property
+    def windows(self) -> CalendarWindows:
+        """Windows of one period each."""
+        return CalendarWindows(size=self.length, offset=self.phase, unit=self.unit, timezone=self.timezone)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CalendarWindows(Windows):
+    """Fixed or sliding windows of whole days or months of a place. A week is seven days.
+
+    Of two windows that begin at the same moment, because a day was left out, there is the later one alone.
+
+    Attributes:
+        size: units, at most 365 days or 12 months.
+        slide: units between the starts of two windows; None: ``size``.
+        offset: units in [0, slide) by which windows start after Monday, 1970-01-05, or January 1970, and its multiples.
+        unit: "d" or "mo".
+        timezone: name of the time zone, such as "Europe/Berlin".
+
+    Raises:
+        SpecError: for a value that is not allowed, and on machines without a database of time zones.
+    """
+
+    unit: str
+    timezone: str
+
+    def __post_init__(self) -> None:
+        if self.unit not in _UNITS:
+            raise SpecError(f"CalendarWindows.unit must be one of {', '.join(_UNITS)}, got {describe(self.unit)}")
+        _zone(self.timezone)
+        require_int("CalendarWindows.size", self.size, 1, _UNITS[self.unit].most)
+        if self.slide is not None:
+            require_int("CalendarWindows.slide", self.slide, 1, self.size)
+        require_int("CalendarWindows.offset", self.offset, 0, self.step - 1)
+
+    @property
+    def periods(self) -> CalendarPeriods:
+        return CalendarPeriods(length=self.base, phase=self.offset % self.base, unit=self.unit, timezone=self.timezone)
+
+    @property
+    def _units(self) -> CalendarPeriods:
+        return CalendarPeriods(length=1, phase=0, unit=self.unit, timezone=self.timezone)
+
+    def _last(self, moment: int) -> int:
+        """Number of the first unit of the last window that a time is in."""
+        return (int(self._units.number_of(moment)) - self.offset) // self.step * self.step + self.offset
+
+    def starts_around(self, moment: int) -> Sequence[int]:
+        units = self._units
+        numbers = np.arange(self._last(moment), int(units.number_of(moment)) - self.size, -self.step)
+        return list(dict.fromkeys(units.start(numbers).tolist()))
+
+    def end_of(self, start: int) -> int:
+        return int(self._units.start(self._last(start) + self.size))
+
+    def most_open(self, span: int) -> int:
+        units = self.size + -(-span // (_UNITS[self.unit].shortest * _DAY)) + 2  # cut at both ends, and days left out
+        return -(-units // self.step)
+
+    def text(self, length: int) -> str:
+        return f"{length}{self.unit}"
+
+    def to_json(self) -> dict[str, str | None]:
+        lengths = {"window": self.size, "slide": self.slide, "window_offset": self.offset}
+        texts = {name: None if length is None else self.text(length) for name, length in lengths.items()}
+        return texts | {"timezone": self.timezone}
+
+
+def calendar_windows(
+    window: object, slide: object = None, window_offset: object = None, timezone: str = "UTC"
+) -> CalendarWindows:
+    """Windows of a place from plain values such as ``"1d"``, ``"1w"``, ``"1mo"``, ``"P1M"`` or a ``timedelta``.
+
+    Raises:
+        SpecError: for lengths that are not days, weeks or months, or not all the same.
+    """
+    size, unit = calendar_length(window, "JobSpec.window")
+    lengths = {}
+    for name, given in (("slide", slide), ("window_offset", window_offset)):
+        if given is not None:
+            lengths[name], other = calendar_length(given, f"JobSpec.{name}")
+            if other != unit:
+                raise SpecError(f"JobSpec.{name} must be {_UNITS[unit].name} where window is, got {describe(given)}")
+    return CalendarWindows(
+        size=size, slide=lengths.get("slide"), offset=lengths.get("window_offset", 0), unit=unit, timezone=timezone
+    )
+
+
+def calendar_length(value: object, where: str) -> tuple[int, str]:
+    """Number and unit of a length such as ``1d``, ``2w``, ``P1M`` or a ``timedelta`` of whole days.
+
+    Raises:
+        SpecError: for anything else; ``where`` names the field.
+    """
+    if isinstance(value, datetime.timedelta) and not value % datetime.timedelta(days=1):
+        return value.days, "d"
+    if isinstance(value, str) and (match := _LENGTH.fullmatch(value)):
+        factor, unit = _LENGTHS[match[2] or match[4]]
+        return factor * int(match[1] or match[3]), unit
+    raise SpecError(
+        f"{where} must be days, weeks or months such as 1d, 1w or 1mo where windows follow a calendar, got "
+        f"{describe(value)}"
+    )
+
+
+def is_months(value: object) -> bool:
+    """Whether a length is a number of months, which only a calendar knows."""
+    return isinstance(value, str) and re.fullmatch(r"[0-9]{1,13}mo|P[0-9]{1,13}M", value) is not None
