@@ -19,7 +19,7 @@ from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.ldp.sampling import WORD, WordSource
+from uldp_transforms.ldp.sampling import WordSource
 
 _CHUNK_WORDS = 1 << 17
 
@@ -57,6 +57,7 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
     )
 
     def check_own_fields(self) -> None:
+        super().check_own_fields()
         if self.subset_size is not None:
             largest = max(1, self.num_sensitive - 1)
             require_int(f"{type(self).__name__}.subset_size", self.subset_size, 1, largest)
@@ -80,12 +81,16 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         return math.comb(self.num_sensitive, self.size)
 
     @property
-    def client_sampler(self) -> dict[str, Any]:
+    def least_noise(self) -> Fraction:
+        return Fraction(1, self.num_protected_outputs)
+
+    @property
+    def memo_sampler(self) -> dict[str, Any]:
         return {"sampler": "subset", "keep_weight": str(self.keep_weight), "subset_size": self.size}
 
     def kinds(self) -> Iterator[Kind]:
         """A set with the own symbol comes as noise, or as one of the sets that hold it; any other only as noise."""
-        v, d, keep = self.num_sensitive, self.size, Fraction(self.keep_weight, WORD)
+        v, d, keep = self.num_sensitive, self.size, self.informative
         noise = (1 - keep) * Fraction(1, math.comb(v, d))
         own = noise + keep * Fraction(1, math.comb(v - 1, d - 1))
         yield Kind("a set", ("a symbol in it", "a symbol that is not in it"), (own, noise))
