@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.privacy import Audit, audit
+from uldp_transforms.ldp.privacy import Audit, Lifetime, audit
 
 from . import cli
 
@@ -53,11 +53,22 @@ def describe(collection: Collection, found: Audit) -> str:
         f"epsilon     {found.effective_epsilon} <= {found.epsilon:g}"
         if not found.faults
         else f"epsilon     {found.effective_epsilon}",
+        *([] if found.lifetime is None else _of_lifetime(found.lifetime)),
         *(f"note        {note}" for note in found.notes),
         *(f"FAULT       {fault}" for fault in found.faults),
         f"verdict     {'the promise does NOT hold' if found.faults else 'the promise holds, exactly'}",
     ]
     return "\n".join(lines)
+
+
+def _of_lifetime(found: Lifetime) -> list[str]:
+    after = ", ".join(f"{float(loss):.4g} ({number})" for number, loss in found.after.items())
+    return [
+        f"lifetime    all reports of one symbol together: at most e**{found.epsilon_inf:g}",
+        f"looked at   {found.method}",
+        f"epsilon_inf {found.effective_epsilon}",
+        f"loss        after so many reports of one symbol: {after}",
+    ]
 
 
 def _fraction(number: object) -> str:

@@ -320,7 +320,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         spec(mechanism={"id": "urap", "epsilon": 1, "num_symbols": 6}),
-        "UtilityOptimizedRappor takes the keys epsilon, theta, inversion, got 'num_symbols'",
+        "UtilityOptimizedRappor takes the keys epsilon, epsilon_inf, theta, inversion, got 'num_symbols'",
     ),
     # alphabets
     (SpecError, lambda: Closed(values="abc"), "Closed.values must be a list of texts, got 'abc'"),
@@ -478,6 +478,24 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         krr(epsilon=1e-20),
         "KaryRR.epsilon must be large enough to leave a signal in 64 bits, got 1e-20",
+    ),
+    *(
+        (
+            SpecError,
+            krr(epsilon_inf=given),
+            f"KaryRR.epsilon_inf must be a number above epsilon = 1, at most 16, got {given!r}",
+        )
+        for given in (1, 0.5, 16.1, "2", True, float("nan"))
+    ),
+    (
+        SpecError,
+        lambda: Rappor(num_symbols=8, num_sensitive=8, num_hashes=2, epsilon=1, epsilon_inf=2),
+        "Rappor.epsilon_inf must be absent with declared priors or several hash functions, got 2",
+    ),
+    (
+        SpecError,
+        lambda: AttributeGRR(num_symbols=2, num_sensitive=2, epsilon=1, epsilon_inf=2, priors=((1, 0), (0, 1))),
+        "AttributeGRR.epsilon_inf must be absent with declared priors or several hash functions, got 2",
     ),
     (
         SpecError,

@@ -75,8 +75,12 @@ def test_protected_reports_obey_epsilon_exactly_and_nearly_reach_it(mechanism):
 @private_symbols
 def test_no_better_coin_would_be_private(mechanism):
     """The next coin that every mechanism can toss: equal slices of noise for v symbols change it by v words."""
-    better = mechanism.keep_weight + mechanism.num_sensitive
-    assert Fraction(better, WORD - better) / mechanism.noise_rate > exp_bounds(mechanism.epsilon)[1] - 1
+    first, second, v = mechanism.keep_weight, mechanism.repeat_weight, mechanism.num_sensitive
+    better = Fraction(first + v, WORD)
+    assert better / (1 - better) / mechanism.noise_rate > exp_bounds(mechanism.coin_epsilon)[1] - 1
+    better = Fraction(first * (second + v), WORD**2)
+    if mechanism.epsilon_inf is not None:
+        assert better / (1 - better) / mechanism.noise_rate > exp_bounds(mechanism.epsilon)[1] - 1
 
 
 @set_reports

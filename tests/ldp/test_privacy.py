@@ -11,6 +11,7 @@ from fractions import Fraction
 import pytest
 
 from tests.support.cases import ALL_COLLECTIONS as COLLECTIONS
+from tests.support.cases import ANY_VALUES
 from uldp_transforms.ldp import Collection, privacy
 from uldp_transforms.ldp.alphabets import Hashed
 from uldp_transforms.ldp.mechanisms import KaryRR, Rappor, UtilityOptimizedRappor, UtilityOptimizedRR
@@ -87,6 +88,86 @@ def test_what_is_protected_and_what_is_not(mechanism, protects, note):
     found = audit(closed(mechanism, values))
     assert found.protects == protects
     assert found.notes == ((note,) if note else ())
+
+
+# ---------------------------------------------------------------------- memos
+
+REPEATED = {"epsilon": 1.0, "epsilon_inf": 2.0}
+WITH_MEMOS = {
+    mechanism: closed({"id": mechanism} | REPEATED | fields, sensitive=["bee", "dog", "eel"])
+    for mechanism, fields in (ANY_VALUES | {"up": {}}).items()
+}
+
+
+@pytest.mark.parametrize("name", WITH_MEMOS)
+def test_both_promises_are_proved_and_spent(name, monkeypatch):
+    found = audit(WITH_MEMOS[name])
+    assert found.faults == ()
+    assert found.lifetime.epsilon_inf == 2.0
+    spent = [float(found.effective_epsilon), float(found.lifetime.effective_epsilon)]
+    assert spent[0] <= 1
+    assert spent[1] <= 2
+    assert spent == pytest.approx([1, 2], rel=1e-9)
+    losses = list(map(float, found.lifetime.after.values()))
+    assert losses[0] == spent[0]
+    assert losses == sorted(losses)
+    assert losses[-1] <= spent[1]
+    monkeypatch.setattr(privacy, "MAX_CELLS", 0)
+    by_kind = audit(WITH_MEMOS[name])
+    assert by_kind.faults == ()
+    assert by_kind.worst.ratio == found.worst.ratio
+    assert by_kind.lifetime.worst.ratio == found.lifetime.worst.ratio
+    assert by_kind.lifetime.method.startswith("every kind of the ")
+
+
+def test_the_program_prints_the_lifetime(tmp_path, capsys):
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(closed({"id": "krr"} | REPEATED, ANIMALS[:4]).to_json()))
+    assert program.main(["--collection", str(path)]) == 0
+    text = capsys.readouterr().out
+    for words in (
+        "lifetime    all reports of one symbol together: at most e**2\n",
+        "looked at   all 4 memos under each of 4 symbols, enumerated in exact fractions of 2**64; all sequences of up "
+        "to 3 reports\n",
+        "epsilon_inf 1.99999",
+        "loss        after so many reports of one symbol: 1 (1), 1.678 (2), 1.923 (3), 2 (7), 2 (30), 2 (365)\n",
+        "note        Memos are kept for each symbol: that a symbol changes, and when, is not protected.\n",
+    ):
+        assert words in text
+
+
+class RepeatsTooOften(KaryRR):
+    """Rounds the second coin away from privacy."""
+
+    @functools.cached_property
+    def report_noise_weight(self) -> int:
+        return super().report_noise_weight - 1
+
+
+class MemosForOneReport(Rappor):
+    """Draws memos with too good a coin, and makes up for it in single reports."""
+
+    @functools.cached_property
+    def keep_weight(self) -> int:
+        return WORD - (WORD - super().keep_weight) // 2
+
+
+class PromisesLess(KaryRR):
+    def ratio_after(self, num_reports):
+        return super().ratio_after(min(num_reports, 2))
+
+
+@pytest.mark.parametrize(
+    ("cls", "mechanism", "fault"),
+    [
+        (RepeatsTooOften, "krr", "the ratio 2.7182818284590451 is above e**epsilon = "),
+        (MemosForOneReport, "rappor", "memos: the ratio 16.426833469211555 is above e**epsilon_inf = "),
+        (PromisesLess, "krr", "the worst ratio of 3 reports is not the one that the mechanism claims"),
+    ],
+)
+def test_broken_memos_are_refuted(cls, mechanism, fault):
+    [found] = audit(with_mechanism(closed({"id": mechanism} | REPEATED), cls)).faults
+    assert found.startswith(fault)
 
 
 # ---------------------------------------------------------------------- what must be refuted

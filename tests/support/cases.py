@@ -75,42 +75,61 @@ def instances(cls: type[Mechanism], sizes: Sequence[tuple[int, int]], **fields: 
     ]
 
 
-# the last part of each line is an instance that needs every bit of its one or two payload bytes, or more
+def memos(cls: type[Mechanism], sizes: Sequence[tuple[int, int]], **fields: Sequence[Any]) -> list[Mechanism]:
+    """The same with two guarantees, of one report and of all: near each other and far apart."""
+    pairs = ((1.0, 2.0), (2.0**-10, 16.0), (4.0, 4.5))
+    return [
+        case
+        for epsilon, epsilon_inf in pairs
+        for case in instances(cls, sizes, epsilon=[epsilon], epsilon_inf=[epsilon_inf], **fields)
+    ]
+
+
+# the last part of each line but the memos is an instance that needs every bit of its one or two payload bytes, or more
 MECHANISM_CASES: dict[str, list[Mechanism]] = {
-    "krr": instances(KaryRR, ALL_SENSITIVE, epsilon=EPSILONS) + instances(KaryRR, [(257, 257)], epsilon=[1]),
+    "krr": instances(KaryRR, ALL_SENSITIVE, epsilon=EPSILONS)
+    + instances(KaryRR, [(257, 257)], epsilon=[1])
+    + memos(KaryRR, [(2, 2), (5, 5)]),
     "urr": instances(UtilityOptimizedRR, PART_SENSITIVE, epsilon=EPSILONS)
-    + instances(UtilityOptimizedRR, [(256, 7)], epsilon=[1]),
+    + instances(UtilityOptimizedRR, [(256, 7)], epsilon=[1])
+    + memos(UtilityOptimizedRR, [(2, 1), (6, 4)]),
     "rappor": instances(Rappor, ALL_SENSITIVE, epsilon=EPSILONS, theta=THETAS)
     + instances(Rappor, [(5, 5)], epsilon=EPSILONS, theta=["optimal"])
-    + instances(Rappor, [(9, 9)], epsilon=[1]),
+    + instances(Rappor, [(9, 9)], epsilon=[1])
+    + memos(Rappor, [(3, 3)], theta=THETAS),
     "urap": instances(UtilityOptimizedRappor, PART_SENSITIVE, epsilon=EPSILONS, theta=THETAS)
     + instances(UtilityOptimizedRappor, PART_SENSITIVE, epsilon=EPSILONS, inversion=["marginal"])
     + instances(UtilityOptimizedRappor, [(6, 4)], epsilon=[1], theta=["optimal", 0.5], inversion=["marginal"])
     + instances(UtilityOptimizedRappor, [(6, 4)], epsilon=EPSILONS, theta=["optimal"])
     + instances(UtilityOptimizedRappor, [(10, 8), (259, 4)], epsilon=[1])
-    + instances(UtilityOptimizedRappor, [(10, 8)], epsilon=[1], inversion=["marginal"]),
+    + instances(UtilityOptimizedRappor, [(10, 8)], epsilon=[1], inversion=["marginal"])
+    + memos(UtilityOptimizedRappor, [(3, 2), (6, 4)], inversion=[None, "marginal"]),
     "ss": instances(SubsetSelection, ALL_SENSITIVE, epsilon=EPSILONS)
     + instances(SubsetSelection, [(5, 5)], epsilon=[1], subset_size=[1, 2, 4])
     + instances(SubsetSelection, [(5, 5)], epsilon=EPSILONS, subset_size=[1, 3], larger_share=[0.3])
-    + instances(SubsetSelection, [(9, 9)], epsilon=[1]),
+    + instances(SubsetSelection, [(9, 9)], epsilon=[1])
+    + memos(SubsetSelection, [(5, 5)]),
     "uss": instances(UtilityOptimizedSubsetSelection, PART_SENSITIVE, epsilon=EPSILONS)
     + instances(UtilityOptimizedSubsetSelection, [(6, 4)], epsilon=[1], subset_size=[2, 3])
     + instances(
         UtilityOptimizedSubsetSelection, [(3, 2), (6, 4)], epsilon=EPSILONS, subset_size=[1], larger_share=[0.2]
     )
     + instances(UtilityOptimizedSubsetSelection, [(6, 4)], epsilon=[1], subset_size=[2, 3], larger_share=[1e-6, 0.7])
-    + instances(UtilityOptimizedSubsetSelection, [(10, 8), (259, 4)], epsilon=[1]),
+    + instances(UtilityOptimizedSubsetSelection, [(10, 8), (259, 4)], epsilon=[1])
+    + memos(UtilityOptimizedSubsetSelection, [(6, 4)], subset_size=[None, 2]),
     "agrr": instances(AttributeGRR, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS)
     + instances(AttributeGRR, [(6, 6)], epsilon=[1], priors=[PRIORS_OF_VALUES]),
     "aoue": instances(AttributeOUE, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS)
     + instances(AttributeOUE, [(6, 6)], epsilon=[1], priors=[PRIORS_OF_VALUES]),
     "tsp": instances(TwoStage, [(3, 3), (6, 6)], epsilon=EPSILONS, missing_rates=MISSING_RATES)
     + instances(TwoStage, [(257, 257)], epsilon=[1], missing_rates=MISSING_RATES[:1]),
-    "up": instances(UniformPerturbation, ALL_SENSITIVE, epsilon=EPSILONS),
+    "up": instances(UniformPerturbation, ALL_SENSITIVE, epsilon=EPSILONS) + memos(UniformPerturbation, [(3, 3)]),
     "hr": instances(HadamardResponse, ALL_SENSITIVE, epsilon=EPSILONS)
-    + instances(HadamardResponse, [(9, 9)], epsilon=[1]),
+    + instances(HadamardResponse, [(9, 9)], epsilon=[1])
+    + memos(HadamardResponse, [(5, 5)]),
     "uhr": instances(UtilityOptimizedHadamardResponse, PART_SENSITIVE, epsilon=EPSILONS)
-    + instances(UtilityOptimizedHadamardResponse, [(259, 4)], epsilon=[1]),
+    + instances(UtilityOptimizedHadamardResponse, [(259, 4)], epsilon=[1])
+    + memos(UtilityOptimizedHadamardResponse, [(6, 4)]),
 }
 
 ALPHABET_CASES: dict[str, list[tuple[str, Alphabet, int]]] = {  # id -> name, instance, number of cohorts

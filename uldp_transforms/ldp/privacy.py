@@ -9,17 +9,24 @@ from __future__ import annotations
 
 import dataclasses
 import decimal
+import itertools
 import math
 from fractions import Fraction
 
 import numpy as np
 
 from uldp_transforms.ldp.collection import Collection
-from uldp_transforms.ldp.mechanisms import Mechanism
-from uldp_transforms.ldp.sampling import exp_bounds
+from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.sampling import WORD, exp_bounds
 
 MAX_CELLS = 1 << 17
 """Reports times symbols up to which every single one is looked at."""
+
+MAX_SEQUENCE_CELLS = 1 << 15
+"""Sequences of reports times memos times symbols up to which every sequence is looked at."""
+
+LIFETIMES = (1, 2, 3, 7, 30, 365)
+"""Numbers of reports of one person whose loss is told."""
 
 LDP, ULDP, STATES = "every value", "every sensitive value", "every declared state"
 
@@ -55,6 +62,7 @@ class Audit:
         worst: the worst pair.
         faults: everything that contradicts the promise, one sentence each; empty if it holds.
         notes: what the promise does not say, where this collection makes it worth saying.
+        lifetime: what all reports of one symbol say together; None if each is drawn anew.
     """
 
     epsilon: float
@@ -63,13 +71,40 @@ class Audit:
     worst: WorstPair
     faults: tuple[str, ...]
     notes: tuple[str, ...]
+    lifetime: Lifetime | None = None
 
     @property
     def effective_epsilon(self) -> decimal.Decimal:
         """ln of the worst ratio, to 30 digits."""
-        context, ratio = decimal.Context(prec=60), self.worst.ratio
-        quotient = context.divide(decimal.Decimal(ratio.numerator), decimal.Decimal(ratio.denominator))
-        return context.quantize(context.ln(quotient), decimal.Decimal(10) ** -30)
+        return _logarithm(self.worst.ratio)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Lifetime:
+    """What was proved about all reports of one symbol together, where clients keep memos.
+
+    Attributes:
+        epsilon_inf: the promise.
+        method: what was looked at, in words.
+        worst: the memo that says the most, of which all reports are made without looking at the value again.
+        after: number of reports -> ln of the worst ratio of all of them together, to 30 digits.
+    """
+
+    epsilon_inf: float
+    method: str
+    worst: WorstPair
+    after: dict[int, decimal.Decimal]
+
+    @property
+    def effective_epsilon(self) -> decimal.Decimal:
+        """ln of the worst ratio, to 30 digits."""
+        return _logarithm(self.worst.ratio)
+
+
+def _logarithm(ratio: Fraction) -> decimal.Decimal:
+    context = decimal.Context(prec=60)
+    quotient = context.divide(decimal.Decimal(ratio.numerator), decimal.Decimal(ratio.denominator))
+    return context.quantize(context.ln(quotient), decimal.Decimal(10) ** -30)
 
 
 def audit(collection: Collection) -> Audit:
@@ -81,6 +116,27 @@ def audit(collection: Collection) -> Audit:
     Source: Murakami and Kawamoto 2019, Definition 2 (ULDP); Kairouz, Bonawitz and Ramage 2016, section 2 (LDP).
     """
     mechanism = collection.mechanism
+    worst, method, faults = _proved(mechanism, mechanism.epsilon, "epsilon")
+    lifetime = None
+    if isinstance(mechanism, SetReportMechanism) and mechanism.epsilon_inf is not None:
+        lifetime, more = _lifetime(mechanism, mechanism.epsilon_inf)
+        faults.extend(more)
+    faults.extend(_misplaced(collection))
+    states = mechanism.protected_inputs is not None
+    everything = mechanism.num_sensitive == mechanism.num_symbols
+    return Audit(
+        epsilon=mechanism.epsilon,
+        protects=STATES if states else LDP if everything else ULDP,
+        method=method,
+        worst=worst,
+        faults=tuple(faults),
+        notes=tuple(mechanism.caveats),
+        lifetime=lifetime,
+    )
+
+
+def _proved(mechanism: Mechanism, epsilon: float, name: str) -> tuple[WorstPair, str, list[str]]:
+    """The worst pair, how it was found, and what contradicts this epsilon."""
     if mechanism.num_hashes == 1 and mechanism.num_outputs * mechanism.num_symbols <= MAX_CELLS:
         worst, faults = _enumerate(mechanism)
         method = (
@@ -93,22 +149,51 @@ def audit(collection: Collection) -> Audit:
             f"every kind of the {_in_words(mechanism.num_outputs)} reports, in exact fractions of 2**64 (what "
             f"reports of one kind differ in cancels)"
         )
-    bound = exp_bounds(mechanism.epsilon)[0]
+    bound = exp_bounds(epsilon)[0]
     if worst.ratio > bound:
-        faults.append(f"the ratio {float(worst.ratio):.17g} is above e**epsilon = {float(bound):.17g}")
+        faults.append(f"the ratio {float(worst.ratio):.17g} is above e**{name} = {float(bound):.17g}")
     if worst.ratio != mechanism.exact_ratio:
         faults.append("the worst ratio is not the one that the mechanism claims")
-    faults.extend(_misplaced(collection))
-    states = mechanism.protected_inputs is not None
-    everything = mechanism.num_sensitive == mechanism.num_symbols
-    return Audit(
-        epsilon=mechanism.epsilon,
-        protects=STATES if states else LDP if everything else ULDP,
-        method=method,
-        worst=worst,
-        faults=tuple(faults),
-        notes=tuple(mechanism.caveats),
-    )
+    return worst, method, faults
+
+
+def _lifetime(mechanism: SetReportMechanism, epsilon_inf: float) -> tuple[Lifetime, list[str]]:
+    """Of the memo, which bounds all reports; and of the first reports, one by one where they are few."""
+    worst, method, faults = _proved(mechanism.memo, epsilon_inf, "epsilon_inf")
+    faults = [f"memos: {fault}" for fault in faults]
+    method = method.replace("reports", "memos")
+    enumerated = []
+    for number in (2, 3):
+        sequences = math.comb(mechanism.num_outputs + number - 1, number)
+        if sequences * mechanism.num_outputs * mechanism.num_symbols <= MAX_SEQUENCE_CELLS:
+            enumerated.append(number)
+            if _worst_of_several(mechanism, number) != mechanism.ratio_after(number):
+                faults.append(f"the worst ratio of {number} reports is not the one that the mechanism claims")
+    if enumerated:
+        method += f"; all sequences of up to {enumerated[-1]} reports"
+    after = {number: _logarithm(mechanism.ratio_after(number)) for number in LIFETIMES}
+    return Lifetime(epsilon_inf=epsilon_inf, method=method, worst=worst, after=after), faults
+
+
+def _worst_of_several(mechanism: SetReportMechanism, number: int) -> Fraction:
+    """The largest ratio of the probabilities of so many protected reports of one person whose symbol stays.
+
+    Over all sequences of reports (their order does not matter), each of them over all memos that may be behind it.
+    """
+    payloads, rows = mechanism.memo.channel()
+    noise = {payload: share for payload, share, _ in mechanism.noise_law()}
+    repeat = Fraction(mechanism.repeat_weight, WORD)
+    fresh = [(1 - repeat) * noise.get(payload, Fraction(0)) for payload in payloads]
+    worst = Fraction(1)
+    for reports in itertools.combinations_with_replacement(range(len(payloads)), number):
+        of_memo = [
+            math.prod((fresh[report] + repeat * (report == memo) for report in reports), start=Fraction(1))
+            for memo in range(len(payloads))
+        ]
+        shares = [sum((p * q for p, q in zip(of_memo, column) if p), Fraction(0)) for column in zip(*rows)]
+        if all(shares):  # if not, a report in clear is among them
+            worst = max(worst, max(shares) / min(shares))
+    return worst
 
 
 def _enumerate(mechanism: Mechanism) -> tuple[WorstPair, list[str]]:

@@ -65,6 +65,7 @@ def solve_parts(
         variances=variances,
         own=OwnNoise(**own),
         jump=jumps,
+        counted=solutions[-1].counted,
         variance_of_sum=sum(solution.variance_of_sum for solution in solutions),
         misfit=sum(solution.misfit for solution in solutions),
         degrees=sum(solution.degrees for solution in solutions),

@@ -70,9 +70,13 @@ class AttributeGRR(KaryRR):
     )
     declares_priors: ClassVar[bool] = True
 
+    epsilon_inf: None = dataclasses.field(
+        default=None, metadata={"schema": {"description": "Null or absent: there are no memos.", "type": "null"}}
+    )
     priors: Priors = dataclasses.field(metadata={"schema": _PRIORS_SCHEMA})
 
     def check_own_fields(self) -> None:
+        super().check_own_fields()
         object.__setattr__(self, "priors", checked_priors(type(self).__name__, self.priors, self.num_symbols))
 
     @functools.cached_property
@@ -138,11 +142,15 @@ class AttributeOUE(Rappor):
     theta: None = dataclasses.field(
         default=None, metadata={"schema": {"description": "Null or absent: it is 1/2.", "type": "null"}}
     )
+    epsilon_inf: None = dataclasses.field(
+        default=None, metadata={"schema": {"description": "Null or absent: there are no memos.", "type": "null"}}
+    )
     priors: Priors = dataclasses.field(metadata={"schema": _PRIORS_SCHEMA})
 
     def check_own_fields(self) -> None:
         if self.theta is not None:
             raise SpecError(f"{type(self).__name__}.theta must be absent (it is 1/2), got {describe(self.theta)}")
+        super().check_own_fields()
         object.__setattr__(self, "priors", checked_priors(type(self).__name__, self.priors, self.num_symbols))
 
     @property

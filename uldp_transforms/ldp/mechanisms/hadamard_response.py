@@ -22,7 +22,7 @@ import numpy as np
 from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
-from uldp_transforms.ldp.sampling import WORD, WordSource
+from uldp_transforms.ldp.sampling import WordSource
 
 _PAYLOAD = (
     "an integer y, little-endian, in 1, 2 or 4 bytes, as few as the largest one needs. With H the least power of two "
@@ -79,12 +79,16 @@ class UtilityOptimizedHadamardResponse(IntegerReportMechanism, SetReportMechanis
         return Fraction(1, 4)
 
     @property
-    def client_sampler(self) -> dict[str, Any]:
+    def least_noise(self) -> Fraction:
+        return Fraction(1, self.num_columns)
+
+    @property
+    def memo_sampler(self) -> dict[str, Any]:
         return {"sampler": "column", "keep_weight": str(self.keep_weight), "half": self.half}
 
     def kinds(self) -> Iterator[Kind]:
         """A column comes as noise, or as one of the H columns that support its symbol."""
-        keep = Fraction(self.keep_weight, WORD)
+        keep = self.informative
         noise, own = (1 - keep) / self.num_columns, keep / self.half
         yield Kind("a column", ("a symbol that it supports", "a symbol that it does not"), (noise + own, noise))
 

@@ -168,6 +168,10 @@ class Mechanism(abc.ABC):
         It must not use ``exact_ratio``, which an audit compares it with.
         """
 
+    def epsilon_after(self, num_reports: int) -> float:
+        """The guarantee of so many reports of one person, whose symbol stays."""
+        return num_reports * self.epsilon
+
     @property
     def caveats(self) -> list[str]:
         """What the promise does not say, in sentences."""

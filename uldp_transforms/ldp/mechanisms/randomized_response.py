@@ -47,7 +47,7 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
     @functools.cached_property
     def noise_weight(self) -> int:
         """How many of the 2**64 words send a given noise symbol; rounded up, towards privacy."""
-        low, _ = exp_bounds(self.epsilon)
+        low, _ = exp_bounds(self.coin_epsilon)
         share = WORD / (self.num_sensitive - 1 + low)
         return -(-share.numerator // share.denominator)
 
@@ -55,6 +55,17 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
     def keep_weight(self) -> int:
         """What the noise weights leave over, so that one word decides everything."""
         return WORD - self.num_sensitive * self.noise_weight
+
+    @functools.cached_property
+    def report_noise_weight(self) -> int:
+        """The same for the second coin; 0 without memos."""
+        share = WORD * (1 - self._second_coin) / self.num_sensitive
+        return 0 if self.epsilon_inf is None else max(1, -(-share.numerator // share.denominator))
+
+    @functools.cached_property
+    def repeat_weight(self) -> int:
+        """What these leave over."""
+        return WORD - self.num_sensitive * self.report_noise_weight
 
     @property
     def support_size(self) -> int:
@@ -73,16 +84,26 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
         return Fraction(0)
 
     @property
+    def least_noise(self) -> Fraction:
+        return self.noise_rate
+
+    @property
     def num_outputs(self) -> int:
         return self.num_symbols
 
     @property
-    def client_sampler(self) -> dict[str, Any]:
+    def memo_sampler(self) -> dict[str, Any]:
         return {"sampler": "symbol", "keep_weight": str(self.keep_weight), "noise_weight": str(self.noise_weight)}
 
+    @property
+    def client_sampler(self) -> dict[str, Any]:
+        second = {} if self.epsilon_inf is None else {"noise_weight": str(self.report_noise_weight)}
+        return super().client_sampler | second
+
     def kinds(self) -> Iterator[Kind]:
-        """One word decides: the words that keep, and the slice of words of each noise symbol."""
-        own, noise = Fraction(self.keep_weight + self.noise_weight), Fraction(self.noise_weight)
+        """What keeps, and the equal slices of the rest of each noise symbol."""
+        noise = (1 - self.informative) / self.num_sensitive
+        own = self.informative + noise
         yield Kind("a sensitive symbol", ("that symbol", "another sensitive symbol"), (own, noise))
         if self.num_sensitive < self.num_symbols:
             yield Kind("a sensitive symbol", ("that symbol", "a non-sensitive symbol"), (own, noise))
@@ -94,18 +115,25 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
     def reveal(self, payloads: np.ndarray, rows: np.ndarray, symbols: np.ndarray) -> None:
         payloads[rows] = self.as_payloads(symbols)
 
-    def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
+    def draw_memos(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
         """One word a report: the first ``keep_weight`` words keep the symbol, equal slices of the rest are noise.
 
         Coin and noise in one word take half the randomness of the base class.
         """
+        return self._kept_or_noise(symbols, self.keep_weight, self.noise_weight, source)
+
+    def draw_reports(self, memos: np.ndarray, source: WordSource) -> np.ndarray:
+        """The same once more: the first ``repeat_weight`` words keep the memo."""
+        return self._kept_or_noise(self.integers(memos), self.repeat_weight, self.report_noise_weight, source)
+
+    def _kept_or_noise(self, symbols: np.ndarray, keep_weight: int, slice_: int, source: WordSource) -> np.ndarray:
         out = np.empty(len(symbols), dtype=self.dtype)
-        keep, noise_weight = np.uint64(self.keep_weight), np.uint64(self.noise_weight)
+        keep, noise_weight = np.uint64(keep_weight), np.uint64(slice_)
         for start in range(0, len(symbols), _CHUNK):
             part = slice(start, start + _CHUNK)
             words = source.words(len(symbols[part]))
             noise = (words - keep) // noise_weight
-            out[part] = np.where(below(words, self.keep_weight), symbols[part], noise.astype(np.int64))
+            out[part] = np.where(below(words, keep_weight), symbols[part], noise.astype(np.int64))
         return self.as_payloads(out)
 
     def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:

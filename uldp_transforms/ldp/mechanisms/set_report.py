@@ -11,6 +11,11 @@ clear. A protected report y then has probability g(y) (1 - kappa) (1 + [x in S_y
 every symbol x, so the odds move by at most 1 + kappa / ((1 - kappa) phi) <= e**epsilon: utility-optimised LDP
 (Murakami and Kawamoto 2019, Definition 2). Without non-sensitive symbols this is plain epsilon-LDP.
 
+With ``epsilon_inf`` people report again and again, by two coins. A report drawn as above, with kappa_1 for epsilon_inf,
+is the *memo* of a symbol, which the client keeps for ever. Every report is the memo with probability kappa_2, noise
+otherwise. One report then has the channel above with kappa = kappa_1 kappa_2, and all reports of a symbol together say
+no more than its memo (RAPPOR, Erlingsson, Pihur and Korolova 2014, has this in unary reports).
+
 Letters: n reports, C cohorts, K symbols of which v sensitive, M = K counted cells, W payload bytes. Everything that
 follows from (phi, eta, eta3, kappa) is written here, once: the inverse, its variances, covariances and intervals,
 the likelihood, the exact channel. A member of the family is one file that says how to draw noise, how to draw it
@@ -25,13 +30,16 @@ import functools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from uldp_transforms.ldp.checks import describe, is_number, require_number
 from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.intervals import binomial_intervals, score_intervals
-from uldp_transforms.ldp.mechanisms.mechanism import Mechanism
+from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON, Mechanism
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds, floor_weight
 
@@ -41,7 +49,37 @@ _SHORT = 8  # bytes of a payload up to which equal reports are looked for
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SetReportMechanism(Mechanism):
-    """A member of the family; see the module. Subclasses say what the abstract names ask for."""
+    """A member of the family; see the module. Subclasses say what the abstract names ask for.
+
+    Attributes:
+        epsilon_inf: the guarantee of all reports of one symbol together, in (epsilon, 16]. None: every report is drawn
+            anew, and guarantees add up.
+    """
+
+    epsilon_inf: float | None = dataclasses.field(
+        default=None,
+        metadata={
+            "schema": {
+                "description": "The guarantee of all reports of one symbol together, above epsilon: clients keep a "
+                "memo. Null or absent: every report is drawn anew, and guarantees add up.",
+                "type": ["number", "null"],
+                "exclusiveMinimum": 0,
+                "maximum": int(MAX_EPSILON),
+            }
+        },
+    )
+
+    def check_own_fields(self) -> None:
+        if self.epsilon_inf is None:
+            return
+        where, given = f"{type(self).__name__}.epsilon_inf", self.epsilon_inf
+        if self.declares_priors or self.num_hashes > 1:
+            raise SpecError(
+                f"{where} must be absent with declared priors or several hash functions, got {describe(given)}"
+            )
+        ok = is_number(given) and self.epsilon < given <= MAX_EPSILON
+        require_number(where, given, f"a number above epsilon = {self.epsilon:g}, at most {MAX_EPSILON:g}", ok)
+        object.__setattr__(self, "epsilon_inf", float(given))
 
     # ------------------------------------------------------------------ what a member of the family says
 
@@ -64,6 +102,16 @@ class SetReportMechanism(Mechanism):
     @abc.abstractmethod
     def triple_rate(self) -> Fraction:
         """eta3, exactly."""
+
+    @property
+    @abc.abstractmethod
+    def least_noise(self) -> Fraction:
+        """The smallest g(y) of those protected reports y that some symbols have support in and others have not."""
+
+    @property
+    @abc.abstractmethod
+    def memo_sampler(self) -> dict[str, Any]:
+        """``client_sampler`` of reports that are drawn anew, or of memos."""
 
     @property
     def clear_rate(self) -> Fraction:
@@ -125,15 +173,56 @@ class SetReportMechanism(Mechanism):
 
     # ------------------------------------------------------------------ what follows for all of them
 
+    @property
+    def coin_epsilon(self) -> float:
+        """What the first coin keeps: the budget of the memo, or of the report if there is none."""
+        return self.epsilon if self.epsilon_inf is None else self.epsilon_inf
+
     @functools.cached_property
     def keep_weight(self) -> int:
-        """kappa * 2**64, rounded towards privacy: kappa / ((1 - kappa) phi) <= e**epsilon - 1."""
-        gain = (exp_bounds(self.epsilon)[0] - 1) / self.largest_boost
-        return floor_weight(gain / (1 + gain))
+        """kappa_1 * 2**64, rounded towards privacy: kappa_1 / ((1 - kappa_1) phi) <= e**coin_epsilon - 1."""
+        return floor_weight(self._coin(self.coin_epsilon))
+
+    @functools.cached_property
+    def repeat_weight(self) -> int:
+        """kappa_2 * 2**64, rounded towards privacy: kappa_1 kappa_2 is at most kappa of epsilon. Without memos: 1."""
+        return WORD if self.epsilon_inf is None else min(floor_weight(self._second_coin), WORD - 1)
+
+    def _coin(self, epsilon: float) -> Fraction:
+        """The largest kappa that this epsilon allows."""
+        gain = (exp_bounds(epsilon)[0] - 1) / self.largest_boost
+        return gain / (1 + gain)
+
+    @property
+    def _second_coin(self) -> Fraction:
+        """The largest kappa_2."""
+        return self._coin(self.epsilon) * WORD / self.keep_weight if self.keep_weight else Fraction(0)
+
+    @functools.cached_property
+    def informative(self) -> Fraction:
+        """kappa = kappa_1 kappa_2, exactly: the probability that a report comes from the value."""
+        return Fraction(self.keep_weight * self.repeat_weight, WORD**2)
 
     @property
     def has_signal(self) -> bool:
-        return self.keep_weight >= 1
+        return self.keep_weight >= 1 and self.repeat_weight >= 1
+
+    @property
+    def memo(self) -> SetReportMechanism:
+        """How memos are drawn: the same noise and the first coin alone. Its ``exact_ratio`` is that of a lifetime.
+
+        The fields are the same, so it compares equal: do not look things up by it.
+        """
+        memo = object.__new__(type(self))
+        vars(memo).update({field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
+        vars(memo)["repeat_weight"] = WORD
+        return memo
+
+    @property
+    def client_sampler(self) -> dict[str, Any]:
+        if self.epsilon_inf is None:
+            return self.memo_sampler
+        return {"sampler": "memo", "repeat_weight": str(self.repeat_weight), "memo": self.memo_sampler}
 
     def draw_noise(self, num_reports: int, source: WordSource) -> np.ndarray:
         """Protected payloads y ~ g, (num_reports, W) uint8: what clients send whose coin shows tails."""
@@ -148,7 +237,28 @@ class SetReportMechanism(Mechanism):
         return self.draw_protected(symbols, np.ones(len(symbols), dtype=bool), source)
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        """The coin of each report, then noise or what the symbol asks for; see ``Mechanism.perturb``.
+        """See ``Mechanism.perturb``. With ``epsilon_inf`` every report has a memo of its own, which is forgotten.
+
+        That is for simulation. Clients keep their memos: ``uldp_transforms.ldp.Client``.
+        """
+        payloads = self.draw_memos(symbols, source)
+        return payloads if self.epsilon_inf is None else self.draw_reports(payloads, source)
+
+    def draw_reports(self, memos: np.ndarray, source: WordSource) -> np.ndarray:
+        """The second coin of each report, then noise, which takes the place of the memo if the coin shows tails.
+
+        Args:
+            memos: (n, W) uint8, of ``draw_memos``.
+            source: of random words, fresh for every report.
+
+        Returns:
+            (n, W) uint8.
+        """
+        repeated = below(source.words(len(memos)), self.repeat_weight)
+        return np.where(repeated[:, np.newaxis], memos, self.draw_noise(len(memos), source))
+
+    def draw_memos(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
+        """The first coin of each report, then noise or what the symbol asks for: (n,) symbols to (n, W) uint8.
 
         All coins are drawn first, and a clear report draws its noise too.
         """
@@ -163,27 +273,53 @@ class SetReportMechanism(Mechanism):
     @property
     def exact_ratio(self) -> Fraction:
         """1 + kappa / ((1 - kappa) phi), for every protected report: g(y) cancels."""
-        return 1 + Fraction(self.keep_weight, WORD - self.keep_weight) * self.largest_boost
+        return 1 + self.informative / (1 - self.informative) * self.largest_boost
+
+    def ratio_after(self, num_reports: int) -> Fraction:
+        """The largest ratio of the probabilities of so many protected reports of one person, whose symbol stays.
+
+        With memos it is reached where one and the same rare report comes every time: with g its probability as noise,
+
+            1 + (e**epsilon_inf - 1) c / (1 + c),    c = g (1 - kappa_1) ((1 + kappa_2 / ((1 - kappa_2) g))**n - 1).
+
+        For given reports the ratio has the sum over all memos of such c, which are convex in how often each came.
+        """
+        if self.epsilon_inf is None:
+            return self.exact_ratio**num_reports
+        repeat, noise = Fraction(self.repeat_weight, WORD), self.least_noise
+        weight = noise * (1 - self.memo.informative) * ((1 + repeat / (1 - repeat) / noise) ** num_reports - 1)
+        ratio: Fraction = 1 + (self.memo.exact_ratio - 1) * weight / (1 + weight)
+        return ratio
+
+    def epsilon_after(self, num_reports: int) -> float:
+        if self.epsilon_inf is None:
+            return super().epsilon_after(num_reports)
+        return math.log(self.ratio_after(num_reports))
 
     @property
     def caveats(self) -> list[str]:
-        if self.num_sensitive == self.num_symbols:
-            return []
-        return [f"Non-sensitive symbols are not protected: each is sent in clear with probability {self.kappa:.6g}."]
+        found = []
+        if self.num_sensitive < self.num_symbols:
+            share = f"each is sent in clear with probability {self.kappa:.6g}"
+            found.append(f"Non-sensitive symbols are not protected: {share}.")
+        if self.epsilon_inf is not None:
+            found.append("Memos are kept for each symbol: that a symbol changes, and when, is not protected.")
+        return found
 
     @property
     def exact_weights(self) -> dict[str, int | str]:
-        return {"keep_weight": self.keep_weight, "noise_rate": str(self.noise_rate)}
+        weights: dict[str, int | str] = {"keep_weight": self.keep_weight, "noise_rate": str(self.noise_rate)}
+        return weights if self.epsilon_inf is None else weights | {"repeat_weight": self.repeat_weight}
 
     @functools.cached_property
     def kappa(self) -> float:
         """Probability of an informative report."""
-        return self.keep_weight / WORD
+        return float(self.informative)
 
     @functools.cached_property
     def noise_share(self) -> float:
         """1 - kappa, also where kappa is so near to 1 that the difference would be 0."""
-        return float(Fraction(WORD - self.keep_weight, WORD))
+        return float(1 - self.informative)
 
     @property
     def reveal_rate(self) -> float:
@@ -192,7 +328,7 @@ class SetReportMechanism(Mechanism):
     @functools.cached_property
     def gain(self) -> float:
         """What support adds to the probability of a report: Q(y | x in S_y) / Q(y | x not in S_y) - 1."""
-        return float(Fraction(self.keep_weight, WORD - self.keep_weight) / self.noise_rate)
+        return float(self.informative / (1 - self.informative) / self.noise_rate)
 
     @property
     def effective_epsilon(self) -> float:
@@ -224,7 +360,7 @@ class SetReportMechanism(Mechanism):
             return noise + np.log(factor)
 
     def channel(self) -> tuple[list[bytes], list[list[Fraction]]]:
-        kappa = Fraction(self.keep_weight, WORD)
+        kappa = self.informative
         payloads, rows = [], []
         for payload, noise, support in self.noise_law():
             kept = noise * kappa * self.boost(len(support))

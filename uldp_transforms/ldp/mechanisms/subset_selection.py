@@ -80,6 +80,7 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
     )
 
     def check_own_fields(self) -> None:
+        super().check_own_fields()
         name, share = type(self).__name__, self.larger_share
         if self.subset_size is not None:
             largest = max(1, self.num_sensitive - 1)
@@ -133,14 +134,18 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         return sum(math.comb(self.num_sensitive, size) for size in self.size_law)
 
     @property
-    def client_sampler(self) -> dict[str, Any]:
+    def least_noise(self) -> Fraction:
+        return min(noise / math.comb(self.num_sensitive, size) for size, (noise, _) in self.size_law.items())
+
+    @property
+    def memo_sampler(self) -> dict[str, Any]:
         sampler = {"sampler": "subset", "keep_weight": str(self.keep_weight), "subset_size": self.size}
         weights = {"larger_weight": str(self.larger_weight), "larger_own_weight": str(self.larger_own_weight)}
         return sampler | (weights if self.larger_weight else {})
 
     def kinds(self) -> Iterator[Kind]:
         """A set with the own symbol comes as noise, or as one of the sets that hold it; any other only as noise."""
-        v, keep = self.num_sensitive, Fraction(self.keep_weight, WORD)
+        v, keep = self.num_sensitive, self.informative
         for size, (of_noise, of_own) in self.size_law.items():
             noise = (1 - keep) * of_noise * Fraction(1, math.comb(v, size))
             own = noise + keep * of_own * Fraction(1, math.comb(v - 1, size - 1))

@@ -21,7 +21,7 @@ from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.bit_reports import ALL_BITS, BITS_OR_CLEAR, BitReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
-from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, WordSource, below, bernoulli_planes, exp_bounds, floor_weight
+from uldp_transforms.ldp.sampling import BIT_PLANES, WordSource, below, bernoulli_planes, exp_bounds
 
 AWARE, MARGINAL = "aware", "marginal"
 
@@ -57,6 +57,7 @@ class _Unary(BitReportMechanism):
     )
 
     def check_own_fields(self) -> None:
+        super().check_own_fields()
         if self.theta is None or self.theta == "optimal":
             return
         if not is_number(self.theta) or not 0 < self.theta < 1:  # type: ignore[operator]  # a number
@@ -93,10 +94,9 @@ class _Unary(BitReportMechanism):
             psi = theta / ((1 - theta) * e + theta)
         return min(max(round(psi * (1 << BIT_PLANES)), 1), (1 << BIT_PLANES) - 1)
 
-    @functools.cached_property
-    def keep_weight(self) -> int:
-        gain = (exp_bounds(self.bit_epsilon)[0] - 1) * self.noise_rate
-        return floor_weight(gain / (1 + gain))
+    @property
+    def coin_epsilon(self) -> float:
+        return self.bit_epsilon if self.epsilon_inf is None else self.epsilon_inf
 
     @property
     def num_protected_outputs(self) -> int:
@@ -115,7 +115,14 @@ class _Unary(BitReportMechanism):
         return self.noise_rate**2
 
     @property
-    def client_sampler(self) -> dict[str, Any]:
+    def least_noise(self) -> Fraction:
+        """All bits alike, but for one that has to differ (if all symbols are sensitive, or none would be supported)."""
+        psi, v = self.noise_rate, self.num_sensitive
+        most = v - 1 if v == self.num_symbols else v
+        return min(psi * (1 - psi) ** (v - 1), psi**most * (1 - psi) ** (v - most))
+
+    @property
+    def memo_sampler(self) -> dict[str, Any]:
         return {
             "sampler": "bits",
             "keep_weight": str(self.keep_weight),
@@ -129,7 +136,7 @@ class _Unary(BitReportMechanism):
         An own bit is 1 by its coin or by noise, another one by noise; all other bits are alike under both values. A
         non-sensitive value sends noise if its coin says so, and is compared with one bit of a sensitive one.
         """
-        keep, psi, h = Fraction(self.keep_weight, WORD), self.noise_rate, self.num_hashes
+        keep, psi, h = self.informative, self.noise_rate, self.num_hashes
         own = (1 - (keep + (1 - keep) * psi), keep + (1 - keep) * psi)  # probability that an own bit is 0, 1
         noise = (1 - psi, psi)
         for apart in range(1, h + 1):
@@ -277,10 +284,10 @@ class Rappor(_Unary):
     def effective_epsilon(self) -> float:
         return self.num_hashes * super().effective_epsilon
 
-    def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
+    def draw_memos(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
         """As in the base class; with h > 1 hash functions every own bit has a coin of its own."""
         if self.num_hashes == 1:
-            return super().perturb(symbols, source)
+            return super().draw_memos(symbols, source)
         informative = below(source.words(len(symbols), self.num_hashes), self.keep_weight)
         bits = bernoulli_planes(source, len(symbols), self.num_sensitive, self.noise_numerator)
         for own in range(self.num_hashes):  # a bit that two hash functions share has one coin, the first one's
