@@ -4,6 +4,7 @@ Annotations are real objects here, and ``Optional`` is spelled out: Beam makes s
 """
 
 # ruff: noqa: UP045
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
@@ -32,6 +33,10 @@ class ValueEstimate(NamedTuple):
     ci_low: float
     ci_high: float
     raw_frequency: float
+    common_variance: Optional[float] = None
+    smoothed_frequency: Optional[float] = None
+    smoothed_low: Optional[float] = None
+    smoothed_high: Optional[float] = None
 
 
 class WindowedEstimate(NamedTuple):
@@ -77,6 +82,10 @@ class EstimatedValue(NamedTuple):
     ci_low: float
     ci_high: float
     raw_frequency: float
+    common_variance: Optional[float] = None
+    smoothed_frequency: Optional[float] = None
+    smoothed_low: Optional[float] = None
+    smoothed_high: Optional[float] = None
     run: Optional[str] = None
 
 
@@ -137,8 +146,9 @@ def value_estimates(estimate: Estimate) -> list[ValueEstimate]:
         estimate.ci_low.tolist(),
         estimate.ci_high.tolist(),
         estimate.raw_frequencies.tolist(),
+        [None] * len(estimate.values) if estimate.common_variances is None else estimate.common_variances.tolist(),
     )
-    return list(map(ValueEstimate._make, zip(*columns)))
+    return list(itertools.starmap(ValueEstimate, zip(*columns)))
 
 
 def reason_to_withhold(counts: CohortCounts, min_reports: int, partial: bool) -> Optional[str]:

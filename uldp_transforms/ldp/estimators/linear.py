@@ -38,6 +38,8 @@ class LinearEstimate:
         frequencies: (U,), of values: ``raw``, with the people behind tags shared out.
         standard_errors, low, high: (U,), of ``frequencies``; the interval is not cut to [0, 1].
         rest_standard_error: of the share of all values that were not asked for; 0 if there are none.
+        common: (U,) the part of the variances that is the same in all windows, hash noise, without bias: maybe below 0.
+            None where no symbols are hashed.
         rest_is_noise: the list is long, and the interval of what it leaves over would be as long as a share can be.
         fit_p_value: of hashed symbols, the probability of residuals as large as these; None if there are no residuals.
     """
@@ -51,6 +53,7 @@ class LinearEstimate:
     rest_standard_error: float
     fit_p_value: float | None = None
     rest_is_noise: bool = False
+    common: np.ndarray | None = None
 
 
 def estimate_linear(question: Question, confidence: float) -> LinearEstimate:
@@ -99,7 +102,7 @@ def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> Lin
     raw, variances, low, high = (np.zeros(len(question.own)) for _ in range(4))
     asked = ~question.left_out
     sensitive, clear = ~question.own & question.sensitive, ~question.own & ~question.sensitive
-    of_sum, fit = 0.0, None
+    of_sum, fit, common = 0.0, None, np.zeros(len(question.own))
     for part, solve in ((sensitive, _solve_sensitive), (clear, _solve_listed)):
         if not part.any():
             continue
@@ -107,6 +110,7 @@ def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> Lin
         raw[part], variances[part] = solution.frequencies, solution.variances
         low[part], high[part] = score_intervals(solution, confidence)
         of_sum += solution.variance_of_sum
+        common[part] = 0.0 if solution.common is None else solution.common
         if solution.degrees:
             fit = float(special.chdtrc(solution.degrees, solution.misfit))
     errors = np.sqrt(np.maximum(variances, 0))
@@ -124,7 +128,7 @@ def _solve(question: Question, pooled: LinearEstimate, confidence: float) -> Lin
     listed = raw[asked & sensitive].sum() * raw[asked & ~sensitive].sum()
     rest = float(np.sqrt(max(of_sum - 2 * listed / question.counts.total, 0)))
     is_noise = len(raw) > FEW_UNKNOWNS and 2 * special.ndtri((1 + confidence) / 2) * rest >= 1
-    return LinearEstimate(raw, null_errors, raw, errors, low, high, rest, fit, is_noise)
+    return LinearEstimate(raw, null_errors, raw, errors, low, high, rest, fit, is_noise, common)
 
 
 def _solve_sensitive(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
