@@ -9,7 +9,7 @@ import sys
 import apache_beam
 import numpy
 
-from benchmarks import estimation, library, likelihood, many_windows, memory, open_alphabets, pipeline, scale
+from benchmarks import estimation, library, likelihood, many_windows, memory, open_alphabets, pipeline, scale, smoothing
 
 # memory comes first: the peak of a child process begins at that of its parent
 ALL = {
@@ -21,6 +21,7 @@ ALL = {
     "open": open_alphabets,
     "scale": scale,
     "many_windows": many_windows,
+    "smoothing": smoothing,
 }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import itertools
 import json
 import struct
 from collections.abc import Iterable, Sequence
@@ -33,7 +34,9 @@ CHANGE = "change"
 _VERSION = 1
 _HEAD = struct.Struct("<BI")  # version, bytes of the description
 _NAMED = 5  # values in a sentence
-_AT = ValueEstimate._fields.index("smoothed_frequency")
+_ERROR, _RAW, _COMMON, _SMOOTHED = map(
+    ValueEstimate._fields.index, ("standard_error", "raw_frequency", "common_variance", "smoothed_frequency")
+)
 _Z = float(special.ndtri((1 + CONFIDENCE) / 2))
 
 
@@ -66,14 +69,17 @@ class Neighbours:
     def of(cls, rows: Iterable[WindowedEstimate], jump: float = 0.0) -> Neighbours:
         """The windows of rows with numbers, one row a window, in any order."""
         rows = sorted((row for row in rows if has_numbers(row)), key=lambda row: milliseconds_of(row.window_start))
-        values = tuple(dict.fromkeys(entry.value for row in rows for entry in row.estimates)) if rows else ()
-        places = {value: place for place, value in enumerate(values)}
+        columns = [list(zip(*row.estimates)) for row in rows]
+        lists = dict.fromkeys(column[0] for column in columns)  # as a rule one, the same for all windows
+        values = tuple(dict.fromkeys(itertools.chain(*lists)))
         cells = np.full((3, len(rows), len(values)), np.nan)
-        for t, row in enumerate(rows):
-            here = _places(row, places, values)
-            cells[0, t, here] = [entry.raw_frequency for entry in row.estimates]
-            cells[1, t, here] = np.square([entry.standard_error for entry in row.estimates])
-            cells[2, t, here] = [entry.common_variance or 0.0 for entry in row.estimates]
+        places = {own: _places(own, values) for own in lists}
+        for t, column in enumerate(columns):
+            here = places[column[0]]
+            cells[0, t, here] = column[_RAW]
+            cells[1, t, here] = np.square(column[_ERROR])
+            cells[2, t, here] = np.array(column[_COMMON], dtype=np.float64)  # None becomes NaN
+        cells[2] = np.where(np.isnan(cells[2]) & ~np.isnan(cells[0]), 0, cells[2])
         spans = [(milliseconds_of(row.window_start), milliseconds_of(row.window_end)) for row in rows]
         return cls(
             values=values,
@@ -133,8 +139,7 @@ class Neighbours:
     def _for_values(self, values: tuple[str, ...]) -> Neighbours:
         if values == self.values:
             return self
-        places = {value: place for place, value in enumerate(values)}
-        here = [places[value] for value in self.values]
+        here = _places(self.values, values)
         wider: dict[str, Any] = {
             name: np.full((len(self), len(values)), np.nan) for name in ("raw", "variances", "common")
         }
@@ -256,22 +261,23 @@ def _nothing_known(size: int) -> np.ndarray:
     return past
 
 
-def _places(row: WindowedEstimate, places: dict[str, int], values: tuple[str, ...]) -> Any:
-    """Where the values of a row are among all; all of them, in their order, as a rule."""
-    own = [entry.value for entry in row.estimates]
-    return slice(None) if len(own) == len(values) and tuple(own) == values else [places[value] for value in own]
+def _places(own: tuple[str, ...], values: tuple[str, ...]) -> Any:
+    """Where some values are among all; these are all of them, in their order, as a rule."""
+    if own == values:
+        return slice(None)
+    places = {value: place for place, value in enumerate(values)}
+    return [places[value] for value in own]
 
 
 def _shown(row: WindowedEstimate, windows: Neighbours, shares: Shares, t: int) -> WindowedEstimate:
     """The row with smoothed entries: the nearest distribution, and intervals around the smoothed means themselves."""
-    places = {value: place for place, value in enumerate(windows.values)}
-    here = _places(row, places, windows.values)
+    columns = list(zip(*row.estimates))
+    here = _places(columns[0], windows.values)
     means, errors = shares.means[t, here], np.sqrt(np.maximum(shares.variances[t, here], 0))
     whole = np.append(means, max(1 - means.sum(), 0)) if row.unexplained_standard_error else means
     low, high = np.clip(means - _Z * errors, 0, 1), np.clip(means + _Z * errors, 0, 1)
-    added = zip(project_onto_simplex(whole)[: len(means)].tolist(), low.tolist(), high.tolist())
-    entries = [ValueEstimate._make((*entry[:_AT], *three)) for entry, three in zip(row.estimates, added)]
-    return row._replace(estimates=entries)
+    columns[_SMOOTHED : _SMOOTHED + 3] = project_onto_simplex(whole)[: len(means)].tolist(), low.tolist(), high.tolist()
+    return row._replace(estimates=list(map(ValueEstimate._make, zip(*columns))))
 
 
 def _change(windows: Neighbours, course: Track, t: int) -> Finding:
