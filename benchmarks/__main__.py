@@ -9,7 +9,18 @@ import sys
 import apache_beam
 import numpy
 
-from benchmarks import estimation, library, likelihood, many_windows, memory, open_alphabets, peers, pipeline, scale
+from benchmarks import (
+    estimation,
+    library,
+    likelihood,
+    many_windows,
+    memory,
+    open_alphabets,
+    peers,
+    pipeline,
+    scale,
+    smoothing,
+)
 
 # memory comes first: the peak of a child process begins at that of its parent
 ALL = {
@@ -22,6 +33,7 @@ ALL = {
     "scale": scale,
     "many_windows": many_windows,
     "peers": peers,
+    "smoothing": smoothing,
 }
 
 

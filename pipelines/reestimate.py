@@ -27,6 +27,7 @@ from uldp_transforms import JobSpec
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows.neighbours import jump_of, smooth_rows
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
 from uldp_transforms.rows.windowed_estimate import (
     ESTIMATE_SCHEMA,
@@ -34,7 +35,7 @@ from uldp_transforms.rows.windowed_estimate import (
     estimate_window,
     reason_to_withhold,
 )
-from uldp_transforms.spec import ESTIMATOR, MIN_REPORTS, SHOW
+from uldp_transforms.spec import ALARM_EVERY, ESTIMATOR, MIN_REPORTS, SHOW
 from uldp_transforms.windows import rfc3339
 
 from . import cli
@@ -54,6 +55,8 @@ class Reestimation:
     files: list[list[str]]  # of each job
     records: list[list[RunRecord]]  # of its runs
     output: str
+    smooth: bool = False
+    alarm_every: int = ALARM_EVERY
 
 
 def configure(argv: Sequence[str]) -> Reestimation:
@@ -73,7 +76,15 @@ def configure(argv: Sequence[str]) -> Reestimation:
     add("--candidates", help="text file, one value a line: what to estimate in open alphabets")
     add("--min_reports", type=cli.positive(), default=MIN_REPORTS, help="fewer reports are suppressed")
     add("--show", type=cli.positive(), default=SHOW, help="rows have the values with the largest frequencies, so many")
+    add("--smooth", **(cli.SWITCH | {"help": "also estimate each window from all windows of its collection"}))
+    add(
+        "--alarm_every",
+        type=cli.positive(),
+        help=f"windows between two false alarms that a share moved, in the mean; with --smooth; none: {ALARM_EVERY}",
+    )
     args = parser.parse_args(argv)
+    if args.alarm_every is not None and not args.smooth:
+        raise SpecError("--alarm_every needs --smooth, got none")
     spec = JobSpec.of(
         collections=args.collection,
         estimator=args.estimator,
@@ -95,7 +106,14 @@ def configure(argv: Sequence[str]) -> Reestimation:
         list(itertools.chain(*map(read_records, sorted({FileSystems.split(name)[0] for name in names}))))
         for names in files
     ]
-    return Reestimation(spec=spec, files=files, records=records, output=args.output)
+    return Reestimation(
+        spec=spec,
+        files=files,
+        records=records,
+        output=args.output,
+        smooth=args.smooth,
+        alarm_every=args.alarm_every or ALARM_EVERY,
+    )
 
 
 def _files_of(counts: str) -> list[str]:
@@ -139,6 +157,8 @@ def job(task: Reestimation) -> int:
             if any(row["complete"] and _is_whole(run, counted, resuming) for run, row in counted.items()):
                 whole.add(key)
     rows = [_estimate(task, windows[key], partial=key not in whole) for key in sorted(windows)]
+    if task.smooth:
+        rows = _smoothed(task, rows)
     for form in ("jsonl", "avro"):
         with whole_file(os.path.join(task.output, f"estimates.{form}")) as file:
             file.write(ENCODERS[form](rows, ESTIMATE_SCHEMA))
@@ -146,6 +166,31 @@ def job(task: Reestimation) -> int:
     number = sum(map(len, task.files))
     print(f"reestimate: {len(rows)} windows from {number} file(s){others}", file=sys.stderr)
     return cli.DONE
+
+
+def _smoothed(task: Reestimation, rows: Sequence[WindowedEstimate]) -> list[WindowedEstimate]:
+    """The rows of each collection, in their order, smoothed in both directions; says in which windows shares moved."""
+    results: list[WindowedEstimate] = []
+    for fingerprint, group in itertools.groupby(rows, key=operator.attrgetter("fingerprint")):
+        of_collection = list(group)
+        _check_windows(of_collection)
+        jump = jump_of(task.spec.catalog[bytes.fromhex(fingerprint)])
+        for row, change in smooth_rows(of_collection, jump, task.alarm_every):
+            results.append(row)
+            if change is not None and change.fired:
+                window = f"window {row.window_start} to {row.window_end}"
+                print(f"reestimate: collection {row.collection_id!r}, {window}: {change.sentence}", file=sys.stderr)
+    return results
+
+
+def _check_windows(rows: Sequence[WindowedEstimate]) -> None:
+    """Refuse to smooth windows that share reports, or one for everything; raises SpecError."""
+    for row in rows:
+        if row.window_start is None:
+            raise SpecError(f"--smooth needs counts in windows, got one for everything of {row.collection_id!r}")
+    for before, after in itertools.pairwise(rows):
+        if str(after.window_start) < str(before.window_end):
+            raise SpecError(f"--smooth needs windows that do not overlap, got some of {row.collection_id!r} that do")
 
 
 def _of_runs(of_run: dict[str, dict[str, Any]], resuming: Sequence[RunRecord]) -> dict[str, dict[str, Any]]:

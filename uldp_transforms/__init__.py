@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from uldp_transforms.release import ReleaseOnce as ReleaseOnce
     from uldp_transforms.rows.windowed_estimate import EstimatedValue as EstimatedValue
     from uldp_transforms.rows.windowed_estimate import WindowedEstimate as WindowedEstimate
+    from uldp_transforms.smooth_estimates import SmoothEstimates as SmoothEstimates
     from uldp_transforms.spec import JobSpec as JobSpec
     from uldp_transforms.windows import Windows as Windows
 else:
@@ -42,6 +43,7 @@ else:
         "JobSpec": "spec",
         "ReadReportFiles": "read_files",
         "ReleaseOnce": "release",
+        "SmoothEstimates": "smooth_estimates",
         "SummarizeLedger": "ledger",
         "WindowedEstimate": "rows.windowed_estimate",
         "Windows": "windows",
@@ -67,6 +69,7 @@ __all__ = [
     "JobSpec",
     "ReadReportFiles",
     "ReleaseOnce",
+    "SmoothEstimates",
     "SummarizeLedger",
     "WindowedEstimate",
     "Windows",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection, TaggedOutput
 
-from uldp_transforms.inputs import require_spec, spec_for
+from uldp_transforms.inputs import mark, require_spec, spec_for
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.window_counts import WindowCounts, counts_of_window
@@ -18,6 +18,7 @@ from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_wi
 from uldp_transforms.runtime import metrics
 from uldp_transforms.runtime.coders import KEYED_COUNTS
 from uldp_transforms.runtime.panes import is_cut, is_partial, place_of
+from uldp_transforms.smooth_estimates import KEYED_ROWS, SmoothEstimates
 from uldp_transforms.spec import JobSpec
 
 
@@ -37,7 +38,8 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
     a row without numbers whose ``status`` says why; no window is silently absent. Rows of a stream that come, by the
     clock, before all reports of their window could arrive are ``partial``, because the job was drained; so are those of
     windows of which an earlier run has reports (``JobSpec.partial_before``). ``health``:
-    what ``uldp_transforms.ldp.sentinels`` and the fit of the estimate say.
+    what ``uldp_transforms.ldp.sentinels`` and the fit of the estimate say. With ``JobSpec.smooth`` both kinds also know
+    the neighbours of their window, see ``SmoothEstimates``.
 
     Args:
         spec: of the job.
@@ -53,6 +55,10 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
 
     def expand(self, counts: PCollection[tuple[bytes, CohortCounts]]) -> EstimatedWindows:
         spec = spec_for("EstimateDistribution", self._spec, counts, KEYED_COUNTS, windowed=True)
+        if spec.smooth:
+            estimated = counts | "EstimatePairs" >> beam.ParDo(_EstimatePairsFn(spec)).with_output_types(KEYED_ROWS)
+            mark(spec, estimated)
+            return EstimatedWindows(*(estimated | "SmoothEstimates" >> SmoothEstimates(spec)))
         rows = counts | "Estimate" >> beam.ParDo(_EstimateFn(spec)).with_outputs("health", main="estimates")
         rows.estimates.element_type = WindowedEstimate
         rows.health.element_type = WindowHealth
@@ -82,6 +88,13 @@ class _EstimateFn(beam.DoFn):
         window: Any = beam.DoFn.WindowParam,
         pane: Any = beam.DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
+        row, health = self._rows(element, window, pane)
+        yield row
+        yield TaggedOutput("health", health)
+
+    def _rows(
+        self, element: tuple[bytes, CohortCounts], window: Any, pane: Any
+    ) -> tuple[WindowedEstimate, WindowHealth]:
         fingerprint, counts = element
         collection, place = self._catalog[fingerprint], place_of(window, pane, self._run)
         partial = is_partial(window, pane, self._complete_after) or is_cut(window, self._partial_before)
@@ -90,11 +103,22 @@ class _EstimateFn(beam.DoFn):
         row = estimate_window(collection, counts, place, self._estimator, self._candidates, withheld, self._show)
         metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
         metrics.count(1, metrics.WINDOWS, row.status)
-        yield row
         health = health_of_window(collection, counts, place, withheld, row.fit_p_value)
         for finding in health.findings:
             metrics.count(finding.fired, metrics.ALARMS, finding.name)
-        yield TaggedOutput("health", health)
+        return row, health
+
+
+class _EstimatePairsFn(_EstimateFn):
+    """The two rows of a window together, under the key of their collection."""
+
+    def process(
+        self,
+        element: tuple[bytes, CohortCounts],
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+    ) -> Iterator[Any]:
+        yield element[0], self._rows(element, window, pane)
 
 
 class CountsRows(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[WindowCounts]]):

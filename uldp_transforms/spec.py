@@ -74,6 +74,8 @@ _AS_THEY_ARE = (
     "deduplicate",
     "deduplicate_parts",
     "bit_patterns",
+    "smooth",
+    "alarm_every",
     "estimator",
     "min_reports",
     "show",
@@ -81,6 +83,9 @@ _AS_THEY_ARE = (
     "bounded",
     "run",
 )
+ALARM_EVERY = 1_000
+"""Default number of windows between two false alarms of a change, in the mean."""
+
 _WINDOW = ("window", "slide", "window_offset", "timezone")
 _DURATIONS = ("allowed_lateness", "early_every", "future_skew", "lateness_slack")
 _RELEASE_MARGIN = 60_000
@@ -110,6 +115,10 @@ class SpecValues(TypedDict, total=False):
         deduplicate: count each report id once per base period; costs a shuffle and state. Default False.
         deduplicate_parts: parts of a base period, each of which is held and written whole. None: 16.
         bit_patterns: look inside the reports of rappor, urap and aoue, for two more sentinels. Default False.
+        smooth: also estimate the shares of each window from its neighbours: in a stream from those before it, in files
+            from all. Default False.
+        alarm_every: windows of a collection between two false alarms that a share moved, in the mean; only with
+            ``smooth``. None: 1,000.
         candidates: values to estimate in open alphabets: a list, or the path of a text file with one value a line
             (UTF-8, .gz or not). White space around a line is no part of the value; in a list it is refused.
         estimator: id. None: projected.
@@ -141,6 +150,8 @@ class SpecValues(TypedDict, total=False):
     deduplicate: bool
     deduplicate_parts: int | None
     bit_patterns: bool
+    smooth: bool
+    alarm_every: int | None
     candidates: Sequence[str] | str | os.PathLike[str] | None
     estimator: str | None
     min_reports: int
@@ -166,6 +177,8 @@ class JobSpec:
         deduplicate: count each report id once per base period.
         deduplicate_parts: of a base period, in [1, 2**32]; a running job cannot change it.
         bit_patterns: look inside reports of independent bits too.
+        smooth: estimate windows from their neighbours too.
+        alarm_every: windows between two false alarms of a change, at least 1.
         candidates: canonical values to estimate in open alphabets; None: no list.
         estimator: id, see ``uldp_transforms.ldp.estimators``.
         min_reports: windows with fewer reports are ``suppressed``.
@@ -190,6 +203,8 @@ class JobSpec:
     deduplicate: bool = False
     deduplicate_parts: int = PARTS
     bit_patterns: bool = False
+    smooth: bool = False
+    alarm_every: int = ALARM_EVERY
     candidates: tuple[str, ...] | None = None
     estimator: str = ESTIMATOR
     min_reports: int = MIN_REPORTS
@@ -223,7 +238,8 @@ class JobSpec:
                 "JobSpec.max_rejected_share", share, "a number in [0, 1] or null", is_number(share) and 0 <= share <= 1
             )
         require_int("JobSpec.deduplicate_parts", self.deduplicate_parts, 1, MAX_PARTS)
-        for name in ("deduplicate", "bit_patterns"):
+        require_int("JobSpec.alarm_every", self.alarm_every, 1, 1 << 31)
+        for name in ("deduplicate", "bit_patterns", "smooth"):
             if not isinstance(getattr(self, name), bool):
                 raise SpecError(f"JobSpec.{name} must be true or false, got {describe(getattr(self, name))}")
         if self.bounded is not None and not isinstance(self.bounded, bool):
@@ -271,6 +287,11 @@ class JobSpec:
                 f"{MAX_OPEN_WINDOWS} windows of a collection open, got {self.open_windows}: one every {step}, for a "
                 f"window of {window}, a lateness of {lateness} and a future_skew of {skew}"
             )
+        if self.smooth and (self.windows is None or self.windows.overlap):
+            came = "none" if self.windows is None else "windows that overlap"
+            raise SpecError(f"JobSpec.window must be given without slide where smooth is true, got {came}")
+        if not self.smooth and self.alarm_every != ALARM_EVERY:
+            raise SpecError(f"JobSpec.alarm_every must be absent where smooth is false, got {self.alarm_every}")
         if not self.deduplicate and self.deduplicate_parts != PARTS:
             raise SpecError(
                 f"JobSpec.deduplicate_parts must be absent where deduplicate is false, got {self.deduplicate_parts}"
@@ -321,6 +342,7 @@ class JobSpec:
             **{name: None if length is None else f"{length}ms" for name, length in durations.items()},
             **plain,
             "deduplicate_parts": self.deduplicate_parts if self.deduplicate else None,
+            "alarm_every": self.alarm_every if self.smooth else None,
             "candidates": None if self.candidates is None else list(self.candidates),
             "partial_before": None if self.partial_before is None else rfc3339(self.partial_before),
         }

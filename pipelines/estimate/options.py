@@ -14,6 +14,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.runtime.engines import PRISM, check_exactly_once
 from uldp_transforms.spec import (
+    ALARM_EVERY,
     CORRECTED,
     ESTIMATOR,
     FINAL,
@@ -97,6 +98,12 @@ _ESTIMATING: cli.Options = {
         "type": cli.positive(),
         "default": SHOW,
         "help": "rows have the values with the largest frequencies, so many, and intervals that allow for this choice",
+    },
+    "--smooth": cli.SWITCH
+    | {"help": "also estimate each window from its neighbours: in a stream from those before it, in files from all"},
+    "--alarm_every": {
+        "type": cli.positive(),
+        "help": f"windows between two false alarms that a share moved, in the mean; with --smooth; none: {ALARM_EVERY}",
     },
     "--max_rejected_share": {
         "type": _share,
@@ -194,6 +201,8 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
         deduplicate=args.deduplicate,
         deduplicate_parts=args.deduplicate_parts,
         bit_patterns=args.bit_patterns,
+        smooth=args.smooth,
+        alarm_every=args.alarm_every,
         candidates=args.candidates,
         estimator=args.estimator,
         min_reports=args.min_reports,
@@ -240,6 +249,9 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
         (args.window is None and args.slide is not None, "--slide needs --window, got none"),
         (args.window is None and args.window_offset is not None, "--window_offset needs --window, got none"),
         (args.window is None and args.timezone is not None, "--timezone needs --window, got none"),
+        (args.smooth and args.window is None, "--smooth needs --window, got none"),
+        (args.smooth and args.slide is not None, "--smooth needs windows that do not overlap, got --slide"),
+        (args.alarm_every is not None and not args.smooth, "--alarm_every needs --smooth, got none"),
         (
             args.deduplicate_parts is not None and not args.deduplicate,
             "--deduplicate_parts needs --deduplicate, got none",

@@ -11,7 +11,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any
 
 import apache_beam as beam
@@ -44,6 +44,7 @@ from uldp_transforms.pipelines.estimate.options import _share
 from uldp_transforms.pipelines.run_directory import RunDirectory
 from uldp_transforms.pipelines.sinks import bigquery_tables, row_files
 from uldp_transforms.rejected_share import RejectedShareError, Watch
+from uldp_transforms.rows.neighbours import Neighbours
 from uldp_transforms.rows.place import name_of
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
 from uldp_transforms.runtime.coders import CohortCountsCoder, ReportBatchCoder
@@ -156,6 +157,11 @@ def estimating_again(options: str) -> Callable[[], Any]:
     return call
 
 
+def smooth_row(start: str | None, end: str | None) -> Any:
+    """A row of a window, as far as it is looked at before smoothing."""
+    return SimpleNamespace(collection_id="c", window_start=start, window_end=end)
+
+
 def without_java() -> None:
     def fail(*args: Any) -> None:
         raise FileNotFoundError("java")
@@ -224,6 +230,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: CohortCountsCoder().decode(b"\x03" * 20),
         "CohortCountsCoder reads versions 1 and 2, got version 3",
     ),
+    (ValueError, lambda: Neighbours.from_bytes(b"\x02" * 9), "Neighbours reads version 1, got version 2"),
     (ValueError, lambda: ReportBatchCoder().decode(b"\x02" * 50), "ReportBatchCoder reads version 1, got version 2"),
     # transforms
     (
@@ -583,6 +590,13 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (SpecError, estimating("--input ."), "--input must be a pattern of file names, got the directory '.'"),
     (SpecError, estimating("--slide 1h"), "--slide needs --window, got none"),
+    (SpecError, estimating("--smooth"), "--smooth needs --window, got none"),
+    (
+        SpecError,
+        estimating("--smooth --window 2h --slide 1h"),
+        "--smooth needs windows that do not overlap, got --slide",
+    ),
+    (SpecError, estimating("--alarm_every 5 --window 1h"), "--alarm_every needs --smooth, got none"),
     (
         SpecError,
         streaming("--window 1h --output_topic t"),
@@ -607,6 +621,19 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         estimating_again("--counts below.avro"),
         "counts of collection 'krr' must be from 0 to 9007199254740992, got others",
+    ),
+    (SpecError, estimating_again("--alarm_every 5"), "--alarm_every needs --smooth, got none"),
+    (
+        SpecError,
+        lambda: reestimate._check_windows([smooth_row(None, None)]),
+        "--smooth needs counts in windows, got one for everything of 'c'",
+    ),
+    (
+        SpecError,
+        lambda: reestimate._check_windows(
+            [smooth_row("2026-01-01", "2026-01-03"), smooth_row("2026-01-02", "2026-01-04")]
+        ),
+        "--smooth needs windows that do not overlap, got some of 'c' that do",
     ),
     # runs
     (

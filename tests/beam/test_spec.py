@@ -53,6 +53,8 @@ ALL_VALUES: dict[str, Any] = {
     "deduplicate": True,
     "deduplicate_parts": 3,
     "bit_patterns": True,
+    "smooth": False,
+    "alarm_every": None,
     "candidates": ["a", "e\N{COMBINING ACUTE ACCENT}"],
     "estimator": "em",
     "min_reports": 7,
@@ -142,6 +144,8 @@ def test_only_collections_are_needed() -> None:
         "deduplicate": False,
         "deduplicate_parts": None,
         "bit_patterns": False,
+        "smooth": False,
+        "alarm_every": None,
         "candidates": None,
         "estimator": "projected",
         "min_reports": 100,
@@ -213,7 +217,9 @@ def test_json_comes_back(spec: JobSpec) -> None:
     assert JobSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
 
 
-@pytest.mark.parametrize("spec", [ALL_FIELDS, JobSpec(collections=(KRR,)), fields(release=FINAL)])
+@pytest.mark.parametrize(
+    "spec", [ALL_FIELDS, JobSpec(collections=(KRR,)), fields(release=FINAL), fields(smooth=True, alarm_every=99)]
+)
 def test_json_of_special_ones_comes_back(spec: JobSpec) -> None:
     assert JobSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
     assert set(spec.to_json()) == set(SpecValues.__annotations__)
@@ -479,6 +485,20 @@ REFUSED = [
     (lambda: of(deduplicate="yes"), "JobSpec.deduplicate must be true or false, got 'yes'"),
     (lambda: of(deduplicate=1), "JobSpec.deduplicate must be true or false, got 1"),
     (lambda: of(bit_patterns=0), "JobSpec.bit_patterns must be true or false, got 0"),
+    (lambda: of(smooth="no"), "JobSpec.smooth must be true or false, got 'no'"),
+    (
+        lambda: of(smooth=True, alarm_every=0),
+        f"JobSpec.alarm_every must be an integer in [1, {1 << 31}], got 0",
+    ),
+    (lambda: of(alarm_every=50), "JobSpec.alarm_every must be absent where smooth is false, got 50"),
+    (
+        lambda: of(smooth=True, window=None),
+        "JobSpec.window must be given without slide where smooth is true, got none",
+    ),
+    (
+        lambda: of(smooth=True, slide="15m"),
+        "JobSpec.window must be given without slide where smooth is true, got windows that overlap",
+    ),
     (lambda: of(bounded=1), "JobSpec.bounded must be true, false or null, got 1"),
     (lambda: of(bounded="yes"), "JobSpec.bounded must be true, false or null, got 'yes'"),
     (lambda: of(release="once"), 'JobSpec.release must be "corrected" or "final", got \'once\''),

@@ -80,7 +80,7 @@ def test_the_template_is_exactly_once():
 
 DURATIONS = ("window", "slide", "window_offset", "allowed_lateness", "early_every")
 TOPICS = ("output_topic", "rejected_topic")
-SWITCHES = ("deduplicate", "bit_patterns", "write_counts")
+SWITCHES = ("deduplicate", "bit_patterns", "smooth", "write_counts")
 GOOD = {
     ("collection",): ["gs://b/c.json", "gs://b/c/*.json"],
     ("subscription",): ["projects/p/subscriptions/s"],
@@ -89,7 +89,7 @@ GOOD = {
     ("release",): ["corrected", "final"],
     ("estimator",): ["projected", "em"],
     ("candidates",): ["gs://b/c.txt"],
-    ("min_reports", "show", "deduplicate_parts"): ["1", "100"],
+    ("min_reports", "show", "deduplicate_parts", "alarm_every"): ["1", "100"],
     ("max_rejected_share",): ["0", "0.5", ".99", "1"],
     SWITCHES: ["true", "false"],
     TOPICS: ["projects/p/topics/t"],

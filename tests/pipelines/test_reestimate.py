@@ -88,14 +88,17 @@ def records(path: Path) -> list[Any]:
 # ---------------------------------------------------------------------- the same again
 
 
-@pytest.mark.parametrize("options", ["", "--window 5m", "--window 10m --slide 5m --min_reports 200", "--deduplicate"])
+@pytest.mark.parametrize(
+    "options", ["", "--window 5m", "--window 10m --slide 5m --min_reports 200", "--deduplicate", "--window 1m --smooth"]
+)
 @pytest.mark.usefixtures("folder")
 def test_the_estimates_of_files_are_made_again_byte_for_byte(options: str, capfd: pytest.CaptureFixture[str]) -> None:
     """In another order: the windows of each collection one after the other."""
     job = estimated(f"{ALL} {options}")
     capfd.readouterr()
     least = "--min_reports 200" if "200" in options else ""
-    output = again(f"{ALL} --counts job {least}")
+    smooth = "--smooth" if "--smooth" in options else ""
+    output = again(f"{ALL} --counts job {least} {smooth}")
     assert lines(output / "estimates.jsonl") == lines(job / "estimates.jsonl")
     assert records(output / "estimates.avro") == records(job / "estimates.avro")
     rows = rows_of(output)

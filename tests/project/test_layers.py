@@ -19,6 +19,7 @@ ROOMS = [  # from the top down
     {"estimate_reports"},
     {"count"},
     {"decode", "deduplicate", "estimate_distribution", "read_files", "release"},
+    {"smooth_estimates"},
     {"gather"},
     {"rejected_share", "transit"},
     {"ledger"},

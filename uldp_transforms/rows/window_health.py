@@ -84,6 +84,15 @@ def health_of_window(
     )
 
 
+def with_change(row: WindowHealth, change: Finding) -> WindowHealth:
+    """The row with what the neighbours of its window say: whether shares moved; ``change`` if nothing worse was there.
+
+    It is no sentinel either: what happens in the world makes it fire as well.
+    """
+    status = "change" if change.fired and row.status == "ok" else row.status
+    return row._replace(status=status, findings=[*row.findings, HealthFinding(**vars(change))])
+
+
 def finding_of_fit(p_value: float) -> Finding:
     """The fit as a finding: its statistic is the z-score that is exceeded with the same probability.
 

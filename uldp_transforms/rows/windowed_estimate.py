@@ -34,6 +34,10 @@ class ValueEstimate(NamedTuple):
     raw_frequency: float
     display_low: Optional[float] = None
     display_high: Optional[float] = None
+    common_variance: Optional[float] = None
+    smoothed_frequency: Optional[float] = None
+    smoothed_low: Optional[float] = None
+    smoothed_high: Optional[float] = None
 
 
 class WindowedEstimate(NamedTuple):
@@ -83,6 +87,10 @@ class EstimatedValue(NamedTuple):
     ci_low: float
     ci_high: float
     raw_frequency: float
+    common_variance: Optional[float] = None
+    smoothed_frequency: Optional[float] = None
+    smoothed_low: Optional[float] = None
+    smoothed_high: Optional[float] = None
     run: Optional[str] = None
     display_low: Optional[float] = None
     display_high: Optional[float] = None
@@ -154,9 +162,10 @@ def value_estimates(estimate: Estimate, show: Optional[int] = None) -> list[Valu
         estimate.ci_high[shown],
         estimate.raw_frequencies[shown],
         *estimate.display_intervals(number),
+        *(() if estimate.common_variances is None else (estimate.common_variances[shown],)),
     )
     values = [estimate.values[i] for i in shown]
-    return list(map(ValueEstimate._make, zip(values, *(column.tolist() for column in columns))))
+    return list(map(ValueEstimate, values, *(column.tolist() for column in columns)))
 
 
 def reason_to_withhold(counts: CohortCounts, min_reports: int, partial: bool) -> Optional[str]:

@@ -47,6 +47,8 @@ class Estimate:
         fit_p_value: of hashed alphabets, the probability that residuals are as large as they are if nobody holds an
             unlisted value and all clients are honest; near 0 means one of the two. None elsewhere.
         likelihood_gap: of an iterative estimator, a bound on how far the log-likelihood is below its maximum.
+        common_variances: of hashed alphabets, the part of the squared standard errors that hash functions add. It is
+            the same in all windows; an unbiased estimate, so it may be below 0. None elsewhere.
         estimator: id of the estimator.
     """
 
@@ -65,6 +67,7 @@ class Estimate:
     redistributed_mass: float
     fit_p_value: float | None = None
     likelihood_gap: float | None = None
+    common_variances: np.ndarray | None = None
     estimator: str
 
     @functools.cached_property
@@ -183,6 +186,7 @@ class Estimator(abc.ABC):
             redistributed_mass=alphabet.redistributed_mass(linear.raw),
             fit_p_value=linear.fit_p_value,
             likelihood_gap=likelihood_gap,
+            common_variances=None if linear.common is None else linear.common[picked],
             estimator=self.id,
         )
 

@@ -12,7 +12,14 @@ from scipy import linalg
 
 from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError
 from uldp_transforms.ldp.estimators.buckets import Buckets
-from uldp_transforms.ldp.estimators.observation import Observation, Solution, common_noise, own_noise, residual_law
+from uldp_transforms.ldp.estimators.observation import (
+    Observation,
+    Solution,
+    common_noise,
+    own_noise,
+    residual_law,
+    signed_common_noise,
+)
 
 _MAX_CONDITION = 1e8
 _ROUNDS = 6  # of weights, which settle in two or three
@@ -68,6 +75,7 @@ class _Fit:
         privacy: known noise of a direction, for one report.
         effective: factor by which degrees shrink because that noise is not the same in all directions.
         common: noise of a direction beyond it, in all cohorts alike.
+        signed: the same without bias, maybe below 0.
         squares: sum of n_c times the squared residuals.
     """
 
@@ -81,6 +89,7 @@ class _Fit:
     privacy: float
     effective: float
     common: float
+    signed: float
     squares: float
 
 
@@ -95,9 +104,10 @@ def _fit(given: Observation[Buckets], weights: np.ndarray, spare: int) -> _Fit:
     variances = given.noise(shares)
     privacy, effective = residual_law(given, shares, variances)
     squares = ((u - given.centre(fitted)) ** 2).sum(axis=1)
-    common = 0.0
+    common = signed = 0.0
     if given.centred and spare > 0:
         common = common_noise(squares, spare, privacy / n)
+        signed = signed_common_noise(squares, spare, privacy / n)
     return _Fit(
         weights=weights,
         gram=gram,
@@ -109,6 +119,7 @@ def _fit(given: Observation[Buckets], weights: np.ndarray, spare: int) -> _Fit:
         privacy=privacy,
         effective=effective,
         common=common,
+        signed=signed,
         squares=float(n @ squares),
     )
 
@@ -132,6 +143,7 @@ def _solution(given: Observation[Buckets], fit: _Fit, summed: np.ndarray, spare:
         own = own.through(np.maximum(fit.frequencies, 0), variances)
     judged = given.centred and spare > 0
     jump = given.jump * float(np.sqrt(per_report.sum() / n.sum()) / weights.sum())
+    common = fit.signed * float((weights**2).sum() / weights.sum()) * np.diag(fit.inverse)
     return Solution(
         frequencies=fit.frequencies,
         variances=variances + jump**2,
@@ -142,6 +154,7 @@ def _solution(given: Observation[Buckets], fit: _Fit, summed: np.ndarray, spare:
         misfit=fit.effective * fit.squares / fit.privacy if judged else 0.0,
         degrees=fit.effective * spare if judged else 0.0,
         spare=float(spare) if judged and not given.complete else np.inf,
+        common=common if judged else None,
     )
 
 

@@ -53,6 +53,8 @@ class LinearEstimate:
         intervals: of a confidence, such as 0.95: the ends low (U,) and high (U,), not cut to [0, 1].
         rest_standard_error: of the share of all values that were not asked for; 0 if there are none.
         rest_spare: degrees of freedom of that error; infinity if they do not matter.
+        common: (U,) the part of the variances that is the same in all windows, hash noise, without bias: maybe below 0.
+            None where no symbols are hashed.
         fit_p_value: of hashed symbols, the probability of residuals as large as these; None if there are no residuals.
     """
 
@@ -64,6 +66,7 @@ class LinearEstimate:
     rest_standard_error: float
     rest_spare: float = np.inf
     fit_p_value: float | None = None
+    common: np.ndarray | None = None
 
     @property
     def rest_is_known(self) -> bool:
@@ -130,7 +133,7 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
     parts: list[tuple[np.ndarray, Intervals]] = []
     asked = ~question.left_out
     sensitive, clear = ~question.own & question.sensitive, ~question.own & ~question.sensitive
-    of_sum, fit, spare = 0.0, None, np.inf
+    of_sum, fit, spare, common = 0.0, None, np.inf, np.zeros(len(question.own))
     for part, solve in ((sensitive, solve_sensitive), (clear, _solve_listed)):
         if not part.any():
             continue
@@ -139,6 +142,7 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
         parts.append((np.flatnonzero(part), functools.partial(score_intervals, solution)))
         of_sum += solution.variance_of_sum
         spare = min(spare, solution.spare)
+        common[part] = 0.0 if solution.common is None else solution.common
         if solution.degrees:
             fit = float(special.chdtrc(solution.degrees, solution.misfit))
     errors = np.sqrt(np.maximum(variances, 0))
@@ -155,7 +159,7 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
         of_sum += float(_errors_of(question, members, clip_and_normalize(pooled.raw)) ** 2)
     listed = raw[asked & sensitive].sum() * raw[asked & ~sensitive].sum()
     rest = float(np.sqrt(max(of_sum - 2 * listed / question.counts.total, 0)))
-    return LinearEstimate(raw, null_errors, raw, errors, _together(parts, len(raw)), rest, spare, fit)
+    return LinearEstimate(raw, null_errors, raw, errors, _together(parts, len(raw)), rest, spare, fit, common)
 
 
 def _picked(intervals: Intervals, chosen: np.ndarray) -> Intervals:

@@ -130,4 +130,5 @@ def _solution(given: Observation[PackedBuckets], state: _State, summed: np.ndarr
         misfit=0.0,
         degrees=0.0,
         spare=float(len(n) * (k - 1)),
+        common=state.common * buckets.lengths(state.weights**2) / state.lengths**2 + np.zeros(buckets.num_unknowns),
     )

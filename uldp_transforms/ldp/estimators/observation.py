@@ -111,6 +111,8 @@ class Solution:
             chi-square if there are no unlisted values and clients are honest. 0 and 0 where that is not known.
         spare: equations less unknowns: degrees of freedom of the noise level that was taken from residuals. Infinity
             where there is none to take.
+        common: (S,) the part of the variances that is the same in all windows, hash noise, without bias: it may be
+            below 0. None where hashing adds nothing.
     """
 
     frequencies: np.ndarray
@@ -122,6 +124,7 @@ class Solution:
     degrees: float
     spare: float
     counted: float = 0.0
+    common: np.ndarray | None = None
 
 
 def residual_law(given: Observation[B], shares: np.ndarray, variances: np.ndarray) -> tuple[float, float]:
@@ -160,6 +163,11 @@ def common_noise(squares: np.ndarray, degrees: float, known: np.ndarray) -> floa
             break
         common += excess / float((ratios / (known + common)).sum())
     return common
+
+
+def signed_common_noise(squares: np.ndarray, degrees: float, known: np.ndarray) -> float:
+    """``common_noise`` to first order and without bias, so that the mean of many windows is right: maybe below 0."""
+    return (float((squares / known).sum()) - degrees) / degrees * len(known) / float((1 / known).sum())
 
 
 def own_noise(

@@ -49,13 +49,14 @@ def solve_parts(
         for part, share in zip(parts, shares)
         if share.any()
     ]
-    size = len(summed)
-    frequencies, variances, jumps = np.zeros(size), np.zeros(size), np.zeros(size)
-    own = {name: np.zeros(size) for name in ("null", "slope", "curvature", "least")}
+    frequencies, variances, jumps, common = np.zeros((4, len(summed)))
+    own = {name: np.zeros(len(summed)) for name in ("null", "slope", "curvature", "least")}
     for part, share, solution in found:
         frequencies += share * solution.frequencies[part.member]
         variances += share**2 * solution.variances[part.member]
         jumps = np.maximum(jumps, share * solution.jump)
+        if solution.common is not None:
+            common += share**2 * solution.common[part.member]
         assert solution.own is not None, "open alphabets are centred"
         for name in own:
             own[name] += share**2 * getattr(solution.own, name)[part.member]
@@ -66,6 +67,7 @@ def solve_parts(
         own=OwnNoise(**own),
         jump=jumps,
         counted=solutions[-1].counted,
+        common=common,
         variance_of_sum=sum(solution.variance_of_sum for solution in solutions),
         misfit=sum(solution.misfit for solution in solutions),
         degrees=sum(solution.degrees for solution in solutions),

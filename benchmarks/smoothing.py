@@ -1,0 +1,163 @@
+"""What neighbours add to a window: errors and coverage on days of flights, alarms of honest streams, CPU seconds."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.smoothing import LEAST_HISTORY, follow, smoothed
+from uldp_transforms.pipelines.experiments.frame import DATA, simulate_counts
+from uldp_transforms.rows.neighbours import Neighbours, filter_row, jump_of, smooth_rows
+from uldp_transforms.rows.place import span_of
+from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
+
+DAY = 86_400_000
+ALL, MONTH = 181, 31
+CLOSED, HASHED = {"id": "closed"}, {"id": "hashed", "num_buckets": 8}
+SETTINGS = [  # alphabet, mechanism, epsilon, people of a day, days
+    *((CLOSED, "ss", epsilon, n, days) for epsilon, n, days in (
+        (1.0, 922, ALL), (2.0, 922, ALL), (2.0, 922, MONTH), (4.0, 922, ALL), (6.0, 922, ALL),
+        (1.0, 16_000, ALL), (2.0, 16_000, ALL), (4.0, 16_000, ALL), (6.0, 16_000, ALL),
+        (1.0, 50_000, MONTH), (2.0, 50_000, MONTH), (4.0, 50_000, MONTH), (6.0, 50_000, MONTH))),
+    (HASHED, "krr", 2.0, 922, ALL),
+    (HASHED, "krr", 2.0, 16_000, ALL),
+    (HASHED, "krr", 4.0, 16_000, ALL),
+]  # fmt: skip
+
+
+def main() -> None:
+    print("days of flights, 2001: 1e4 times the squared l2 distance to the shares of the people of the day; coverage")
+    print("  alphabet  eps  people  days  window alone   filter  smoother   coverage: filter  smoother  (ten largest)")
+    airports, flights = _flights()
+    for setting in SETTINGS:
+        print(f"  {_errors(airports, flights, *setting)}", flush=True)
+    print("alarms of honest streams, 400 windows of 2,000 people, 50 values, krr, epsilon 2; 1,000 promised")
+    for weekly in (0.0, 0.3):
+        print(f"  {_false_alarms(weekly)}", flush=True)
+    print("delay of alarms: 5 % of krr reports at epsilon 1 replaced by one value from window 30 on, 20 values")
+    for n in (500, 1_000, 2_000, 5_000):
+        print(f"  {_delays(n)}", flush=True)
+    print("CPU seconds of 1,000 collections of 100 values in 365 windows")
+    _seconds()
+
+
+def _flights() -> tuple[tuple[str, ...], np.ndarray]:
+    """The airports, and departures by day (181, airports)."""
+    with gzip.open(DATA / "flights_2001_daily.csv.gz", "rt", encoding="ascii", newline="") as file:
+        head, *lines = csv.reader(file)
+    return tuple(head[1:]), np.array([line[1:] for line in lines], dtype=np.int64)
+
+
+def _collection(alphabet: dict[str, Any], mechanism: str, epsilon: float, values: tuple[str, ...]) -> Collection:
+    own = {"values": list(values)} if alphabet["id"] == "closed" else {}
+    fields = {"id": "days", "version": 1, "alphabet": alphabet | own, "num_cohorts": 1 if own else 64}
+    return Collection.from_json(fields | {"mechanism": {"id": mechanism, "epsilon": epsilon}})
+
+
+def _row(of: Collection, counts: CohortCounts, day: int, values: tuple[str, ...]) -> WindowedEstimate:
+    place = span_of(day * DAY, DAY) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": None}
+    asked = None if of.alphabet.known_values else values
+    return estimate_window(of, counts, place, ESTIMATORS["projected"](), asked, None)
+
+
+def _column(rows: list[WindowedEstimate], name: str) -> np.ndarray:
+    return np.array([[getattr(entry, name) for entry in row.estimates] for row in rows])
+
+
+def _errors(
+    airports: tuple[str, ...], flights: np.ndarray, alphabet: dict[str, Any], mechanism: str, epsilon: float, n: int,
+    days: int,
+) -> str:  # fmt: skip
+    of, rng = _collection(alphabet, mechanism, epsilon, airports), np.random.default_rng(1)
+    people = np.array([rng.multinomial(n, day / day.sum()) for day in flights[:days]])
+    rows = [_row(of, simulate_counts(of, airports, here, rng), day, airports) for day, here in enumerate(people)]
+    truth, order = people / n, [airports.index(entry.value) for entry in rows[0].estimates]
+    truth = truth[:, order]
+    both = [row for row, _ in smooth_rows(rows, jump_of(of), 1000)]
+    windows, forwards = Neighbours.of([], jump_of(of)), []
+    for row in rows:
+        windows, shown, _ = filter_row(windows, row, 1000)
+        forwards.append(shown)
+    errors = [((_column(rows, "frequency") - truth) ** 2).sum(axis=1).mean()]
+    errors += [((_column(found, "smoothed_frequency") - truth) ** 2).sum(axis=1).mean() for found in (forwards, both)]
+    text = f"{alphabet['id']:8} {epsilon:4g} {n:7,} {days:5} " + " ".join(f"{1e4 * error:10.2f}" for error in errors)
+    largest = np.argsort(-truth.mean(axis=0))[:10]
+    for found in (forwards, both):
+        hits = (_column(found, "smoothed_low") <= truth) & (truth <= _column(found, "smoothed_high"))
+        text += f"      {hits.mean():.3f} ({hits[:, largest].mean():.3f})"
+    return text
+
+
+def _false_alarms(weekly: float, streams: int = 10, windows: int = 400) -> str:
+    """A filter that sees one window after the other, and a smoother that sees all."""
+    values = tuple(f"value {i}" for i in range(50))
+    of, shares = _collection(CLOSED, "krr", 2.0, values), 1 / np.arange(1, 51)
+    shares /= shares.sum()
+    alarms = 0
+    for seed in range(streams):
+        rng = np.random.default_rng([1, seed])
+        law = np.where(np.isin(np.arange(windows) % 7, (5, 6))[:, np.newaxis], 1 + weekly * rng.choice([-1, 1], 50), 1)
+        law = law * shares * np.exp(rng.normal(0, 0.05, (windows, 50)))  # days differ besides
+        rows = (_row(of, _krr(of, day / day.sum(), 2_000, rng), t, values) for t, day in enumerate(law))
+        alarms += len(list(_alarms(of, rows)))
+    judged = streams * (windows - LEAST_HISTORY)
+    return f"weekly pattern of {100 * weekly:.0f} %: {alarms} alarms in {judged:,} windows, one at a time"
+
+
+def _krr(of: Collection, shares: np.ndarray, n: int, rng: np.random.Generator) -> CohortCounts:
+    """k-RR of n people that draw from shares (K,)."""
+    law = of.mechanism.response(shares[np.newaxis])[0]  # type: ignore[attr-defined]  # of all members that count supports
+    return CohortCounts(np.array([n]), rng.multinomial(n, law / law.sum())[np.newaxis])
+
+
+def _alarms(of: Collection, rows: Iterator[WindowedEstimate]) -> Iterator[int]:
+    windows = Neighbours.of([], jump_of(of))
+    for t, row in enumerate(rows):
+        windows, _, change = filter_row(windows, row, 1000)
+        if change is not None and change.fired:
+            yield t
+
+
+def _delays(n: int, streams: int = 25) -> str:
+    values = tuple(f"value {i}" for i in range(20))
+    of, shares = _collection(CLOSED, "krr", 1.0, values), np.full(20, 0.05)
+    delays = []
+    for seed in range(streams):
+        rng = np.random.default_rng([2, seed])
+        rows = []
+        for t in range(60):
+            counts = _krr(of, shares, n, rng)
+            if t >= 30:
+                counts = _krr(of, shares, n - n // 20, rng)
+                cells = counts.cells + n // 20 * (np.arange(20) == 7)
+                counts = CohortCounts(counts.num_reports + n // 20, cells)
+            rows.append(_row(of, counts, t, values))
+        found = [t for t in _alarms(of, iter(rows)) if t >= 30]
+        delays.append(found[0] - 30 if found else np.inf)
+    number = int(np.isfinite(delays).sum())
+    return f"{n:,} reports a window: {number} of {streams} rang, median delay {np.median(delays):g} windows"
+
+
+def _seconds(collections: int = 20) -> None:
+    """Of a few collections, times as many as there are in a thousand."""
+    values = tuple(f"value {i}" for i in range(100))
+    of, rng = _collection(CLOSED, "krr", 2.0, values), np.random.default_rng(1)
+    rows = [_row(of, _krr(of, np.full(100, 0.01), 2_000, rng), day, values) for day in range(365)]
+    series = Neighbours.of(rows, jump_of(of)).series()
+    begin = time.process_time()
+    for _ in range(collections):
+        law, nugget, course = follow(series, 1000)
+        smoothed(series, law, nugget, course)
+    print(f"  arrays to arrays: {1000 / collections * (time.process_time() - begin):.0f} s", flush=True)
+    begin = time.process_time()
+    for _ in range(collections):
+        smooth_rows(rows, jump_of(of), 1000)
+    print(f"  rows to rows: {1000 / collections * (time.process_time() - begin):.0f} s")

@@ -1,0 +1,263 @@
+"""Smoothing in jobs: files and streams, late panes, missing windows, what is forgotten, and attacks that ring."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import replay
+from tests.support.messages_cases import container
+from tests.support.tolerance import generator
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.smoothing import Law, filtered, follow, smoothed, track
+from uldp_transforms.messages import wire
+from uldp_transforms.rows.neighbours import Neighbours, filter_row, jump_of, milliseconds_of, smooth_rows
+from uldp_transforms.rows.place import span_of
+from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
+from uldp_transforms.windows import Windows
+
+DAY = 86_400_000
+VALUES = tuple(f"v{i}" for i in range(20))
+SHARES = np.array([0.3, 0.2, 0.1, *([0.4 / 17] * 17)])
+
+
+def closed(mechanism: str = "krr", epsilon: float = 1.0) -> Collection:
+    spec = {"id": mechanism, "version": 1, "alphabet": {"id": "closed", "values": list(VALUES)}, "num_cohorts": 1}
+    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": epsilon}})
+
+
+KRR = closed()
+HASHED = Collection.from_json(
+    {
+        "id": "open",
+        "version": 1,
+        "alphabet": {"id": "hashed", "num_buckets": 8},
+        "mechanism": {"id": "krr", "epsilon": 2.0},
+        "num_cohorts": 16,
+    }
+)
+
+
+def rows_of(
+    of: Collection, days: Sequence[int], rng: np.random.Generator, *, people: int = 2000, moved: int | None = None
+) -> list[WindowedEstimate]:
+    """Estimates of some days; from the day ``moved`` on, 5 % of the reports say ``v7``."""
+    rows = []
+    for day in days:
+        batch = of.perturb(rng.choice(VALUES, people, p=SHARES).tolist(), rng)
+        counts = of.count(batch)
+        if moved is not None and day >= moved:
+            fakes = np.zeros_like(counts.cells)
+            fakes[0, 7] = people // 20
+            counts = CohortCounts(counts.num_reports + people // 20, counts.cells + fakes)
+        place = span_of(day * DAY, DAY) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": None}
+        asked = None if of.alphabet.known_values else VALUES
+        rows.append(estimate_window(of, counts, place, ESTIMATORS["projected"](), asked, None))
+    return rows
+
+
+def smoothed_numbers(row: Any) -> np.ndarray:
+    names = ("smoothed_frequency", "smoothed_low", "smoothed_high")
+    return np.array([[getattr(entry, name) for name in names] for entry in row.estimates], dtype=float)
+
+
+# ----------------------------------------------------------------------------------------------- rows alone
+
+
+def test_rows_in_any_order_give_the_same() -> None:
+    rng = generator("neighbours")
+    rows = rows_of(KRR, range(12), rng)
+    order = rng.permutation(12)
+    inner = [row for row, _ in smooth_rows(rows, jump_of(KRR), 1000)]
+    outer = [row for row, _ in smooth_rows([rows[i] for i in order], jump_of(KRR), 1000)]
+    assert outer == [inner[i] for i in order]
+
+
+def test_smoothed_entries_are_a_distribution_within_intervals() -> None:
+    for row, change in smooth_rows(rows_of(KRR, range(12), generator("entries")), jump_of(KRR), 1000):
+        frequency, low, high = smoothed_numbers(row).T
+        assert frequency.sum() == pytest.approx(1)
+        assert (frequency >= 0).all()
+        assert ((low >= 0) & (low <= high) & (high <= 1)).all()
+        own = np.array([entry.ci_high - entry.ci_low for entry in row.estimates])
+        assert (high - low).mean() < own.mean()
+        assert change is not None and change.name == "change"
+
+
+def test_missing_windows_are_steps() -> None:
+    rows = rows_of(KRR, [0, 1, 5, 6], generator("missing"))
+    assert Neighbours.of(rows).series().steps.tolist() == [1, 1, 4, 1]
+
+
+def test_rows_without_numbers_are_handed_through() -> None:
+    rows = rows_of(KRR, range(4), generator("through"))
+    rows[2] = rows[2]._replace(status="suppressed", estimates=[], num_reports=None)
+    results = smooth_rows(rows, 1.0, 1000)
+    assert results[2] == (rows[2], None)
+    assert Neighbours.of(rows).series().steps.tolist() == [1, 1, 2]
+    assert smooth_rows(rows[2:3], 1.0, 1000) == results[2:3]
+    windows = Neighbours.of([], 1.0)
+    assert filter_row(windows, rows[2], 1000) == (windows, rows[2], None)
+
+
+def test_values_may_come_later() -> None:
+    """A value that only some windows have is smoothed over these."""
+    rows = rows_of(KRR, range(12), generator("later"))
+    few = [row._replace(estimates=row.estimates[:5]) for row in rows[:6]] + rows[6:]
+    results = smooth_rows(few, 1.0, 1000)
+    assert [len(row.estimates) for row, _ in results] == [5] * 6 + [20] * 6
+    assert all(np.isfinite(smoothed_numbers(row)).all() for row, _ in results)
+    windows = Neighbours.of([], 1.0)
+    for row in few:
+        windows, shown, _ = filter_row(windows, row, 1000)
+        assert np.isfinite(smoothed_numbers(shown)).all()
+
+
+def test_the_state_of_a_stream_comes_back_from_bytes() -> None:
+    windows = Neighbours.of([], 2.5)
+    for row in rows_of(HASHED, range(9), generator("bytes")):
+        windows, _, _ = filter_row(windows, row, 1000, horizon=5)
+    again = Neighbours.from_bytes(windows.to_bytes())
+    for field in dataclasses.fields(Neighbours):
+        np.testing.assert_array_equal(getattr(again, field.name), getattr(windows, field.name))
+    assert windows.gone == 4 * DAY
+    assert len(windows) == 5
+
+
+def test_a_stream_ends_where_a_filter_over_all_windows_ends() -> None:
+    rows = rows_of(KRR, [0, 1, 2, 4, 5, 6, 7, 9], generator("ends"))
+    windows = Neighbours.of([], jump_of(KRR))
+    for row in rows:
+        windows, shown, _ = filter_row(windows, row, 1000)
+    series = Neighbours.of(rows, jump_of(KRR)).series()
+    law, nugget, course = follow(series, 1000)
+    found = smoothed_numbers(shown)
+    half = 1.959964 * np.sqrt(filtered(series, law, nugget, course).variances[-1])
+    np.testing.assert_allclose(found[:, 1], np.clip(filtered(series, law, nugget, course).means[-1] - half, 0, 1))
+    np.testing.assert_array_equal(
+        smoothed(series, law, nugget, course).means[-1], filtered(series, law, nugget, course).means[-1]
+    )
+
+
+def test_what_is_forgotten_is_still_known() -> None:
+    """With the same law the filter of the last windows and of what is left of the others is that of all."""
+    rows = rows_of(KRR, [0, 1, 2, 4, 5, 6, 7, 9, 10, 12, 13], generator("forgotten"))
+    whole = Neighbours.of(rows, 1.0)
+    law = whole.series().law()
+    course = track(whole.series(), law, 1e-5, 1e-4, 1000)
+    short = whole.forget(course, 4)
+    later = track(short.series(), Law(law.shares, law.noise[-4:], law.people[-4:]), 1e-5, 1e-4, 1000)
+    assert len(short) == 4
+    for name in ("expected", "level", "variance", "history", "squares"):
+        np.testing.assert_allclose(getattr(later, name)[-1], getattr(course, name)[-1], err_msg=name)
+    assert later.p_value[-1] == pytest.approx(course.p_value[-1])
+
+
+def test_a_late_pane_corrects_what_comes_after_it() -> None:
+    rows = rows_of(KRR, range(10), generator("late"))
+    first = rows_of(KRR, [3], generator("late too"), people=150)[0]
+
+    def end(order: Sequence[WindowedEstimate]) -> WindowedEstimate:
+        windows = Neighbours.of([], 1.0)
+        for row in order:
+            windows, shown, _ = filter_row(windows, row, 1000)
+        return shown
+
+    corrected = end([*rows[:3], first, *rows[4:8], rows[3]._replace(pane_index=1), rows[8], rows[9]])
+    assert corrected == end(rows)
+    assert corrected != end([*rows[:3], first, *rows[4:]])
+
+
+def test_panes_of_forgotten_windows_are_handed_through() -> None:
+    rows = rows_of(KRR, range(8), generator("too late"))
+    windows = Neighbours.of([], 1.0)
+    for row in rows:
+        windows, _, _ = filter_row(windows, row, 1000, horizon=4)
+    assert filter_row(windows, rows[3], 1000, horizon=4) == (windows, rows[3], None)
+    assert filter_row(windows, rows[4], 1000, horizon=4)[2] is not None
+
+
+def test_a_value_that_one_in_twenty_reports_falsely_rings() -> None:
+    """k-RR at epsilon 1, 5,000 reports a day; from day 20 on 5 % more that all say v7. It rings on that day."""
+    for name, run in (("files", 0), ("files", 1), ("stream", 0)):
+        rows = rows_of(KRR, range(30), generator("attack", run), people=5000, moved=20)
+        if name == "files":
+            changes = [change for _, change in smooth_rows(rows, jump_of(KRR), 1000)]
+        else:
+            windows, changes = Neighbours.of([], jump_of(KRR)), []
+            for row in rows:
+                windows, _, change = filter_row(windows, row, 1000)
+                changes.append(change)
+        assert [day for day, change in enumerate(changes) if change is not None and change.fired] == [20]
+        told = changes[20]
+        assert told is not None
+        assert told.p_value < 1e-3
+        assert told.sentence.startswith("Shares moved, in percentage points: 'v7' +")
+
+
+# ----------------------------------------------------------------------------------------------- jobs
+
+
+def messages_of(days: Sequence[int], rng: np.random.Generator, people: int = 300) -> list[bytes]:
+    messages = []
+    for day in days:
+        times = day * DAY + rng.integers(0, DAY, people)
+        messages.append(wire.encode_batch(KRR.perturb(rng.choice(VALUES, people, p=SHARES).tolist(), rng, times)))
+    return messages
+
+
+def in_time(rows: Sequence[Any]) -> list[Any]:
+    return sorted(rows, key=lambda row: (milliseconds_of(row.window_start), row.pane_index))
+
+
+def without_smoothing(row: Any) -> Any:
+    bare = [entry._replace(smoothed_frequency=None, smoothed_low=None, smoothed_high=None) for entry in row.estimates]
+    return WindowedEstimate._make(row._replace(estimates=bare))
+
+
+def test_a_job_over_files_smooths_both_ways(tmp_path: Path) -> None:
+    messages = messages_of([0, 1, 2, 4, 5, 6, 7, 8, 9, 10], generator("files"))
+    path = tmp_path / "in.avro"
+    path.write_bytes(container([(1, message) for message in messages]))
+    plain = replay.replay(replay.file_job([KRR], Windows(size=DAY), str(path)))
+    rows = replay.replay(replay.file_job([KRR], Windows(size=DAY), str(path), smooth=True, alarm_every=50))
+    assert replay.unbalanced(rows["ledger"]) == []
+    estimates = in_time(rows["estimates"])
+    assert [without_smoothing(row) for row in estimates] == in_time(plain["estimates"])
+    expected = smooth_rows(in_time(plain["estimates"]), jump_of(KRR), 50)
+    assert estimates == [row for row, _ in expected]
+    health = in_time(rows["health"])
+    assert [row.findings[-1]._asdict() for row in health] == [vars(change) for _, change in expected]
+    assert [row._replace(findings=row.findings[:-1]) for row in health] == in_time(plain["health"])
+    values = {(row.window_start, row.value): row.smoothed_low for row in rows["values"]}
+    assert values == {(row.window_start, e.value): e.smoothed_low for row in estimates for e in row.estimates}
+
+
+def test_a_stream_filters_and_late_panes_correct() -> None:
+    messages = messages_of(range(10), generator("stream"))
+    late = messages_of([3], generator("late stream"), 500)
+    job = replay.streaming_job([KRR], Windows(size=DAY), smooth=True, allowed_lateness=20 * DAY)
+    events = []
+    for day, message in enumerate(messages):
+        if day == 8:
+            events.append(replay.arrive(day * DAY + 2, late))
+        events += [replay.arrive((day + 1) * DAY - 1, [message]), replay.watermark((day + 1) * DAY + 1)]
+    rows = replay.replay(job, events)
+    assert replay.unbalanced(rows["ledger"]) == []
+    estimates = in_time(rows["estimates"])
+    assert [row.pane_index for row in estimates] == [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
+    windows = Neighbours.of([], jump_of(KRR))
+    order = [0, 1, 2, 3, 5, 6, 7, 8, 4, 9, 10]  # as they came
+    for place in order:
+        windows, expected, _ = filter_row(windows, without_smoothing(estimates[place]), 1000)
+        assert json.dumps(expected._asdict(), default=list) == json.dumps(estimates[place]._asdict(), default=list)
+    assert all(row.findings[-1].name == "change" for row in rows["health"])
+    assert len(rows["health"]) == len(estimates)

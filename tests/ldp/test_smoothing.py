@@ -1,0 +1,306 @@
+"""The filter and the smoother against linear algebra, the likelihood against scipy, coverage and alarms by simulation.
+
+The independent side writes the whole Gaussian model down as one covariance matrix and conditions on what was seen.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.support.tolerance import binomial_limits
+from uldp_transforms.ldp.smoothing import (
+    LEAST_HISTORY,
+    LEAST_SHARE,
+    Series,
+    filtered,
+    fit,
+    follow,
+    log_likelihood,
+    smoothed,
+    track,
+)
+
+DRIFT, NUGGET = 3e-4, 2e-3
+
+
+def some_series(seed: int, windows: int = 9, values: int = 4, *, missing: bool = True) -> Series:
+    """Noise that differs by window and value, gaps between windows, and missing estimates."""
+    rng = np.random.default_rng(seed)
+    raw = rng.normal(0.2, 0.1, (windows, values))
+    if missing:
+        raw[rng.random(raw.shape) < 0.2] = np.nan
+    n = rng.integers(50, 500, windows)
+    return Series(
+        raw=raw,
+        variances=rng.uniform(1, 3, (1, values)) / n[:, np.newaxis],
+        common=rng.uniform(0, 1e-4, values),
+        num_reports=n,
+        steps=rng.integers(1, 4, windows),
+    )
+
+
+def joint_law(series: Series, value: int, moved: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Covariances of what was seen with itself, (T, T), and of the own shares with what was seen, (T, T)."""
+    law, windows = series.law(), len(series.raw)
+    added = series.steps * DRIFT * law.shares[value] + np.eye(1, windows)[0]  # before the first nothing is known: 1
+    if moved is not None:
+        added = added + moved[:, value]
+    walk = np.cumsum(added)
+    trend = np.minimum.outer(walk, walk)
+    own = trend + np.diag(law.people[:, value] + NUGGET * law.shares[value])
+    return own + np.diag(law.noise[:, value]), own
+
+
+def posterior(series: Series, value: int, told: np.ndarray, moved: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
+    """Means and variances (T,) of the own shares, given those windows that are ``told`` and seen."""
+    told = told & series.seen[:, value]
+    observed, own = joint_law(series, value, moved)
+    gain = np.linalg.solve(observed[np.ix_(told, told)], own[told]).T
+    means = gain @ series.raw[told, value]
+    variances = np.diag(own) - np.einsum("ij,ij->i", gain, own[:, told])
+    return means, variances + series.common[value]
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_smoothed_is_the_posterior(seed: int, missing: bool) -> None:
+    series = some_series(seed, missing=missing)
+    law = series.law()
+    moved = np.random.default_rng(seed).random(series.raw.shape) < 0.1
+    course = _with_moves(series, moved)
+    shares = smoothed(series, law, NUGGET, course)
+    for value in range(4):
+        means, variances = posterior(series, value, np.ones(len(series.raw), dtype=bool), moved)
+        seen = series.seen[:, value]
+        np.testing.assert_allclose(shares.means[seen, value], means[seen], rtol=1e-7, atol=1e-10)
+        np.testing.assert_allclose(shares.variances[seen, value], variances[seen], rtol=1e-6)
+        assert np.isnan(shares.means[~seen, value]).all() and np.isnan(shares.variances[~seen, value]).all()
+
+
+def _with_moves(series: Series, moved: np.ndarray):  # type: ignore[no-untyped-def]
+    """The track of a series in which values are told to begin anew: where a move is, a variance of 1 comes on top."""
+    law = series.law()
+    shares = law.shares
+    cells = []
+    for value in range(series.raw.shape[1]):
+        steps = series.steps + moved[:, value] / (DRIFT * shares[value])
+        one = dataclasses.replace(
+            series, raw=series.raw[:, [value]], variances=series.variances[:, [value]], steps=steps, common=np.zeros(1)
+        )
+        cells.append(track(one, one.law(), DRIFT, NUGGET))
+    joined = {
+        field.name: np.concatenate([np.atleast_2d(getattr(cell, field.name)) for cell in cells], axis=-1)
+        for field in dataclasses.fields(cells[0])
+        if field.name != "p_value"
+    }
+    return dataclasses.replace(cells[0], **joined)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_filtered_is_the_posterior_of_the_windows_so_far(seed: int) -> None:
+    series = some_series(seed)
+    law = series.law()
+    shares = filtered(series, law, NUGGET, track(series, law, DRIFT, NUGGET))
+    for value in range(4):
+        for t in np.flatnonzero(series.seen[:, value]):
+            means, variances = posterior(series, value, np.arange(len(series.raw)) <= t)
+            np.testing.assert_allclose(shares.means[t, value], means[t], rtol=1e-7, atol=1e-10)
+            np.testing.assert_allclose(shares.variances[t, value], variances[t], rtol=1e-6)
+
+
+def test_the_filter_ends_where_the_smoother_begins() -> None:
+    series = some_series(1, missing=False)
+    law = series.law()
+    course = track(series, law, DRIFT, NUGGET)
+    forwards, both = (shares(series, law, NUGGET, course) for shares in (filtered, smoothed))
+    np.testing.assert_array_equal(forwards.means[-1], both.means[-1])
+    np.testing.assert_array_equal(forwards.variances[-1], both.variances[-1])
+    assert (both.variances[:-1] < forwards.variances[:-1]).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_likelihood_is_that_of_the_normal_law(seed: int) -> None:
+    series = some_series(seed, windows=40)
+    expected = 0.0
+    for value in range(4):
+        told = series.seen[:, value]
+        observed, _ = joint_law(series, value)
+        expected += stats.multivariate_normal.logpdf(series.raw[told, value], cov=observed[np.ix_(told, told)])
+    found = log_likelihood(series, series.law(), np.array([DRIFT, 1e-5]), np.array([NUGGET, 0.1]))
+    assert found.shape == (2,)
+    assert found[0] - series.seen.sum() * np.log(2 * np.pi) / 2 == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_bend_is_huber_s() -> None:
+    """One window: z = 10 counts as 2 b z - b^2 instead of z^2."""
+    series = Series(
+        raw=np.array([[10.0]]),
+        variances=np.array([[1.0]]),
+        common=np.zeros(1),
+        num_reports=np.array([10**9]),
+        steps=np.ones(1),
+        spread=np.zeros(1),
+    )
+    law = series.law()
+    straight, bent = (log_likelihood(series, law, np.zeros(1), np.zeros(1), bend=bend)[0] for bend in (np.inf, 3.0))
+    z = 10 / np.sqrt(law.noise + law.people)[0, 0]
+    assert bent - straight == pytest.approx((z**2 - (6 * z - 9)) / 2)
+
+
+# ------------------------------------------------------------------------------------------------ simulated streams
+
+SHARES = np.array([0.3, 0.2, 0.15, *([0.01] * 30), *([0.05 / 20] * 20)])
+
+
+def noisy_stream(
+    rng: np.random.Generator,
+    *,
+    windows: int = 60,
+    n: int = 2000,
+    noise: float = 2.0,
+    drift: float = 0.0,
+    nugget: float = 0.0,
+    weekly: float = 0.0,
+) -> tuple[Series, np.ndarray]:
+    """A series, and the shares of the people of each window.
+
+    Args:
+        rng: of everything.
+        windows: T.
+        n: people of a window.
+        noise: variance of one report.
+        drift, nugget: q and w of the truth.
+        weekly: size of a pattern of seven windows, relative to each share.
+    """
+    size = (windows, len(SHARES))
+    trend = SHARES + np.cumsum(rng.normal(0, np.sqrt(drift * SHARES), size), axis=0)
+    pattern = weekly * rng.choice([-1, 1], len(SHARES)) * np.isin(np.arange(windows) % 7, (5, 6))[:, np.newaxis]
+    truth = np.maximum(trend * (1 + pattern) + rng.normal(0, np.sqrt(nugget * SHARES), size), 0)
+    own = rng.multinomial(n, truth / truth.sum(axis=1, keepdims=True)) / n
+    raw = own + rng.normal(0, np.sqrt(noise / n), size)
+    series = Series(
+        raw=raw,
+        variances=(noise + own * (1 - own)) / n,
+        common=np.zeros(size[1]),
+        num_reports=np.full(windows, n),
+        steps=np.ones(windows, dtype=np.int64),
+    )
+    return series, own
+
+
+@pytest.mark.parametrize(
+    "truth", [{}, {"drift": 1e-5}, {"nugget": 1e-3}, {"drift": 1e-5, "nugget": 1e-3, "noise": 20.0}], ids=str
+)
+def test_intervals_cover_the_people_of_each_window(truth: dict[str, float]) -> None:
+    """Streams are independent, so the shares that each of them covers are; their mean is normal.
+
+    It must be within five standard errors of what is promised, 94 to 97 %. False alarms: 1e-6 a test.
+    """
+    covered: dict[str, list[float]] = {"filtered": [], "smoothed": []}
+    for seed in range(40):
+        series, own = noisy_stream(np.random.default_rng([7, seed]), **truth)
+        law, nugget, course = follow(series, None)
+        for function in (filtered, smoothed):
+            shares = function(series, law, nugget, course)
+            hits = np.abs(shares.means - own) <= 1.96 * np.sqrt(shares.variances)
+            covered[function.__name__].append(hits[LEAST_HISTORY:].mean())
+    for name, hits in covered.items():
+        error = 5 * np.std(hits, ddof=1) / np.sqrt(len(hits))
+        assert 0.94 - error <= np.mean(hits) <= 0.97 + error, (name, np.mean(hits), error)
+
+
+def test_the_smoother_is_better_than_a_window_alone() -> None:
+    series, own = noisy_stream(np.random.default_rng(3), drift=1e-6)
+    law, nugget, course = follow(series, None)
+    errors = {
+        function.__name__: float(((function(series, law, nugget, course).means - own) ** 2).sum())
+        for function in (filtered, smoothed)
+    }
+    alone = float(((series.raw - own) ** 2).sum())
+    assert errors["smoothed"] < errors["filtered"] < alone / 4
+
+
+def test_what_drifts_fast_is_left_as_it_is() -> None:
+    """Noise far below the changes: both estimates are the window's own."""
+    series, own = noisy_stream(np.random.default_rng(3), drift=1e-2, noise=1e-3, n=100_000)
+    law, nugget, course = follow(series, None)
+    for function in (filtered, smoothed):
+        worse = ((function(series, law, nugget, course).means - own) ** 2).sum() / ((series.raw - own) ** 2).sum()
+        assert worse < 1.03
+
+
+def test_fitted_numbers_are_near_the_truth() -> None:
+    """The grid ends in steps of 1.33; likelihoods of 3,000 innovations are within a factor of 3 (seen: 1.5)."""
+    series, _ = noisy_stream(np.random.default_rng(5), drift=1e-4, nugget=1e-3, n=20_000)
+    drift, nugget = fit(series, series.law())
+    assert 1 / 3 < drift / 1e-4 < 3
+    assert 1 / 3 < nugget / 1e-3 < 3
+
+
+# ---------------------------------------------------------------------------------------------------------- alarms
+
+
+@pytest.mark.parametrize("weekly", [0.0, 0.3], ids=["steady", "weekly"])
+def test_false_alarms_are_rarer_than_promised(weekly: float) -> None:
+    """Alarms of honest streams, with people that draw anew, days that differ and a weekly pattern; one in 50 windows.
+
+    Windows with an alarm are at most binomial of rate 1 / 50; the limit is exceeded with probability 1e-6.
+    """
+    every, alarms, judged = 50, 0, 0
+    for seed in range(60):
+        series, _ = noisy_stream(np.random.default_rng([11, seed]), drift=1e-6, nugget=5e-4, weekly=weekly)
+        _, _, course = follow(series, every)
+        alarms += int(course.moved.any(axis=1).sum())
+        judged += len(series.raw) - LEAST_HISTORY
+    assert alarms <= binomial_limits(judged, 1 / every)[1], (alarms, judged)
+
+
+def test_a_jump_rings_at_once_and_only_the_value_that_moved_begins_anew() -> None:
+    series, _ = noisy_stream(np.random.default_rng(13))
+    raw = series.raw.copy()
+    raw[40:, 7] += 0.4
+    jumped = dataclasses.replace(series, raw=raw)
+    law, nugget, course = follow(jumped, 1000)
+    assert np.argwhere(course.moved).tolist() == [[40, 7]]
+    assert course.p_value[40] < 1 / 1000
+    assert course.change[40, 7] == pytest.approx(0.4, abs=5 * course.change_error[40, 7])
+    assert course.expected_variance[40, 7] > 1
+    assert course.variance[40, 7] == pytest.approx(law.noise[40, 7], rel=0.1)  # it knows this window alone
+    _, _, steady = follow(series, 1000)
+    others = np.arange(len(SHARES)) != 7
+    np.testing.assert_allclose(course.variance[40, others], steady.variance[40, others], rtol=0.2)
+    shown = smoothed(jumped, law, nugget, course).means
+    assert shown[39, 7] < 0.05  # the jump is not smeared into the past
+    assert shown[41, 7] > 0.35
+
+
+def test_reports_come_in_whole_numbers() -> None:
+    """Two reports of a value that nobody had are no alarm, though they are many standard deviations."""
+    rng = np.random.default_rng(17)
+    n = 2000
+    counts = rng.poisson(0.02, (200, 50))
+    series = Series(
+        raw=counts / n,
+        variances=counts / n**2,
+        common=np.zeros(50),
+        num_reports=np.full(200, n),
+        steps=np.ones(200, dtype=np.int64),
+        jump=1.0,
+    )
+    _, _, course = follow(series, 1000)
+    assert course.moved.sum() <= 1
+
+
+def test_nothing_is_judged_without_history() -> None:
+    series, _ = noisy_stream(np.random.default_rng(1), windows=LEAST_HISTORY)
+    assert (follow(series, 1000)[2].p_value == 1).all()
+
+
+def test_rare_values_have_a_least_share() -> None:
+    series = dataclasses.replace(some_series(0, missing=False), raw=np.full((9, 4), -0.5))
+    assert (series.law().shares == LEAST_SHARE).all()
+    assert np.isfinite(fit(series, series.law())).all()

@@ -1,0 +1,310 @@
+"""The rows of a collection's windows, one after the other: what smoothing needs of them, and what it adds to them.
+
+Only arrays are kept of a window, no row; so the state of a stream is a few numbers a value and window.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import itertools
+import json
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from uldp_transforms.ldp.checks import describe
+from uldp_transforms.ldp.estimators.linear import CONFIDENCE
+from uldp_transforms.ldp.estimators.simplex import project_onto_simplex
+from uldp_transforms.ldp.mechanisms import SetReportMechanism
+from uldp_transforms.ldp.model import Model
+from uldp_transforms.ldp.sentinels import NOTHING_UNUSUAL, Finding
+from uldp_transforms.ldp.smoothing import Series, Shares, Track, filtered, follow, smoothed
+from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate
+
+HORIZON = 64
+"""Windows of a collection that a stream keeps: a correction of one of them corrects those that come after it."""
+
+CHANGE = "change"
+"""Name of the finding that values moved."""
+
+_VERSION = 1
+_HEAD = struct.Struct("<BI")  # version, bytes of the description
+_NAMED = 5  # values in a sentence
+_ERROR, _RAW, _COMMON, _SMOOTHED = map(
+    ValueEstimate._fields.index, ("standard_error", "raw_frequency", "common_variance", "smoothed_frequency")
+)
+_Z = float(special.ndtri((1 + CONFIDENCE) / 2))
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Neighbours:
+    """Windows of one collection in order of time: T windows, S values.
+
+    Attributes:
+        values: the texts.
+        spans: (T, 2) int64, start and end in milliseconds.
+        num_reports: (T,) int64.
+        raw, variances, common: (T, S) raw frequencies, squared standard errors, and of these what is the same in all
+            windows; NaN where a window does not have the value.
+        gone: end of the last window that was forgotten, in milliseconds; None: none was.
+        past: (4, S) what is left of these: level, spread, history and squares of ``Series``.
+        jump: n times what one more counted report adds to an estimate.
+    """
+
+    values: tuple[str, ...]
+    spans: np.ndarray
+    num_reports: np.ndarray
+    raw: np.ndarray
+    variances: np.ndarray
+    common: np.ndarray
+    gone: int | None = None
+    past: np.ndarray
+    jump: float = 0.0
+
+    @classmethod
+    def of(cls, rows: Iterable[WindowedEstimate], jump: float = 0.0) -> Neighbours:
+        """The windows of rows with numbers, one row a window, in any order."""
+        rows = sorted((row for row in rows if has_numbers(row)), key=lambda row: milliseconds_of(row.window_start))
+        columns = [list(zip(*row.estimates)) for row in rows]
+        lists = dict.fromkeys(column[0] for column in columns)  # as a rule one, the same for all windows
+        values = tuple(dict.fromkeys(itertools.chain(*lists)))
+        cells = np.full((3, len(rows), len(values)), np.nan)
+        places = {own: _places(own, values) for own in lists}
+        for t, column in enumerate(columns):
+            here = places[column[0]]
+            cells[0, t, here] = column[_RAW]
+            cells[1, t, here] = np.square(column[_ERROR])
+            cells[2, t, here] = np.array(column[_COMMON], dtype=np.float64)  # None becomes NaN
+        cells[2] = np.where(np.isnan(cells[2]) & ~np.isnan(cells[0]), 0, cells[2])
+        spans = [(milliseconds_of(row.window_start), milliseconds_of(row.window_end)) for row in rows]
+        return cls(
+            values=values,
+            spans=np.array(spans, dtype=np.int64).reshape(-1, 2),
+            num_reports=np.array([row.num_reports for row in rows], dtype=np.int64),
+            raw=cells[0],
+            variances=cells[1],
+            common=cells[2],
+            past=_nothing_known(len(values)),
+            jump=jump,
+        )
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    def series(self) -> Series:
+        """The windows as the filter takes them."""
+        gaps = self.spans[1:, 0] - self.spans[:-1, 1]
+        before = 0 if self.gone is None or not len(self) else int(self.spans[0, 0]) - self.gone
+        lengths = self.spans[:, 1] - self.spans[:, 0]
+        missing = np.rint(np.append(before, gaps)[: len(self)] / lengths)
+        level, spread, history, squares = self.past
+        with np.errstate(invalid="ignore"):
+            known = self.variances - np.maximum(self.common, 0)
+        times = np.maximum(np.isfinite(self.common).sum(axis=0), 1)
+        return Series(
+            raw=self.raw,
+            variances=known,
+            common=np.maximum(np.nansum(self.common, axis=0) / times, 0),
+            num_reports=np.maximum(self.num_reports, 1),
+            steps=1 + np.maximum(missing, 0).astype(np.int64),
+            jump=self.jump,
+            level=level,
+            spread=spread,
+            history=history,
+            squares=squares,
+        )
+
+    # ------------------------------------------------------------------ streams
+
+    def with_window(self, row: WindowedEstimate) -> tuple[Neighbours, int | None]:
+        """These windows and that of a row, in its place; and where that is. None: the window is forgotten already."""
+        one = Neighbours.of([row], self.jump)
+        start = int(one.spans[0, 0])
+        if self.gone is not None and start < self.gone:
+            return self, None
+        values = self.values if set(one.values) <= set(self.values) else tuple(dict.fromkeys(self.values + one.values))
+        mine, other = self._for_values(values), one._for_values(values)
+        place = int(np.searchsorted(self.spans[:, 0], start))
+        after = place + (place < len(self) and int(self.spans[place, 0]) == start)
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(mine, name)[:place], getattr(other, name), getattr(mine, name)[after:]])
+            for name in ("spans", "num_reports", "raw", "variances", "common")
+        }
+        return dataclasses.replace(mine, **joined), place
+
+    def _for_values(self, values: tuple[str, ...]) -> Neighbours:
+        if values == self.values:
+            return self
+        here = _places(self.values, values)
+        wider: dict[str, Any] = {
+            name: np.full((len(self), len(values)), np.nan) for name in ("raw", "variances", "common")
+        }
+        for name, cells in wider.items():
+            cells[:, here] = getattr(self, name)
+        past = _nothing_known(len(values))
+        past[:, here] = self.past
+        return dataclasses.replace(self, values=values, past=past, **wider)
+
+    def forget(self, course: Track, horizon: int) -> Neighbours:
+        """Without all but the last ``horizon`` windows, of which the track of these windows says what is left."""
+        surplus = len(self) - horizon
+        if surplus <= 0:
+            return self
+        last = surplus - 1
+        left = (course.level[last], course.variance[last], course.history[last], course.squares[last])
+        names = ("spans", "num_reports", "raw", "variances", "common")
+        later: dict[str, Any] = {name: getattr(self, name)[surplus:] for name in names}
+        return dataclasses.replace(self, gone=int(self.spans[last, 1]), past=np.array(left), **later)
+
+    def to_bytes(self) -> bytes:
+        """Version, a JSON description, then the arrays, little-endian."""
+        told = {"values": self.values, "windows": len(self), "gone": self.gone, "jump": self.jump}
+        head = json.dumps(told).encode()
+        whole = np.concatenate([self.spans.ravel(), self.num_reports]).astype("<i8").tobytes()
+        cells = np.concatenate([self.past, self.raw, self.variances, self.common]).astype("<f8").tobytes()
+        return _HEAD.pack(_VERSION, len(head)) + head + whole + cells
+
+    @classmethod
+    def from_bytes(cls, encoded: bytes) -> Neighbours:
+        """What ``to_bytes`` made."""
+        version, length = _HEAD.unpack_from(encoded)
+        if version != _VERSION:
+            raise ValueError(f"Neighbours reads version {_VERSION}, got version {version}")
+        body = _HEAD.size + length
+        told = json.loads(encoded[_HEAD.size : body])
+        t, values = told["windows"], tuple(told["values"])
+        whole = np.frombuffer(encoded, "<i8", 3 * t, body).astype(np.int64)
+        cells = np.frombuffer(encoded, "<f8", -1, body + 24 * t).reshape(4 + 3 * t, len(values)).astype(np.float64)
+        past, raw, variances, common = np.split(cells, [4, 4 + t, 4 + 2 * t])
+        return cls(
+            values=values,
+            spans=whole[: 2 * t].reshape(t, 2),
+            num_reports=whole[2 * t :],
+            raw=raw,
+            variances=variances,
+            common=common,
+            gone=told["gone"],
+            past=past,
+            jump=told["jump"],
+        )
+
+
+def smooth_rows(
+    rows: Sequence[WindowedEstimate], jump: float, alarm_every: float
+) -> list[tuple[WindowedEstimate, Finding | None]]:
+    """The rows of all windows of one collection, one a window, smoothed in both directions; and what moved.
+
+    Args:
+        rows: in any order, which is kept. Rows without numbers are handed through.
+        jump: n times what one more counted report adds to an estimate.
+        alarm_every: windows between two false alarms, in the mean.
+    """
+    windows = Neighbours.of(rows, jump)
+    if not len(windows):
+        return [(row, None) for row in rows]
+    series = windows.series()
+    law, nugget, course = follow(series, alarm_every)
+    shares = smoothed(series, law, nugget, course)
+    place = {int(start): t for t, start in enumerate(windows.spans[:, 0])}
+    results: list[tuple[WindowedEstimate, Finding | None]] = []
+    for row in rows:
+        t = place[milliseconds_of(row.window_start)] if has_numbers(row) else None
+        results.append((row, None) if t is None else (_shown(row, windows, shares, t), _change(windows, course, t)))
+    return results
+
+
+def filter_row(
+    windows: Neighbours, row: WindowedEstimate, alarm_every: float, horizon: int = HORIZON
+) -> tuple[Neighbours, WindowedEstimate, Finding | None]:
+    """The next row of a stream, smoothed with the windows before it; and these windows with it.
+
+    A row of a window that is there already takes its place: all that comes after is corrected by it.
+    """
+    if not has_numbers(row):
+        return windows, row, None
+    windows, t = windows.with_window(row)
+    if t is None:
+        return windows, row, None
+    series = windows.series()
+    law, nugget, course = follow(series, alarm_every)
+    shown = _shown(row, windows, filtered(series, law, nugget, course), t)
+    return windows.forget(course, horizon), shown, _change(windows, course, t)
+
+
+def jump_of(model: Model) -> float:
+    """n times what one more counted report adds to an estimate, at most; 0 where that is not known."""
+    mechanism = model.mechanism
+    return 1 / min(mechanism.delta, mechanism.kappa) if isinstance(mechanism, SetReportMechanism) else 0.0
+
+
+def has_numbers(row: WindowedEstimate) -> bool:
+    """Whether a row takes part."""
+    return row.status == "ok" and bool(row.estimates) and bool(row.num_reports) and row.window_start is not None
+
+
+def milliseconds_of(text: str | None) -> int:
+    """Of a time in a row."""
+    moment = datetime.datetime.fromisoformat((text or "").removesuffix("Z") + "+00:00")
+    return (moment - _EPOCH) // datetime.timedelta(milliseconds=1)
+
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def _nothing_known(size: int) -> np.ndarray:
+    past = np.zeros((4, size))
+    past[1] = 1
+    return past
+
+
+def _places(own: tuple[str, ...], values: tuple[str, ...]) -> Any:
+    """Where some values are among all; these are all of them, in their order, as a rule."""
+    if own == values:
+        return slice(None)
+    places = {value: place for place, value in enumerate(values)}
+    return [places[value] for value in own]
+
+
+def _shown(row: WindowedEstimate, windows: Neighbours, shares: Shares, t: int) -> WindowedEstimate:
+    """The row with smoothed entries: the nearest distribution, and intervals around the smoothed means themselves."""
+    columns = list(zip(*row.estimates))
+    here = _places(columns[0], windows.values)
+    means, errors = shares.means[t, here], np.sqrt(np.maximum(shares.variances[t, here], 0))
+    whole = np.append(means, max(1 - means.sum(), 0)) if row.unexplained_standard_error else means
+    low, high = np.clip(means - _Z * errors, 0, 1), np.clip(means + _Z * errors, 0, 1)
+    columns[_SMOOTHED : _SMOOTHED + 3] = project_onto_simplex(whole)[: len(means)].tolist(), low.tolist(), high.tolist()
+    return row._replace(estimates=list(map(ValueEstimate._make, zip(*columns))))
+
+
+def _change(windows: Neighbours, course: Track, t: int) -> Finding:
+    """What moved in a window; the intervals hold together for all values, with 95 %."""
+    z = np.abs(course.change[t]) / course.change_error[t]
+    z[course.p_value[t] == 1] = 0
+    moved = np.flatnonzero(course.moved[t])
+    moved = moved[np.argsort(-np.abs(course.change[t, moved]), kind="stable")]
+    return Finding(
+        name=CHANGE,
+        statistic=float(z.max(initial=0)),
+        p_value=float(course.p_value[t]),
+        fired=bool(len(moved)),
+        sentence=_sentence(windows, course, t, moved) if len(moved) else NOTHING_UNUSUAL,
+    )
+
+
+def _sentence(windows: Neighbours, course: Track, t: int, moved: np.ndarray) -> str:
+    half = -float(special.ndtri((1 - CONFIDENCE) / 2 / len(windows.values))) * course.change_error[t]
+    told = [
+        f"{describe(windows.values[place])} {_points(change)} ({_points(change - half[place])} to "
+        f"{_points(change + half[place])})"
+        for place, change in zip(moved[:_NAMED].tolist(), course.change[t, moved].tolist())
+    ]
+    more = [f"and {len(moved) - _NAMED} more"] if len(moved) > _NAMED else []
+    return f"Shares moved, in percentage points: {', '.join([*told, *more])}."
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.2f}"

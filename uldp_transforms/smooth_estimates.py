@@ -1,0 +1,139 @@
+"""SmoothEstimates: rows of windows in, the same rows with what their neighbours know out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam import coders, typehints
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms import userstate
+from apache_beam.transforms.window import GlobalWindows, IntervalWindow
+from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
+
+from uldp_transforms.inputs import require_spec, spec_for
+from uldp_transforms.ldp.sentinels import Finding
+from uldp_transforms.rows.neighbours import Neighbours, filter_row, jump_of, milliseconds_of, smooth_rows
+from uldp_transforms.rows.window_health import WindowHealth, with_change
+from uldp_transforms.rows.windowed_estimate import WindowedEstimate
+from uldp_transforms.runtime import metrics
+from uldp_transforms.runtime.beam_windows import ParDoInto
+from uldp_transforms.spec import JobSpec
+
+Rows = tuple[WindowedEstimate, WindowHealth]
+KEYED_ROWS = typehints.Tuple[bytes, typehints.Tuple[WindowedEstimate, WindowHealth]]
+"""The two rows of a window with the fingerprint of their collection, as Beam's type hints say it."""
+
+_ROWS = typehints.Tuple[WindowedEstimate, WindowHealth]
+
+
+class SmoothedWindows(NamedTuple):
+    """Outputs of ``SmoothEstimates``."""
+
+    estimates: PCollection[WindowedEstimate]
+    health: PCollection[WindowHealth]
+
+
+class SmoothEstimates(beam.PTransform[PCollection[tuple[bytes, Rows]], SmoothedWindows]):
+    """Estimates the shares of each window from its neighbours too, and says when a share moved.
+
+    Input: pairs of a collection's fingerprint and the two rows of a window, in the windows of the job, as
+    ``EstimateDistribution`` makes them.
+
+    Output: one row of each kind per input, in its window. Entries of ``estimates`` have ``smoothed_frequency``,
+    ``smoothed_low`` and ``smoothed_high``: over files from all windows of the collection, in a stream from those before
+    and the window itself. ``health`` has the finding ``change``. Rows without numbers are handed through.
+
+    A stream keeps numbers of the last 64 windows of a collection, and what is left of older ones. A late pane takes the
+    place of its window there, so it corrects all rows that come after it; rows that are out already stay. Of older
+    windows late panes are handed through, without smoothed numbers.
+
+    Args:
+        spec: of the job.
+    """
+
+    def __init__(self, spec: JobSpec):
+        super().__init__()
+        self._spec = require_spec("SmoothEstimates", spec)
+
+    def expand(self, rows: PCollection[tuple[bytes, Rows]]) -> SmoothedWindows:
+        spec = spec_for("SmoothEstimates", self._spec, rows, KEYED_ROWS, windowed=True)
+        free = rows | "InNoWindow" >> beam.WindowInto(GlobalWindows()).with_output_types(KEYED_ROWS)
+        if spec.bounded:
+            series = free | "OfCollection" >> beam.GroupByKey()
+            smoothed = series | "Smooth" >> ParDoInto(_SmoothFn(spec), rows.windowing)
+        else:
+            smoothed = free | "Filter" >> ParDoInto(_FilterFn(spec), rows.windowing)
+        smoothed.element_type = _ROWS
+        return SmoothedWindows(
+            smoothed | "Estimates" >> beam.Map(_first).with_output_types(WindowedEstimate),
+            smoothed | "Health" >> beam.Map(_second).with_output_types(WindowHealth),
+        )
+
+    def display_data(self) -> dict[str, Any]:
+        return {"alarm_every": self._spec.alarm_every}
+
+
+def _first(rows: Rows) -> WindowedEstimate:
+    return rows[0]
+
+
+def _second(rows: Rows) -> WindowHealth:
+    return rows[1]
+
+
+class _SmoothFn(beam.DoFn):
+    """All windows of a collection at once."""
+
+    def __init__(self, spec: JobSpec):
+        self._catalog = spec.catalog
+        self._alarm_every = spec.alarm_every
+
+    def start_bundle(self) -> None:
+        metrics.start_bundle()
+
+    def process(self, element: tuple[bytes, Iterable[Rows]]) -> Iterator[WindowedValue]:
+        fingerprint, pairs = element[0], list(element[1])
+        estimates = [row for row, _ in pairs]
+        results = smooth_rows(estimates, jump_of(self._catalog[fingerprint]), self._alarm_every)
+        for (row, change), (_, health) in zip(results, pairs):
+            yield _in_window(row, health, change, MIN_TIMESTAMP)
+
+
+class _FilterFn(beam.DoFn):
+    """One window after the other, as they come."""
+
+    NEIGHBOURS = userstate.ReadModifyWriteStateSpec("neighbours", coders.BytesCoder())
+
+    def __init__(self, spec: JobSpec):
+        self._catalog = spec.catalog
+        self._alarm_every = spec.alarm_every
+
+    def start_bundle(self) -> None:
+        metrics.start_bundle()
+
+    def process(
+        self,
+        element: tuple[bytes, Rows],
+        timestamp: Any = beam.DoFn.TimestampParam,
+        neighbours: Any = beam.DoFn.StateParam(NEIGHBOURS),
+    ) -> Iterator[WindowedValue]:
+        fingerprint, (row, health) = element
+        held = neighbours.read()
+        windows = Neighbours.from_bytes(held) if held else Neighbours.of([], jump_of(self._catalog[fingerprint]))
+        later, row, change = filter_row(windows, row, self._alarm_every)
+        if later is not windows:
+            neighbours.write(later.to_bytes())
+        yield _in_window(row, health, change, timestamp)
+
+
+def _in_window(row: WindowedEstimate, health: WindowHealth, change: Finding | None, moment: Timestamp) -> WindowedValue:
+    """Both rows in the window that they are about, not before a moment."""
+    if change is not None:
+        metrics.count(change.fired, metrics.ALARMS, change.name)
+        health = with_change(health, change)
+    start, end = (Timestamp(micros=1000 * milliseconds_of(text)) for text in (row.window_start, row.window_end))
+    window = IntervalWindow(start, end)
+    return WindowedValue((row, health), max(moment, window.max_timestamp()), (window,))
