@@ -32,6 +32,7 @@ from pure_ldp.frequency_oracles import (
     UEClient,
     UEServer,
 )
+from pure_ldp.heavy_hitters import PEMClient, PEMServer
 
 PURE, MULTI = "pure-ldp", "multi-freq-ldpy"
 Perturb = Callable[[int], Any]
@@ -112,7 +113,26 @@ def decode(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"library": MULTI, "mechanism": mechanism, "shares": list(map(float, shares))}
 
 
-TASKS = {"race": race, "decode": decode}
+def search(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """CPU seconds and the most frequent bit strings that prefix extension finds, for each run's people."""
+    epsilon, start, longest, step, number = (task[key] for key in ("epsilon", "start", "longest", "step", "number"))
+    for people in task["people"]:
+        oracle = FastLHServer(epsilon, 2, task["hashes"], use_olh=True)
+        server = PEMServer(epsilon, start, longest, step, fo_server=oracle)
+        client = PEMClient(
+            epsilon, start, longest, step, fo_client=FastLHClient(epsilon, 2, task["hashes"], use_olh=True)
+        )
+        begin = time.process_time()
+        reports = [client.privatise(text) for text in people]
+        between = time.process_time()
+        for report in reports:
+            server.aggregate(report)
+        found, _ = server.find_heavy_hitters(number)
+        seconds = between - begin, time.process_time() - between
+        yield {"library": PURE, "mechanism": "prefix extension", "seconds": seconds, "found": list(found)}
+
+
+TASKS = {"race": race, "decode": decode, "search": search}
 
 
 def main(name: str, folder: Path) -> None:
