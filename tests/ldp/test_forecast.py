@@ -73,26 +73,24 @@ QUICK = [
 
 GRID = [
     *(
-        open_case(size, row, epsilon, n, law=law, unlisted_share=u, repetitions=40)
+        open_case(size, row, epsilon, n, law=law, unlisted_share=u, repetitions=30)
         for size in (30, 256)
-        for row in ("krr", "rappor", "hr")
-        for epsilon in (0.5, 2, 6, 8, 10)
-        for n in (1_000, 100_000)
-        for law, u in (("zipf", 0.1), ("flat", 0.0), ("flat", 0.3))
+        for row in ("krr", "rappor")
+        for epsilon in (0.5, 2, 8, 10)
+        for n in (1_000, 50_000)
+        for law, u in (("zipf", 0.1), ("flat", 0.3))
     ),
     *(
-        open_case(size, row, epsilon, n, law=law, repetitions=10)
-        for size in (1_000, 5_000)
-        for row in ("krr", "ss")
+        open_case(size, "krr", epsilon, n, law=law, repetitions=10)
+        for size in (1_000, 3_000)
         for epsilon in (1, 4, 8)
-        for n in (10_000, 1_000_000)
+        for n in (10_000, 200_000)
         for law in ("zipf", "flat")
     ),
     *(
-        open_case(100, row, epsilon, 50_000, num_non_sensitive=100, sensitive_share=share, repetitions=40)
+        open_case(100, row, epsilon, 20_000, num_non_sensitive=100, sensitive_share=0.4, repetitions=30)
         for row in ("urr", "urap", "uss", "uhr", "ss")
         for epsilon in (1, 4, 8)
-        for share in (0.15, 0.6)
     ),
     *(
         open_case(256, "krr", epsilon, 50_000, max_cohorts=most, repetitions=40)
@@ -101,10 +99,10 @@ GRID = [
     ),
     *(
         closed_case(w, v, row, epsilon, n, law, 60)
-        for w, v in ((20, 20), (300, 300), (300, 40))
+        for w, v in ((20, 20), (300, 40))
         for row in ("krr", "rappor", "ss", "hr", *(("urr", "urap", "uss", "uhr") if v < w else ()))
-        for epsilon in (0.5, 2, 6, 10)
-        for n in (200, 20_000)
+        for epsilon in (0.5, 2, 8)
+        for n in (200, 10_000)
         for law in ("zipf", "flat")
     ),
 ]
