@@ -349,3 +349,113 @@ def test_the_module_runs():
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert result.stdout.startswith("40 values")
     assert result.stderr == ""
+
+
+# ---------------------------------------------------------------------- values of one's own
+
+PEOPLE = ["flu"] * 50 + ["cold"] * 30 + ["gout"] * 15 + ["e\N{COMBINING ACUTE ACCENT}"] * 5
+
+
+@pytest.fixture
+def own(tmp_path) -> Path:
+    """A table with a column of values between others."""
+    path = tmp_path / "people.csv"
+    path.write_text("age,illness,town\n" + "".join(f'7,"{value}",x\n' for value in PEOPLE), encoding="utf-8")
+    return path
+
+
+def printed_collection(printed: str) -> dict[str, Any]:
+    return json.loads(printed[printed.index("\n{") :])
+
+
+def test_forecasts_for_values_of_ones_own(own, capsys):
+    """At the frequencies of the file, in the alphabet's order: alphabetical, so that it does not say the ranks."""
+    command = ["--values", str(own), "--column", "illness", "--epsilon", "1", "--reports", "5000"]
+    assert program.main(command) == 0
+    printed = capsys.readouterr().out
+    spec = printed_collection(printed)
+    assert spec["alphabet"]["values"] == ["cold", "flu", "gout", "\N{LATIN SMALL LETTER E WITH ACUTE}"]
+    assert printed.splitlines()[0] == "4 values, 4 of them sensitive; 5,000 reports at epsilon 1"
+    assert printed.splitlines()[1].endswith(f"for the frequencies in {own}:")
+    p = np.array([0.3, 0.5, 0.15, 0.05])
+    frequencies = tuple(p.tolist())
+    rows = plan(ClosedQuestion(num_values=4, num_sensitive=4, frequencies=frequencies), 1, 5000).rows
+    assert rows[0].l2 == pytest.approx((1 - p @ p) / 5000)
+    for line, row in zip(printed.splitlines()[5:], rows[1:]):
+        assert float(cells(line)[4]) == pytest.approx(row.l2, rel=6e-3)
+        assert row.l2 == pytest.approx(expected_l2(row.setup.mechanism, p, 5000), rel=1e-9)
+    assert Collection.from_json(spec).alphabet.values == tuple(spec["alphabet"]["values"])
+
+
+def test_sensitive_values_of_ones_own(own, tmp_path, capsys):
+    """Those that nobody holds are values too."""
+    listed, path = tmp_path / "sensitive.txt", tmp_path / "c.json"
+    listed.write_text("gout\n\nhiv\n", encoding="utf-8")
+    options = ["--sensitive", str(listed), "--json", str(path), "--target_half_width", "0.05"]
+    command = ["--values", str(own), "--column", "illness", "--epsilon", "1", "--reports", "5000", *options]
+    assert program.main(command) == 0
+    printed = capsys.readouterr().out
+    assert printed.endswith(f"The recommended collection: {path}\n")
+    assert cells(printed.splitlines()[3])[-2:] == ["reports for half width 0.05", "epsilon for half width 0.05"]
+    alphabet = Collection.from_json(path).alphabet
+    assert (alphabet.sensitive, set(alphabet.values)) == (("gout", "hiv"), {"gout", "hiv", "cold", "flu", "é"})
+
+
+def test_open_lists_of_ones_own(own, tmp_path, capsys):
+    listed = tmp_path / "sensitive.txt"
+    listed.write_text("gout\nflu\n", encoding="utf-8")
+    command = ["--open", "--values", str(own), "--column", "illness", "--sensitive", str(listed)]
+    assert program.main([*command, "--epsilon", "2", "--reports", "5000", "--unlisted_share", "0.2"]) == 0
+    printed = capsys.readouterr().out
+    assert f"for the frequencies in {own}, and 0.2 of all people with texts on no list:" in printed
+    question = OpenQuestion(
+        num_candidates=2, num_non_sensitive=2, frequencies=(0.5, 0.15, 0.3, 0.05), unlisted_share=0.2
+    )
+    for line, row in zip(printed.splitlines()[5:], plan(question, 2, 5000).rows[1:]):
+        assert float(cells(line)[4]) == pytest.approx(row.l2, rel=6e-3)
+    assert printed_collection(printed)["alphabet"].get("non_sensitive", ["cold", "é"]) == ["cold", "é"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--num_values 4", "--num_values can be given only without --values, got 4"),
+        ("--sensitive_share 0.1", "--sensitive_share can be given only without --values, got 0.1"),
+        ("--unlisted_share 0.1", "--unlisted_share can be given only with --open, got 0.1"),
+        ("--column age", "PATH must have at least 2 different values, got 1"),
+        ("--column none", "PATH must have a column named none in its first line, got 3 other column(s)"),
+        ("--sensitive EMPTY", "EMPTY must name a sensitive value, got none"),
+        ("--sensitive none.txt", "none.txt: No such file or directory"),
+    ],
+)
+def test_wrong_files_are_one_line_and_exit_code_2(own, tmp_path, capsys, options, said):
+    (tmp_path / "empty.txt").touch()
+    command = ["--values", str(own), "--epsilon", "1", "--reports", "9"]
+    command += [] if "--column" in options else ["--column", "illness"]
+    assert program.main([*command, *options.replace("EMPTY", str(tmp_path / "empty.txt")).split()]) == 2
+    expected = said.replace("PATH", str(own)).replace("EMPTY", str(tmp_path / "empty.txt"))
+    captured = capsys.readouterr()
+    assert (captured.err, captured.out) == (f"plan: {expected}\n", "")
+
+
+def test_files_need_values(capsys):
+    for option in ("--column age", "--sensitive a.txt"):
+        assert program.main([*COMMAND.split(), *option.split()]) == 2
+        name, value = option.split()
+        assert capsys.readouterr().err == f"plan: {name} can be given only with --values, got {value}\n"
+
+
+def test_half_width_targets(capsys):
+    found = plan(QUESTIONS["open"], 1, N, target_half_width=0.02)
+    for index, row in enumerate(found.rows):
+        assert plan(QUESTIONS["open"], 1, row.reports_needed).rows[index].half_width <= 0.02
+        assert plan(QUESTIONS["open"], 1, row.reports_needed - 1).rows[index].half_width > 0.02
+
+
+def test_more_reports_do_not_help_against_collisions(capsys):
+    """With few cohorts and half of all people's texts unknown, there is a floor."""
+    options = "--open --num_candidates 50 --unlisted_share 0.5 --max_cohorts 20 --target_l2 1e-9"
+    assert program.main([*options.split(), "--epsilon", "4", "--reports", "1000"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert cells(lines[4])[-1] != "no number"  # people who tell have no collisions
+    assert all("no number" in cells(line) for line in lines[5:] if line.startswith(("krr", "ss", "rappor")))

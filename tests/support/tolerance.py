@@ -29,6 +29,12 @@ def normal_limit(comparisons: int = 1, rate: float = RATE) -> float:
     return float(stats.norm.isf(rate / 2))
 
 
+def student_limit(repetitions: int, comparisons: int = 1, rate: float = RATE) -> float:
+    """L with Pr(|mean - truth| > L standard errors) = rate, the error being that of so many repetitions."""
+    _spend(comparisons)
+    return float(stats.t.isf(rate / 2, repetitions - 1))
+
+
 def binomial_limits(trials: np.ndarray, probability: np.ndarray, rate: float = RATE) -> tuple[np.ndarray, np.ndarray]:
     """(low, high) with Pr(X < low) and Pr(X > high) at most rate / 2 each, from the exact tails."""
     trials, probability = np.broadcast_arrays(trials, probability)
