@@ -53,7 +53,7 @@ CORRECTED, FINAL = "corrected", "final"
 MIN_REPORTS = 100
 """Default minimum of reports behind a published estimate."""
 
-ESTIMATOR = "projected"
+ESTIMATOR = "eb"
 """Default estimator."""
 
 PARTS, MAX_PARTS = 16, 1 << 32
@@ -104,7 +104,7 @@ class SpecValues(TypedDict, total=False):
         bit_patterns: look inside the reports of rappor, urap and aoue, for two more sentinels. Default False.
         candidates: values to estimate in open alphabets: a list, or the path of a text file with one value a line
             (UTF-8, .gz or not). White space around a line is no part of the value; in a list it is refused.
-        estimator: id. None: projected.
+        estimator: id. None: eb.
         min_reports: windows with fewer reports are suppressed. Default 100.
         max_rejected_share: share of refused reports that is taken for a wrong configuration. Above it a stream fails,
             if it is reached among 1,000 reports in a row and for one reason, so that they stay in their queue; a job

@@ -123,7 +123,7 @@ def test_only_collections_are_needed() -> None:
         "deduplicate_parts": None,
         "bit_patterns": False,
         "candidates": None,
-        "estimator": "projected",
+        "estimator": "eb",
         "min_reports": 100,
         "max_rejected_share": None,
         "bounded": None,
@@ -176,7 +176,7 @@ specs = st.builds(
     deduplicate=st.booleans(),
     bit_patterns=st.booleans(),
     candidates=st.none() | st.just(("a", "b")),
-    estimator=st.sampled_from(["projected", "em", "ml"]),
+    estimator=st.sampled_from(["eb", "em", "ml"]),
     min_reports=st.integers(1, 1 << 62),
     bounded=st.sampled_from([None, True, False]),
     release=st.sampled_from([CORRECTED, FINAL]),
@@ -406,7 +406,7 @@ REFUSED = [
     (lambda: of(release=["final"]), 'JobSpec.release must be "corrected" or "final", got [\'final\']'),
     (
         lambda: of(estimator="best"),
-        "estimator.id must be one of em, empirical, ml, normalized, projected, threshold, got 'best'",
+        "estimator.id must be one of eb, em, empirical, ml, normalized, projected, threshold, got 'best'",
     ),
     (
         lambda: of(collections=[KRR, RAPPOR], estimator="ml"),

@@ -46,7 +46,8 @@ class Noisy:
     @property
     def smallest(self) -> np.ndarray:
         """(S,) the least difference that can be seen near 0: a standard error, and at least one success."""
-        return np.maximum(np.sqrt(self.null), self.slope)
+        smallest: np.ndarray = np.maximum(np.sqrt(self.null), self.slope)
+        return smallest
 
     @property
     def distances(self) -> np.ndarray:
@@ -57,8 +58,9 @@ class Noisy:
 
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
         """(S,) of the estimates if these are the frequencies."""
-        variances: np.ndarray = self.null + self.slope * frequencies - frequencies**2 / self.trials
-        return np.maximum(variances, _LEAST)
+        variances = self.null + self.slope * frequencies - frequencies**2 / self.trials
+        possible: np.ndarray = np.maximum(variances, _LEAST)
+        return possible
 
     def reach(self, nearest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(S,) lowest and highest frequency that is not out of the question if the estimates were ``nearest``."""
@@ -68,7 +70,7 @@ class Noisy:
         return (centre - half) / spread, (centre + half) / spread
 
     def exponents(self, rows: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-        """Logarithm of the likelihood of single frequencies for the estimates in these rows, up to one constant each."""
+        """Log-likelihood of single frequencies for the estimates in these rows, up to a constant of each estimate."""
         if np.isinf(self.trials):
             normal: np.ndarray = -((self.estimates[rows] - frequencies) ** 2) / (2 * self.null[rows])
             return normal
@@ -91,8 +93,8 @@ class Noisy:
             levels, level = np.unique(key, return_inverse=True)
             numbers = np.unique(numbers * len(levels) + level, return_inverse=True)[1]
         counts = np.bincount(numbers).astype(np.float64)
-        means = (np.bincount(numbers, part) / counts for part in (self.estimates, self.null, self.slope))
-        return Noisy(*means, self.trials), counts, numbers
+        estimates, null, slope = (np.bincount(numbers, x) / counts for x in (self.estimates, self.null, self.slope))
+        return Noisy(estimates, null, slope, self.trials), counts, numbers
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
