@@ -57,7 +57,7 @@ MIN_REPORTS = 100
 SHOW = 10_000
 """Default number of values that a row has at most."""
 
-ESTIMATOR = "projected"
+ESTIMATOR = "eb"
 """Default estimator."""
 
 PARTS, MAX_PARTS = 16, 1 << 32
@@ -121,7 +121,7 @@ class SpecValues(TypedDict, total=False):
             ``smooth``. None: 1,000.
         candidates: values to estimate in open alphabets: a list, or the path of a text file with one value a line
             (UTF-8, .gz or not). White space around a line is no part of the value; in a list it is refused.
-        estimator: id. None: projected.
+        estimator: id. None: eb.
         min_reports: windows with fewer reports are suppressed. Default 100.
         show: how many values a row has at most: those with the largest frequencies. Default 10,000.
         max_rejected_share: share of refused reports that is taken for a wrong configuration. Above it a stream fails,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .estimators import Estimators
 from .frame import Experiment
 from .kairouz_alphabets import Figure3, Figure7, Figure8
 from .kairouz_budget import Figure9, Figure10
@@ -31,5 +32,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Figures11To16(),
     TangFigure1(),
     TangFigure2(),
+    Estimators(),
 )
 """One line each, in the order in which they are listed."""

@@ -147,7 +147,7 @@ def test_only_collections_are_needed() -> None:
         "smooth": False,
         "alarm_every": None,
         "candidates": None,
-        "estimator": "projected",
+        "estimator": "eb",
         "min_reports": 100,
         "show": 10_000,
         "max_rejected_share": None,
@@ -201,7 +201,7 @@ specs = st.builds(
     deduplicate=st.booleans(),
     bit_patterns=st.booleans(),
     candidates=st.none() | st.just(("a", "b")),
-    estimator=st.sampled_from(["projected", "em", "ml"]),
+    estimator=st.sampled_from(["eb", "em", "ml"]),
     min_reports=st.integers(1, 1 << 62),
     show=st.integers(1, 1 << 20),
     bounded=st.sampled_from([None, True, False]),
@@ -505,7 +505,7 @@ REFUSED = [
     (lambda: of(release=["final"]), 'JobSpec.release must be "corrected" or "final", got [\'final\']'),
     (
         lambda: of(estimator="best"),
-        "estimator.id must be one of em, empirical, ml, normalized, projected, threshold, got 'best'",
+        "estimator.id must be one of eb, em, empirical, ml, normalized, projected, threshold, got 'best'",
     ),
     (
         lambda: of(collections=[KRR, RAPPOR], estimator="ml"),

@@ -196,7 +196,7 @@ def _has_state(transform: Any) -> bool:
                 "bit_patterns": True,
             },
         ),
-        (EstimateDistribution(spec_of(ANIMALS, min_reports=5)), {"estimator": "projected", "min_reports": 5}),
+        (EstimateDistribution(spec_of(ANIMALS, min_reports=5)), {"estimator": "eb", "min_reports": 5}),
     ],
 )
 def test_display_data(transform: beam.PTransform, expected: dict[str, Any]) -> None:

@@ -200,7 +200,7 @@ def test_better_background_knowledge_of_tags() -> None:
         cells=np.array(kept["cells"]).reshape(TAGGED.num_cohorts, -1),
     )
     for row, of in ((before, TAGGED), (after, Collection.from_json(better))):
-        expected = of.estimate(counts, "projected")
+        expected = of.estimate(counts, "eb")
         assert [entry["frequency"] for entry in row["estimates"]] == expected.frequencies.tolist()
     assert before["estimates"] != after["estimates"]
 

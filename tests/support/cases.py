@@ -23,6 +23,7 @@ from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import Alphabet, Closed, Hashed, Permuted, Prefixes, Tagged
 from uldp_transforms.ldp.estimators import (
     Empirical,
+    EmpiricalBayes,
     ExpectationMaximization,
     MaximumLikelihood,
     Normalized,
@@ -159,6 +160,7 @@ ALPHABET_CASES: dict[str, list[tuple[str, Alphabet, int]]] = {  # id -> name, in
 }
 
 ESTIMATOR_CASES = {
+    "eb": [EmpiricalBayes()],
     "empirical": [Empirical()],
     "normalized": [Normalized()],
     "projected": [Projected()],

@@ -4,7 +4,7 @@ Example:
     collection = Collection.from_json("collection.json")
     batch = collection.perturb(["ATL", "ORD", "ATL"])       # client
     counts = collection.count(batch)                        # collector; counts add up
-    estimate = collection.estimate(counts, "projected")     # analyst
+    estimate = collection.estimate(counts, "eb")     # analyst
 """
 
 from uldp_transforms.ldp.alphabets import PersonalTags as PersonalTags

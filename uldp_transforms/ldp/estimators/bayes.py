@@ -7,24 +7,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.estimators.empirical_bayes import Noisy, fit_prior
+from uldp_transforms.ldp.estimators.empirical_bayes import Noisy, fit_prior, means_that_sum_to
 from uldp_transforms.ldp.estimators.estimator import Estimator
-from uldp_transforms.ldp.estimators.likelihood import project_in_metric
 from uldp_transforms.ldp.estimators.linear import LinearEstimate
 from uldp_transforms.ldp.estimators.question import Question
+from uldp_transforms.ldp.estimators.simplex import clip_and_normalize
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 
 _REACH = 2.0  # standard errors by which listed values may hold more than they seem to
-_LEAST = 1e-12  # of the largest posterior variance: what is missing reaches frequencies that seem certain, too
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EmpiricalBayes(Estimator):
     """Posterior means under fitted priors: one for values with noise, one for those of which only holders are counted.
 
-    The mean of a prior is at most an equal part of what its values hold together. What the means lack to sum to 1, or
-    have too much, is shared out in proportion to the variances of the posteriors; in an open alphabet what they lack
-    is unlisted.
+    The mean of a prior is at most an equal part of what its values hold together. If the posterior means do not sum to
+    1, they are taken given that they do; in an open alphabet what they lack is unlisted.
 
     Source: Robbins 1956, Kiefer and Wolfowitz 1956; the bound, the law of counts and the parts are derived in
     docs/estimation.md.
@@ -34,31 +32,35 @@ class EmpiricalBayes(Estimator):
 
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
         noisy, certain = noise_of(question, linear), linear.null_errors == 0
-        means, variances = np.zeros(len(certain)), np.zeros(len(certain))
         held = float(linear.raw[certain].sum())
         mass = min(held, 1.0)
+        parts, priors = [], []
         if held > 0:
-            fitted = fit_prior(_given_total(noisy, certain, mass), mass / np.count_nonzero(certain))
-            means[certain], variances[certain] = fitted.means, fitted.variances
+            parts.append(certain)
+            priors.append(fit_prior(_given_total(noisy, certain, mass), mass / np.count_nonzero(certain)))
         if not certain.all():
-            most = 1 - mass
-            if question.open and linear.rest_is_known:
-                listed = float(linear.raw[~certain].sum())
-                most = min(most, listed + _REACH * linear.rest_standard_error)
-            bound = max(most, 1 / question.counts.total) / np.count_nonzero(~certain)
-            fitted = fit_prior(_part(noisy, ~certain), bound)
-            means[~certain], variances[~certain] = fitted.means, fitted.variances
+            parts.append(~certain)
+            most = max(_most(question, linear, mass), 1 / question.counts.total)
+            priors.append(fit_prior(_part(noisy, ~certain), most / np.count_nonzero(~certain)))
+        means = np.zeros(len(certain))
+        for part, prior in zip(parts, priors):
+            means[part] = prior.means(0.0)
         missing = 1 - float(means.sum())
         if question.open and missing >= 0:
             return np.append(means, missing), None
-        shares = share_out(means, variances)
-        return np.append(shares, 0.0) if question.open else shares, None
+        for part, found in zip(parts, means_that_sum_to(1.0, priors)):
+            means[part] = found
+        means = clip_and_normalize(means)
+        return np.append(means, 0.0) if question.open else means, None
 
 
-def share_out(means: np.ndarray, variances: np.ndarray) -> np.ndarray:
-    """The distribution max(means + level variances, 0), (S,): means and variances (S,) given that the sum is 1."""
-    largest = variances.max()
-    return project_in_metric(means, 1 / np.maximum(variances, _LEAST * largest if largest > 0 else 1.0))
+def _most(question: Question, linear: LinearEstimate, mass: float) -> float:
+    """What values with noise hold together, at most, if those without noise hold a mass."""
+    most = 1 - mass
+    if question.open and linear.rest_is_known:
+        listed = float(linear.raw[linear.null_errors > 0].sum())
+        most = min(most, listed + _REACH * linear.rest_standard_error)
+    return most
 
 
 def noise_of(question: Question, linear: LinearEstimate) -> Noisy:

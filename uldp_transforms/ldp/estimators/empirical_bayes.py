@@ -8,6 +8,7 @@ Without the bound many small frequencies, each within the noise, would sum to fa
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 from scipy import sparse
@@ -21,6 +22,8 @@ _EXACT = 2048  # frequencies up to which none are put together
 _BIN = 0.05  # standard errors: width of the bins beyond; the error is of the order of its square
 _BISECTIONS = 50
 _LEAST = 1e-300
+_LEVELS = 60  # tries of the level at which posterior means have a given sum
+_NEAR = 1e-6  # of that sum
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,7 +49,8 @@ class Noisy:
     @property
     def smallest(self) -> np.ndarray:
         """(S,) the least difference that can be seen near 0: a standard error, and at least one success."""
-        return np.maximum(np.sqrt(self.null), self.slope)
+        smallest: np.ndarray = np.maximum(np.sqrt(self.null), self.slope)
+        return smallest
 
     @property
     def distances(self) -> np.ndarray:
@@ -57,8 +61,9 @@ class Noisy:
 
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
         """(S,) of the estimates if these are the frequencies."""
-        variances: np.ndarray = self.null + self.slope * frequencies - frequencies**2 / self.trials
-        return np.maximum(variances, _LEAST)
+        variances = self.null + self.slope * frequencies - frequencies**2 / self.trials
+        possible: np.ndarray = np.maximum(variances, _LEAST)
+        return possible
 
     def reach(self, nearest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(S,) lowest and highest frequency that is not out of the question if the estimates were ``nearest``."""
@@ -68,7 +73,7 @@ class Noisy:
         return (centre - half) / spread, (centre + half) / spread
 
     def exponents(self, rows: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-        """Logarithm of the likelihood of single frequencies for the estimates in these rows, up to one constant each."""
+        """Log-likelihood of single frequencies for the estimates in these rows, up to a constant of each estimate."""
         if np.isinf(self.trials):
             normal: np.ndarray = -((self.estimates[rows] - frequencies) ** 2) / (2 * self.null[rows])
             return normal
@@ -91,8 +96,8 @@ class Noisy:
             levels, level = np.unique(key, return_inverse=True)
             numbers = np.unique(numbers * len(levels) + level, return_inverse=True)[1]
         counts = np.bincount(numbers).astype(np.float64)
-        means = (np.bincount(numbers, part) / counts for part in (self.estimates, self.null, self.slope))
-        return Noisy(*means, self.trials), counts, numbers
+        estimates, null, slope = (np.bincount(numbers, x) / counts for x in (self.estimates, self.null, self.slope))
+        return Noisy(estimates, null, slope, self.trials), counts, numbers
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -113,14 +118,73 @@ class Posterior:
     weights: np.ndarray
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Prior:
+    """The most likely prior, and the estimates that it was fitted to.
+
+    Attributes:
+        noisy: all S estimates.
+        points, counts, member: what stands for them, see ``Noisy.binned``.
+        atoms, weights: (A,).
+        placed: (A,) bool, atoms that were placed where frequencies stand out.
+        kernel: (P, A) likelihoods.
+    """
+
+    noisy: Noisy
+    points: Noisy
+    counts: np.ndarray
+    member: np.ndarray | None
+    atoms: np.ndarray
+    weights: np.ndarray
+    placed: np.ndarray
+    kernel: sparse.csr_array
+
+    def responsible(self, level: float) -> sparse.csr_array:
+        """(P, A) share of each atom in the posterior of each point, with a prior times e^(level atom)."""
+        starts = self.kernel.indptr[:-1]
+        with np.errstate(divide="ignore"):
+            prior = np.log(self.weights) + level * self.atoms
+            logs = np.log(self.kernel.data) + prior[self.kernel.indices]
+        lengths = np.diff(self.kernel.indptr)
+        joint = np.exp(logs - np.repeat(np.maximum.reduceat(logs, starts), lengths))
+        joint /= np.repeat(np.add.reduceat(joint, starts), lengths)
+        return sparse.csr_array((joint, self.kernel.indices, self.kernel.indptr), shape=self.kernel.shape)
+
+    def moments(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Means and variances (P,) of the posteriors of the points."""
+        responsible = self.responsible(level)
+        means = responsible @ self.atoms
+        return means, np.maximum(responsible @ self.atoms**2 - means**2, 0)
+
+    def means(self, level: float) -> np.ndarray:
+        """(S,) of the posteriors; inside a bin along the slope, which is the variance in parts of the estimate's."""
+        means, variances = self.moments(level)
+        if self.member is None:
+            return means
+        slopes = np.minimum(variances / self.points.variances(means), 1)
+        near = means[self.member] + (self.noisy.estimates - self.points.estimates[self.member]) * slopes[self.member]
+        positive: np.ndarray = np.maximum(near, 0)
+        return positive
+
+
 def posterior(noisy: np.ndarray, error: float, bound: float) -> Posterior:
-    """``fit_prior`` of normal estimates (S,) that have one standard error, above 0."""
+    """Posterior means and variances of normal estimates (S,) that have one standard error, above 0."""
     alike = np.ones(len(noisy))
-    return fit_prior(Noisy(noisy, error**2 * alike, 0 * alike, np.inf), bound)
+    prior = fit_prior(Noisy(noisy, error**2 * alike, 0 * alike, np.inf), bound)
+    _, variances = prior.moments(0.0)
+    responsible, counts = prior.responsible(0.0), prior.counts
+    members = np.maximum(responsible.T @ counts, 1.0)
+    placing = responsible @ np.where(prior.placed, 1 / members, 0.0)
+    slopes = np.minimum(variances / error**2, 1)
+    slopes += (1 - slopes) * np.minimum(placing, 1)
+    fitted = float(counts @ slopes)
+    if prior.member is not None:
+        variances = variances[prior.member]
+    return Posterior(prior.means(0.0), variances, fitted, prior.atoms, prior.weights)
 
 
-def fit_prior(noisy: Noisy, bound: float) -> Posterior:
-    """Posterior means and variances under the most likely prior whose mean is at most ``bound``.
+def fit_prior(noisy: Noisy, bound: float) -> Prior:
+    """The most likely prior whose mean is at most ``bound``.
 
     Args:
         noisy: unbiased frequencies and their law.
@@ -129,18 +193,35 @@ def fit_prior(noisy: Noisy, bound: float) -> Posterior:
     points, counts, member = noisy.binned()
     atoms, placed = _grid(points, bound)
     kernel = _kernel(points, atoms)
-    weights, responsible = _most_likely(kernel, counts / counts.sum(), atoms, bound)
-    means = responsible @ atoms
-    variances = np.maximum(responsible @ atoms**2 - means**2, 0)
-    members = np.maximum(responsible.T @ counts, 1.0)
-    placing = responsible @ np.where(placed, 1 / members, 0.0)
-    derivatives = np.minimum(variances / points.variances(means), 1)
-    slopes = derivatives + (1 - derivatives) * np.minimum(placing, 1)
-    fitted = float(counts @ slopes)
-    if member is None:
-        return Posterior(means, variances, fitted, atoms, weights)
-    near = means[member] + (noisy.estimates - points.estimates[member]) * derivatives[member]
-    return Posterior(np.maximum(near, 0), variances[member], fitted, atoms, weights)
+    weights = _most_likely(kernel, counts / counts.sum(), atoms, bound)
+    return Prior(noisy, points, counts, member, atoms, weights, placed, kernel)
+
+
+def means_that_sum_to(total: float, priors: Sequence[Prior]) -> list[np.ndarray]:
+    """Posterior means (S,) of each prior, given what all frequencies sum to, as nearly as the priors allow.
+
+    Given a sum, independent posteriors are nearly those of priors times e^(level frequency), with the level at which
+    the means have the sum. A larger estimate then still has a larger mean, and what was impossible stays so.
+    """
+
+    def lacking(level: float) -> tuple[float, float]:
+        means, variances = zip(*(prior.moments(level) for prior in priors))
+        weights = [prior.counts for prior in priors]
+        has = float(sum(count @ mean for count, mean in zip(weights, means)))
+        return total - has, float(sum(count @ variance for count, variance in zip(weights, variances)))
+
+    missing, slope = lacking(0.0)
+    level, low, high = 0.0, -np.inf, np.inf
+    for _ in range(_LEVELS):
+        if abs(missing) <= _NEAR * total or slope <= 0:
+            break
+        low, high = (level, high) if missing > 0 else (low, level)
+        step = level + missing / slope
+        if not low < step < high:
+            step = (low + high) / 2 if np.isfinite(low + high) else step
+        level = step
+        missing, slope = lacking(level)
+    return [prior.means(level) for prior in priors]
 
 
 def _grid(points: Noisy, bound: float) -> tuple[np.ndarray, np.ndarray]:
@@ -173,17 +254,13 @@ def _kernel(points: Noisy, atoms: np.ndarray) -> sparse.csr_array:
     return sparse.csr_array((np.exp(exponents), columns, starts), shape=(len(lengths), len(atoms)))
 
 
-def _most_likely(
-    kernel: sparse.csr_array, shares: np.ndarray, atoms: np.ndarray, bound: float
-) -> tuple[np.ndarray, sparse.csr_array]:
-    """Weights (A,) of the prior, by expectation maximisation, and how responsible each atom is for each point."""
+def _most_likely(kernel: sparse.csr_array, shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.ndarray:
+    """Weights (A,) of the prior, by expectation maximisation."""
     weights = np.full(len(atoms), 1 / len(atoms))
     transposed = sparse.csr_array(kernel.T)
     for _ in range(_STEPS):
         weights = bounded_weights(weights * (transposed @ (shares / (kernel @ weights))), atoms, bound)
-    rows = np.repeat(kernel @ weights, np.diff(kernel.indptr))
-    data = kernel.data * weights[kernel.indices] / rows
-    return weights, sparse.csr_array((data, kernel.indices, kernel.indptr), shape=kernel.shape)
+    return weights
 
 
 def bounded_weights(shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.ndarray:
