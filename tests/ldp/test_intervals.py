@@ -216,7 +216,7 @@ def test_every_class_beside_and_of_a_public_list_is_held(setting, clear):
         rng = generator("listed grid", *setting, clear, unlisted, uneven)
         whole = coverage(items, listed if clear else size, n, unlisted=unlisted, uneven=uneven, rng=rng)
         parts.append(whole)
-    report("listed" if clear else "beside a list", setting, parts)
+    report("listed" if clear else "beside a list", (listed if clear else size, *setting[2:]), parts)
 
 
 # ---------------------------------------------------------------------- the formula
