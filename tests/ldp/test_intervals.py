@@ -17,7 +17,7 @@ from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import intervals
 from uldp_transforms.ldp.estimators.observation import OwnNoise, Solution
-from uldp_transforms.ldp.mechanisms.intervals import binomial_intervals
+from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals
 from uldp_transforms.ldp.sampling import SeededSource
 
 CLASSES = ("below 1", "1 to 3", "3 to 10", "above 10")

@@ -30,7 +30,7 @@ import numpy as np
 from scipy import sparse
 
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.mechanisms.intervals import binomial_intervals, score_intervals
+from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals, score_intervals
 from uldp_transforms.ldp.mechanisms.mechanism import Mechanism
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds, floor_weight
