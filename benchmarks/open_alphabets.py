@@ -14,12 +14,12 @@ from uldp_transforms.ldp import CohortCounts, Collection, Estimate
 from uldp_transforms.ldp.estimators import linear
 from uldp_transforms.ldp.estimators.packed import packed_buckets
 
-SETTINGS = [  # S, C, k, epsilon, n, exactly too
-    (2_000, 1024, 8, 2.0, 10**6, True),
-    (8_000, 1024, 56, 4.0, 10**7, True),
+SETTINGS = [  # S, C, k, epsilon, n, exactly too; that takes most memory, so it comes last
     (20_000, 1024, 8, 2.0, 10**6, False),
     (1_000_000, 1024, 8, 2.0, 10**6, False),
     (1_000_000, 1024, 8, 2.0, 10**7, False),
+    (2_000, 1024, 8, 2.0, 10**6, True),
+    (8_000, 1024, 56, 4.0, 10**7, True),
 ]
 
 

@@ -251,7 +251,7 @@ def compare(collection: Collection, rows: list[dict[str, Any]], truth: Truth) ->
         low=column("ci_low"),
         high=column("ci_high"),
         distribution=column("frequency"),
-        unexplained=np.array([row["unexplained_mass"] for row in rows]),
+        unexplained=np.array([row["unexplained_mass"] for row in rows], dtype=float),  # nan: too uncertain
         truth=np.array([[window[value] / window.total() for value in values] for window in windows]),
     )
 

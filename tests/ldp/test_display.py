@@ -9,7 +9,8 @@ from scipy import stats
 from tests.support.tolerance import RATE, generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate
 from uldp_transforms.ldp.sampling import SeededSource
-from uldp_transforms.rows.windowed_estimate import value_estimates
+from uldp_transforms.rows.forms import to_json
+from uldp_transforms.rows.windowed_estimate import ValueEstimate, value_estimates
 
 SIZE, SHOWN, WINDOWS = 2000, 20, 60
 VALUES = tuple(f"value {i}" for i in range(SIZE))
@@ -115,6 +116,12 @@ def test_a_row_has_the_entries_of_the_largest():
     for entry in few:
         assert entry[:6] == of_all[entry.value][:6]
         assert entry.display_low <= entry.ci_low <= entry.ci_high <= entry.display_high
+
+
+def test_an_entry_takes_at_most_300_bytes_and_those_of_its_value():
+    """So that BigQuery takes rows of 10,000, unless their texts are long; these are the longest numbers."""
+    entry = ValueEstimate("v" * 20, *[-1.2345678901234567e-300] * 7)
+    assert len(to_json(entry)) <= 300 + 20
 
 
 # ---------------------------------------------------------------------- what a list leaves over

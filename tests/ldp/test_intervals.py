@@ -17,7 +17,7 @@ from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import intervals
 from uldp_transforms.ldp.estimators.observation import OwnNoise, Solution
-from uldp_transforms.ldp.mechanisms.intervals import binomial_intervals
+from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals
 from uldp_transforms.ldp.sampling import SeededSource
 
 CLASSES = ("below 1", "1 to 3", "3 to 10", "above 10")
@@ -216,7 +216,7 @@ def test_every_class_beside_and_of_a_public_list_is_held(setting, clear):
         rng = generator("listed grid", *setting, clear, unlisted, uneven)
         whole = coverage(items, listed if clear else size, n, unlisted=unlisted, uneven=uneven, rng=rng)
         parts.append(whole)
-    report("listed" if clear else "beside a list", setting, parts)
+    report("listed" if clear else "beside a list", (listed if clear else size, *setting[2:]), parts)
 
 
 # ---------------------------------------------------------------------- the formula

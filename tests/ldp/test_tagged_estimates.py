@@ -14,7 +14,7 @@ from tests.support.cases import UTILITY_OPTIMIZED
 from tests.support.tolerance import generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import PersonalTags, Tagged
-from uldp_transforms.ldp.mechanisms.intervals import binomial_intervals
+from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals
 
 VALUES = ("a", "clinic", "b", "c", "jail", "d")  # the sensitive ones are not the first
 SENSITIVE, OTHERS, TAGS = ("clinic", "jail"), ("a", "b", "c", "d"), ("home", "work")

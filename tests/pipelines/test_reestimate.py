@@ -173,6 +173,21 @@ def test_other_candidates_estimators_and_limits() -> None:
     assert {(row["status"], row["num_reports"]) for row in rows_of(suppressed)} == {("suppressed", None)}
 
 
+@pytest.mark.usefixtures("folder")
+def test_rows_have_the_largest_values() -> None:
+    """And the number of all; with intervals that allow for the choice. The job itself has the same option."""
+    job = estimated(f"{ALL} --show 1")
+    output = again(f"{ALL} --counts job --min_reports 1 --show 1")
+    everything = again(f"{ALL} --counts job --min_reports 1", "everything")
+    assert lines(output / "estimates.jsonl") == lines(job / "estimates.jsonl")
+    for few, row in zip(rows_of(output), rows_of(everything), strict=True):
+        [entry] = few["estimates"]
+        assert entry["frequency"] == max(other["frequency"] for other in row["estimates"])
+        assert few["num_values"] == row["num_values"] == len(row["estimates"]) > 1
+        assert entry["display_low"] <= entry["ci_low"] <= entry["ci_high"] <= entry["display_high"]
+        assert (entry["display_low"], entry["display_high"]) != (entry["ci_low"], entry["ci_high"])
+
+
 def counts_of(of: Collection, messages: Sequence[bytes]) -> Any:
     """Counts of single reports, of which the last bytes are cohort, length of the payload and payload."""
     width = of.mechanism.payload_size

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.estimators.observation import Solution
-from uldp_transforms.ldp.mechanisms import intervals
+from uldp_transforms.ldp.mechanisms import count_intervals
 
 
 def quantile(spare: float, confidence: float) -> float:
@@ -25,6 +25,6 @@ def score_intervals(solution: Solution, confidence: float) -> tuple[np.ndarray, 
     if own is None:
         half = z * np.sqrt(np.maximum(solution.variances, 0))
         return raw - half, raw + half
-    return intervals.score_intervals(
+    return count_intervals.score_intervals(
         raw, own.null, own.slope, own.curvature, solution.jump, solution.counted, confidence=confidence, z=z
     )

@@ -21,9 +21,9 @@ from scipy import sparse
 from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms.count_intervals import score_intervals
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES
 from uldp_transforms.ldp.mechanisms.integer_reports import ONE_SYMBOL, IntegerReportMechanism
-from uldp_transforms.ldp.mechanisms.intervals import score_intervals
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR

@@ -38,7 +38,7 @@ from scipy import sparse
 from uldp_transforms.ldp.checks import describe, is_number, require_number
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.intervals import binomial_intervals, score_intervals
+from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals, score_intervals
 from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON, Mechanism
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds, floor_weight
