@@ -179,6 +179,34 @@ def window_length(option: str) -> Callable[[str], str]:
     return parse
 
 
+WINDOWS: Options = {
+    "--window": {
+        "type": window_length("--window"),
+        "help": "length of a window, such as 15m, 1h, 1d, 1w, 1mo or P1D, at most 365d; none: one window for "
+        "everything (files only)",
+    },
+    "--slide": {"type": window_length("--slide"), "help": "time between the starts of two windows; none: --window"},
+    "--window_offset": {
+        "type": window_length("--window_offset"),
+        "help": "time by which windows start after midnight, 1970-01-01 UTC, and its multiples; with --timezone after "
+        "Monday, 1970-01-05, there; none: 0",
+    },
+    "--timezone": {
+        "help": "time zone such as Europe/Berlin: windows are days, weeks or months of that place; none: days of UTC"
+    },
+}
+"""Options that say which windows there are."""
+
+
+def needs_window(args: argparse.Namespace) -> list[tuple[bool, str]]:
+    """What is wrong if an option says more of windows than ``--window``, and the sentence about it."""
+    others = [option for option in WINDOWS if option != "--window"]
+    return [
+        (args.window is None and getattr(args, option[2:]) is not None, f"{option} needs --window, got none")
+        for option in others
+    ]
+
+
 def resource(kind: str) -> Callable[[str], str]:
     """An argparse type: the full name of a Pub/Sub resource."""
 

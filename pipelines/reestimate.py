@@ -1,8 +1,10 @@
-"""Estimates stored counts again: with other candidates, another estimator, or better background knowledge.
+"""Estimates stored counts again: with other candidates, another estimator, better background knowledge, or for longer
+windows.
 
 Reads the counts that ``uldp estimate --write_counts`` wrote, takes the latest pane of each window, adds up what
 several jobs counted of it, and writes rows of the same form (estimates.jsonl and estimates.avro). Of the runs in one
-directory it adds up those of a source that goes on where the last run stopped; of others it takes the latest run.
+directory it adds up those of a source that goes on where the last run stopped; of others it takes the latest run. With
+--window it adds up what was counted in the stored windows that make up each longer one.
 """
 
 from __future__ import annotations
@@ -39,12 +41,21 @@ from uldp_transforms.spec import ALARM_EVERY, ESTIMATOR, MIN_REPORTS, SHOW
 from uldp_transforms.windows import rfc3339
 
 from . import cli
+from .regroup import check_stored, regrouped
 from .runs import STOPPED, RunRecord, moment, read_records
 from .sinks.row_files import ENCODERS
 from .whole_file import whole_file
 
 _MOST = 1 << 53
 """Larger sums than anybody has reports for, and smaller than the largest integers: sums of them stay right."""
+
+
+_LONGER: cli.Options = {
+    "--window": {
+        "type": cli.window_length("--window"),
+        "help": "length of the windows to estimate, each made of whole stored windows; none: the stored windows",
+    }
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,11 +93,20 @@ def configure(argv: Sequence[str]) -> Reestimation:
         type=cli.positive(),
         help=f"windows between two false alarms that a share moved, in the mean; with --smooth; none: {ALARM_EVERY}",
     )
+    for name, settings in {**cli.WINDOWS, **_LONGER}.items():
+        add(name, **settings)
     args = parser.parse_args(argv)
+    for wrong, sentence in cli.needs_window(args):
+        if wrong:
+            raise SpecError(sentence)
     if args.alarm_every is not None and not args.smooth:
         raise SpecError("--alarm_every needs --smooth, got none")
     spec = JobSpec.of(
         collections=args.collection,
+        window=args.window,
+        slide=args.slide,
+        window_offset=args.window_offset,
+        timezone=args.timezone,
         estimator=args.estimator,
         candidates=args.candidates,
         min_reports=args.min_reports,
@@ -139,7 +159,7 @@ def job(task: Reestimation) -> int:
     windows: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     whole: set[tuple[Any, ...]] = set()
     known = {collection.fingerprint.hex() for collection in task.spec.collections}
-    strangers = 0
+    strangers, seen_until = 0, list[int]()
     for files, records in zip(task.files, task.records):
         latest: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = defaultdict(dict)
         for row in _read(files):
@@ -150,12 +170,18 @@ def job(task: Reestimation) -> int:
             run = row["run"] or ""
             if run not in latest[key] or _order(row) > _order(latest[key][run]):
                 latest[key][run] = row
+        if task.spec.windows is not None and latest:
+            check_stored(latest, task.spec.windows)
+            if not all(record.bounded for record in records):
+                seen_until.append(max(key[-1] for key in latest))
         resuming = [record for record in records if record.resumes]
         for key, of_run in latest.items():
             counted = _of_runs(of_run, resuming)
             windows[key] += counted.values()
             if any(row["complete"] and _is_whole(run, counted, resuming) for run, row in counted.items()):
                 whole.add(key)
+    if task.spec.windows is not None:
+        windows, whole = regrouped(windows, whole, task.spec.windows, min(seen_until, default=None))
     rows = [_estimate(task, windows[key], partial=key not in whole) for key in sorted(windows)]
     if task.smooth:
         rows = _smoothed(task, rows)

@@ -10,10 +10,11 @@ from apache_beam.transforms.window import FixedWindows, GlobalWindows, SlidingWi
 from apache_beam.typehints import Any as AnyType
 from apache_beam.typehints.typehints import is_consistent_with
 
+from uldp_transforms.calendar_windows import CalendarWindows
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.runtime.beam_windows import CalendarWindowFn, beam_windows, windows_of_beam
-from uldp_transforms.runtime.engines import check_exactly_once, check_release, clock_is_watermark
+from uldp_transforms.runtime.engines import check_calendar, check_exactly_once, check_release, clock_is_watermark
 from uldp_transforms.spec import FINAL, JobSpec
 
 _MARK = "_uldp_spec"
@@ -63,6 +64,8 @@ def spec_for(owner: str, spec: JobSpec, elements: PCollection[Any], kind: Any, *
         check_exactly_once(options)
     if settled.release == FINAL:
         check_release(runner)
+    if isinstance(settled.windows, CalendarWindows):
+        check_calendar(runner)
     require_same_spec(owner, settled, elements)
     return settled
 

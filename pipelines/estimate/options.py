@@ -46,20 +46,7 @@ def _share(text: str) -> float:
 
 
 _COUNTING: cli.Options = {
-    "--window": {
-        "type": cli.window_length("--window"),
-        "help": "length of a window, such as 15m, 1h, 1d, 1w, 1mo or P1D, at most 365d; none: one window for "
-        "everything (files only)",
-    },
-    "--slide": {"type": cli.window_length("--slide"), "help": "time between the starts of two windows; none: --window"},
-    "--window_offset": {
-        "type": cli.window_length("--window_offset"),
-        "help": "time by which windows start after midnight, 1970-01-01 UTC, and its multiples; with --timezone after "
-        "Monday, 1970-01-05, there; none: 0",
-    },
-    "--timezone": {
-        "help": "time zone such as Europe/Berlin: windows are days, weeks or months of that place; none: days of UTC"
-    },
+    **cli.WINDOWS,
     "--allowed_lateness": {
         "type": cli.duration("--allowed_lateness"),
         "default": "1h",
@@ -246,9 +233,7 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
             args.release == FINAL and args.early_every is not None,
             "--early_every cannot go with --release final, got both",
         ),
-        (args.window is None and args.slide is not None, "--slide needs --window, got none"),
-        (args.window is None and args.window_offset is not None, "--window_offset needs --window, got none"),
-        (args.window is None and args.timezone is not None, "--timezone needs --window, got none"),
+        *cli.needs_window(args),
         (args.smooth and args.window is None, "--smooth needs --window, got none"),
         (args.smooth and args.slide is not None, "--smooth needs windows that do not overlap, got --slide"),
         (args.alarm_every is not None and not args.smooth, "--alarm_every needs --smooth, got none"),

@@ -12,16 +12,17 @@ import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms.trigger import MergeableStateAdapter
-from apache_beam.transforms.window import FixedWindows, IntervalWindow, SlidingWindows
+from apache_beam.transforms.window import IntervalWindow, SlidingWindows
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
 from tests.support import replay
 from tests.support.messages_cases import KRR, container, write_files
 from tests.support.tolerance import generator
-from uldp_transforms import CountReports, DecodeReports
+from uldp_transforms import CalendarWindows, CountReports, DecodeReports
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.rejected_report import RejectedReport
+from uldp_transforms.runtime.beam_windows import beam_windows
 from uldp_transforms.runtime.coders import fingerprint_and_start, key_of_sum
 from uldp_transforms.spec import FINAL
 from uldp_transforms.windows import Windows
@@ -29,6 +30,9 @@ from uldp_transforms.windows import Windows
 MINUTE = 60_000
 START = 1_000_000_020_000 // (60 * MINUTE) * 60 * MINUTE
 FIXED, SLIDING = Windows(size=MINUTE), Windows(size=3 * MINUTE, slide=2 * MINUTE, offset=MINUTE)
+
+BERLIN = CalendarWindows(size=1, unit="d", timezone="Europe/Berlin")
+APIA = CalendarWindows(size=7, slide=1, unit="d", timezone="Pacific/Apia")
 
 
 def reports_of(number: int, start: int = START) -> list[bytes]:
@@ -109,7 +113,7 @@ def test_only_as_many_windows_are_open_as_the_gate_lets_through():
 # ---------------------------------------------------------------------- what others see
 
 
-@pytest.mark.parametrize("windows", [FIXED, SLIDING], ids=["fixed", "sliding"])
+@pytest.mark.parametrize("windows", [FIXED, SLIDING, BERLIN, APIA], ids=["fixed", "sliding", "days", "weeks"])
 @pytest.mark.parametrize("start", [START, -7 * MINUTE], ids=["2001", "before 1970"])
 @pytest.mark.parametrize(
     "options",
@@ -126,7 +130,7 @@ def test_counts_of_files_are_in_beams_windows_as_its_own_grouping_puts_them(wind
     pipeline = beam.Pipeline(options=PipelineOptions(options))
     decoded = pipeline | beam.Create(reports_of(9, start)).with_output_types(bytes) | DecodeReports(spec)
     counts = (decoded.reports | CountReports(spec)).counts
-    assert type(counts.windowing.windowfn) is (SlidingWindows if windows.overlap else FixedWindows)
+    assert counts.windowing.windowfn == beam_windows(windows)
     path = str(tmp_path / "seen")
     _ = counts | "Once" >> beam.ParDo(_Write(f"{path}-once"))
     _ = counts | beam.GroupByKey() | beam.MapTuple(_added) | "Twice" >> beam.ParDo(_Write(f"{path}-twice"))
@@ -134,7 +138,7 @@ def test_counts_of_files_are_in_beams_windows_as_its_own_grouping_puts_them(wind
     minutes = start + MINUTE * np.arange(9)
     totals = Counter(first for minute in minutes.tolist() for first in windows.starts_around(minute))
     lines = [
-        f"{KRR.fingerprint.hex()} {n} {first} {first + windows.size} True 0 {ON_TIME}" for first, n in totals.items()
+        f"{KRR.fingerprint.hex()} {n} {first} {windows.end_of(first)} True 0 {ON_TIME}" for first, n in totals.items()
     ]
     for name in ("once", "twice"):
         assert sorted(Path(f"{path}-{name}").read_text().splitlines()) == sorted(lines)

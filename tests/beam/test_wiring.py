@@ -258,6 +258,13 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     ],
     # engines
     (
+        lambda: (
+            endless(runner="FlinkRunner") | EstimateReports(collections=[KRR], window="1d", timezone="Europe/Berlin")
+        ),
+        "JobSpec.timezone and months need a runner that takes windows from Python (elsewhere, hours can be counted and "
+        "made days by uldp reestimate), got FlinkRunner",
+    ),
+    (
         lambda: endless(runner="PrismRunner") | EstimateReports(FINALLY),
         'JobSpec.release "final" needs a runner that keeps windows for their lateness, got PrismRunner',
     ),

@@ -15,6 +15,9 @@ from deploy import compare, prism
 from deploy.job import make_reports, run
 from tests.beam import test_same_counts as same
 from tests.support import replay
+from tests.support.messages_cases import KRR
+from uldp_transforms import CalendarWindows
+from uldp_transforms.messages import wire
 from uldp_transforms.windows import Windows
 
 pytestmark = pytest.mark.skipif(prism.missing() is not None, reason=str(prism.missing()))
@@ -50,6 +53,33 @@ def test_stream_equals_numpy(windows: Windows, deduplicate: bool) -> None:
         same.check(panes, ledger, sent, windows)
     timings = Counter(pane.timing for _, _, pane in panes)
     assert timings[PaneInfoTiming.ON_TIME] and timings[PaneInfoTiming.LATE]
+
+
+@pytest.mark.parametrize("slide", [None, 1])
+def test_a_stream_in_weeks_of_a_place(slide: int | None) -> None:
+    """Windows that Prism has no form of: it takes them from Python. One of them lacks an hour."""
+    windows = CalendarWindows(size=7, slide=slide, unit="d", timezone="Europe/Berlin")
+    before, day = 1_711_306_800_000, 86_400_000  # Sunday evening, a week before clocks are put forward
+    rng = np.random.default_rng(7)
+    times = np.sort(rng.integers(before, before + 9 * day, 300))
+    messages = wire.encode_reports(KRR.perturb(["1"] * 300, rng, times))
+    events = []
+    for number in range(10):
+        end = before + number * day
+        events += [replay.arrive(end, messages[np.searchsorted(times, end - day) : np.searchsorted(times, end)])]
+        events += [replay.watermark(end)]
+    with replay.collector() as (collect, panes):
+        with beam.Pipeline(options=STREAM) as pipeline:
+            spec = replay.spec([KRR], windows, bounded=False, allowed_lateness=day)
+            counted = same.count(pipeline | replay.stream(events), spec)
+            _ = counted.counts | "Counts" >> collect
+        found = {
+            (window.start.micros // 1000, window.end.micros // 1000): counts.total
+            for (_, counts), window, _ in sorted(panes, key=lambda seen: seen[2].index)
+        }
+    expected = Counter(start for time in times.tolist() for start in windows.starts_around(time))
+    assert found == {(start, windows.end_of(start)): number for start, number in expected.items()}
+    assert 167 * 3_600_000 in {end - start for start, end in found}
 
 
 def test_state_ends_with_its_window() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import shlex
@@ -18,11 +19,13 @@ from tests.servers.google_server import GoogleServer
 from tests.support import replay
 from tests.support.messages_cases import KRR, URAP, collection, container, single, write_files
 from tests.support.tolerance import generator
+from uldp_transforms import JobSpec
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import estimate, reestimate
-from uldp_transforms.pipelines.runs import RunRecord
+from uldp_transforms.pipelines.runs import RunRecord, moment, periods_out_of_balance
 from uldp_transforms.pipelines.sinks.row_files import to_avro_file
+from uldp_transforms.rows.forms import to_json
 from uldp_transforms.rows.place import name_of, span_of
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
 from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
@@ -220,6 +223,91 @@ def test_better_background_knowledge_of_tags() -> None:
     assert before["estimates"] != after["estimates"]
 
 
+# ---------------------------------------------------------------------- longer windows
+
+SPRING = 1_711_306_800_000  # Sunday 2024-03-24T20:00 in Berlin, a week before clocks are put forward
+DAY = 24 * 60 * MINUTE
+BERLIN = "--timezone Europe/Berlin"
+
+
+def without_run(row: dict[str, Any]) -> dict[str, Any]:
+    """What does not depend on how reports came, nor on whether their files say who made them."""
+    return {k: value for k, value in row.items() if k not in ("run", "pane_index", "pane_timing", "simulated")}
+
+
+@pytest.mark.parametrize("options", ["--window 1d", "--window P1W", "--window 1w --slide 1d", "--window 1mo"])
+@pytest.mark.usefixtures("folder")
+def test_days_of_a_place_are_alike_in_files_streams_and_from_stored_hours(options: str) -> None:
+    rng = generator("calendar", options)
+    times = np.sort(rng.integers(SPRING, SPRING + 12 * DAY, 600))
+    messages = wire.encode_reports(KRR.perturb(rng.choice(["0", "1", "2"], 600).tolist(), rng, times))
+    Path("in.avro").write_bytes(container([(1, message) for message in messages]))
+    files = "--collection krr.json --min_reports 20 --input in.avro"
+    assert estimate.main(shlex.split(f"{files} {BERLIN} {options} --output job --write_counts")) == 0
+    expected = sorted(map(without_run, rows_of(Path("job"))), key=repr)
+    assert {row["status"] for row in expected} >= {"ok"}
+    assert sum(row["num_reports"] or 0 for row in expected) <= 600 * 7
+    lengths = {moment(row["window_end"]) - moment(row["window_start"]) for row in expected}
+    assert 23 * DAY // 24 in {length % DAY for length in lengths}, "one of them has the hour that was left out"
+
+    assert estimate.main(shlex.split(f"{files} --window 1h --output hours --write_counts")) == 0
+    regrouped = rows_of(again(f"--collection krr.json --counts hours --min_reports 20 {BERLIN} {options}"))
+    assert sorted(map(without_run, regrouped), key=repr) == expected
+    same = rows_of(again("--collection krr.json --counts job --min_reports 20", "same"))
+    assert sorted(map(without_run, same), key=repr) == expected
+
+    values: dict[str, Any] = dict(zip(("window", "slide"), options.split()[1::2]))
+    windows = JobSpec.of(collections=[KRR], timezone="Europe/Berlin", **values).windows
+    assert windows is not None
+    events = []
+    for end in range(SPRING + DAY, SPRING + 13 * DAY, DAY):
+        here = [message for message, time in zip(messages, times.tolist()) if end - DAY <= time < end]
+        events += [replay.arrive(end, here), replay.watermark(end)]
+    job = replay.streaming_job([KRR], windows, min_reports=20, allowed_lateness=DAY)
+    rows = replay.replay(job, [*events, replay.watermark(SPRING + 60 * DAY)])
+    last = {row.window_start: row for row in sorted(rows["estimates"], key=lambda row: row.pane_index)}
+    assert sorted((without_run(json.loads(to_json(row))) for row in last.values()), key=repr) == expected
+    assert not periods_out_of_balance([row._asdict() for row in rows["ledger"]])
+    assert sum(row.accepted for row in rows["ledger"]) == 600
+
+
+def hours(*numbers: int, length: int = PERIOD, **fields: Any) -> list[WindowCounts]:
+    """Counts of one stored window after the other."""
+    return [
+        counts_row(KRR, 0, number, start, **span_of(start, length) | fields)
+        for start, number in zip(itertools.count(0, length), numbers)
+    ]
+
+
+LONGER = "--collection krr.json --counts . --min_reports 1 --window 1h"
+
+
+@pytest.mark.usefixtures("folder")
+def test_stored_windows_are_added_up_and_one_that_is_partial_makes_the_longer_one_so() -> None:
+    stored = hours(*range(1, 13))
+    write_counts(counts=[*stored[:8], stored[8]._replace(complete=False), *stored[9:]])
+    rows = rows_of(again(LONGER))
+    places = [(row["window_start"][11:16], row["window_end"][11:16], row["status"], row["num_reports"]) for row in rows]
+    assert places == [("00:00", "01:00", "ok", 3 * 21), ("01:00", "02:00", "partial", None)]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_longer_window_that_a_stream_has_not_seen_the_end_of_is_partial() -> None:
+    """What was not counted yet is not stored; a job over files stores all there is."""
+    run_of("a", None, None)
+    write_counts(counts=[row._replace(run="a") for row in hours(*range(1, 9))])
+    assert [row["status"] for row in rows_of(again(LONGER))] == ["ok", "partial"]
+    Path("run-a.json").unlink()
+    assert [row["status"] for row in rows_of(again(LONGER))] == ["ok", "ok"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_jobs_that_stored_windows_of_different_lengths_are_added_up() -> None:
+    write_counts(short=hours(1, 2, 3), long=hours(10, 20, length=3 * PERIOD))
+    rows = rows_of(again("--collection krr.json --counts short.avro --counts long.avro --min_reports 1 --window PT1H"))
+    assert [row["num_reports"] for row in rows] == [3 * 36]
+
+
 # ---------------------------------------------------------------------- which rows
 
 
@@ -330,6 +418,31 @@ FROM = "--collection krr.json --output again"
 SHAPE = "counts of collection 'krr' must have 3 cohorts and 9 cells, got"
 NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got another"
 ERRORS = [
+    (f"{FROM} --counts good.avro --slide 1h", "--slide needs --window, got none"),
+    (f"{FROM} --counts good.avro --timezone Europe/Berlin", "--timezone needs --window, got none"),
+    (
+        f"{FROM} --counts good.avro --window 1d --timezone Berlin",
+        "CalendarWindows.timezone must be the name of a time zone such as \"Europe/Berlin\", got 'Berlin'",
+    ),
+    (
+        f"{FROM} --counts good.avro --window 15m --slide 5m",
+        "--window must have base periods that are made of whole stored windows, got 1970-01-01T00:00:00Z to "
+        "1970-01-01T00:10:00Z stored",
+    ),
+    (
+        f"{FROM} --counts day.avro --window 1d --timezone Europe/Berlin",
+        "--window must have base periods that are made of whole stored windows, got 1970-01-01T00:00:00Z to "
+        "1970-01-02T00:00:00Z stored",
+    ),
+    (
+        f"{FROM} --counts sliding.avro --window 1d",
+        "--window must be absent where stored windows overlap, got 1970-01-01T00:05:00Z to 1970-01-01T00:15:00Z "
+        "stored, which begins before another one ends",
+    ),
+    (
+        f"{FROM} --counts all.avro --window 1d",
+        "--window must be absent where counts were not stored by window, got one",
+    ),
     ("", "the following arguments are required: --collection, --counts, --output"),
     (f"{FROM} --counts . --more", "unrecognized arguments: --more"),
     (
@@ -359,6 +472,9 @@ def test_what_is_wrong_is_one_line(argv: str, sentence: str, folder: Path, capfd
     good = counts_row(KRR, 0, 9)
     write_counts(
         good=[good],
+        day=hours(1, length=DAY),
+        sliding=[good, counts_row(KRR, 0, 9, PERIOD // 2)],
+        all=[counts_row(KRR, 0, 9, None)],
         narrow=[good._replace(cells=good.cells[:6])],
         uneven=[good._replace(num_reports=[1, 2])],
         negative=[good._replace(cells=[-1, *good.cells[1:]])],

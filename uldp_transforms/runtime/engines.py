@@ -8,6 +8,9 @@ from uldp_transforms.ldp.errors import SpecError
 
 PRISM = "PrismRunner"
 
+_JAVA_WINDOWS_ONLY = ("FlinkRunner", "SparkRunner")
+"""Engines that read all windows in Java, which knows Beam's own alone."""
+
 _AT_LEAST_ONCE = "streaming_mode_at_least_once"
 _CLOCK_IS_WATERMARK = ("SwitchingDirectRunner", "BundleBasedDirectRunner")
 
@@ -37,3 +40,17 @@ def check_release(runner: object) -> None:
     """
     if type(runner).__name__ == PRISM:
         raise SpecError(f'JobSpec.release "final" needs a runner that keeps windows for their lateness, got {PRISM}')
+
+
+def check_calendar(runner: object) -> None:
+    """Refuse windows of a calendar where an engine cannot read them.
+
+    Raises:
+        SpecError: naming the engine.
+    """
+    name = type(runner).__name__
+    if name in _JAVA_WINDOWS_ONLY:
+        raise SpecError(
+            "JobSpec.timezone and months need a runner that takes windows from Python (elsewhere, hours can be counted "
+            f"and made days by uldp reestimate), got {name}"
+        )
