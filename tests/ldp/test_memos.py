@@ -92,7 +92,16 @@ def test_the_loss_grows_to_that_of_the_memo(mechanism: Any) -> None:
     assert losses[0] == mechanism.exact_ratio
     assert losses == sorted(losses)
     assert losses[-1] <= mechanism.memo.exact_ratio
-    assert mechanism.epsilon_after(365) <= mechanism.epsilon_inf
+    computed = [mechanism.epsilon_after(number) for number in (1, 2, 7, 365)]
+    assert computed == pytest.approx([math.log(loss) for loss in losses], rel=1e-9)
+    assert mechanism.epsilon_after(10**9) == pytest.approx(mechanism.memo.effective_epsilon, rel=1e-9)
+
+
+def test_the_loss_of_long_reports_is_a_number() -> None:
+    """Though their least probability is 0 in floating point."""
+    mechanism = Rappor(num_symbols=5000, num_sensitive=5000, epsilon=1, epsilon_inf=3, theta=0.5)
+    assert mechanism.epsilon_after(1) == pytest.approx(1, rel=1e-6)
+    assert mechanism.epsilon_after(2) == pytest.approx(3, rel=1e-6)
 
 
 @pytest.mark.parametrize(
