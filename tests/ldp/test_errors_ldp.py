@@ -104,6 +104,19 @@ def client_of(epsilon: float = 9.0, period_ms: int = 86_400_000, **fields: Any) 
     return make
 
 
+STORED = json.dumps(dict.fromkeys(("secret", "period_ms", "period", "spent", "ever", "answers")) | {"client_state": 2})
+
+
+def client_in(stored: str) -> Callable[[Path], Client]:
+    """Opens a client whose storage has this text."""
+
+    def make(folder: Path) -> Client:
+        (folder / "state.json").write_text(stored)
+        return client_of()(folder)
+
+    return make
+
+
 def file_of(content: bytes) -> Callable[[Path], Any]:
     """Reads a collection file with this content; the table says FILE for its path."""
 
@@ -513,6 +526,14 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         lambda folder: client_of()(folder).report("ant", 1.5),
         "Client.report: event_time must be an integer in [-9007199254740992, 9007199254740992], got 1.5",
+    ),
+    *(
+        (SpecError, client_in(stored), f"the client's storage{sentence}")
+        for stored, sentence in (
+            ("[]", " must be a JSON object, got []"),
+            ("{}", " needs the key 'client_state', got no keys"),
+            (STORED, ": client_state must be an integer in [1, 1], got 2"),
+        )
     ),
     (
         BudgetSpentError,
