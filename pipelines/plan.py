@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms import Mechanism
+from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON
 from uldp_transforms.ldp.utility import ClosedQuestion, OpenQuestion, Plan, PlanRow, plan
+from uldp_transforms.ldp.utility.longitudinal import text_of
 
 from . import cli
 
@@ -26,6 +28,8 @@ class Planning:
     target_l1: float | None
     target_l2: float | None
     json: str | None
+    reports_per_person: int | None
+    epsilon_inf: float | None
 
 
 def configure(argv: Sequence[str]) -> Planning:
@@ -50,8 +54,18 @@ def configure(argv: Sequence[str]) -> Planning:
     target = parser.add_mutually_exclusive_group()
     target.add_argument("--target_l1", type=cli.positive(float), help="sum of absolute errors over all values to reach")
     target.add_argument("--target_l2", type=cli.positive(float), help="sum of squared errors over all values to reach")
+    parser.add_argument(
+        "--reports_per_person", type=cli.positive(), help="windows in which each person is asked: what that costs them"
+    )
+    parser.add_argument(
+        "--epsilon_inf",
+        type=cli.positive(float),
+        help="with --reports_per_person: guarantee of all reports of one symbol (default: twice epsilon)",
+    )
     parser.add_argument("--json", help="file to write the recommended collection to (default: print it)")
     args = parser.parse_args(argv)
+    if args.epsilon_inf is not None and args.reports_per_person is None:
+        raise SpecError(f"--epsilon_inf needs --reports_per_person, got {args.epsilon_inf:g} alone")
     return Planning(
         question=_question(args),
         epsilon=args.epsilon,
@@ -59,6 +73,8 @@ def configure(argv: Sequence[str]) -> Planning:
         target_l1=args.target_l1,
         target_l2=args.target_l2,
         json=args.json,
+        reports_per_person=args.reports_per_person,
+        epsilon_inf=args.epsilon_inf,
     )
 
 
@@ -99,7 +115,8 @@ def job(planning: Planning) -> int:
     if planning.json is not None:
         with open(planning.json, "w", encoding="utf-8") as file:
             file.write(spec_text(found.collection))
-    print("\n".join([*heading(planning), "", *table(planning, found), "", *advice(planning, found)]))
+    lines = [*heading(planning), "", *table(planning, found), "", *advice(planning, found)]
+    print("\n".join([*lines, *over_time(planning, found)]))
     if planning.json is None:
         print("\n" + spec_text(found.collection), end="")
     else:
@@ -196,6 +213,17 @@ def advice(planning: Planning, found: Plan) -> list[str]:
     clear = found.amplification.clear
     lines.append(lie + (f", {clear:.2f} of another one." if clear is not None else "."))
     return lines
+
+
+def over_time(planning: Planning, found: Plan) -> list[str]:
+    """What it costs people to be asked again and again, if that was asked."""
+    setup = found.best.setup
+    if planning.reports_per_person is None or setup is None:
+        return []
+    epsilon_inf = planning.epsilon_inf or min(2 * planning.epsilon, MAX_EPSILON)
+    assert isinstance(setup.mechanism, SetReportMechanism), "the planner compares no others"
+    mechanism = dataclasses.replace(setup.mechanism, epsilon_inf=epsilon_inf)
+    return ["", *text_of(mechanism, setup.num_cohorts, planning.num_reports, planning.reports_per_person)]
 
 
 def spec_text(spec: dict[str, Any]) -> str:

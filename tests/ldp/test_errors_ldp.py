@@ -540,6 +540,21 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         lambda folder: client_of(epsilon=0.5)(folder).report("ant", 0),
         "Budget.epsilon must not be exceeded, got 0 of 0.5 spent and a report that adds 1",
     ),
+    (
+        SpecError,
+        lambda: utility.variance_of_mean(CLOSED.mechanism, np.full(6, 1 / 6), 0),
+        "variance_of_mean.num_windows must be an integer in [1, 2147483648], got 0",
+    ),
+    (
+        SpecError,
+        lambda: utility.variance_of_mean(CLOSED.mechanism, np.full(5, 1 / 5), 1),
+        "variance_of_mean.frequencies must have 6 entries in its last axis, got the shape (5,)",
+    ),
+    (
+        SpecError,
+        lambda: utility.variance_of_mean(TWICE.mechanism, np.full(8, 1 / 8), 1),
+        "variance_of_mean.mechanism must give every value one symbol, got 2 hash functions",
+    ),
     # mechanisms
     (SpecError, krr(num_symbols=1), "KaryRR.num_symbols must be an integer in [2, 1048576], got 1"),
     (
