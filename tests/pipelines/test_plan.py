@@ -293,7 +293,8 @@ def test_what_it_costs_to_be_asked_again(capsys):
         assert f"memos, epsilon_inf {epsilon_inf} " in text
         assert f"at worst 4 x {epsilon_inf} = {4 * epsilon_inf};" in text
         assert text.index("Recommended") < text.index("Asked in 30 windows") < text.index('"id": "planned"')
-    assert program.main("--open --num_candidates 50 --epsilon 1 --reports 10000 --reports_per_person 7".split()) == 0
+    texts = "--open --num_candidates 50 --epsilon 1 --reports 10000"
+    assert program.main([*texts.split(), "--reports_per_person", "7"]) == 0
     assert "The fixed cohort is a pseudonym of " in capsys.readouterr().out
 
 
