@@ -62,7 +62,7 @@ def describe(collection: Collection, found: Audit) -> str:
 
 
 def _of_lifetime(found: Lifetime) -> list[str]:
-    after = ", ".join(f"{float(loss):.4g} ({number})" for number, loss in found.after.items())
+    after = ", ".join(f"{loss:.4g} ({number})" for number, loss in found.after.items())
     return [
         f"lifetime    all reports of one symbol together: at most e**{found.epsilon_inf:g}",
         f"looked at   {found.method}",

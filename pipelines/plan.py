@@ -12,8 +12,10 @@ from typing import Any
 
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
-from uldp_transforms.ldp.mechanisms import Mechanism
+from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON
 from uldp_transforms.ldp.utility import ClosedQuestion, OpenQuestion, Plan, PlanRow, plan
+from uldp_transforms.ldp.utility.longitudinal import text_of
 from uldp_transforms.ldp.utility.open_question import FLAT, ZIPF
 
 from . import cli
@@ -32,6 +34,8 @@ class Planning:
     targets: dict[str, float]
     values: str | None
     json: str | None
+    reports_per_person: int | None
+    epsilon_inf: float | None
 
 
 TARGETS: cli.Options = {
@@ -73,8 +77,18 @@ def configure(argv: Sequence[str]) -> Planning:
     target = parser.add_mutually_exclusive_group()
     for name, option in TARGETS.items():
         target.add_argument(name, type=cli.positive(float), **option)
+    parser.add_argument(
+        "--reports_per_person", type=cli.positive(), help="windows in which each person is asked: what that costs them"
+    )
+    parser.add_argument(
+        "--epsilon_inf",
+        type=cli.positive(float),
+        help="with --reports_per_person: guarantee of all reports of one symbol (default: twice epsilon)",
+    )
     parser.add_argument("--json", help="file to write the recommended collection to (default: print it)")
     args = parser.parse_args(argv)
+    if args.epsilon_inf is not None and args.reports_per_person is None:
+        raise SpecError(f"--epsilon_inf needs --reports_per_person, got {args.epsilon_inf:g} alone")
     names = [name.removeprefix("--") for name in TARGETS]
     return Planning(
         question=_question(args),
@@ -83,6 +97,8 @@ def configure(argv: Sequence[str]) -> Planning:
         targets={name: getattr(args, name) for name in names if getattr(args, name) is not None},
         values=args.values,
         json=args.json,
+        reports_per_person=args.reports_per_person,
+        epsilon_inf=args.epsilon_inf,
     )
 
 
@@ -176,7 +192,7 @@ def job(planning: Planning) -> int:
         with open(planning.json, "w", encoding="utf-8") as file:
             file.write(spec_text(found.collection))
     lines = [*heading(planning), "", *table(planning, found), "", *legend(planning), "", *advice(planning, found)]
-    print("\n".join(lines))
+    print("\n".join([*lines, *over_time(planning, found)]))
     if planning.json is None:
         print("\n" + spec_text(found.collection), end="")
     else:
@@ -300,6 +316,17 @@ def advice(planning: Planning, found: Plan) -> list[str]:
     clear = found.amplification.clear
     lines.append(lie + (f", {clear:.2f} of another one." if clear is not None else "."))
     return lines
+
+
+def over_time(planning: Planning, found: Plan) -> list[str]:
+    """What it costs people to be asked again and again, if that was asked."""
+    setup = found.best.setup
+    if planning.reports_per_person is None or setup is None:
+        return []
+    epsilon_inf = planning.epsilon_inf or min(2 * planning.epsilon, MAX_EPSILON)
+    assert isinstance(setup.mechanism, SetReportMechanism), "the planner compares no others"
+    mechanism = dataclasses.replace(setup.mechanism, epsilon_inf=epsilon_inf)
+    return ["", *text_of(mechanism, setup.num_cohorts, planning.num_reports, planning.reports_per_person)]
 
 
 def spec_text(spec: dict[str, Any]) -> str:

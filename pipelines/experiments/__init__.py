@@ -8,6 +8,7 @@ from .kairouz_alphabets import Figure3, Figure7, Figure8
 from .kairouz_budget import Figure9, Figure10
 from .kairouz_crossover import Figure2
 from .kairouz_decoders import Figure1, Figures11To16
+from .repeated_reports import RepeatedReports
 from .tang_missing import TangFigure2
 from .tang_priors import TangFigure1
 from .uldp_figure_5 import TotalVariation
@@ -33,5 +34,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     TangFigure1(),
     TangFigure2(),
     Estimators(),
+    RepeatedReports(),
 )
 """One line each, in the order in which they are listed."""

@@ -15,7 +15,7 @@ from typing import Any
 
 WORD = 1 << 64
 PROTECT_ALL = ("krr", "rappor", "ss", "hr", "agrr", "aoue", "tsp", "up")
-FLOATS = ("epsilon", "theta", "priors", "missing_rates")
+FLOATS = ("epsilon", "epsilon_inf", "theta", "priors", "missing_rates")
 
 Words = Callable[[], int]
 """Draws a word."""
@@ -128,6 +128,23 @@ def keep_weight(e: Fraction, rate: Fraction) -> int:
     return math.floor(WORD * gain / (1 + gain))
 
 
+def first_epsilon(fields: dict[str, Any]) -> float:
+    """The budget of the first coin."""
+    return fields.get("epsilon_inf", fields["epsilon"])
+
+
+def with_memo(sampler: dict[str, Any], rate: Fraction | None, fields: dict[str, Any], v: int) -> dict[str, Any]:
+    """The sampler of reports, which repeat a memo that is drawn with this one, if the mechanism has memos."""
+    if rate is None or "epsilon_inf" not in fields:
+        return sampler
+    gain = (power_of_e(fields["epsilon"]) - 1) * rate
+    share = gain / (1 + gain) * WORD / int(sampler["keep_weight"])
+    if sampler["sampler"] == "symbol":
+        noise = max(1, ceil(WORD * (1 - share) / v))
+        return {"sampler": "memo", "repeat_weight": str(WORD - v * noise), "memo": sampler, "noise_weight": str(noise)}
+    return {"sampler": "memo", "repeat_weight": str(min(math.floor(WORD * share), WORD - 1)), "memo": sampler}
+
+
 def shares(priors: list[list[float]]) -> list[list[Fraction]]:
     rows = [[Fraction(share) for share in row] for row in priors]
     return [[share / sum(row) for share in row] for row in rows]
@@ -139,7 +156,7 @@ def excesses(priors: list[list[float]], e: Fraction) -> list[list[Fraction]]:
 
 
 def symbol_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[str, Any], Fraction]:
-    e = power_of_e(fields["epsilon"])
+    e = power_of_e(first_epsilon(fields))
     noise = ceil(WORD / (v - 1 + e))
     if "priors" in fields:
         w = max(map(max, excesses(fields["priors"], e)))
@@ -167,7 +184,8 @@ def bits_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[s
     else:
         psi = Fraction(theta) / ((1 - Fraction(theta)) * e + Fraction(theta))
     numerator = min(max(round((1 << 32) * psi), 1), (1 << 32) - 1)
-    keep = keep_weight(e, Fraction(numerator, 1 << 32))
+    first = power_of_e(fields["epsilon_inf"]) if "epsilon_inf" in fields else e
+    keep = keep_weight(first, Fraction(numerator, 1 << 32))
     if "priors" in fields:
         w = max(map(sum, excesses(fields["priors"], whole)))
         numerator = max(1, ceil((1 << 32) * w / (whole - 1 + 2 * w)))
@@ -182,7 +200,7 @@ def subset_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict
     low = min(max(math.floor(v / (f + 1)), 1), max(1, v - 1))
     best = min((low, min(low + 1, max(1, v - 1))), key=lambda d: (d * f + v - d) ** 2 / (d * max(v - d, 1)))
     d = fields.get("subset_size", best)
-    e = power_of_e(fields["epsilon"])
+    e = power_of_e(first_epsilon(fields))
     if fields.get("larger_share") is None:
         keep = keep_weight(e, Fraction(d, v))
         return {"sampler": "subset", "keep_weight": str(keep), "subset_size": d}, Fraction(d, v)
@@ -198,7 +216,7 @@ def column_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict
     half = 1
     while half < v:
         half *= 2
-    keep = keep_weight(power_of_e(fields["epsilon"]), Fraction(1, 2))
+    keep = keep_weight(power_of_e(first_epsilon(fields)), Fraction(1, 2))
     return {"sampler": "column", "keep_weight": str(keep), "half": half}, Fraction(1, 2)
 
 
@@ -236,11 +254,14 @@ def weights_of(sampler: dict[str, Any], rate: Fraction | None) -> dict[str, int 
     """What canonical JSON has of them."""
     if rate is None:
         return {name: int(sampler[name]) for name in ("noise_weight", "answer_noise_weight")}
+    if sampler["sampler"] == "memo":
+        return weights_of(sampler["memo"], rate) | {"repeat_weight": int(sampler["repeat_weight"])}
     fraction = f"{rate.numerator}/{rate.denominator}" if rate.denominator > 1 else str(rate.numerator)
     return {"keep_weight": int(sampler["keep_weight"]), "noise_rate": fraction}
 
 
 def payload_layout(sampler: dict[str, Any], k: int, v: int) -> dict[str, Any]:
+    sampler = sampler.get("memo", sampler)
     if sampler["sampler"] in ("bits", "subset"):
         bits, clear = -(-v // 8), 0
         while (k - v) >> 8 * clear:
@@ -279,6 +300,7 @@ def form(spec: dict[str, Any]) -> dict[str, Any]:
     rule, k, v = rule_of(alphabet)
     v = k if fields["id"] in PROTECT_ALL else v
     sampler, rate = SAMPLERS[fields["id"]](fields, k, v, alphabet.get("num_hashes", 1))
+    sampler = with_memo(sampler, rate, fields, v)
     num_cohorts = spec.get("num_cohorts", 1)
     meaning = {"id": spec["id"], "version": spec["version"], "num_cohorts": num_cohorts, "wire_version": 1}
     canonical = json_text(meaning | {"alphabet": alphabet, "mechanism": fields | weights_of(sampler, rate)})
@@ -420,6 +442,52 @@ def _two_stages(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
     if word < (d - 1) * b:
         return _integer(form, (x + 1 + word // b) % d)
     return _integer(form, d if word < (d - 1) * b + a else x)
+
+
+# ---------------------------------------------------------------------- memos
+
+COHORT, MEMO, TURN = 0, 1, 2
+
+
+def keyed(form: dict[str, Any], secret: bytes, purpose: int, number: int) -> Words:
+    """Words that follow from the secret of the device."""
+    fingerprint = bytes.fromhex(form["fingerprint"])
+    text = b"uldp-client-1\0" + secret + fingerprint + bytes([purpose]) + number.to_bytes(8, "little")
+    output, drawn = hashlib.shake_256(text), 0
+
+    def draw() -> int:
+        nonlocal drawn
+        drawn += 8
+        return int.from_bytes(output.digest(drawn)[-8:], "little")
+
+    return draw
+
+
+def cohort_of(form: dict[str, Any], secret: bytes) -> int:
+    return keyed(form, secret, COHORT, 0)() * form["num_cohorts"] // WORD
+
+
+def turn_of(form: dict[str, Any], secret: bytes, every: int) -> int:
+    """Which of ``every`` windows in a row has an answer."""
+    return keyed(form, secret, TURN, every)() * every // WORD
+
+
+def memo(form: dict[str, Any], secret: bytes, symbol: int) -> bytes:
+    inner = form | {"sampler": form["sampler"]["memo"]}
+    return payload(inner, [symbol], keyed(form, secret, MEMO, symbol))
+
+
+def repeated(form: dict[str, Any], memo: bytes, draw: Words) -> bytes:
+    """The payload of one report: the memo or noise."""
+    sampler = form["sampler"]
+    inner = form | {"sampler": sampler["memo"]}
+    if "noise_weight" in sampler:
+        word, repeat = draw(), int(sampler["repeat_weight"])
+        return memo if word < repeat else _integer(form, (word - repeat) // int(sampler["noise_weight"]))
+    repeats = draw() < int(sampler["repeat_weight"])
+    tails = iter([WORD - 1])  # a coin that the sampler would toss
+    noise = payload(inner, [0], lambda: next(tails, None) or draw())
+    return memo if repeats else noise
 
 
 # ---------------------------------------------------------------------- reports and messages

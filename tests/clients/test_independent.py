@@ -55,6 +55,7 @@ def test_weights() -> None:
         fields = independent.fields_of(record)
         k, v, h = (record[name] for name in ("num_symbols", "num_sensitive", "num_hashes"))
         sampler, rate = independent.SAMPLERS[fields["id"]](fields, k, v, h)
+        sampler = independent.with_memo(sampler, rate, fields, v)
         weights = {name: str(weight) for name, weight in independent.weights_of(sampler, rate).items()}
         assert (sampler, weights) == (record["sampler"], record["weights"]), record
         assert independent.payload_layout(sampler, k, v) == record["payload"]
@@ -145,6 +146,23 @@ def test_payloads() -> None:
         assert independent.payload(FORMS[record["collection"]], record["symbols"], draw).hex() == record["payload"]
         with pytest.raises(StopIteration):
             draw()
+
+
+def test_memos() -> None:
+    for record in records("memos"):
+        form = independent.form(record["collection"])
+        assert form == {key: value for key, value in record["client"].items() if key != "examples"}
+        for derived in record["derived"]:
+            secret, every = bytes.fromhex(derived["secret"]), derived["report_every"]
+            assert independent.cohort_of(form, secret) == derived["cohort"]
+            assert independent.symbols_of(form, derived["value"], derived["cohort"]) == [derived["symbol"]]
+            assert independent.memo(form, secret, derived["symbol"]).hex() == derived["memo"]
+            assert independent.turn_of(form, secret, every) == derived["turn"]
+        for report in record["reports"]:
+            draw = drawing(report["words"])
+            assert independent.repeated(form, bytes.fromhex(report["memo"]), draw).hex() == report["payload"]
+            with pytest.raises(StopIteration):
+                draw()
 
 
 def test_reports() -> None:

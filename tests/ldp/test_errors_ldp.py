@@ -14,7 +14,18 @@ import pytest
 
 from tests.support.cases import COLLECTIONS, DECOMPOSED, VALUES
 from uldp_transforms import ldp
-from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError, UldpError, utility
+from uldp_transforms.ldp import (
+    Budget,
+    BudgetSpentError,
+    Client,
+    CohortCounts,
+    Collection,
+    FileStorage,
+    ReportBatch,
+    SpecError,
+    UldpError,
+    utility,
+)
 from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Permuted, PersonalTags, Tagged
 from uldp_transforms.ldp.checks import parse_json
 from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError, NoReportsError
@@ -86,6 +97,29 @@ def calling(function: Callable[..., Any], *args: Any, **fields: Any) -> Callable
 def batch(**columns: Any) -> ReportBatch:
     names = ("fingerprint", "cohorts", "payloads", "event_times", "report_ids")
     return ReportBatch(**{name: getattr(BATCH, name) for name in names} | columns)
+
+
+def client_of(epsilon: float = 9.0, period_ms: int = 86_400_000, **fields: Any) -> Callable[[Path], Client]:
+    """Opens a client whose storage is in the folder."""
+
+    def make(folder: Path) -> Client:
+        budget = Budget(epsilon=epsilon, period_ms=period_ms)
+        return Client(CLOSED, FileStorage(folder / "state.json"), budget, **fields)
+
+    return make
+
+
+STORED = json.dumps(dict.fromkeys(("secret", "period_ms", "period", "spent", "ever", "answers")) | {"client_state": 2})
+
+
+def client_in(stored: str) -> Callable[[Path], Client]:
+    """Opens a client whose storage has this text."""
+
+    def make(folder: Path) -> Client:
+        (folder / "state.json").write_text(stored)
+        return client_of()(folder)
+
+    return make
 
 
 def file_of(content: bytes) -> Callable[[Path], Any]:
@@ -461,6 +495,70 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         lambda: OPEN.perturb(["\ud800"]),
         "values must be Unicode text, got one with a surrogate, which has no UTF-8 form",
+    ),
+    # the client
+    (SpecError, lambda: Budget(epsilon=0), "Budget.epsilon must be a number above 0, got 0"),
+    (SpecError, lambda: Budget(epsilon=1, lifetime="9"), "Budget.lifetime must be a number above 0, got '9'"),
+    (
+        SpecError,
+        lambda: Budget(epsilon=1, period_ms=0),
+        "Budget.period_ms must be an integer in [1, 9007199254740992], got 0",
+    ),
+    (
+        SpecError,
+        client_of(window_ms=7),
+        "Client.window_ms must divide the budget's period of 86400000, got 7",
+    ),
+    (SpecError, client_of(window_ms=0), "Client.window_ms must be an integer in [1, 9007199254740992], got 0"),
+    (SpecError, client_of(report_every=0), "Client.report_every must be an integer in [1, 2147483648], got 0"),
+    (SpecError, client_of(secret=b"short"), "Client.secret must be 32 bytes, got others"),
+    (
+        SpecError,
+        lambda folder: [client_of(secret=bytes([i]) * 32)(folder) for i in (1, 2)],
+        "Client.secret must be the one in the storage, got another one",
+    ),
+    (
+        SpecError,
+        lambda folder: [client_of(period_ms=1000 * i, window_ms=1000)(folder) for i in (1, 2)],
+        "Budget.period_ms must stay as it was when the storage was begun, 1000, got 2000",
+    ),
+    (
+        SpecError,
+        lambda folder: [client_of()(folder).report("ant", days * 86_400_000) for days in (2, 1)],
+        "Client.report: event_time must not be before the period of an earlier report, got one 1 period(s) before it",
+    ),
+    (
+        SpecError,
+        lambda folder: client_of()(folder).report("ant", 1.5),
+        "Client.report: event_time must be an integer in [-9007199254740992, 9007199254740992], got 1.5",
+    ),
+    *(
+        (SpecError, client_in(stored), f"the client's storage{sentence}")
+        for stored, sentence in (
+            ("[]", " must be a JSON object, got []"),
+            ("{}", " needs the key 'client_state', got no keys"),
+            (STORED, ": client_state must be an integer in [1, 1], got 2"),
+        )
+    ),
+    (
+        BudgetSpentError,
+        lambda folder: client_of(epsilon=0.5)(folder).report("ant", 0),
+        "Budget.epsilon must not be exceeded, got 0 of 0.5 spent and a report that adds 1",
+    ),
+    (
+        SpecError,
+        lambda: utility.variance_of_mean(CLOSED.mechanism, np.full(6, 1 / 6), 0),
+        "variance_of_mean.num_windows must be an integer in [1, 2147483648], got 0",
+    ),
+    (
+        SpecError,
+        lambda: utility.variance_of_mean(CLOSED.mechanism, np.full(5, 1 / 5), 1),
+        "variance_of_mean.frequencies must have 6 entries in its last axis, got the shape (5,)",
+    ),
+    (
+        SpecError,
+        lambda: utility.variance_of_mean(TWICE.mechanism, np.full(8, 1 / 8), 1),
+        "variance_of_mean.mechanism must give every value one symbol, got 2 hash functions",
     ),
     # mechanisms
     (SpecError, krr(num_symbols=1), "KaryRR.num_symbols must be an integer in [2, 1048576], got 1"),

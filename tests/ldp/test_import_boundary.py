@@ -18,14 +18,14 @@ FORBIDDEN = ("apache_beam", "fastavro", "google")
 
 LAYERS = [  # a module imports from layers below its own, and from its own package
     {"__init__"},
-    {"client_form", "privacy", "utility"},
+    {"client", "client_form", "privacy", "utility"},
     {"collection", "discovery", "sentinels", "smoothing"},
     {"estimators"},
     {"model"},
     {"alphabets", "mechanisms", "sparse_counts"},
-    {"bitcounts", "counts", "hashing", "reports", "sampling", "registry"},
+    {"bitcounts", "counts", "hashing", "keyed_words", "reports", "sampling", "registry"},
     {"checks"},
-    {"errors", "reasons"},
+    {"client_storage", "errors", "reasons"},
 ]
 LEVEL = {name: -i for i, layer in enumerate(LAYERS) for name in layer}
 

@@ -92,7 +92,16 @@ def test_the_loss_grows_to_that_of_the_memo(mechanism: Any) -> None:
     assert losses[0] == mechanism.exact_ratio
     assert losses == sorted(losses)
     assert losses[-1] <= mechanism.memo.exact_ratio
-    assert mechanism.epsilon_after(365) <= mechanism.epsilon_inf
+    computed = [mechanism.epsilon_after(number) for number in (1, 2, 7, 365)]
+    assert computed == pytest.approx([math.log(loss) for loss in losses], rel=1e-9)
+    assert mechanism.epsilon_after(10**9) == pytest.approx(mechanism.memo.effective_epsilon, rel=1e-9)
+
+
+def test_the_loss_of_long_reports_is_a_number() -> None:
+    """Though their least probability is 0 in floating point."""
+    mechanism = Rappor(num_symbols=5000, num_sensitive=5000, epsilon=1, epsilon_inf=3, theta=0.5)
+    assert mechanism.epsilon_after(1) == pytest.approx(1, rel=1e-6)
+    assert mechanism.epsilon_after(2) == pytest.approx(3, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +131,38 @@ def test_fresh_reports_add_up(mechanism: Mechanism) -> None:
     if isinstance(mechanism, SetReportMechanism):
         assert mechanism.ratio_after(3) == mechanism.exact_ratio**3
         assert mechanism.informative == Fraction(mechanism.keep_weight, WORD)
+
+
+def history(mechanism: SetReportMechanism, symbols: Sequence[int], reports: Sequence[int]) -> Fraction:
+    """The probability of these reports of a person who held these symbols, one after the other."""
+    step, found = second_step(mechanism), Fraction(1)
+    for symbol in set(symbols):
+        own = [report for held, report in zip(symbols, reports) if held == symbol]
+        found *= joint(mechanism, own, step)[symbol]
+    return found
+
+
+def test_every_symbol_ever_held_costs_epsilon_inf() -> None:
+    """Where it is known when the symbol changed, and which ones were the same: over all reports of four windows."""
+    mechanism = KaryRR(num_symbols=3, num_sensitive=3, epsilon=1, epsilon_inf=2)
+    ratios = [
+        history(mechanism, (0, 1, 0, 1), reports) / history(mechanism, (1, 2, 1, 2), reports)
+        for reports in itertools.product(range(3), repeat=4)
+    ]
+    assert mechanism.ratio_after(2) < max(ratios) <= mechanism.ratio_after(2) ** 2 <= e_below(2.0) ** 2
+
+
+def test_that_a_symbol_changes_is_not_protected() -> None:
+    """Between a value that alternates and one that stays, the loss grows with every window and has no bound."""
+    mechanism = KaryRR(num_symbols=4, num_sensitive=4, epsilon=1, epsilon_inf=2)
+    losses = []
+    for windows in (4, 40, 100):
+        reports = [0, 1] * (windows // 2)
+        changing = history(mechanism, reports, reports)
+        staying = history(mechanism, [0] * windows, reports)
+        losses.append(math.log(changing / staying))
+    assert losses == sorted(losses)
+    assert losses[1] > 4 * 2.0  # the whole alphabet times epsilon_inf
 
 
 # ---------------------------------------------------------------------- reports that are really drawn

@@ -318,6 +318,26 @@ def test_the_file_is_a_collection(tmp_path, capsys):
     assert str(path) in capsys.readouterr().out
 
 
+def test_what_it_costs_to_be_asked_again(capsys):
+    """The same numbers as ``ways`` has; twice epsilon unless another epsilon_inf is given."""
+    question = "--num_values 4 --epsilon 1 --reports 10000 --reports_per_person 30"
+    for more, epsilon_inf in (("", 2), (" --epsilon_inf 3", 3)):
+        assert program.main((question + more).split()) == 0
+        text = capsys.readouterr().out
+        assert f"memos, epsilon_inf {epsilon_inf} " in text
+        assert f"at worst 4 x {epsilon_inf} = {4 * epsilon_inf};" in text
+        assert text.index("Recommended") < text.index("Asked in 30 windows") < text.index('"id": "planned"')
+    texts = "--open --num_candidates 50 --epsilon 1 --reports 10000"
+    assert program.main([*texts.split(), "--reports_per_person", "7"]) == 0
+    assert "The fixed cohort is a pseudonym of " in capsys.readouterr().out
+
+
+def test_an_epsilon_inf_below_epsilon_is_refused(capsys):
+    question = "--num_values 4 --epsilon 1 --reports 10000 --reports_per_person 30 --epsilon_inf 0.5"
+    assert program.main(question.split()) == 2
+    assert "epsilon_inf must be a number above epsilon = 1, at most 16, got 0.5" in capsys.readouterr().err
+
+
 def test_too_few_reports_are_called_so(capsys):
     assert program.main(["--num_values", "40", "--epsilon", "1", "--reports", "20"]) == 0
     assert "Too few reports for the whole distribution" in capsys.readouterr().out
@@ -333,6 +353,8 @@ def test_too_few_reports_are_called_so(capsys):
         (f"{COMMAND} --sensitive_share 2", "ClosedQuestion.sensitive_share must be a number in [0, 1], got 2.0"),
         (f"{COMMAND} --num_sensitive 41", "ClosedQuestion.num_sensitive must be an integer in [1, 40], got 41"),
         (f"{COMMAND} --target_l1 1 --target_l2 1", "argument --target_l2: not allowed with argument --target_l1"),
+        (f"{COMMAND} --epsilon_inf 2", "--epsilon_inf needs --reports_per_person, got 2 alone"),
+        (f"{COMMAND} --reports_per_person 0", "--reports_per_person must be a whole number above 0, got '0'"),
         (f"{COMMAND} --open", "--num_values can be given only without --open, got 40"),
         (f"{COMMAND} --json none/c.json", "none/c.json: No such file or directory"),
     ],

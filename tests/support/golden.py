@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
+from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
 
 ROOT = Path(__file__).parents[2]
 ADVICE = "If that is meant, run `make golden`, review what it prints, and commit it."
@@ -90,13 +90,15 @@ def _with_schemas(path: str, classes: list[type[Mechanism]]) -> str:
     choice, definitions = schema["properties"]["mechanism"], schema["$defs"]
     before = [entry["$ref"].rsplit("/", 1)[1] for entry in choice["oneOf"]]
     choice["oneOf"] = [{"$ref": f"#/$defs/{cls.id}"} for cls in classes]
-    kept = {name: entry for name, entry in definitions.items() if name not in (*before, "epsilon")}
-    epsilon = next(f.metadata["schema"] for f in Mechanism.json_fields() if f.name == "epsilon")
+    fields = {f.name: f.metadata["schema"] for f in SetReportMechanism.json_fields()}
+    shared = {name: fields[name] for name in ("epsilon", "epsilon_inf")}
+    kept = {name: entry for name, entry in definitions.items() if name not in (*before, *shared)}
     made = {cls.id: cls.json_schema() for cls in classes}
     for definition in made.values():
-        assert definition["properties"]["epsilon"] == epsilon
-        definition["properties"]["epsilon"] = {"$ref": "#/$defs/epsilon"}
-    schema["$defs"] = kept | made | {"epsilon": epsilon}
+        for name, entry in shared.items():
+            if definition["properties"].get(name) == entry:
+                definition["properties"][name] = {"$ref": f"#/$defs/{name}"}
+    schema["$defs"] = kept | made | shared
     return json_text(schema) + "\n"
 
 

@@ -19,6 +19,7 @@ from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.client_form import client_form
 from uldp_transforms.ldp.collection import _without_floats
 from uldp_transforms.ldp.hashing import canonical, hash_words
+from uldp_transforms.ldp.keyed_words import COHORT, MEMO, TURN, KeyedSource
 from uldp_transforms.ldp.mechanisms import Mechanism, TwoStage
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
@@ -216,6 +217,61 @@ def payloads() -> Iterator[dict[str, Any]]:
                 yield {"collection": name, "symbols": held, "words": source.drawn, "payload": payload.tobytes().hex()}
 
 
+# ---------------------------------------------------------------------- memos
+
+_BUCKETS = {"id": "hashed", "num_buckets": 5, "seed": 3, "non_sensitive": ["b", "c"]}
+
+MEMOS = {
+    spec["id"]: spec
+    for spec in (
+        *(
+            _spec(f"memo-{mechanism}", _ILLNESSES, {"id": mechanism, "epsilon_inf": 2.0})
+            for mechanism in ("krr", "urr", "rappor", "urap", "ss", "uss", "hr", "uhr")
+        ),
+        _spec("memo-cohorts", _BUCKETS, {"id": "urr", "epsilon": 0.5, "epsilon_inf": 4}, 16),
+        _spec("memo-marginal", _BUCKETS, {"id": "urap", "epsilon_inf": 3, "inversion": "marginal", "theta": 0.5}, 4),
+    )
+}
+"""Collections whose clients keep memos. They are not among ``COLLECTIONS``: a client may refuse them."""
+
+_SECRETS = (bytes(range(32)), bytes([255]) * 32)
+
+
+def memos() -> Iterator[dict[str, Any]]:
+    """What a client derives from its secret, for each value; and reports of a memo, on both sides of the coin."""
+    for name, spec in MEMOS.items():
+        item = Collection.from_json(spec)
+        values = spec["alphabet"].get("values", ["a", "b", "x"])
+        derived = [
+            _derived(item, value, _SECRETS[place % 2], (1, 7, 30)[place % 3]) for place, value in enumerate(values)
+        ]
+        mechanism: Any = item.mechanism
+        memo = np.frombuffer(bytes.fromhex(derived[0]["memo"]), dtype=np.uint8)[np.newaxis]
+        reports = []
+        for first in (mechanism.repeat_weight - 1, mechanism.repeat_weight, LAST):
+            source = Words([first], name, "memo")
+            payload = mechanism.draw_reports(memo, source)
+            reports.append({"memo": derived[0]["memo"], "words": source.drawn, "payload": payload.tobytes().hex()})
+        yield {"collection": spec, "client": client_form(item), "derived": derived, "reports": reports}
+
+
+def _derived(item: Collection, value: str, secret: bytes, every: int) -> dict[str, Any]:
+    """Cohort, symbol and memo of a value, and the turn of the device, all of which follow from its secret."""
+    cohort = KeyedSource(secret, item.fingerprint, COHORT).integer(item.num_cohorts)
+    symbol = int(item.alphabet.encode([value], np.array([cohort]), item.num_cohorts)[0])
+    mechanism: Any = item.mechanism
+    memo = mechanism.draw_memos(np.array([symbol]), KeyedSource(secret, item.fingerprint, MEMO, symbol))
+    return {
+        "secret": secret.hex(),
+        "value": value,
+        "cohort": cohort,
+        "symbol": symbol,
+        "memo": memo.tobytes().hex(),
+        "report_every": every,
+        "turn": KeyedSource(secret, item.fingerprint, TURN, every).integer(every),
+    }
+
+
 # ---------------------------------------------------------------------- reports and bytes
 
 TIMES = (NOON, 0, -1, MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
@@ -256,6 +312,6 @@ def batches() -> Iterator[dict[str, Any]]:
 
 FILES: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
     f"{propose.__name__}.json": propose
-    for propose in (collections, numbers, weights, hashes, symbols, payloads, reports, batches)
+    for propose in (collections, numbers, weights, hashes, symbols, payloads, reports, batches, memos)
 }
 """File -> what makes its records."""

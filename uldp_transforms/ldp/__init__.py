@@ -8,8 +8,13 @@ Example:
 """
 
 from uldp_transforms.ldp.alphabets import PersonalTags as PersonalTags
+from uldp_transforms.ldp.client import Budget as Budget
+from uldp_transforms.ldp.client import Client as Client
+from uldp_transforms.ldp.client_storage import FileStorage as FileStorage
+from uldp_transforms.ldp.client_storage import Storage as Storage
 from uldp_transforms.ldp.collection import Collection as Collection
 from uldp_transforms.ldp.counts import CohortCounts as CohortCounts
+from uldp_transforms.ldp.errors import BudgetSpentError as BudgetSpentError
 from uldp_transforms.ldp.errors import EstimationError as EstimationError
 from uldp_transforms.ldp.errors import SpecError as SpecError
 from uldp_transforms.ldp.errors import UldpError as UldpError
@@ -17,12 +22,17 @@ from uldp_transforms.ldp.estimators import Estimate as Estimate
 from uldp_transforms.ldp.reports import ReportBatch as ReportBatch
 
 __all__ = [
+    "Budget",
+    "BudgetSpentError",
+    "Client",
     "CohortCounts",
     "Collection",
     "Estimate",
     "EstimationError",
+    "FileStorage",
     "PersonalTags",
     "ReportBatch",
     "SpecError",
+    "Storage",
     "UldpError",
 ]

@@ -11,6 +11,10 @@ class SpecError(UldpError, ValueError):
     """A configuration that cannot be accepted. The sentence says class.field, what is allowed and what came."""
 
 
+class BudgetSpentError(UldpError, ValueError):
+    """A report that would cost a person more than is left; it was not made."""
+
+
 class EstimationError(UldpError, ValueError):
     """Counts from which this estimate cannot be made.
 

@@ -87,13 +87,13 @@ class Lifetime:
         epsilon_inf: the promise.
         method: what was looked at, in words.
         worst: the memo that says the most, of which all reports are made without looking at the value again.
-        after: number of reports -> ln of the worst ratio of all of them together, to 30 digits.
+        after: number of reports -> ln of the worst ratio of all of them together.
     """
 
     epsilon_inf: float
     method: str
     worst: WorstPair
-    after: dict[int, decimal.Decimal]
+    after: dict[int, float]
 
     @property
     def effective_epsilon(self) -> decimal.Decimal:
@@ -171,7 +171,7 @@ def _lifetime(mechanism: SetReportMechanism, epsilon_inf: float) -> tuple[Lifeti
                 faults.append(f"the worst ratio of {number} reports is not the one that the mechanism claims")
     if enumerated:
         method += f"; all sequences of up to {enumerated[-1]} reports"
-    after = {number: _logarithm(mechanism.ratio_after(number)) for number in LIFETIMES}
+    after = {number: mechanism.epsilon_after(number) for number in LIFETIMES}
     return Lifetime(epsilon_inf=epsilon_inf, method=method, worst=worst, after=after), faults
 
 

@@ -94,6 +94,8 @@ export function formOf(canonical) {
     Object.hasOwn(MECHANISMS, mechanism.id),
     `the mechanism must be one of ${Object.keys(MECHANISMS)}, got ${mechanism.id}`,
   );
+  const memos = mechanism.epsilon_inf ?? null;
+  require(memos === null, `epsilon_inf must be absent: this client keeps no memos, got ${memos}`);
   const [symbols, num_symbols, v] = ALPHABETS[alphabet.id](alphabet);
   const [name, protects] = MECHANISMS[mechanism.id];
   const num_sensitive = protects === ALL ? num_symbols : v;

@@ -33,7 +33,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from scipy import sparse, special
 
 from uldp_transforms.ldp.checks import describe, is_number, require_number
 from uldp_transforms.ldp.counts import CohortCounts
@@ -292,9 +292,13 @@ class SetReportMechanism(Mechanism):
         return ratio
 
     def epsilon_after(self, num_reports: int) -> float:
+        """ln of ``ratio_after``, in floating point, so that many reports take no longer than one."""
         if self.epsilon_inf is None:
             return super().epsilon_after(num_reports)
-        return math.log(self.ratio_after(num_reports))
+        log_noise, repeat = _logarithm(self.least_noise), Fraction(self.repeat_weight, WORD)
+        growth = num_reports * np.logaddexp(0.0, _logarithm(repeat / (1 - repeat)) - log_noise)
+        log_weight = log_noise + math.log(self.memo.noise_share) + growth + math.log(-math.expm1(-growth))
+        return math.log1p(self.memo.gain * float(special.expit(log_weight)))
 
     @property
     def caveats(self) -> list[str]:
@@ -552,3 +556,8 @@ class SetReportMechanism(Mechanism):
         start_of = np.append(0, ends).astype(np.int32 if len(index) < 1 << 31 else np.int64)
         shape = (len(ends), num_symbols)
         return symbols, sparse.csr_array((np.full(len(index), self.gain), index, start_of), shape=shape)
+
+
+def _logarithm(fraction: Fraction) -> float:
+    """Also of a fraction that is 0 as a float."""
+    return math.log(fraction.numerator) - math.log(fraction.denominator)

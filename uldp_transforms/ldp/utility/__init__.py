@@ -7,6 +7,9 @@ from uldp_transforms.ldp.utility.hashed_errors import cohorts_needed as cohorts_
 from uldp_transforms.ldp.utility.hashed_errors import cohorts_to_distinguish as cohorts_to_distinguish
 from uldp_transforms.ldp.utility.hashed_errors import distinguishable_share as distinguishable_share
 from uldp_transforms.ldp.utility.hashed_errors import hashed_variance as hashed_variance
+from uldp_transforms.ldp.utility.longitudinal import Way as Way
+from uldp_transforms.ldp.utility.longitudinal import variance_of_mean as variance_of_mean
+from uldp_transforms.ldp.utility.longitudinal import ways as ways
 from uldp_transforms.ldp.utility.losses import expected_l1 as expected_l1
 from uldp_transforms.ldp.utility.losses import expected_l2 as expected_l2
 from uldp_transforms.ldp.utility.losses import expected_total_variation as expected_total_variation
@@ -38,6 +41,7 @@ __all__ = [
     "OpenQuestion",
     "Plan",
     "PlanRow",
+    "Way",
     "amplification",
     "best_num_buckets",
     "cohorts_needed",
@@ -57,6 +61,8 @@ __all__ = [
     "tagged_l1_bound",
     "tagged_l2",
     "uldp_minimax",
+    "variance_of_mean",
+    "ways",
     "worst_case_distribution",
     "worst_case_l1",
     "worst_case_l2",

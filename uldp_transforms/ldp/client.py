@@ -1,0 +1,244 @@
+"""A client for people who are asked again and again: one answer a window, memos, and a budget that outlives restarts.
+
+What has to be remembered is in a storage: the device's secret, what was spent, and the answers of the present period.
+Cohort, memo and turn follow from the secret (``keyed_words``); every other coin is drawn anew, from the operating
+system. Nothing leaves ``report`` before it is stored, so there is never a second answer to a window.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.ldp.checks import is_number, parse_json, require_int, require_keys, require_mapping, require_number
+from uldp_transforms.ldp.client_storage import Storage
+from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.errors import BudgetSpentError, SpecError
+from uldp_transforms.ldp.keyed_words import COHORT, MEMO, NAME, SECRET_BYTES, TURN, KeyedSource
+from uldp_transforms.ldp.mechanisms import SetReportMechanism
+from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
+from uldp_transforms.ldp.sampling import SystemSource
+
+DAY = 24 * 3600 * 1000
+"""Milliseconds."""
+
+MAX_MILLISECONDS = 1 << 53
+
+_STATE = 1  # version of the stored text
+_KEYS = ("client_state", "secret", "period_ms", "period", "spent", "ever", "answers")
+_ROUNDING = 1e-9  # of sums that should be the budget
+
+State = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What a device may spend, over all collections whose clients share a storage.
+
+    A report of a mechanism without memos costs its epsilon. With memos, n reports of one symbol cost together what they
+    can say, ``Mechanism.epsilon_after``: less than epsilon_inf, however many; and the symbols of a person add up.
+
+    Attributes:
+        epsilon: what the reports of one period may cost together.
+        period_ms: length of a period, in milliseconds; periods begin at 1970-01-01T00:00:00Z.
+        lifetime: what all reports ever made may cost together; None: no limit.
+    """
+
+    epsilon: float
+    period_ms: int = DAY
+    lifetime: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "lifetime"):
+            value = getattr(self, name)
+            if name == "epsilon" or value is not None:
+                ok = is_number(value) and 0 < value < math.inf
+                require_number(f"Budget.{name}", value, "a number above 0", ok)
+        require_int("Budget.period_ms", self.period_ms, 1, MAX_MILLISECONDS)
+
+
+class Client:
+    """Answers one question about one person, at most once a window.
+
+    Example:
+        client = Client(collection, FileStorage("state.json"), Budget(epsilon=1.0, lifetime=20.0))
+        report = client.report("flu", event_time)       # the same report for every call in one window
+        [message] = wire.encode_reports(report)         # the same bytes
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        storage: Storage,
+        budget: Budget,
+        *,
+        window_ms: int = DAY,
+        report_every: int = 1,
+        secret: bytes | None = None,
+    ):
+        """Read the storage, or begin it.
+
+        Args:
+            collection: what is asked.
+            storage: of this device; shared by the clients of all its collections.
+            budget: the same for all of these.
+            window_ms: answers are for windows of this length, in milliseconds, the first of which begins at
+                1970-01-01T00:00:00Z; it divides the budget's period.
+            report_every: w: of every w windows in a row one is answered, the device's own choice. Any w windows in a
+                row then cost what one report costs.
+            secret: 32 secret random bytes of this device, if it has some; None: the operating system makes them.
+
+        Raises:
+            SpecError: for arguments out of range, or a storage that does not go with them.
+            OSError: if the storage cannot be read or written.
+        """
+        require_int("Client.window_ms", window_ms, 1, MAX_MILLISECONDS)
+        if budget.period_ms % window_ms:
+            raise SpecError(f"Client.window_ms must divide the budget's period of {budget.period_ms}, got {window_ms}")
+        require_int("Client.report_every", report_every, 1, 1 << 31)
+        if secret is not None and (not isinstance(secret, bytes) or len(secret) != SECRET_BYTES):
+            raise SpecError(f"Client.secret must be {SECRET_BYTES} bytes, got others")
+        self._collection, self._storage, self._budget = collection, storage, budget
+        self._window_ms, self._report_every = window_ms, report_every
+        self._secret = secret
+        self._secret = storage.update(self._begin)
+        self._cohort = self._keyed(COHORT).integer(collection.num_cohorts)
+        self._turn = self._keyed(TURN, report_every).integer(report_every)
+
+    def report(self, value: str, event_time: int) -> ReportBatch | None:
+        """The answer for the window of an event, as a batch of one report.
+
+        In one window every call returns the same report, that of the first one, whatever the value is now. It may be
+        sent as often as is needed.
+
+        Args:
+            value: of the person.
+            event_time: milliseconds since 1970 UTC, as the report will say it: rounded down to a unit that many share.
+
+        Returns:
+            None if it is not this device's turn in this window (``report_every``).
+
+        Raises:
+            SpecError: if the alphabet does not have the value (which is not repeated), or for a time that is before the
+                period of an earlier report: what was spent then is forgotten.
+            BudgetSpentError: if the report would cost more than what is left. Nothing was sent then.
+            OSError: if the storage cannot be read or written.
+        """
+        require_int("Client.report: event_time", event_time, -MAX_MILLISECONDS, MAX_MILLISECONDS)
+        cohorts = np.array([self._cohort], dtype=np.uint16)
+        symbol = int(self._collection.alphabet.encode([value], cohorts, self._collection.num_cohorts).reshape(-1)[0])
+        window = event_time // self._window_ms
+        if window % self._report_every != self._turn:
+            return None
+        return self._storage.update(lambda text: self._answer(text, value, symbol, event_time))
+
+    def _keyed(self, purpose: int, number: int = 0) -> KeyedSource:
+        assert self._secret is not None
+        return KeyedSource(self._secret, self._collection.fingerprint, purpose, number)
+
+    # ------------------------------------------------------------------ the storage
+
+    def _begin(self, text: str | None) -> tuple[str, bytes]:
+        """The secret in the storage, which is begun if it is empty."""
+        if text is not None:
+            return text, bytes.fromhex(self._read(text)["secret"])
+        secret = self._secret or os.urandom(SECRET_BYTES)
+        ledgers: State = {"period": None, "spent": {}, "ever": {}, "answers": {}}
+        begun = {"client_state": _STATE, "secret": secret.hex(), "period_ms": self._budget.period_ms} | ledgers
+        return json.dumps(begun), secret
+
+    def _read(self, text: str | None) -> State:
+        """What is stored; raises SpecError if it is not of this client."""
+        state = dict(require_mapping("the client's storage", parse_json(text or "", "the client's storage")))
+        require_keys("the client's storage", state, _KEYS, _KEYS)
+        require_int("the client's storage: client_state", state["client_state"], _STATE, _STATE)
+        if state["period_ms"] != self._budget.period_ms:
+            raise SpecError(
+                f"Budget.period_ms must stay as it was when the storage was begun, {state['period_ms']}, got "
+                f"{self._budget.period_ms}"
+            )
+        if self._secret is not None and self._secret.hex() != state["secret"]:
+            raise SpecError("Client.secret must be the one in the storage, got another one")
+        return state
+
+    def _answer(self, text: str | None, value: str, symbol: int, event_time: int) -> tuple[str, ReportBatch]:
+        """The state after an answer, and the answer: that of the window if there is one already."""
+        state = self._read(text)
+        period = event_time // self._budget.period_ms
+        latest = period if state["period"] is None else state["period"]
+        if period < latest:
+            raise SpecError(
+                f"Client.report: event_time must not be before the period of an earlier report, got one "
+                f"{latest - period} period(s) before it"
+            )
+        if period > latest:
+            state |= {"spent": {}, "answers": {}}
+        state["period"] = period
+        answers = state["answers"].setdefault(self._collection.fingerprint.hex(), {})
+        window = str(event_time // self._window_ms * self._window_ms)
+        if window not in answers:
+            self._charge(state, symbol)
+            answers[window] = _columns(self._draw(value, symbol, event_time))
+        return json.dumps(state), _batch(self._collection.fingerprint, answers[window])
+
+    def _charge(self, state: State, symbol: int) -> None:
+        """Add one report to both ledgers; raises BudgetSpentError if one of them has no room for it."""
+        mechanism = self._collection.mechanism
+        name = self._keyed(NAME, symbol if _has_memos(self._collection) else 0).words(2).tobytes().hex()
+        limits = (("spent", "epsilon", self._budget.epsilon), ("ever", "lifetime", self._budget.lifetime))
+        for ledger, field, limit in limits:
+            entries = state[ledger]
+            number, cost = entries.get(name, (0, 0.0))
+            before = math.fsum(spent for _, spent in entries.values())
+            entries[name] = (number + 1, mechanism.epsilon_after(number + 1))
+            after = before - cost + entries[name][1]
+            if limit is not None and after > limit * (1 + _ROUNDING):
+                raise BudgetSpentError(
+                    f"Budget.{field} must not be exceeded, got {before:.4g} of {limit:g} spent and a report that adds "
+                    f"{after - before:.4g}"
+                )
+
+    def _draw(self, value: str, symbol: int, event_time: int) -> ReportBatch:
+        """A report with fresh coins and a fresh id; with memos, of the memo in the device's cohort."""
+        fresh = self._collection.perturb([value], None, [event_time])
+        if not _has_memos(self._collection):
+            return fresh
+        mechanism = self._collection.mechanism
+        assert isinstance(mechanism, SetReportMechanism)
+        memo = mechanism.draw_memos(np.array([symbol]), self._keyed(MEMO, symbol))
+        return dataclasses.replace(
+            fresh,
+            cohorts=np.array([self._cohort], dtype=np.uint16),
+            payloads=mechanism.draw_reports(memo, SystemSource()),
+        )
+
+
+def _has_memos(collection: Collection) -> bool:
+    mechanism = collection.mechanism
+    return isinstance(mechanism, SetReportMechanism) and mechanism.epsilon_inf is not None
+
+
+def _columns(batch: ReportBatch) -> list[Any]:
+    """A batch of one report, as JSON has it."""
+    return [
+        int(batch.event_times[0]),
+        int(batch.cohorts[0]),
+        batch.payloads.tobytes().hex(),
+        batch.report_ids.tobytes().hex(),
+    ]
+
+
+def _batch(fingerprint: bytes, columns: list[Any]) -> ReportBatch:
+    event_time, cohort, payload, report_id = columns
+    return ReportBatch(
+        fingerprint=fingerprint,
+        cohorts=np.array([cohort], dtype=np.uint16),
+        payloads=np.frombuffer(bytes.fromhex(payload), dtype=np.uint8).reshape(1, -1),
+        event_times=np.array([event_time], dtype=np.int64),
+        report_ids=np.frombuffer(bytes.fromhex(report_id), dtype=np.uint8).reshape(1, ID_BYTES),
+    )

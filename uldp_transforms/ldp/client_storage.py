@@ -1,0 +1,66 @@
+"""Where a client keeps what it must not forget: one text, changed by one process and thread at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Storage(Protocol):
+    """A text that outlives the process; an app may bring its own, for instance a row of its database."""
+
+    def update(self, change: Callable[[str | None], tuple[str, T]]) -> T:
+        """Replace the text, all or nothing.
+
+        Args:
+            change: the text (None: there is none yet) -> the new text, and a result. If it raises, nothing changes.
+
+        Returns:
+            the result, when the new text would survive a loss of power. No other process or thread has read or
+            replaced the text in between.
+        """
+
+
+class FileStorage:
+    """A file that its owner alone may read, and a lock beside it. For systems that have ``flock``, on a local disk."""
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self._path = Path(path)
+
+    def update(self, change: Callable[[str | None], tuple[str, T]]) -> T:
+        """See ``Storage``; raises OSError too."""
+        import fcntl  # noqa: PLC0415  # not on every system
+
+        with open(self._beside(".lock"), "ab", opener=_for_the_owner) as lock:  # one of its own for each thread
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                before = self._path.read_text(encoding="utf-8") if self._path.exists() else None
+                after, result = change(before)
+                if after != before:
+                    self._write(after)
+                return result
+            finally:
+                fcntl.flock(lock, fcntl.LOCK_UN)  # also where a child that was forked meanwhile has the file open
+
+    def _write(self, text: str) -> None:
+        with open(self._beside(".new"), "w", encoding="utf-8", opener=_for_the_owner) as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(self._beside(".new"), self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _beside(self, ending: str) -> Path:
+        return self._path.with_name(self._path.name + ending)
+
+
+def _for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
