@@ -236,7 +236,10 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
         (args.window is None and args.slide is not None, "--slide needs --window, got none"),
         (args.window is None and args.window_offset is not None, "--window_offset needs --window, got none"),
         (args.smooth and args.window is None, "--smooth needs --window, got none"),
-        (args.smooth and args.slide is not None, "--smooth needs windows that do not overlap, got --slide"),
+        (
+            args.smooth and args.slide not in (None, args.window),
+            "--smooth needs windows that do not overlap, got --slide",
+        ),
         (args.alarm_every is not None and not args.smooth, "--alarm_every needs --smooth, got none"),
         (
             args.deduplicate_parts is not None and not args.deduplicate,
