@@ -100,10 +100,10 @@ def test_missing_windows_are_steps() -> None:
 def test_rows_without_numbers_are_handed_through() -> None:
     rows = rows_of(KRR, range(4), generator("through"))
     rows[2] = rows[2]._replace(status="suppressed", estimates=[], num_reports=None)
-    results = smooth_rows(rows, 1.0, 1000)
+    results = list(smooth_rows(rows, 1.0, 1000))
     assert results[2] == (rows[2], None)
     assert Neighbours.of(rows).series().steps.tolist() == [1, 1, 2]
-    assert smooth_rows(rows[2:3], 1.0, 1000) == results[2:3]
+    assert list(smooth_rows(rows[2:3], 1.0, 1000)) == results[2:3]
     windows = Neighbours.of([], 1.0)
     assert filter_row(windows, rows[2], 1000) == (windows, rows[2], None)
 
@@ -112,7 +112,7 @@ def test_values_may_come_later() -> None:
     """A value that only some windows have is smoothed over these."""
     rows = rows_of(KRR, range(12), generator("later"))
     few = [row._replace(estimates=row.estimates[:5]) for row in rows[:6]] + rows[6:]
-    results = smooth_rows(few, 1.0, 1000)
+    results = list(smooth_rows(few, 1.0, 1000))
     assert [len(row.estimates) for row, _ in results] == [5] * 6 + [20] * 6
     assert all(np.isfinite(smoothed_numbers(row)).all() for row, _ in results)
     windows = Neighbours.of([], 1.0)
@@ -232,7 +232,7 @@ def test_a_job_over_files_smooths_both_ways(tmp_path: Path) -> None:
     assert replay.unbalanced(rows["ledger"]) == []
     estimates = in_time(rows["estimates"])
     assert [without_smoothing(row) for row in estimates] == in_time(plain["estimates"])
-    expected = smooth_rows(in_time(plain["estimates"]), jump_of(KRR), 50)
+    expected = list(smooth_rows(in_time(plain["estimates"]), jump_of(KRR), 50))
     assert estimates == [row for row, _ in expected]
     health = in_time(rows["health"])
     assert [row.findings[-1]._asdict() for row in health] == [vars(change) for _, change in expected]
