@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from apache_beam.metrics.metric import MetricsFilter
 
 from tests.support import replay
 from tests.support.messages_cases import container
@@ -17,10 +18,13 @@ from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.ldp.smoothing import Law, filtered, follow, smoothed, track
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.neighbours import Neighbours, filter_row, jump_of, milliseconds_of, smooth_rows
 from uldp_transforms.rows.place import span_of
+from uldp_transforms.rows.window_health import health_of_window, with_change
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
 from uldp_transforms.windows import Windows
 
@@ -206,12 +210,13 @@ def test_a_value_that_one_in_twenty_reports_falsely_rings() -> None:
 # ----------------------------------------------------------------------------------------------- jobs
 
 
-def messages_of(days: Sequence[int], rng: np.random.Generator, people: int = 300) -> list[bytes]:
-    messages = []
-    for day in days:
-        times = day * DAY + rng.integers(0, DAY, people)
-        messages.append(wire.encode_batch(KRR.perturb(rng.choice(VALUES, people, p=SHARES).tolist(), rng, times)))
-    return messages
+def batches_of(days: Sequence[int], rng: np.random.Generator, people: int = 300) -> list[ReportBatch]:
+    times = [day * DAY + rng.integers(0, DAY, people) for day in days]
+    return [KRR.perturb(rng.choice(VALUES, people, p=SHARES).tolist(), rng, of_day) for of_day in times]
+
+
+def write(path: Path, batches: Sequence[ReportBatch]) -> None:
+    path.write_bytes(container([(1, message) for batch in batches for message in wire.encode_reports(batch)]))
 
 
 def in_time(rows: Sequence[Any]) -> list[Any]:
@@ -224,13 +229,13 @@ def without_smoothing(row: Any) -> Any:
 
 
 def test_a_job_over_files_smooths_both_ways(tmp_path: Path) -> None:
-    messages = messages_of([0, 1, 2, 4, 5, 6, 7, 8, 9, 10], generator("files"))
     path = tmp_path / "in.avro"
-    path.write_bytes(container([(1, message) for message in messages]))
+    write(path, batches_of([0, 1, 2, 4, 5, 6, 7, 8, 9, 10], generator("files")))
     plain = replay.replay(replay.file_job([KRR], Windows(size=DAY), str(path)))
     rows = replay.replay(replay.file_job([KRR], Windows(size=DAY), str(path), smooth=True, alarm_every=50))
     assert replay.unbalanced(rows["ledger"]) == []
     estimates = in_time(rows["estimates"])
+    assert len(estimates) == 10
     assert [without_smoothing(row) for row in estimates] == in_time(plain["estimates"])
     expected = list(smooth_rows(in_time(plain["estimates"]), jump_of(KRR), 50))
     assert estimates == [row for row, _ in expected]
@@ -242,8 +247,8 @@ def test_a_job_over_files_smooths_both_ways(tmp_path: Path) -> None:
 
 
 def test_a_stream_filters_and_late_panes_correct() -> None:
-    messages = messages_of(range(10), generator("stream"))
-    late = messages_of([3], generator("late stream"), 500)
+    messages = list(map(wire.encode_batch, batches_of(range(10), generator("stream"))))
+    late = list(map(wire.encode_batch, batches_of([3], generator("late stream"), 500)))
     job = replay.streaming_job([KRR], Windows(size=DAY), smooth=True, allowed_lateness=20 * DAY)
     events = []
     for day, message in enumerate(messages):
@@ -261,3 +266,31 @@ def test_a_stream_filters_and_late_panes_correct() -> None:
         assert json.dumps(expected._asdict(), default=list) == json.dumps(estimates[place]._asdict(), default=list)
     assert all(row.findings[-1].name == "change" for row in rows["health"])
     assert len(rows["health"]) == len(estimates)
+
+
+def test_an_alarm_is_in_the_health_row_and_in_a_metric(tmp_path: Path) -> None:
+    rng = generator("metric")
+    path = tmp_path / "in.avro"
+    fakes = KRR.perturb(["v7"] * 3000, rng, 12 * DAY + np.arange(3000))
+    write(path, [*batches_of(range(12), rng), fakes])
+    lists = replay.Lists()
+    job = replay.file_job([KRR], Windows(size=DAY), str(path), smooth=True)
+    result = replay.run(dataclasses.replace(job, sinks=(lists,)))
+    last = in_time(lists.rows()["health"])[-1]
+    assert last.status == "change"
+    assert last.findings[-1].fired
+    assert "'v7' +" in last.findings[-1].sentence
+    counted = result.metrics().query(MetricsFilter().with_name("alarms_change"))["counters"]
+    assert [counter.committed for counter in counted] == [1]
+
+
+@pytest.mark.parametrize(("status", "fired", "after"), [
+    ("ok", True, "change"), ("ok", False, "ok"), ("misfit", True, "misfit"), ("alarm", True, "alarm"),
+])  # fmt: skip
+def test_a_change_ranks_below_what_is_worse(status: str, fired: bool, after: str) -> None:
+    place = span_of(0, DAY) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": None}
+    row = health_of_window(KRR, KRR.count(KRR.perturb(["v1"] * 200)), place, None, None)._replace(status=status)
+    finding = Finding(name="change", statistic=1.0, p_value=0.5, fired=fired, sentence="s")
+    found = with_change(row, finding)
+    assert (found.status, found.findings[-1].name) == (after, "change")
+    assert list(found.findings[:-1]) == row.findings
