@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.metrics.metric import MetricsFilter
+from apache_beam.runners.pipeline_context import PipelineContext
 
 from tests.support import replay
 from tests.support.messages_cases import container
 from tests.support.tolerance import generator
+from uldp_transforms import EstimateReports
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -24,7 +27,7 @@ from uldp_transforms.ldp.smoothing import Law, filtered, follow, smoothed, track
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.neighbours import Neighbours, filter_row, jump_of, milliseconds_of, smooth_rows
 from uldp_transforms.rows.place import span_of
-from uldp_transforms.rows.window_health import health_of_window, with_change
+from uldp_transforms.rows.window_health import WindowHealth, health_of_window, with_change
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
 from uldp_transforms.windows import Windows
 
@@ -294,3 +297,26 @@ def test_a_change_ranks_below_what_is_worse(status: str, fired: bool, after: str
     found = with_change(row, finding)
     assert (found.status, found.findings[-1].name) == (after, "change")
     assert list(found.findings[:-1]) == row.findings
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_names_of_steps_and_what_is_grouped_stay(bounded: bool) -> None:
+    """A running stream finds its state by the names; rows go between workers in their schema, never pickled."""
+    job = replay.streaming_job([KRR], Windows(size=DAY), smooth=True)
+    pipeline = beam.Pipeline(options=replay.stream_options())
+    messages = pipeline | (beam.Create([b""]) if bounded else replay.stream([]))
+    windows = messages | EstimateReports(dataclasses.replace(job.spec, bounded=bounded))
+    assert (windows.estimates.element_type, windows.health.element_type) == (WindowedEstimate, WindowHealth)
+    proto = pipeline.to_runner_api()
+    coders = PipelineContext(proto.components).coders
+    above = "EstimateReports/EstimateDistribution/"
+    steps = {step.unique_name.removeprefix(above): step for step in proto.components.transforms.values()}
+    own = {name for name in steps if name.count("/") <= 1 and name.startswith("SmoothEstimates/")}
+    step = "OfCollection" if bounded else "Filter"
+    assert own == {f"SmoothEstimates/{name}" for name in ("InNoWindow", step, "Estimates", "Health")} | (
+        {"SmoothEstimates/Smooth"} if bounded else set()
+    )
+    (grouped,) = steps[f"SmoothEstimates/{step}"].inputs.values()
+    coder = str(coders.get_by_id(proto.components.pcollections[grouped].coder_id))
+    assert coder.startswith("TupleCoder[BytesCoder, TupleCoder[")
+    assert "Pickle" not in coder
