@@ -14,6 +14,7 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.inputs import require_spec, spec_for
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.rows.neighbours import Neighbours, filter_row, jump_of, milliseconds_of, smooth_rows
 from uldp_transforms.rows.window_health import WindowHealth, with_change
@@ -52,11 +53,16 @@ class SmoothEstimates(beam.PTransform[PCollection[tuple[bytes, Rows]], SmoothedW
 
     Args:
         spec: of the job.
+
+    Raises:
+        SpecError: if its ``smooth`` is false.
     """
 
     def __init__(self, spec: JobSpec):
         super().__init__()
         self._spec = require_spec("SmoothEstimates", spec)
+        if not spec.smooth:
+            raise SpecError("SmoothEstimates needs a JobSpec with smooth, got one without")
 
     def expand(self, rows: PCollection[tuple[bytes, Rows]]) -> SmoothedWindows:
         spec = spec_for("SmoothEstimates", self._spec, rows, KEYED_ROWS, windowed=True)

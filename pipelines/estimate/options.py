@@ -235,7 +235,10 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
         ),
         *cli.needs_window(args),
         (args.smooth and args.window is None, "--smooth needs --window, got none"),
-        (args.smooth and args.slide is not None, "--smooth needs windows that do not overlap, got --slide"),
+        (
+            args.smooth and args.slide not in (None, args.window),
+            "--smooth needs windows that do not overlap, got --slide",
+        ),
         (args.alarm_every is not None and not args.smooth, "--alarm_every needs --smooth, got none"),
         (
             args.deduplicate_parts is not None and not args.deduplicate,

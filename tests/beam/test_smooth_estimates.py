@@ -8,19 +8,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import apache_beam as beam
 import numpy as np
 import pytest
+from apache_beam.metrics.metric import MetricsFilter
+from apache_beam.runners.pipeline_context import PipelineContext
 
 from tests.support import replay
 from tests.support.messages_cases import container
 from tests.support.tolerance import generator
+from uldp_transforms import EstimateReports
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.ldp.smoothing import Law, filtered, follow, smoothed, track
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.neighbours import Neighbours, filter_row, jump_of, milliseconds_of, smooth_rows
 from uldp_transforms.rows.place import span_of
+from uldp_transforms.rows.window_health import WindowHealth, health_of_window, with_change
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
 from uldp_transforms.windows import Windows
 
@@ -100,10 +107,10 @@ def test_missing_windows_are_steps() -> None:
 def test_rows_without_numbers_are_handed_through() -> None:
     rows = rows_of(KRR, range(4), generator("through"))
     rows[2] = rows[2]._replace(status="suppressed", estimates=[], num_reports=None)
-    results = smooth_rows(rows, 1.0, 1000)
+    results = list(smooth_rows(rows, 1.0, 1000))
     assert results[2] == (rows[2], None)
     assert Neighbours.of(rows).series().steps.tolist() == [1, 1, 2]
-    assert smooth_rows(rows[2:3], 1.0, 1000) == results[2:3]
+    assert list(smooth_rows(rows[2:3], 1.0, 1000)) == results[2:3]
     windows = Neighbours.of([], 1.0)
     assert filter_row(windows, rows[2], 1000) == (windows, rows[2], None)
 
@@ -112,7 +119,7 @@ def test_values_may_come_later() -> None:
     """A value that only some windows have is smoothed over these."""
     rows = rows_of(KRR, range(12), generator("later"))
     few = [row._replace(estimates=row.estimates[:5]) for row in rows[:6]] + rows[6:]
-    results = smooth_rows(few, 1.0, 1000)
+    results = list(smooth_rows(few, 1.0, 1000))
     assert [len(row.estimates) for row, _ in results] == [5] * 6 + [20] * 6
     assert all(np.isfinite(smoothed_numbers(row)).all() for row, _ in results)
     windows = Neighbours.of([], 1.0)
@@ -206,12 +213,13 @@ def test_a_value_that_one_in_twenty_reports_falsely_rings() -> None:
 # ----------------------------------------------------------------------------------------------- jobs
 
 
-def messages_of(days: Sequence[int], rng: np.random.Generator, people: int = 300) -> list[bytes]:
-    messages = []
-    for day in days:
-        times = day * DAY + rng.integers(0, DAY, people)
-        messages.append(wire.encode_batch(KRR.perturb(rng.choice(VALUES, people, p=SHARES).tolist(), rng, times)))
-    return messages
+def batches_of(days: Sequence[int], rng: np.random.Generator, people: int = 300) -> list[ReportBatch]:
+    times = [day * DAY + rng.integers(0, DAY, people) for day in days]
+    return [KRR.perturb(rng.choice(VALUES, people, p=SHARES).tolist(), rng, of_day) for of_day in times]
+
+
+def write(path: Path, batches: Sequence[ReportBatch]) -> None:
+    path.write_bytes(container([(1, message) for batch in batches for message in wire.encode_reports(batch)]))
 
 
 def in_time(rows: Sequence[Any]) -> list[Any]:
@@ -224,15 +232,15 @@ def without_smoothing(row: Any) -> Any:
 
 
 def test_a_job_over_files_smooths_both_ways(tmp_path: Path) -> None:
-    messages = messages_of([0, 1, 2, 4, 5, 6, 7, 8, 9, 10], generator("files"))
     path = tmp_path / "in.avro"
-    path.write_bytes(container([(1, message) for message in messages]))
+    write(path, batches_of([0, 1, 2, 4, 5, 6, 7, 8, 9, 10], generator("files")))
     plain = replay.replay(replay.file_job([KRR], Windows(size=DAY), str(path)))
     rows = replay.replay(replay.file_job([KRR], Windows(size=DAY), str(path), smooth=True, alarm_every=50))
     assert replay.unbalanced(rows["ledger"]) == []
     estimates = in_time(rows["estimates"])
+    assert len(estimates) == 10
     assert [without_smoothing(row) for row in estimates] == in_time(plain["estimates"])
-    expected = smooth_rows(in_time(plain["estimates"]), jump_of(KRR), 50)
+    expected = list(smooth_rows(in_time(plain["estimates"]), jump_of(KRR), 50))
     assert estimates == [row for row, _ in expected]
     health = in_time(rows["health"])
     assert [row.findings[-1]._asdict() for row in health] == [vars(change) for _, change in expected]
@@ -242,8 +250,8 @@ def test_a_job_over_files_smooths_both_ways(tmp_path: Path) -> None:
 
 
 def test_a_stream_filters_and_late_panes_correct() -> None:
-    messages = messages_of(range(10), generator("stream"))
-    late = messages_of([3], generator("late stream"), 500)
+    messages = list(map(wire.encode_batch, batches_of(range(10), generator("stream"))))
+    late = list(map(wire.encode_batch, batches_of([3], generator("late stream"), 500)))
     job = replay.streaming_job([KRR], Windows(size=DAY), smooth=True, allowed_lateness=20 * DAY)
     events = []
     for day, message in enumerate(messages):
@@ -261,3 +269,54 @@ def test_a_stream_filters_and_late_panes_correct() -> None:
         assert json.dumps(expected._asdict(), default=list) == json.dumps(estimates[place]._asdict(), default=list)
     assert all(row.findings[-1].name == "change" for row in rows["health"])
     assert len(rows["health"]) == len(estimates)
+
+
+def test_an_alarm_is_in_the_health_row_and_in_a_metric(tmp_path: Path) -> None:
+    rng = generator("metric")
+    path = tmp_path / "in.avro"
+    fakes = KRR.perturb(["v7"] * 3000, rng, 12 * DAY + np.arange(3000))
+    write(path, [*batches_of(range(12), rng), fakes])
+    lists = replay.Lists()
+    job = replay.file_job([KRR], Windows(size=DAY), str(path), smooth=True)
+    result = replay.run(dataclasses.replace(job, sinks=(lists,)))
+    last = in_time(lists.rows()["health"])[-1]
+    assert last.status == "change"
+    assert last.findings[-1].fired
+    assert "'v7' +" in last.findings[-1].sentence
+    counted = result.metrics().query(MetricsFilter().with_name("alarms_change"))["counters"]
+    assert [counter.committed for counter in counted] == [1]
+
+
+@pytest.mark.parametrize(("status", "fired", "after"), [
+    ("ok", True, "change"), ("ok", False, "ok"), ("misfit", True, "misfit"), ("alarm", True, "alarm"),
+])  # fmt: skip
+def test_a_change_ranks_below_what_is_worse(status: str, fired: bool, after: str) -> None:
+    place = span_of(0, DAY) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": None}
+    row = health_of_window(KRR, KRR.count(KRR.perturb(["v1"] * 200)), place, None, None)._replace(status=status)
+    finding = Finding(name="change", statistic=1.0, p_value=0.5, fired=fired, sentence="s")
+    found = with_change(row, finding)
+    assert (found.status, found.findings[-1].name) == (after, "change")
+    assert list(found.findings[:-1]) == row.findings
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_names_of_steps_and_what_is_grouped_stay(bounded: bool) -> None:
+    """A running stream finds its state by the names; rows go between workers in their schema, never pickled."""
+    job = replay.streaming_job([KRR], Windows(size=DAY), smooth=True)
+    pipeline = beam.Pipeline(options=replay.stream_options())
+    messages = pipeline | (beam.Create([b""]) if bounded else replay.stream([]))
+    windows = messages | EstimateReports(dataclasses.replace(job.spec, bounded=bounded))
+    assert (windows.estimates.element_type, windows.health.element_type) == (WindowedEstimate, WindowHealth)
+    proto = pipeline.to_runner_api()
+    coders = PipelineContext(proto.components).coders
+    above = "EstimateReports/EstimateDistribution/"
+    steps = {step.unique_name.removeprefix(above): step for step in proto.components.transforms.values()}
+    own = {name for name in steps if name.count("/") <= 1 and name.startswith("SmoothEstimates/")}
+    step = "OfCollection" if bounded else "Filter"
+    assert own == {f"SmoothEstimates/{name}" for name in ("InNoWindow", step, "Estimates", "Health")} | (
+        {"SmoothEstimates/Smooth"} if bounded else set()
+    )
+    (grouped,) = steps[f"SmoothEstimates/{step}"].inputs.values()
+    coder = str(coders.get_by_id(proto.components.pcollections[grouped].coder_id))
+    assert coder.startswith("TupleCoder[BytesCoder, TupleCoder[")
+    assert "Pickle" not in coder

@@ -24,6 +24,7 @@ from uldp_transforms import (
     JobSpec,
     ReadReportFiles,
     ReleaseOnce,
+    SmoothEstimates,
     SummarizeLedger,
     Windows,
 )
@@ -39,11 +40,17 @@ WHOLE = JobSpec(collections=(KRR,))
 STREAM = dataclasses.replace(FIXED, bounded=False)
 LATER = dataclasses.replace(STREAM, allowed_lateness=0)
 FINALLY = dataclasses.replace(STREAM, allowed_lateness=0, release="final")
+SMOOTH = dataclasses.replace(FIXED, smooth=True)
 ONCE = dataclasses.replace(FIXED, deduplicate=True)
 FEWER = dataclasses.replace(FIXED, min_reports=1)
 OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
 KEYS = ", ".join(SpecValues.__annotations__)
 PAIRS = "Tuple[<class 'bytes'>, <class 'uldp_transforms.ldp.counts.CohortCounts'>]"
+
+ROWS = (
+    "Tuple[<class 'bytes'>, Tuple[<class 'uldp_transforms.rows.windowed_estimate.WindowedEstimate'>, "
+    "<class 'uldp_transforms.rows.window_health.WindowHealth'>]]"
+)
 
 
 def some(*elements: Any) -> beam.PCollection[Any]:
@@ -108,6 +115,9 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         f"EstimateDistribution needs a PCollection of {PAIRS}, got one of bytes",
     ),
     (lambda: some() | ReleaseOnce(WHOLE), f"ReleaseOnce needs a PCollection of {PAIRS}, got one of bytes"),
+    (lambda: some() | SmoothEstimates(SMOOTH), f"SmoothEstimates needs a PCollection of {ROWS}, got one of bytes"),
+    (lambda: SmoothEstimates(FIXED), "SmoothEstimates needs a JobSpec with smooth, got one without"),
+    (lambda: SmoothEstimates("smooth"), "SmoothEstimates needs a JobSpec, got 'smooth'"),
     (lambda: some() | CountsRows(WHOLE), f"CountsRows needs a PCollection of {PAIRS}, got one of bytes"),
     (
         lambda: reports(FIXED) | EstimateDistribution(FIXED),

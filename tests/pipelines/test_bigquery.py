@@ -191,7 +191,7 @@ def test_the_longest_estimate_fits_into_a_request(server, dataset, tmp_path):
     assert row["estimates"] == entries
 
 
-ENTRY = ("value", "frequency", "standard_error", "ci_low", "ci_high", "raw_frequency")
+ENTRY = ValueEstimate._fields
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import datetime
 import itertools
 import json
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -195,7 +195,7 @@ class Neighbours:
 
 def smooth_rows(
     rows: Sequence[WindowedEstimate], jump: float, alarm_every: float
-) -> list[tuple[WindowedEstimate, Finding | None]]:
+) -> Iterator[tuple[WindowedEstimate, Finding | None]]:
     """The rows of all windows of one collection, one a window, smoothed in both directions; and what moved.
 
     Args:
@@ -205,16 +205,15 @@ def smooth_rows(
     """
     windows = Neighbours.of(rows, jump)
     if not len(windows):
-        return [(row, None) for row in rows]
+        yield from ((row, None) for row in rows)
+        return
     series = windows.series()
     law, nugget, course = follow(series, alarm_every)
     shares = smoothed(series, law, nugget, course)
     place = {int(start): t for t, start in enumerate(windows.spans[:, 0])}
-    results: list[tuple[WindowedEstimate, Finding | None]] = []
     for row in rows:
         t = place[milliseconds_of(row.window_start)] if has_numbers(row) else None
-        results.append((row, None) if t is None else (_shown(row, windows, shares, t), _change(windows, course, t)))
-    return results
+        yield (row, None) if t is None else (_shown(row, windows, shares, t), _change(windows, course, t))
 
 
 def filter_row(
