@@ -3,6 +3,8 @@
 Reads the counts that ``uldp estimate --write_counts`` wrote, takes the latest pane of each window, adds up what
 several jobs counted of it, and writes rows of the same form (estimates.jsonl and estimates.avro). Of the runs in one
 directory it adds up those of a source that goes on where the last run stopped; of others it takes the latest run.
+With --window several windows become one; with --discover it also looks for values that nobody listed
+(discovered.jsonl).
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from uldp_transforms import JobSpec
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA, DiscoveredValue, discover_window
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
 from uldp_transforms.rows.windowed_estimate import (
     ESTIMATE_SCHEMA,
@@ -35,7 +38,7 @@ from uldp_transforms.rows.windowed_estimate import (
     reason_to_withhold,
 )
 from uldp_transforms.spec import ESTIMATOR, MIN_REPORTS
-from uldp_transforms.windows import rfc3339
+from uldp_transforms.windows import duration_text, rfc3339
 
 from . import cli
 from .runs import STOPPED, RunRecord, moment, read_records
@@ -46,6 +49,12 @@ _MOST = 1 << 53
 """Larger sums than anybody has reports for, and smaller than the largest integers: sums of them stay right."""
 
 
+Key = tuple[Any, ...]
+"""Of a window: id and version of the collection, start and end in milliseconds; 0 and 0 without windows."""
+
+Windows = dict[Key, list[dict[str, Any]]]
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reestimation:
     """What to estimate again."""
@@ -54,6 +63,7 @@ class Reestimation:
     files: list[list[str]]  # of each job
     records: list[list[RunRecord]]  # of its runs
     output: str
+    window: int | None  # milliseconds of the windows that several are added up to
 
 
 def configure(argv: Sequence[str]) -> Reestimation:
@@ -71,6 +81,12 @@ def configure(argv: Sequence[str]) -> Reestimation:
     add("--output", required=True, help="directory for the results")
     add("--estimator", default=ESTIMATOR, help=f"one of {', '.join(sorted(ESTIMATORS))}")
     add("--candidates", help="text file, one value a line: what to estimate in open alphabets")
+    add("--discover", **cli.SWITCH, help="also search alphabets of prefixes for frequent values that nobody listed")
+    add(
+        "--window",
+        type=cli.duration("--window"),
+        help="add up the counts of windows to windows of this length, such as 7d; none: leave them as they are",
+    )
     add("--min_reports", type=cli.positive(), default=MIN_REPORTS, help="fewer reports are suppressed")
     args = parser.parse_args(argv)
     spec = JobSpec.of(
@@ -78,6 +94,7 @@ def configure(argv: Sequence[str]) -> Reestimation:
         estimator=args.estimator,
         candidates=args.candidates,
         min_reports=args.min_reports,
+        discover=args.discover,
     )
     spec.check_candidates()
     files = [_files_of(counts) for counts in args.counts]
@@ -93,7 +110,7 @@ def configure(argv: Sequence[str]) -> Reestimation:
         list(itertools.chain(*map(read_records, sorted({FileSystems.split(name)[0] for name in names}))))
         for names in files
     ]
-    return Reestimation(spec=spec, files=files, records=records, output=args.output)
+    return Reestimation(spec=spec, files=files, records=records, output=args.output, window=args.window)
 
 
 def _files_of(counts: str) -> list[str]:
@@ -116,8 +133,8 @@ def _order(row: dict[str, Any]) -> tuple[int, int]:
 
 def job(task: Reestimation) -> int:
     """Estimate and write; says how many windows were of other collections."""
-    windows: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    whole: set[tuple[Any, ...]] = set()
+    windows: Windows = defaultdict(list)
+    whole: set[Key] = set()
     known = {collection.fingerprint.hex() for collection in task.spec.collections}
     strangers = 0
     for files, records in zip(task.files, task.records):
@@ -136,14 +153,40 @@ def job(task: Reestimation) -> int:
             windows[key] += counted.values()
             if any(row["complete"] and _is_whole(run, counted, resuming) for run, row in counted.items()):
                 whole.add(key)
-    rows = [_estimate(task, windows[key], partial=key not in whole) for key in sorted(windows)]
+    if task.window is not None:
+        windows, whole = _added_up(windows, whole, task.window)
+    found = [_estimate(task, key, windows[key], partial=key not in whole) for key in sorted(windows)]
+    rows = [row for row, _ in found]
     for form in ("jsonl", "avro"):
         with whole_file(os.path.join(task.output, f"estimates.{form}")) as file:
             file.write(ENCODERS[form](rows, ESTIMATE_SCHEMA))
+    if task.spec.discover:
+        with whole_file(os.path.join(task.output, "discovered.jsonl")) as file:
+            file.write(ENCODERS["jsonl"]([value for _, values in found for value in values], DISCOVERED_SCHEMA))
     others = f", {strangers} row(s) of other collections left out" if strangers else ""
     number = sum(map(len, task.files))
     print(f"reestimate: {len(rows)} windows from {number} file(s){others}", file=sys.stderr)
     return cli.DONE
+
+
+def _added_up(windows: Windows, whole: set[Key], length: int) -> tuple[Windows, set[Key]]:
+    """The windows of a length that stored ones make, and which of them lost nothing of those that are stored."""
+    sums: Windows = defaultdict(list)
+    parts: dict[Key, list[Key]] = defaultdict(list)
+    for key in sorted(windows):
+        *name, start, end = key
+        first = start // length * length
+        into = (*name, first, first + length)
+        if not start < end <= first + length:
+            raise SpecError(
+                f"--window must be a length that whole windows of the counts make, got {duration_text(length)} and a "
+                f"window of {duration_text(end - start)}"
+            )
+        if parts[into] and parts[into][-1][-1] > start:
+            raise SpecError("--window needs counts of windows that do not overlap, got some that do")
+        parts[into].append(key)
+        sums[into] += windows[key]
+    return sums, {into for into, keys in parts.items() if whole.issuperset(keys)}
 
 
 def _of_runs(of_run: dict[str, dict[str, Any]], resuming: Sequence[RunRecord]) -> dict[str, dict[str, Any]]:
@@ -186,21 +229,21 @@ def _in_milliseconds(row: Any) -> dict[str, Any]:
     return row | times
 
 
-def _estimate(task: Reestimation, jobs: Sequence[dict[str, Any]], *, partial: bool) -> WindowedEstimate:
-    """The row of a window from what each run counted of it; it carries the name of the latest run."""
+def _estimate(
+    task: Reestimation, key: Key, jobs: Sequence[dict[str, Any]], *, partial: bool
+) -> tuple[WindowedEstimate, list[DiscoveredValue]]:
+    """The rows of a window from what each run counted of it; they carry the name of the latest run."""
     spec, last = task.spec, max(jobs, key=lambda row: (row["run"] or "", row["pane_index"]))
     collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
-    times = {name: None if last[name] is None else rfc3339(last[name]) for name in ("window_start", "window_end")}
+    names = ("window_start", "window_end")
+    times = {name: None if last[name] is None else rfc3339(time) for name, time in zip(names, key[-2:])}
+    place = times | {name: last[name] for name in ("pane_index", "pane_timing", "run")}
     counts = functools.reduce(operator.add, (_counts(collection, row) for row in jobs))
-    row = estimate_window(
-        collection,
-        counts,
-        times | {name: last[name] for name in ("pane_index", "pane_timing", "run")},
-        ESTIMATORS[spec.estimator](),
-        spec.candidates,
-        reason_to_withhold(counts, spec.min_reports, partial),
-    )
-    return row._replace(simulated=_simulated([job["simulated"] for job in jobs]))
+    withheld = reason_to_withhold(counts, spec.min_reports, partial)
+    row = estimate_window(collection, counts, place, ESTIMATORS[spec.estimator](), spec.candidates, withheld)
+    values = discover_window(collection, counts, place, withheld) if spec.discover else []
+    simulated = _simulated([job["simulated"] for job in jobs])
+    return row._replace(simulated=simulated), [value._replace(simulated=simulated) for value in values]
 
 
 def _simulated(said: Sequence[bool | None]) -> bool | None:

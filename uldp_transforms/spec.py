@@ -27,6 +27,7 @@ from uldp_transforms.ldp.checks import (
     require_number,
 )
 from uldp_transforms.ldp.collection import MAX_CANDIDATE_BYTES, Collection, canonical_candidates
+from uldp_transforms.ldp.discovery import can_discover, check_discovery
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES, MAX_DENSE
@@ -70,6 +71,7 @@ _AS_THEY_ARE = (
     "deduplicate",
     "deduplicate_parts",
     "bit_patterns",
+    "discover",
     "estimator",
     "min_reports",
     "max_rejected_share",
@@ -104,6 +106,8 @@ class SpecValues(TypedDict, total=False):
         bit_patterns: look inside the reports of rappor, urap and aoue, for two more sentinels. Default False.
         candidates: values to estimate in open alphabets: a list, or the path of a text file with one value a line
             (UTF-8, .gz or not). White space around a line is no part of the value; in a list it is refused.
+        discover: also search alphabets of prefixes for frequent values that nobody listed; takes up to a minute for
+            each window and pane. Default False.
         estimator: id. None: projected.
         min_reports: windows with fewer reports are suppressed. Default 100.
         max_rejected_share: share of refused reports that is taken for a wrong configuration. Above it a stream fails,
@@ -132,6 +136,7 @@ class SpecValues(TypedDict, total=False):
     deduplicate_parts: int | None
     bit_patterns: bool
     candidates: Sequence[str] | str | os.PathLike[str] | None
+    discover: bool
     estimator: str | None
     min_reports: int
     max_rejected_share: float | None
@@ -156,6 +161,7 @@ class JobSpec:
         deduplicate_parts: of a base period, in [1, 2**32]; a running job cannot change it.
         bit_patterns: look inside reports of independent bits too.
         candidates: canonical values to estimate in open alphabets; None: no list.
+        discover: search for values that nobody listed.
         estimator: id, see ``uldp_transforms.ldp.estimators``.
         min_reports: windows with fewer reports are ``suppressed``.
         max_rejected_share: in [0, 1]; None: as the input needs, see ``rejected_share``.
@@ -179,6 +185,7 @@ class JobSpec:
     deduplicate_parts: int = PARTS
     bit_patterns: bool = False
     candidates: tuple[str, ...] | None = None
+    discover: bool = False
     estimator: str = ESTIMATOR
     min_reports: int = MIN_REPORTS
     max_rejected_share: float | None = None
@@ -209,7 +216,7 @@ class JobSpec:
                 "JobSpec.max_rejected_share", share, "a number in [0, 1] or null", is_number(share) and 0 <= share <= 1
             )
         require_int("JobSpec.deduplicate_parts", self.deduplicate_parts, 1, MAX_PARTS)
-        for name in ("deduplicate", "bit_patterns"):
+        for name in ("deduplicate", "bit_patterns", "discover"):
             if not isinstance(getattr(self, name), bool):
                 raise SpecError(f"JobSpec.{name} must be true or false, got {describe(getattr(self, name))}")
         if self.bounded is not None and not isinstance(self.bounded, bool):
@@ -224,8 +231,18 @@ class JobSpec:
                 "JobSpec.candidates must be a tuple of different texts in Unicode NFC, as JobSpec.of makes it, got "
                 f"{describe(self.candidates)}"
             )
+        self._check_discovery()
         self._check_run()
         self._check_agreement()
+
+    def _check_discovery(self) -> None:
+        """Refuse to search where nothing can be found."""
+        searched = [collection for collection in self.collections if self.discover and can_discover(collection)]
+        for collection in searched:
+            check_discovery(collection)
+        if self.discover and not searched:
+            ids = ", ".join(collection.alphabet.id for collection in self.collections)
+            raise SpecError(f"JobSpec.discover must be false without a collection of alphabet prefixes, got {ids}")
 
     def _check_run(self) -> None:
         """Refuse names that readers could not sort or files not have, and times that no window has."""
@@ -395,10 +412,11 @@ class JobSpec:
             if alphabet.known_values is not None:
                 continue
             number = len(asked) + sum(value not in asked for value in alphabet.clear_values)
-            if not 1 <= number <= most:
+            least = 0 if self.discover and can_discover(collection) else 1
+            if not least <= number <= most:
                 limited = f" for estimator {self.estimator!r}" if most < MAX_CANDIDATES else ""
                 raise SpecError(
-                    f"collection {collection.id!r} has an open alphabet and needs 1 to {most} candidate "
+                    f"collection {collection.id!r} has an open alphabet and needs {least} to {most} candidate "
                     f"values (--candidates) or public ones{limited}, got {number}"
                 )
             shared = np.count_nonzero(~alphabet.has_own_symbol(alphabet.clear_values))

@@ -82,6 +82,11 @@ _COUNTING: cli.Options = {
 _ESTIMATING: cli.Options = {
     "--estimator": {"default": ESTIMATOR, "help": f"one of {', '.join(sorted(ESTIMATORS))}"},
     "--candidates": {"help": "text file, one value a line: what to estimate in open alphabets"},
+    "--discover": cli.SWITCH
+    | {
+        "help": "also search alphabets of prefixes for frequent values that nobody listed; rows in discovered*.jsonl; "
+        "takes up to a minute for each window and pane"
+    },
     "--min_reports": {
         "type": cli.positive(),
         "default": MIN_REPORTS,
@@ -183,6 +188,7 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
         deduplicate_parts=args.deduplicate_parts,
         bit_patterns=args.bit_patterns,
         candidates=args.candidates,
+        discover=args.discover,
         estimator=args.estimator,
         min_reports=args.min_reports,
         max_rejected_share=args.max_rejected_share,

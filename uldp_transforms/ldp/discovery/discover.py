@@ -51,6 +51,11 @@ class Discovery:
     num_scored: int
 
 
+def can_discover(model: Model) -> bool:
+    """Whether values can be found that nobody listed: whether texts are hashed as prefixes."""
+    return isinstance(model.alphabet, Prefixes)
+
+
 def check_discovery(model: Model) -> None:
     """Refuse a collection in which nothing can be discovered; raises SpecError."""
     alphabet = model.alphabet
