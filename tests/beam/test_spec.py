@@ -37,10 +37,13 @@ MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 CENTURY, YEAR = 36_525 * DAY, 365 * DAY
 TEN_YEARS = 10 * 365 * DAY
 OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
+WORDS = collection(
+    "words", {"id": "prefixes", "num_buckets": 4, "tokens": ["a"], "lengths": [1, None]}, "krr", num_cohorts=4
+)
 KRR_AGAIN = Collection.from_json(KRR.to_json() | {"id": "other"})
 
 ALL_VALUES: dict[str, Any] = {
-    "collections": [KRR.to_json(), OPEN.to_json()],
+    "collections": [KRR.to_json(), OPEN.to_json(), WORDS.to_json()],
     "window": "1h",
     "slide": "15m",
     "window_offset": "5m",
@@ -51,6 +54,7 @@ ALL_VALUES: dict[str, Any] = {
     "deduplicate_parts": 3,
     "bit_patterns": True,
     "candidates": ["a", "e\N{COMBINING ACUTE ACCENT}"],
+    "discover": True,
     "estimator": "em",
     "min_reports": 7,
     "max_rejected_share": 0.75,
@@ -61,7 +65,7 @@ ALL_VALUES: dict[str, Any] = {
     "partial_before": "2026-11-22T08:15:03.250Z",
 }
 ALL_FIELDS = JobSpec(
-    collections=(KRR, OPEN),
+    collections=(KRR, OPEN, WORDS),
     windows=Windows(size=HOUR, slide=15 * MINUTE, offset=5 * MINUTE),
     allowed_lateness=2 * HOUR,
     early_every=30_000,
@@ -70,6 +74,7 @@ ALL_FIELDS = JobSpec(
     deduplicate_parts=3,
     bit_patterns=True,
     candidates=("a", "é"),
+    discover=True,
     estimator="em",
     min_reports=7,
     max_rejected_share=0.75,
@@ -123,6 +128,7 @@ def test_only_collections_are_needed() -> None:
         "deduplicate_parts": None,
         "bit_patterns": False,
         "candidates": None,
+        "discover": False,
         "estimator": "projected",
         "min_reports": 100,
         "max_rejected_share": None,
@@ -400,6 +406,11 @@ REFUSED = [
     (lambda: of(deduplicate="yes"), "JobSpec.deduplicate must be true or false, got 'yes'"),
     (lambda: of(deduplicate=1), "JobSpec.deduplicate must be true or false, got 1"),
     (lambda: of(bit_patterns=0), "JobSpec.bit_patterns must be true or false, got 0"),
+    (lambda: of(discover=1), "JobSpec.discover must be true or false, got 1"),
+    (
+        lambda: of(collections=[KRR, OPEN], discover=True),
+        "JobSpec.discover must be false without a collection of alphabet prefixes, got closed, hashed",
+    ),
     (lambda: of(bounded=1), "JobSpec.bounded must be true, false or null, got 1"),
     (lambda: of(bounded="yes"), "JobSpec.bounded must be true, false or null, got 'yes'"),
     (lambda: of(release="once"), 'JobSpec.release must be "corrected" or "final", got \'once\''),
