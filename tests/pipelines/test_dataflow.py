@@ -80,7 +80,7 @@ def test_the_template_is_exactly_once():
 
 DURATIONS = ("window", "slide", "window_offset", "allowed_lateness", "early_every")
 TOPICS = ("output_topic", "rejected_topic")
-SWITCHES = ("deduplicate", "bit_patterns", "write_counts")
+SWITCHES = ("deduplicate", "bit_patterns", "discover", "write_counts")
 GOOD = {
     ("collection",): ["gs://b/c.json", "gs://b/c/*.json"],
     ("subscription",): ["projects/p/subscriptions/s"],
@@ -168,6 +168,7 @@ def test_the_template_is_launched(server, monkeypatch):
         "deduplicate": "true",
         "deduplicate_parts": "64",
         "bit_patterns": "true",
+        "discover": "false",
         "write_counts": "false",
         "output_topic": "projects/my-project/topics/estimates",
         "rejected_topic": "projects/my-project/topics/rejected",
