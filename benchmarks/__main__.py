@@ -10,6 +10,7 @@ import apache_beam
 import numpy
 
 from benchmarks import (
+    discovery,
     estimation,
     library,
     likelihood,
@@ -30,6 +31,7 @@ ALL = {
     "estimation": estimation,
     "likelihood": likelihood,
     "open": open_alphabets,
+    "discovery": discovery,
     "scale": scale,
     "many_windows": many_windows,
     "peers": peers,

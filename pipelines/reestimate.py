@@ -4,7 +4,8 @@ windows.
 Reads the counts that ``uldp estimate --write_counts`` wrote, takes the latest pane of each window, adds up what
 several jobs counted of it, and writes rows of the same form (estimates.jsonl and estimates.avro). Of the runs in one
 directory it adds up those of a source that goes on where the last run stopped; of others it takes the latest run. With
---window it adds up what was counted in the stored windows that make up each longer one.
+--window it adds up what was counted in the stored windows that make up each longer one. With
+--discover it also looks for values that nobody listed (discovered.jsonl).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from uldp_transforms import JobSpec
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA, DiscoveredValue, discover_window
 from uldp_transforms.rows.neighbours import jump_of, smooth_rows
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
 from uldp_transforms.rows.windowed_estimate import (
@@ -41,7 +43,7 @@ from uldp_transforms.spec import ALARM_EVERY, ESTIMATOR, MIN_REPORTS, SHOW
 from uldp_transforms.windows import rfc3339
 
 from . import cli
-from .regroup import check_stored, regrouped
+from .regroup import Key, check_stored, regrouped
 from .runs import STOPPED, RunRecord, moment, read_records
 from .sinks.row_files import ENCODERS
 from .whole_file import whole_file
@@ -85,6 +87,12 @@ def configure(argv: Sequence[str]) -> Reestimation:
     add("--output", required=True, help="directory for the results")
     add("--estimator", default=ESTIMATOR, help=f"one of {', '.join(sorted(ESTIMATORS))}")
     add("--candidates", help="text file, one value a line: what to estimate in open alphabets")
+    add("--discover", **cli.SWITCH, help="also search alphabets of prefixes for frequent values that nobody listed")
+    add(
+        "--window",
+        type=cli.duration("--window"),
+        help="add up the counts of windows to windows of this length, such as 7d; none: leave them as they are",
+    )
     add("--min_reports", type=cli.positive(), default=MIN_REPORTS, help="fewer reports are suppressed")
     add("--show", type=cli.positive(), default=SHOW, help="rows have the values with the largest frequencies, so many")
     add("--smooth", **(cli.SWITCH | {"help": "also estimate each window from all windows of its collection"}))
@@ -110,6 +118,7 @@ def configure(argv: Sequence[str]) -> Reestimation:
         estimator=args.estimator,
         candidates=args.candidates,
         min_reports=args.min_reports,
+        discover=args.discover,
         show=args.show,
     )
     spec.check_candidates()
@@ -156,8 +165,8 @@ def _order(row: dict[str, Any]) -> tuple[int, int]:
 
 def job(task: Reestimation) -> int:
     """Estimate and write; says how many windows were of other collections."""
-    windows: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    whole: set[tuple[Any, ...]] = set()
+    windows: dict[Key, list[dict[str, Any]]] = defaultdict(list)
+    whole: set[Key] = set()
     known = {collection.fingerprint.hex() for collection in task.spec.collections}
     strangers, seen_until = 0, list[int]()
     for files, records in zip(task.files, task.records):
@@ -182,12 +191,16 @@ def job(task: Reestimation) -> int:
                 whole.add(key)
     if task.spec.windows is not None:
         windows, whole = regrouped(windows, whole, task.spec.windows, min(seen_until, default=None))
-    rows = [_estimate(task, windows[key], partial=key not in whole) for key in sorted(windows)]
+    found = [_estimate(task, windows[key], partial=key not in whole) for key in sorted(windows)]
+    rows = [row for row, _ in found]
     if task.smooth:
         rows = _smoothed(task, rows)
     for form in ("jsonl", "avro"):
         with whole_file(os.path.join(task.output, f"estimates.{form}")) as file:
             file.write(ENCODERS[form](rows, ESTIMATE_SCHEMA))
+    if task.spec.discover:
+        with whole_file(os.path.join(task.output, "discovered.jsonl")) as file:
+            file.write(ENCODERS["jsonl"]([value for _, values in found for value in values], DISCOVERED_SCHEMA))
     others = f", {strangers} row(s) of other collections left out" if strangers else ""
     number = sum(map(len, task.files))
     print(f"reestimate: {len(rows)} windows from {number} file(s){others}", file=sys.stderr)
@@ -259,22 +272,20 @@ def _in_milliseconds(row: Any) -> dict[str, Any]:
     return row | times
 
 
-def _estimate(task: Reestimation, jobs: Sequence[dict[str, Any]], *, partial: bool) -> WindowedEstimate:
-    """The row of a window from what each run counted of it; it carries the name of the latest run."""
+def _estimate(
+    task: Reestimation, jobs: Sequence[dict[str, Any]], *, partial: bool
+) -> tuple[WindowedEstimate, list[DiscoveredValue]]:
+    """The rows of a window from what each run counted of it; they carry the name of the latest run."""
     spec, last = task.spec, max(jobs, key=lambda row: (row["run"] or "", row["pane_index"]))
     collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
     times = {name: None if last[name] is None else rfc3339(last[name]) for name in ("window_start", "window_end")}
+    place = times | {name: last[name] for name in ("pane_index", "pane_timing", "run")}
     counts = functools.reduce(operator.add, (_counts(collection, row) for row in jobs))
-    row = estimate_window(
-        collection,
-        counts,
-        times | {name: last[name] for name in ("pane_index", "pane_timing", "run")},
-        ESTIMATORS[spec.estimator](),
-        spec.candidates,
-        reason_to_withhold(counts, spec.min_reports, partial),
-        spec.show,
-    )
-    return row._replace(simulated=_simulated([job["simulated"] for job in jobs]))
+    withheld = reason_to_withhold(counts, spec.min_reports, partial)
+    row = estimate_window(collection, counts, place, ESTIMATORS[spec.estimator](), spec.candidates, withheld, spec.show)
+    values = discover_window(collection, counts, place, withheld) if spec.discover else []
+    simulated = _simulated([job["simulated"] for job in jobs])
+    return row._replace(simulated=simulated), [value._replace(simulated=simulated) for value in values]
 
 
 def _simulated(said: Sequence[bool | None]) -> bool | None:

@@ -18,7 +18,7 @@ from .runs import RunRecord, files_of, read_records
 
 _LOCK_PATIENCE = 1.0  # seconds; uldp check holds the lock for a moment
 _ATTEMPTS = 3
-_KINDS = ("estimates", "ledger", "rejected", "health", "counts")
+_KINDS = ("estimates", "ledger", "rejected", "health", "counts", "discovered")
 
 
 class RunDirectory:

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from uldp_transforms.calendar_windows import CalendarWindows as CalendarWindows
     from uldp_transforms.count import CountReports as CountReports
     from uldp_transforms.decode import DecodeReports as DecodeReports
+    from uldp_transforms.discover_values import DiscoverValues as DiscoverValues
     from uldp_transforms.estimate_distribution import CountsRows as CountsRows
     from uldp_transforms.estimate_distribution import EstimateDistribution as EstimateDistribution
     from uldp_transforms.estimate_reports import EstimateReports as EstimateReports
     from uldp_transforms.ledger import SummarizeLedger as SummarizeLedger
     from uldp_transforms.read_files import ReadReportFiles as ReadReportFiles
     from uldp_transforms.release import ReleaseOnce as ReleaseOnce
+    from uldp_transforms.rows.discovered_value import DiscoveredValue as DiscoveredValue
     from uldp_transforms.rows.windowed_estimate import EstimatedValue as EstimatedValue
     from uldp_transforms.rows.windowed_estimate import WindowedEstimate as WindowedEstimate
     from uldp_transforms.smooth_estimates import SmoothEstimates as SmoothEstimates
@@ -37,6 +39,8 @@ else:
         "CountReports": "count",
         "CountsRows": "estimate_distribution",
         "DecodeReports": "decode",
+        "DiscoverValues": "discover_values",
+        "DiscoveredValue": "rows.discovered_value",
         "EstimateDistribution": "estimate_distribution",
         "EstimateReports": "estimate_reports",
         "EstimatedValue": "rows.windowed_estimate",
@@ -63,6 +67,8 @@ __all__ = [
     "CountReports",
     "CountsRows",
     "DecodeReports",
+    "DiscoverValues",
+    "DiscoveredValue",
     "EstimateDistribution",
     "EstimateReports",
     "EstimatedValue",

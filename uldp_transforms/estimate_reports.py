@@ -10,6 +10,7 @@ from typing_extensions import Unpack
 
 from uldp_transforms.count import CountReports
 from uldp_transforms.decode import DecodeReports
+from uldp_transforms.discover_values import DiscoverValues
 from uldp_transforms.estimate_distribution import CountsRows, EstimateDistribution
 from uldp_transforms.inputs import require_spec, spec_for
 from uldp_transforms.ldp.checks import describe
@@ -17,6 +18,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ledger import SummarizeLedger
 from uldp_transforms.read_files import ReadFiles
 from uldp_transforms.release import ReleaseOnce
+from uldp_transforms.rows.discovered_value import DiscoveredValue
 from uldp_transforms.rows.ledger_row import LedgerRow
 from uldp_transforms.rows.rejected_report import RejectedReport, rejected_row
 from uldp_transforms.rows.window_counts import WindowCounts
@@ -35,6 +37,7 @@ class EstimatedReports(NamedTuple):
     ledger: PCollection[LedgerRow]
     rejected: PCollection[RejectedReport]
     counts: PCollection[WindowCounts] | None = None
+    discovered: PCollection[DiscoveredValue] | None = None
 
 
 class EstimateReports(beam.PTransform[Any, EstimatedReports]):
@@ -45,7 +48,8 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
 
     Output, as PCollections of NamedTuples with Beam schemas: ``estimates``, one row a collection, window and pane;
     ``values``, the same with one row a value; ``health``, what sentinels say; ``ledger``, what became of every report;
-    ``rejected``, what was refused and why; ``counts``, from which windows can be estimated again, or None.
+    ``rejected``, what was refused and why; ``counts``, from which windows can be estimated again, or None;
+    ``discovered``, values that nobody listed, or None without ``JobSpec.discover``.
 
     Example:
         windows = pipeline | ReadReportFiles("reports*.avro") | EstimateReports(collections=["C.json"], window="1d")
@@ -81,12 +85,15 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
             counts = counts | "ReleaseOnce" >> ReleaseOnce(spec)
         windows = counts | "EstimateDistribution" >> EstimateDistribution(spec)
         estimates = windows.estimates
+        discovered = counts | "DiscoverValues" >> DiscoverValues(spec) if spec.discover else None
         counts_rows = counts | "CountsRows" >> CountsRows(spec) if self._with_counts else None
         if isinstance(source, ReadFiles):
             said = AsSingleton(source.simulated | "AnySimulated" >> beam.CombineGlobally(any))
             estimates = estimates | "Simulated" >> beam.Map(_said, said).with_output_types(WindowedEstimate)
             if counts_rows is not None:
                 counts_rows = counts_rows | "SimulatedCounts" >> beam.Map(_said, said).with_output_types(WindowCounts)
+            if discovered is not None:
+                discovered = discovered | "SimulatedFinds" >> beam.Map(_said, said).with_output_types(DiscoveredValue)
         values = estimates | "Values" >> beam.FlatMap(flat).with_output_types(EstimatedValue)
 
         in_transit = (counts, estimates) | "WindowsInTransit" >> WindowsInTransit(spec)
@@ -104,6 +111,7 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
             rejected=refused
             | "RejectedRows" >> beam.Map(rejected_row, spec.periods, spec.run).with_output_types(RejectedReport),
             counts=counts_rows,
+            discovered=discovered,
         )
 
 

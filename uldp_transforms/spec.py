@@ -28,6 +28,7 @@ from uldp_transforms.ldp.checks import (
     require_number,
 )
 from uldp_transforms.ldp.collection import MAX_CANDIDATE_BYTES, Collection, canonical_candidates
+from uldp_transforms.ldp.discovery import can_discover, check_discovery
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES, MAX_DENSE
@@ -76,6 +77,7 @@ _AS_THEY_ARE = (
     "bit_patterns",
     "smooth",
     "alarm_every",
+    "discover",
     "estimator",
     "min_reports",
     "show",
@@ -121,6 +123,8 @@ class SpecValues(TypedDict, total=False):
             ``smooth``. None: 1,000.
         candidates: values to estimate in open alphabets: a list, or the path of a text file with one value a line
             (UTF-8, .gz or not). White space around a line is no part of the value; in a list it is refused.
+        discover: also search alphabets of prefixes for frequent values that nobody listed; takes up to a minute for
+            each window and pane. Default False.
         estimator: id. None: eb.
         min_reports: windows with fewer reports are suppressed. Default 100.
         show: how many values a row has at most: those with the largest frequencies. Default 10,000.
@@ -153,6 +157,7 @@ class SpecValues(TypedDict, total=False):
     smooth: bool
     alarm_every: int | None
     candidates: Sequence[str] | str | os.PathLike[str] | None
+    discover: bool
     estimator: str | None
     min_reports: int
     show: int
@@ -180,6 +185,7 @@ class JobSpec:
         smooth: estimate windows from their neighbours too.
         alarm_every: windows between two false alarms of a change, at least 1.
         candidates: canonical values to estimate in open alphabets; None: no list.
+        discover: search for values that nobody listed.
         estimator: id, see ``uldp_transforms.ldp.estimators``.
         min_reports: windows with fewer reports are ``suppressed``.
         show: how many values a row has at most.
@@ -206,6 +212,7 @@ class JobSpec:
     smooth: bool = False
     alarm_every: int = ALARM_EVERY
     candidates: tuple[str, ...] | None = None
+    discover: bool = False
     estimator: str = ESTIMATOR
     min_reports: int = MIN_REPORTS
     show: int = SHOW
@@ -239,7 +246,7 @@ class JobSpec:
             )
         require_int("JobSpec.deduplicate_parts", self.deduplicate_parts, 1, MAX_PARTS)
         require_int("JobSpec.alarm_every", self.alarm_every, 1, 1 << 31)
-        for name in ("deduplicate", "bit_patterns", "smooth"):
+        for name in ("deduplicate", "bit_patterns", "smooth", "discover"):
             if not isinstance(getattr(self, name), bool):
                 raise SpecError(f"JobSpec.{name} must be true or false, got {describe(getattr(self, name))}")
         if self.bounded is not None and not isinstance(self.bounded, bool):
@@ -254,8 +261,18 @@ class JobSpec:
                 "JobSpec.candidates must be a tuple of different texts in Unicode NFC, as JobSpec.of makes it, got "
                 f"{describe(self.candidates)}"
             )
+        self._check_discovery()
         self._check_run()
         self._check_agreement()
+
+    def _check_discovery(self) -> None:
+        """Refuse to search where nothing can be found."""
+        searched = [collection for collection in self.collections if self.discover and can_discover(collection)]
+        for collection in searched:
+            check_discovery(collection)
+        if self.discover and not searched:
+            ids = ", ".join(collection.alphabet.id for collection in self.collections)
+            raise SpecError(f"JobSpec.discover must be false without a collection of alphabet prefixes, got {ids}")
 
     def _check_run(self) -> None:
         """Refuse names that readers could not sort or files not have, and times that no window has."""
@@ -427,10 +444,11 @@ class JobSpec:
             if alphabet.known_values is not None:
                 continue
             number = len(asked) + sum(value not in asked for value in alphabet.clear_values)
-            if not 1 <= number <= most:
+            least = 0 if self.discover and can_discover(collection) else 1
+            if not least <= number <= most:
                 limited = f" for estimator {self.estimator!r}" if most < MAX_CANDIDATES else ""
                 raise SpecError(
-                    f"collection {collection.id!r} has an open alphabet and needs 1 to {most} candidate "
+                    f"collection {collection.id!r} has an open alphabet and needs {least} to {most} candidate "
                     f"values (--candidates) or public ones{limited}, got {number}"
                 )
             shared = np.count_nonzero(~alphabet.has_own_symbol(alphabet.clear_values))

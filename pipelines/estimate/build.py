@@ -5,6 +5,7 @@ from __future__ import annotations
 import apache_beam as beam
 
 from uldp_transforms import EstimateReports
+from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
 from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
@@ -28,5 +29,7 @@ def build(pipeline: beam.Pipeline, job: Job) -> None:
     ]
     if windows.counts is not None:
         outputs.append(Output("counts", windows.counts, COUNTS_SCHEMA))
+    if windows.discovered is not None:
+        outputs.append(Output("discovered", windows.discovered, DISCOVERED_SCHEMA))
     for sink in job.sinks:
         sink.write(outputs)

@@ -76,6 +76,11 @@ _COUNTING: cli.Options = {
 _ESTIMATING: cli.Options = {
     "--estimator": {"default": ESTIMATOR, "help": f"one of {', '.join(sorted(ESTIMATORS))}"},
     "--candidates": {"help": "text file, one value a line: what to estimate in open alphabets"},
+    "--discover": cli.SWITCH
+    | {
+        "help": "also search alphabets of prefixes for frequent values that nobody listed; rows in discovered*.jsonl; "
+        "takes up to a minute for each window and pane"
+    },
     "--min_reports": {
         "type": cli.positive(),
         "default": MIN_REPORTS,
@@ -191,6 +196,7 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
         smooth=args.smooth,
         alarm_every=args.alarm_every,
         candidates=args.candidates,
+        discover=args.discover,
         estimator=args.estimator,
         min_reports=args.min_reports,
         show=args.show,

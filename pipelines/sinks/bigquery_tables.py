@@ -174,7 +174,7 @@ class BigQueryTables(Sink):
     options: ClassVar[cli.Options] = {
         "--bigquery": {
             "type": cli.dataset,
-            "help": "dataset PROJECT:DATASET for tables estimates, ledger, rejected, health",
+            "help": "dataset PROJECT:DATASET for tables estimates, ledger, rejected, health, and discovered",
         },
         "--bigquery_method": {
             "choices": (STORAGE_WRITE_API,),
@@ -182,7 +182,7 @@ class BigQueryTables(Sink):
         },
     }
 
-    TABLES = ("estimates", "rejected", "ledger", "health")
+    TABLES = ("estimates", "rejected", "ledger", "health", "discovered")
 
     def __init__(self, dataset: str, method: str, directory: str, *, run: str | None = None, unbounded: bool):
         self._dataset = dataset

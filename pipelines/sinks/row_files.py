@@ -131,6 +131,7 @@ class RowFiles(Sink):
         ("ledger", "jsonl", "WriteLedger"),
         ("health", "jsonl", "WriteHealth"),
         ("counts", "avro", "WriteCounts"),
+        ("discovered", "jsonl", "WriteDiscovered"),
     )
     """Kinds of rows, the forms in which they are written, and the names of these steps."""
 
@@ -151,7 +152,7 @@ class RowFiles(Sink):
     def write(self, outputs: Sequence[Output]) -> None:
         of_name = {output.name: output for output in outputs}
         for name, form, label in self.FORMS:
-            if name != "counts" or self.takes_counts:
+            if name in of_name and (name != "counts" or self.takes_counts):
                 output = of_name[name]
                 _ = output.rows | label >> WriteRowFiles(
                     self._rows,

@@ -38,14 +38,14 @@ from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
-from uldp_transforms.pipelines import check, cli, demo, plan, reestimate, runners, simulate
+from uldp_transforms.pipelines import check, cli, demo, plan, reestimate, runners, simulate, tokens
 from uldp_transforms.pipelines.estimate import run as estimate
 from uldp_transforms.pipelines.estimate.options import _share
 from uldp_transforms.pipelines.run_directory import RunDirectory
 from uldp_transforms.pipelines.sinks import bigquery_tables, row_files
 from uldp_transforms.rejected_share import RejectedShareError, Watch
 from uldp_transforms.rows.neighbours import Neighbours
-from uldp_transforms.rows.place import name_of
+from uldp_transforms.rows.place import name_of, span_of
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
 from uldp_transforms.runtime.coders import CohortCountsCoder, ReportBatchCoder
 from uldp_transforms.runtime.texts import read_lines, read_text
@@ -69,6 +69,13 @@ FILES = {
     ),
     "below.avro": row_files.to_avro_file(
         [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[0] * 3, cells=[-1] * 9)], COUNTS_SCHEMA
+    ),
+    "sliding.avro": row_files.to_avro_file(
+        [
+            WindowCounts(**name_of(KRR), **(COUNTS | span), complete=True, num_reports=[0] * 3, cells=[0] * 9)
+            for span in (span_of(hour * 3_600_000, 2 * 3_600_000) for hour in (0, 1))
+        ],
+        COUNTS_SCHEMA,
     ),
     "more.json": KRR.to_json() | {"more": 1},
     "latin.txt": b"\xe4",
@@ -634,6 +641,17 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
             [smooth_row("2026-01-01", "2026-01-03"), smooth_row("2026-01-02", "2026-01-04")]
         ),
         "--smooth needs windows that do not overlap, got some of 'c' that do",
+    ),
+    # tokens
+    (
+        SpecError,
+        run(tokens.configure, "--from two.txt --output t.json --number 65537"),
+        "--number must be at most 65536, got 65537",
+    ),
+    (
+        SpecError,
+        run(tokens.configure, "--from file --output t.json"),
+        "--from must be a file with text, got 'file' without any",
     ),
     # runs
     (

@@ -39,10 +39,13 @@ MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 CENTURY, YEAR = 36_525 * DAY, 365 * DAY
 TEN_YEARS = 10 * 365 * DAY
 OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
+WORDS = collection(
+    "words", {"id": "prefixes", "num_buckets": 4, "tokens": ["a"], "lengths": [1, None]}, "krr", num_cohorts=4
+)
 KRR_AGAIN = Collection.from_json(KRR.to_json() | {"id": "other"})
 
 ALL_VALUES: dict[str, Any] = {
-    "collections": [KRR.to_json(), OPEN.to_json()],
+    "collections": [KRR.to_json(), OPEN.to_json(), WORDS.to_json()],
     "window": "1w",
     "slide": "P2D",
     "window_offset": "1d",
@@ -56,6 +59,7 @@ ALL_VALUES: dict[str, Any] = {
     "smooth": False,
     "alarm_every": None,
     "candidates": ["a", "e\N{COMBINING ACUTE ACCENT}"],
+    "discover": True,
     "estimator": "em",
     "min_reports": 7,
     "show": 20,
@@ -67,7 +71,7 @@ ALL_VALUES: dict[str, Any] = {
     "partial_before": "2026-11-22T08:15:03.250Z",
 }
 ALL_FIELDS = JobSpec(
-    collections=(KRR, OPEN),
+    collections=(KRR, OPEN, WORDS),
     windows=CalendarWindows(size=7, slide=2, offset=1, unit="d", timezone="Europe/Berlin"),
     allowed_lateness=2 * HOUR,
     early_every=30_000,
@@ -76,6 +80,7 @@ ALL_FIELDS = JobSpec(
     deduplicate_parts=3,
     bit_patterns=True,
     candidates=("a", "é"),
+    discover=True,
     estimator="em",
     min_reports=7,
     show=20,
@@ -147,6 +152,7 @@ def test_only_collections_are_needed() -> None:
         "smooth": False,
         "alarm_every": None,
         "candidates": None,
+        "discover": False,
         "estimator": "eb",
         "min_reports": 100,
         "show": 10_000,
@@ -498,6 +504,11 @@ REFUSED = [
     (
         lambda: of(smooth=True, slide="15m"),
         "JobSpec.window must be given without slide where smooth is true, got windows that overlap",
+    ),
+    (lambda: of(discover=1), "JobSpec.discover must be true or false, got 1"),
+    (
+        lambda: of(collections=[KRR, OPEN], discover=True),
+        "JobSpec.discover must be false without a collection of alphabet prefixes, got closed, hashed",
     ),
     (lambda: of(bounded=1), "JobSpec.bounded must be true, false or null, got 1"),
     (lambda: of(bounded="yes"), "JobSpec.bounded must be true, false or null, got 'yes'"),

@@ -13,10 +13,10 @@ from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.ldp.alphabets import Prefixes
 from uldp_transforms.ldp.alphabets.prefixes import END
 from uldp_transforms.ldp.discovery import Discovery, discover
-from uldp_transforms.ldp.discovery.discover import false_discovery_rates, p_values
+from uldp_transforms.ldp.discovery.chance import tail
+from uldp_transforms.ldp.discovery.discover import false_discovery_rates
 from uldp_transforms.ldp.discovery.grammar import Grammar
 from uldp_transforms.ldp.discovery.level import Level
-from uldp_transforms.ldp.estimators.observation import OwnNoise, Solution
 from uldp_transforms.ldp.estimators.question import ask
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -115,24 +115,23 @@ def test_scores_of_prefixes_that_nobody_has_are_standard_normal(mechanism):
         assert low * 0.9 <= above <= high * 1.1, (above / size, share)
 
 
-def test_p_values_are_those_of_counts_where_reports_are_few_and_normal_where_they_are_many():
-    def solution(null: float, jump: float, spare: float = np.inf) -> Solution:
-        own = OwnNoise(null=np.array([null]), slope=np.zeros(1), curvature=np.zeros(1), least=np.zeros(1))
-        return Solution(
-            frequencies=np.array([5.0]),
-            variances=np.ones(1),
-            own=own,
-            jump=jump,
-            variance_of_sum=0.0,
-            misfit=0.0,
-            degrees=0.0,
-            spare=spare,
-        )
-
-    assert p_values(solution(1.0, 1e-4))[0] == pytest.approx(2.8665e-7, rel=0.01)  # the normal tail at 5
-    few = p_values(solution(1.5, 1.0))[0]  # a count of 7 where 2 are expected, and of 7 or more
-    assert few == pytest.approx(0.0045338, rel=1e-3)
-    assert p_values(solution(1.0, 1e-4, spare=5.0))[0] == pytest.approx(0.0020524, rel=0.01)  # Student's tail
+@pytest.mark.parametrize("spike", [0.0, 3.0, 30.0])
+def test_the_tail_of_chance_is_that_of_all_draws(spike):
+    """Against all 6**7 sums of one cell a row, to a factor of three; a heavy text elsewhere is a spike in each row."""
+    rng = generator("tail", spike)
+    cells = rng.normal(size=(7, 6))
+    cells[:, 0] += spike
+    cells -= cells.mean(axis=1, keepdims=True)
+    sums = np.zeros(1)
+    for row in cells:
+        sums = (sums[:, np.newaxis] + row).ravel()
+    for share in (0.2, 0.01, 0.001, 1e-4):
+        score = float(np.quantile(sums, 1 - share))
+        exact = np.count_nonzero(sums >= score) / len(sums)
+        assert exact / 3 <= tail(cells, score) <= 3 * exact
+    assert tail(cells, -1.0) == 1
+    assert tail(np.zeros((3, 4)), 1.0) == 1
+    assert tail(cells, 1e9) == pytest.approx(6.0**-7)
 
 
 def test_false_discovery_rates_are_those_of_the_definition():
@@ -189,6 +188,21 @@ def test_where_everybody_holds_another_text_a_search_finds_something_in_one_wind
         item = collection(seed=seed)
         alarms += bool(discover(item, counted(item, dict.fromkeys(made_up(rng, 5000), 2), rng)).values)
     assert alarms <= binomial_limits(np.array(40), np.array(0.05))[1]
+
+
+def test_a_heavy_text_that_cannot_be_found_makes_no_false_ones():
+    """A quarter of all people hold a text of more tokens than any candidate has, a quarter one with another letter."""
+    shown = false = 0
+    for seed in range(30):
+        rng = generator("heavy", seed)
+        words = made_up(rng, 40)
+        numbers = rng.multinomial(6000, np.full(40, 1 / 40)).tolist()
+        people = dict(zip(words, numbers)) | {"babababababababa": 3000, "été": 3000}
+        item = collection(seed=seed)
+        values = discover(item, counted(item, people, rng)).values
+        shown += len(values)
+        false += sum(value not in people for value in values)
+    assert false <= binomial_limits(np.array(max(shown, 60)), np.array(0.05))[1], (false, shown)
 
 
 def test_what_stands_out_at_every_level_is_found(many):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -26,8 +27,9 @@ from uldp_transforms.ldp import (
     UldpError,
     utility,
 )
-from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Permuted, PersonalTags, Tagged
+from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Permuted, PersonalTags, Prefixes, Tagged
 from uldp_transforms.ldp.checks import parse_json
+from uldp_transforms.ldp.discovery import discover
 from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError, NoReportsError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import (
@@ -56,6 +58,17 @@ TWICE = Collection.from_json(
     BITS.to_json() | {"alphabet": {"id": "hashed", "num_buckets": 8, "num_hashes": 2}, "num_cohorts": 9}
 )
 
+WORDS = Collection(
+    id="words",
+    version=1,
+    alphabet=Prefixes(num_buckets=4, tokens=("a",), lengths=(1, None)),
+    mechanism=KaryRR(num_symbols=4, num_sensitive=4, epsilon=1.0),
+    num_cohorts=4,
+)
+TOO_MANY_PREFIXES = dataclasses.replace(
+    WORDS, alphabet=Prefixes(num_buckets=4, tokens=MANY_TEXTS[:5000], lengths=(2, None))
+)
+
 
 def spec(**fields: Any) -> Callable[[], Any]:
     return lambda: Collection.from_json(SPEC | fields)
@@ -67,6 +80,10 @@ def krr(**fields: Any) -> Callable[[], Any]:
 
 def closed(*values: Any, **fields: Any) -> Callable[[], Any]:
     return lambda: Closed(values=values, **fields)
+
+
+def prefixes(**fields: Any) -> Callable[[], Any]:
+    return lambda: Prefixes(**{"num_buckets": 4, "tokens": ("a",), "lengths": (1, None)} | fields)
 
 
 def hashed(**fields: Any) -> Callable[[], Any]:
@@ -414,6 +431,59 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         hashed(non_sensitive=("a",), num_clear_buckets=1),
         "Hashed.num_clear_buckets must be an integer in [2, 65536], got 1",
+    ),
+    (SpecError, prefixes(num_buckets=1), "Prefixes.num_buckets must be an integer in [2, 4096], got 1"),
+    (SpecError, prefixes(seed=-1), "Prefixes.seed must be an integer in [0, 18446744073709551615], got -1"),
+    (SpecError, prefixes(tokens=()), "Prefixes.tokens must have at least 1 entries, got 0"),
+    (
+        SpecError,
+        prefixes(tokens=("é", DECOMPOSED)),
+        "Prefixes.tokens must not repeat an entry (in Unicode NFC), got 'é' twice",
+    ),
+    (
+        SpecError,
+        prefixes(tokens=("a", "")),
+        "Prefixes.tokens must be at most 65536 texts, none of them empty, got an empty one",
+    ),
+    (
+        SpecError,
+        prefixes(tokens=MANY_TEXTS),
+        "Prefixes.tokens must be at most 65536 texts, none of them empty, got 100000",
+    ),
+    *(
+        (
+            SpecError,
+            prefixes(lengths=lengths),
+            f"Prefixes.lengths must be at most 7 rising integers in [1, 64], and null at the end, got {lengths!r}",
+        )
+        for lengths in (
+            2,
+            (),
+            (2, 3),
+            (3, 2, None),
+            (2, 2, None),
+            (True, None),
+            (65, None),
+            (None, None),
+            (*range(1, 9), None),
+        )
+    ),
+    (SpecError, prefixes(non_sensitive=()), "Prefixes.non_sensitive must have at least 1 entries, got 0"),
+    (
+        SpecError,
+        lambda: Collection.from_json(WORDS.to_json() | {"num_cohorts": 3}),
+        "Collection.num_cohorts must be at least 4 for 2 levels of prefixes (one hash function cannot tell colliding "
+        "values apart), got 3",
+    ),
+    (
+        SpecError,
+        lambda: discover(OPEN, OPEN_COUNTS),
+        "collection 'animals' must have an alphabet of prefixes for values that nobody listed, got 'hashed'",
+    ),
+    (
+        SpecError,
+        lambda: discover(TOO_MANY_PREFIXES, CohortCounts.empty(4, 4)),
+        "collection 'words' must have at most 16777216 prefixes of 2 token(s) for a search, got 5000 tokens",
     ),
     (SpecError, tagged(values=("a",)), "Tagged.values must have at least 2 entries, got 1"),
     (SpecError, tagged(tags=()), "Tagged.tags must have at least 1 entries, got 0"),

@@ -80,7 +80,7 @@ def test_the_template_is_exactly_once():
 
 DURATIONS = ("window", "slide", "window_offset", "allowed_lateness", "early_every")
 TOPICS = ("output_topic", "rejected_topic")
-SWITCHES = ("deduplicate", "bit_patterns", "smooth", "write_counts")
+SWITCHES = ("deduplicate", "bit_patterns", "smooth", "discover", "write_counts")
 GOOD = {
     ("collection",): ["gs://b/c.json", "gs://b/c/*.json"],
     ("subscription",): ["projects/p/subscriptions/s"],
@@ -171,6 +171,7 @@ def test_the_template_is_launched(server, monkeypatch):
         "bit_patterns": "true",
         "smooth": "true",
         "alarm_every": "500",
+        "discover": "false",
         "write_counts": "false",
         "output_topic": "projects/my-project/topics/estimates",
         "rejected_topic": "projects/my-project/topics/rejected",

@@ -18,7 +18,7 @@ ROOMS = [  # from the top down
     {"yaml"},
     {"estimate_reports"},
     {"count"},
-    {"decode", "deduplicate", "estimate_distribution", "read_files", "release"},
+    {"decode", "deduplicate", "discover_values", "estimate_distribution", "read_files", "release"},
     {"smooth_estimates"},
     {"gather"},
     {"rejected_share", "transit"},

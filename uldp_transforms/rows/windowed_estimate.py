@@ -117,13 +117,14 @@ def estimate_window(
         counts: of all reports of the window so far.
         place: the fields that say which window and pane it is, see ``place_of``.
         estimator: that makes the estimate.
-        candidates: canonical values to estimate in an open alphabet.
+        candidates: canonical values to estimate in an open alphabet; None: its public ones, and no value without them.
         withheld: the status of a window that must not have numbers; None if it may.
         show: how many values the row has at most: those with the largest frequencies. None: all.
     """
     estimate: Optional[Estimate] = None
     status = withheld or "ok"
-    if withheld is None:
+    named = candidates or collection.alphabet.known_values or collection.alphabet.clear_values
+    if withheld is None and named:
         try:
             asked = candidates if collection.alphabet.known_values is None else None
             estimate = estimator.estimate(collection, counts, asked)

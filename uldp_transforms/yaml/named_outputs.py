@@ -31,8 +31,9 @@ class EstimateReports(beam.PTransform[Any, "dict[str, PCollection[Any]]"]):
     Input: none, with ``files``; otherwise messages, as ``bytes`` or as rows with one field, or a field ``payload``,
     that holds bytes or their Base64 text. What is neither is received and refused as one malformed message.
 
-    Output: ``estimates``, ``values``, ``health``, ``ledger``, ``rejected`` and ``counts``, the rows of
-    ``uldp_transforms.EstimateReports``. Files and blocks that cannot be read are in ``rejected`` and in ``ledger``.
+    Output: ``estimates``, ``values``, ``health``, ``ledger``, ``rejected`` and ``counts``, and ``discovered`` if the
+    job searches, the rows of ``uldp_transforms.EstimateReports``. Files and blocks that cannot be read are in
+    ``rejected`` and in ``ledger``.
 
     Args:
         files: pattern of Avro container files of reports.
@@ -55,7 +56,7 @@ class EstimateReports(beam.PTransform[Any, "dict[str, PCollection[Any]]"]):
 
     def expand(self, source: PBegin | PCollection[Any]) -> dict[str, PCollection[Any]]:
         outputs: Mapping[str, PCollection[Any]] = (self._messages(source) | "Estimate" >> self._estimate)._asdict()
-        return dict(outputs)
+        return {name: rows for name, rows in outputs.items() if rows is not None}
 
     def _messages(self, source: PBegin | PCollection[Any]) -> PCollection[bytes] | ReadFiles:
         if self._files is None:

@@ -51,6 +51,11 @@ class Discovery:
     num_scored: int
 
 
+def can_discover(model: Model) -> bool:
+    """Whether values can be found that nobody listed: whether texts are hashed as prefixes."""
+    return isinstance(model.alphabet, Prefixes)
+
+
 def check_discovery(model: Model) -> None:
     """Refuse a collection in which nothing can be discovered; raises SpecError."""
     alphabet = model.alphabet
@@ -86,16 +91,18 @@ def discover(model: Model, counts: CohortCounts) -> Discovery:
     search = Search(alphabet, levels)
     search.run()
     listed = set(alphabet.clear_values)
-    texts = {alphabet.text(sequence): sequence for sequence in search.found}
+    most = max(1, min(level.most for level in levels))
+    best = sorted(search.found, key=search.found.__getitem__, reverse=True)[:most]
+    texts = {alphabet.text(sequence): sequence for sequence in best}
     values = tuple(
         text
         for text, sequence in texts.items()
         if text not in listed and canonical(text) == text and alphabet.sequence(text) == sequence
     )
-    return _judge(model, counts, values, search.num_scored)
+    return _judge(model, counts, values, search)
 
 
-def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], num_scored: int) -> Discovery:
+def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], search: Search) -> Discovery:
     """Benjamini and Hochberg's discoveries among the values, with Benjamini and Yekutieli's intervals.
 
     All values are fitted together. Most of those that nobody holds fit noise, because they were chosen for it, and make
@@ -103,21 +110,35 @@ def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], num_scor
     """
     rates = iter(_RATES)
     while values:
-        question = ask(model, counts, values)
-        solution = solve_sensitive(question, ~question.own, np.ones(len(values), dtype=bool))
-        q_values = false_discovery_rates(p_values(solution), num_scored)
+        probabilities = search.p_values(values)
+        q_values = false_discovery_rates(probabilities, search.num_scored)
         rate = next(rates, FALSE_DISCOVERIES)
         kept = q_values <= rate
         if kept.all() and rate == FALSE_DISCOVERIES:
             break
         values = tuple(itertools.compress(values, kept))
     if not values:
-        return _discovery(model, (), num_scored, *[np.zeros(0)] * 5)
-    order = np.argsort(-solution.frequencies, kind="stable")
-    low, high = score_intervals(solution, 1 - FALSE_DISCOVERIES * len(values) / num_scored)
-    errors = np.sqrt(np.maximum(solution.variances, 0))
-    columns = (solution.frequencies, errors, np.clip(low, 0, 1), np.clip(high, 0, 1), q_values)
-    return _discovery(model, tuple(values[i] for i in order), num_scored, *(column[order] for column in columns))
+        return _discovery(model, (), search.num_scored, *[np.zeros(0)] * 5)
+    question = ask(model, counts, values)
+    solution = solve_sensitive(question, ~question.own, np.ones(len(values), dtype=bool))
+    raw, errors = solution.frequencies, np.sqrt(np.maximum(solution.variances, 0))
+    low, high = score_intervals(solution, 1 - FALSE_DISCOVERIES * len(values) / search.num_scored)
+    longer = _longer(raw, solution, probabilities)
+    low, high = np.clip(raw - longer * (raw - low), 0, 1), np.clip(raw + longer * (high - raw), 0, 1)
+    order = np.argsort(-raw, kind="stable")
+    return _discovery(
+        model,
+        tuple(values[i] for i in order),
+        search.num_scored,
+        *(column[order] for column in (raw, errors, low, high, q_values)),
+    )
+
+
+def _longer(raw: np.ndarray, solution: Solution, probabilities: np.ndarray) -> np.ndarray:
+    """(S,) by how much the tail of chance is longer than the normal one, at least 1; so are intervals made."""
+    assert solution.own is not None, "open alphabets are centred"
+    normal = raw / np.sqrt(np.maximum(solution.own.null + np.square(solution.jump) / 2, 1e-300))
+    return np.asarray(np.maximum(normal / np.maximum(-special.ndtri(probabilities), 1e-3), 1))
 
 
 def _discovery(model: Model, values: tuple[str, ...], num_scored: int, *columns: np.ndarray) -> Discovery:
@@ -130,22 +151,6 @@ def _discovery(model: Model, values: tuple[str, ...], num_scored: int, *columns:
     names = ("frequencies", "standard_errors", "ci_low", "ci_high", "q_values")
     fields = dict(zip(names, columns))
     return Discovery(values=values, levels=np.array(levels, dtype=np.int64), num_scored=num_scored, **fields)
-
-
-def p_values(solution: Solution) -> np.ndarray:
-    """(S,) of the estimates, if nobody holds the value; for very small ones too.
-
-    In units of what one report adds the estimate is nearly a count less its mean, so its tail is taken as that of
-    Poisson's law with the variance of the null, half a report allowed for; with many reports this is the normal tail.
-    Where the noise level was taken from few residuals, Student's tail is larger, and is taken.
-    """
-    assert solution.own is not None, "open alphabets are centred"
-    jump = np.maximum(solution.jump, 1e-300)
-    null = solution.own.null / jump**2 + 0.5
-    reports = solution.frequencies / jump
-    counted = special.gammainc(np.maximum(null + reports, 1e-9), null)
-    students = special.stdtr(min(solution.spare, 1e9), -reports / np.sqrt(null))
-    return np.asarray(np.maximum(counted, students))
 
 
 def false_discovery_rates(p_values: np.ndarray, number: int) -> np.ndarray:

@@ -30,14 +30,30 @@ class Peeled:
     """Prefixes A that were fitted together.
 
     Attributes:
-        scores: (A,) their frequencies, in standard errors if nobody had them.
+        frequencies: (A,).
+        scores: (A,) the frequencies, in standard errors if nobody had the prefix.
         cells: (C, k) weighted residuals.
         norm: variance of the sum of the cells of any other prefix that nobody has.
+        weights: (C,) 1 / variance of a direction.
+        table: (A, C) their buckets.
+        spare: part of the degrees of freedom that the fit has left.
     """
 
+    frequencies: np.ndarray
     scores: np.ndarray
     cells: np.ndarray
     norm: float
+    weights: np.ndarray
+    table: np.ndarray
+    spare: float
+
+    def without(self, position: int) -> np.ndarray:
+        """(C, k): the cells if one of the prefixes had not been fitted, whose sum over its buckets is its frequency."""
+        cells: np.ndarray = self.cells / self.norm
+        own = self.frequencies[position] * self.weights * self.spare / self.norm
+        cells[np.arange(len(own)), self.table[position]] += own
+        cells -= own[:, np.newaxis] / cells.shape[1]
+        return cells
 
 
 class Level:
@@ -57,6 +73,11 @@ class Level:
         self._num_cohorts, self._here = len(counts.num_reports), here
         self._counts = CohortCounts(counts.num_reports[own][here], counts.cells[own][here])
         self._words: dict[int, np.ndarray] = {}
+
+    @property
+    def total(self) -> int:
+        """Reports."""
+        return self._counts.total
 
     @property
     def degrees(self) -> int:
@@ -85,7 +106,15 @@ class Level:
         frequencies, errors = _fit(buckets, centred, weights)
         residuals = centred - given.centre(buckets.forward(frequencies))
         norm = float(weights.sum()) * (1 - 1 / k) * degrees / self.degrees
-        return Peeled(frequencies / errors, weights[:, np.newaxis] * residuals, norm)
+        return Peeled(
+            frequencies=frequencies,
+            scores=frequencies / errors,
+            cells=weights[:, np.newaxis] * residuals,
+            norm=norm,
+            weights=weights,
+            table=table,
+            spare=degrees / self.degrees,
+        )
 
     def scores(self, peeled: Peeled, parents: Sequence[Numbers], last: bool) -> Iterator[tuple[int, np.ndarray]]:
         """Scores of every parent with every number behind it, some parents at a time.

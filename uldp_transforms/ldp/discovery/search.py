@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.alphabets.prefixes import END, Prefixes
+from uldp_transforms.ldp.discovery.chance import tail
 from uldp_transforms.ldp.discovery.grammar import Grammar, Numbers
 from uldp_transforms.ldp.discovery.level import Level, Peeled
 
@@ -23,7 +24,9 @@ MOST_SCORED = 1 << 24
 
 _FALSE_SURVIVORS = 200.0  # that are expected among prefixes that nobody has: they cost time and nothing else
 _FALSE_WHOLE = 50.0  # the same of whole values that are judged in the end
-_DEGREES = 2000.0  # of freedom for each false one that is taken out: what it fits is noise, which then seems less
+_DEGREES, _DEGREES_JUDGED = 2000.0, 100.0
+"""Degrees of freedom for each false one that is taken out, or judged: what it fits is noise, which then seems less."""
+
 _ROUNDS = 2  # of taking out what stands out, and looking at the rest again
 
 Block = tuple[list[Numbers], np.ndarray]
@@ -51,7 +54,7 @@ class Search:
     """Passes over the levels of a collection.
 
     Attributes:
-        found: the sequences of whole values that are to be judged, in the order in which they were found.
+        found: the sequences of whole values that are to be judged, with the best of their scores.
         num_scored: how many different whole values were ever scored.
 
     Args:
@@ -65,7 +68,7 @@ class Search:
         self._peeled: list[dict[Numbers, None]] = [{} for _ in levels]
         self._tried: set[tuple[int, Numbers]] = set()
         self._firm: dict[Numbers, None] = {}  # whole values that stood out
-        self.found: dict[Numbers, None] = {}
+        self.found: dict[Numbers, float] = {}
         self.num_scored = 0
 
     def run(self) -> None:
@@ -77,6 +80,27 @@ class Search:
                 survivors = self._search_level(number, survivors)
             if len(self.found) == before:
                 break
+
+    def p_values(self, values: Sequence[str]) -> np.ndarray:
+        """(S,): how often chance gives a text that nobody holds so large an estimate, when all of these are peeled.
+
+        The estimate is the mean over the levels at which the value is whole, weighted by their reports.
+        """
+        sequences = [self._alphabet.sequence(value) for value in values]
+        sums, sizes = np.zeros(len(values)), np.zeros(len(values))
+        cells: list[list[np.ndarray]] = [[] for _ in values]
+        for level, length, peeled in zip(self._levels, self._alphabet.lengths, self._peeled):
+            prefixes = dict.fromkeys(sequence[:length] for sequence in sequences)
+            prefixes |= {prefix: None for prefix in peeled if prefix[-1] != END}
+            fit = level.peel(list(prefixes))
+            position = {prefix: i for i, prefix in enumerate(prefixes)}
+            for row, sequence in enumerate(sequences):
+                if length is None or len(sequence) <= length:
+                    sums[row] += level.total * fit.frequencies[position[sequence]]
+                    sizes[row] += level.total
+                    cells[row].append(level.total * fit.without(position[sequence]))
+        drawn = zip(cells, sums / sizes, sizes)
+        return np.array([tail(np.concatenate(rows) / size, float(mean)) for rows, mean, size in drawn])
 
     def _search_level(self, number: int, survivors: list[Numbers]) -> list[Numbers]:
         """Score what begins with the survivors of the level before; returns those of this one, the best first."""
@@ -96,7 +120,9 @@ class Search:
         outstanding = _best(scores, limits)
         self._peeled[number] = dict.fromkeys(sequence for sequence in outstanding if sequence in peeled)
         self._firm |= dict.fromkeys(sequence for sequence in outstanding if sequence[-1] == END)
-        self.found |= dict.fromkeys(s for s, score in scores.items() if s[-1] == END and score > limits.judged)
+        for sequence, score in scores.items():
+            if sequence[-1] == END and score > limits.judged:
+                self.found[sequence] = max(score, self.found.get(sequence, 0.0))
         surviving = [s for s, score in scores.items() if s[-1] != END and score > limits.survives]
         return sorted(surviving, key=scores.__getitem__, reverse=True)[:SURVIVORS]
 
@@ -125,7 +151,7 @@ class Search:
         whole = every if last else sum(len(allowed) for _, allowed in blocks)
         firm = level.degrees / _DEGREES
         return Limits(
-            judged=_limit(_FALSE_WHOLE, whole),
+            judged=_limit(min(_FALSE_WHOLE, level.degrees / _DEGREES_JUDGED), whole),
             survives=_limit(_FALSE_SURVIVORS, every - whole),
             whole=_limit(firm, whole),
             prefix=_limit(firm, every - whole),

@@ -1,0 +1,83 @@
+"""A value that nobody listed and that was found in a window: one row each.
+
+Annotations are real objects here, and ``Optional`` is spelled out: Beam makes schemas of nothing else.
+"""
+
+# ruff: noqa: UP045
+from typing import Any, NamedTuple, Optional
+
+from apache_beam import coders
+
+from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.discovery import can_discover, discover
+from uldp_transforms.ldp.errors import EstimationError
+from uldp_transforms.rows.place import name_of
+from uldp_transforms.schemas import load
+
+DISCOVERED_SCHEMA = load("discovered_value.avsc")
+
+
+class DiscoveredValue(NamedTuple):
+    """A value that was found in one window; the fields are those of the Avro schema."""
+
+    collection_id: str
+    collection_version: int
+    fingerprint: str
+    window_start: Optional[str]
+    window_end: Optional[str]
+    pane_index: int
+    pane_timing: str
+    num_reports: Optional[int]
+    simulated: Optional[bool]
+    value: str
+    frequency: float
+    standard_error: float
+    ci_low: float
+    ci_high: float
+    q_value: float
+    level: int
+    num_scored: int
+    run: Optional[str] = None
+
+
+coders.registry.register_coder(DiscoveredValue, coders.RowCoder)
+
+
+def discover_window(
+    collection: Collection, counts: CohortCounts, place: dict[str, Any], withheld: Optional[str]
+) -> list[DiscoveredValue]:
+    """The rows of one window and pane, the most frequent value first; none if nothing can be, or may be, found.
+
+    Args:
+        collection: what the reports were made for.
+        counts: of all reports of the window so far.
+        place: the fields that say which window and pane it is.
+        withheld: the status of a window that must not have numbers; None if it may.
+    """
+    if withheld is not None or not can_discover(collection):
+        return []
+    try:
+        found = discover(collection, counts)
+    except EstimationError:  # the status of the estimate says why
+        return []
+    columns = (found.frequencies, found.standard_errors, found.ci_low, found.ci_high, found.q_values, found.levels)
+    return [
+        DiscoveredValue(
+            **name_of(collection),
+            **place,
+            num_reports=counts.total,
+            simulated=None,
+            value=value,
+            frequency=frequency,
+            standard_error=standard_error,
+            ci_low=low,
+            ci_high=high,
+            q_value=q_value,
+            level=level,
+            num_scored=found.num_scored,
+        )
+        for value, frequency, standard_error, low, high, q_value, level in zip(
+            found.values, *(column.tolist() for column in columns)
+        )
+    ]
