@@ -18,7 +18,7 @@ from tests.support.tolerance import generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.sampling import SeededSource
 from uldp_transforms.ldp.utility import ClosedQuestion, OpenQuestion, expected_l1, l1_without_privacy
-from uldp_transforms.ldp.utility.forecast import Estimates, Groups, told
+from uldp_transforms.ldp.utility.forecast import Estimates, Groups, rare_shift, told
 from uldp_transforms.ldp.utility.planned_question import Forecast, Setup, placeholders
 
 WITHIN = 0.1
@@ -65,6 +65,7 @@ QUICK = [
     open_case(256, "krr", 8, 10_000),  # was promised to be below no privacy
     open_case(256, "ss", 4, 20_000, 40, law="flat", unlisted_share=0.3),
     open_case(2000, "krr", 4, 30_000, 20),  # message passing
+    open_case(256, "krr", 8, 50_000, 100, max_cohorts=4),  # collisions are rare and large
     open_case(60, "urr", 2, 20_000, num_non_sensitive=200, sensitive_share=0.5),
     closed_case(200, 60, "uss", 1, 5_000),
     closed_case(200, 200, "krr", 8, 300),
@@ -223,6 +224,16 @@ def test_absolute_errors_of_a_count_and_a_normal_rest():
     counts = np.arange(n + 1)
     table = np.abs(step * (counts[:, np.newaxis] - mean) + rest * z) @ density
     assert found.l1 == pytest.approx(3 * stats.binom.pmf(counts, n, mean / n) @ table, rel=1e-5)
+
+
+def test_rare_errors_by_enumeration():
+    """One kind of event, for which the law is Poisson's."""
+    shift = rare_shift(np.array([0.2]), np.array([0.3]), 0.3 * 0.2**2)
+    assert shift.weights @ shift.errors == pytest.approx(0, abs=1e-12)
+    assert shift.variance == pytest.approx(0.3 * 0.2**2, rel=0.01)
+    counts = np.arange(30)
+    exact = stats.poisson.pmf(counts, 0.3) @ np.abs(0.2 * (counts - 0.3))
+    assert shift.weights @ np.abs(shift.errors) == pytest.approx(exact, rel=0.01)
 
 
 def test_many_frequencies_are_put_together_with_their_sums_kept():

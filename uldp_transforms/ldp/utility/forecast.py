@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special, stats
@@ -23,6 +24,8 @@ FALSE_ALARM, MISSED = 0.05, 0.2
 
 _MANY = 50.0  # expected counts from which on they are normal
 _SMALL_STEP = 0.02  # of log frequencies, within which values are put together where there are many
+_LATTICE = 1024  # errors that a shift can be
+_NEGLIGIBLE = 1e-9  # probability of one of them
 _ALONE = 128  # values up to which none are
 
 
@@ -67,6 +70,41 @@ class Groups:
         return Groups(self.frequencies * share, self.numbers)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shift:
+    """An error with a law of its own, with mean 0: rare and large, for instance.
+
+    Attributes:
+        errors: (X,) that it can be.
+        weights: (X,) probabilities.
+    """
+
+    errors: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def variance(self) -> float:
+        """Its mean square."""
+        return float(self.weights @ self.errors**2)
+
+
+def rare_shift(sizes: np.ndarray, rates: np.ndarray, variance: float) -> Shift:
+    """The sum of events (A,) of these sizes, Poisson with these rates, less its mean; scaled to a variance.
+
+    On a lattice, to which each size is split so that its mean is kept.
+    """
+    sizes = sizes * math.sqrt(variance / float(rates @ sizes**2))
+    top = float(rates @ sizes) + max(12 * math.sqrt(variance), 4 * float(sizes.max()))
+    place = sizes * (_LATTICE - 1) / top
+    low = np.floor(place).astype(np.int64)
+    intensity = np.bincount(low, rates * (1 - place + low), _LATTICE)
+    intensity = intensity + np.bincount(low + 1, rates * (place - low), _LATTICE)
+    law = np.fft.irfft(np.exp(np.fft.rfft(intensity) - intensity.sum()), _LATTICE)
+    kept = law > _NEGLIGIBLE
+    errors, weights = np.linspace(0, top, _LATTICE)[kept], law[kept] / law[kept].sum()
+    return Shift(errors - weights @ errors, weights)
+
+
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Estimates:
     """The raw estimates of groups of values.
@@ -77,6 +115,7 @@ class Estimates:
         counted: (G,) reports that are expected to be counted for a value.
         steps: (G,) by how much one of them moves the estimate.
         num_reports: n, of which each is counted or not.
+        shift: what else moves each estimate, part of ``variances``; None: nothing that is not nearly normal.
     """
 
     numbers: np.ndarray
@@ -84,6 +123,7 @@ class Estimates:
     counted: np.ndarray
     steps: np.ndarray
     num_reports: int
+    shift: Shift | None = None
 
     @property
     def l2(self) -> float:
@@ -93,7 +133,11 @@ class Estimates:
     @property
     def l1(self) -> float:
         """Expected sum of absolute errors."""
-        return float(self.numbers @ self._deviations())
+        if self.shift is None:
+            return float(self.numbers @ self._deviations())
+        rest = dataclasses.replace(self, variances=np.maximum(self.variances - self.shift.variance, 0), shift=None)
+        as_normal = math.sqrt(np.pi / 2) * rest._deviations()[:, np.newaxis]
+        return float(self.numbers @ (_folded(self.shift.errors, as_normal) @ self.shift.weights))
 
     @property
     def normal_l1(self) -> float:
@@ -182,11 +226,25 @@ def told(values: Groups, num_reports: int, rate: float = 1.0) -> Estimates:
     return one.of(num_reports)
 
 
-def together(first: Estimates, second: Estimates) -> Estimates:
-    """The estimates of both."""
-    columns = ("numbers", "variances", "counted", "steps")
-    joined = {name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in columns}
-    return Estimates(num_reports=first.num_reports, **joined)
+class Together(NamedTuple):
+    """Estimates of different kinds."""
+
+    parts: tuple[Estimates, ...]
+
+    @property
+    def l1(self) -> float:
+        """Expected sum of absolute errors."""
+        return sum(part.l1 for part in self.parts)
+
+    @property
+    def l2(self) -> float:
+        """Expected sum of squared errors."""
+        return sum(part.l2 for part in self.parts)
+
+    @property
+    def normal_l1(self) -> float:
+        """``l1`` if all estimates were normal: concave in how people are distributed."""
+        return sum(part.normal_l1 for part in self.parts)
 
 
 def _folded(means: np.ndarray, deviations: np.ndarray) -> np.ndarray:

@@ -14,13 +14,14 @@ from scipy import special
 
 from uldp_transforms.ldp.estimators.linear import FEW_UNKNOWNS
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
-from uldp_transforms.ldp.utility.forecast import Estimates, Groups
+from uldp_transforms.ldp.utility.forecast import Estimates, Groups, Shift, rare_shift
 
 _STANDS_OUT = 4.0  # standard errors above which a frequency is its own estimate
 _NODES, _WEIGHTS = special.roots_hermitenorm(31)
 _MOST_STEPS = 12
 _GAIN = 0.995  # as in message passing
 _MOST_ATOMS = 80
+_NOTICED = 0.01  # of the noise: collisions below that might as well be normal
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,7 @@ class HashedNoise:
         counted: probability that a report is counted for such a candidate.
         delta: by how much it is larger for an own report.
         num_reports: n.
+        shift: collisions with unlisted texts, a part of ``common``; None where they add nearly nothing.
     """
 
     common: float
@@ -40,6 +42,7 @@ class HashedNoise:
     counted: float
     delta: float
     num_reports: int
+    shift: Shift | None
 
     def of(self, candidates: Groups) -> Estimates:
         """The estimates of candidates, which are among those that were asked for."""
@@ -50,6 +53,7 @@ class HashedNoise:
             counted=n * (self.counted + self.delta * p),
             steps=np.full(len(p), 1 / (n * self.delta)),
             num_reports=n,
+            shift=self.shift,
         )
 
 
@@ -59,7 +63,7 @@ def hashed_noise(
     num_reports: int,
     candidates: Groups,
     unlisted_share: float,
-    unlisted_squares: float,
+    unlisted: Groups,
 ) -> HashedNoise:
     """The noise of least squares over up to 512 candidates, of message passing over more.
 
@@ -69,24 +73,30 @@ def hashed_noise(
         num_reports: n.
         candidates: all that are estimated together, with their frequencies among all people.
         unlisted_share: of people whose text is hashed and no candidate.
-        unlisted_squares: sum of the squared frequencies of their texts.
+        unlisted: the frequencies of their texts among all people.
     """
     k, n = mechanism.num_sensitive, num_reports
     mass = min(float(candidates.numbers @ candidates.frequencies) + unlisted_share, 1.0)
     start, slope = _bucket_noise(mechanism, mass)
     floor = k / (k - 1) * (start + slope * mass / k) / n
     equations = _cohorts_with_reports(num_cohorts, n) * (k - 1)
+    spare, collisions = 1.0, unlisted.squares / equations
     if candidates.total <= FEW_UNKNOWNS:
         spare = max(1 - candidates.total / equations, 1 / equations)
-        common = (floor + unlisted_squares / equations) / spare
+        common = (floor + collisions) / spare
     else:
-        common = _fixed_point(floor, candidates, unlisted_squares, equations)
+        common = _fixed_point(floor, candidates, unlisted.squares, equations)
+    shift = None
+    if collisions > _NOTICED * floor:
+        rates = unlisted.numbers * (equations / (k - 1) / k)
+        shift = rare_shift(unlisted.frequencies, rates, collisions / spare)
     return HashedNoise(
         common=common,
         own=slope * (k - 2) / (k - 1),
         counted=_counted(mechanism, mass),
         delta=mechanism.delta,
         num_reports=n,
+        shift=shift,
     )
 
 

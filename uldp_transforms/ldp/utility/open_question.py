@@ -16,7 +16,7 @@ from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.model import MAX_CELLS, MAX_COHORTS
 from uldp_transforms.ldp.utility.arguments import require_distribution, require_share
-from uldp_transforms.ldp.utility.forecast import Estimates, Groups, together, told
+from uldp_transforms.ldp.utility.forecast import Estimates, Groups, Together, told
 from uldp_transforms.ldp.utility.hashed_errors import best_num_buckets, cohorts_needed
 from uldp_transforms.ldp.utility.hashed_forecast import hashed_noise
 from uldp_transforms.ldp.utility.planned_question import (
@@ -124,7 +124,7 @@ class OpenQuestion(PlannedQuestion):
             return self.sensitive_share
         return self.unlisted_share + (1 - self.unlisted_share) * sum(self.frequencies[: self.num_candidates])
 
-    def _share_for_l2(self, loss: Callable[[float], Estimates]) -> float:
+    def _share_for_l2(self, loss: Callable[[float], Estimates | Together]) -> float:
         """The share of people with sensitive texts: what is given, or where l2, a parabola, is largest."""
         given = self._given_share
         if given is not None:
@@ -135,7 +135,7 @@ class OpenQuestion(PlannedQuestion):
         vertex = middle - (third - first) / (2 * bend) * (high - middle) if bend < 0 else float(third >= first)
         return min(max(vertex, low), high)
 
-    def _share_for_l1(self, loss: Callable[[float], Estimates]) -> float:
+    def _share_for_l1(self, loss: Callable[[float], Estimates | Together]) -> float:
         """The same for l1, which is concave."""
         given = self._given_share
         if given is not None:
@@ -188,10 +188,11 @@ class OpenQuestion(PlannedQuestion):
         mechanism = build(name, num_buckets + listed, num_buckets, epsilon=epsilon, **fields)
         assert isinstance(mechanism, SetReportMechanism), "an open alphabet takes no other"
         forecast_at = functools.partial(self._forecast, mechanism, num_cohorts, bool(listed))
-        squares = self.unlisted_share**2 * self._shapes[0].squares
+        unlisted = self._shapes[0].times(self.unlisted_share)
+        nobody = unlisted.times(0.0)
 
-        def loss(share: float) -> Estimates:
-            return forecast_at(share, 1, 0.0).for_l2
+        def loss(share: float) -> Estimates | Together:
+            return forecast_at(share, 1, nobody).for_l2
 
         second = self._share_for_l2(loss) if listed else self._shares_of_telling[1]
 
@@ -200,8 +201,8 @@ class OpenQuestion(PlannedQuestion):
             return self._share_for_l1(loss) if listed else self._shares_of_telling[0]
 
         def forecast(num_reports: int) -> Forecast:
-            found = forecast_at(second, num_reports, squares)
-            return dataclasses.replace(found, for_l1=forecast_at(first(), num_reports, squares).for_l1)
+            found = forecast_at(second, num_reports, unlisted)
+            return dataclasses.replace(found, for_l1=forecast_at(first(), num_reports, unlisted).for_l1)
 
         return Setup(
             mechanism=mechanism,
@@ -218,18 +219,18 @@ class OpenQuestion(PlannedQuestion):
         is_listed: bool,
         share: float,
         num_reports: int,
-        squares: float,
+        unlisted: Groups,
     ) -> Forecast:
-        """``share`` of people have sensitive texts, ``squares`` is the sum of the squared frequencies of unlisted ones.
+        """``share`` of people have sensitive texts, ``unlisted`` are texts that are no candidates.
 
         ``is_listed`` if texts that are not sensitive have symbols of their own.
         """
         candidates, others = self._held(share)
         solved = candidates if is_listed else candidates.joined(others)
-        noise = hashed_noise(mechanism, num_cohorts, num_reports, solved, self.unlisted_share, squares)
+        noise = hashed_noise(mechanism, num_cohorts, num_reports, solved, self.unlisted_share, unlisted)
         sensitive = noise.of(candidates)
         rest = told(others, num_reports, mechanism.reveal_rate) if is_listed else noise.of(others)
-        everything = together(sensitive, rest) if self.num_non_sensitive else sensitive
+        everything = Together((sensitive, rest) if self.num_non_sensitive else (sensitive,))
         return Forecast(for_l1=everything, for_l2=everything, sensitive=sensitive, null_variance=noise.common)
 
     def least_l2(self, epsilon: float) -> None:
@@ -243,15 +244,15 @@ class OpenQuestion(PlannedQuestion):
     def _shares_of_telling(self) -> tuple[float, float]:
         """The shares of people with sensitive texts for l1 and l2, if people told."""
 
-        def loss(share: float) -> Estimates:
+        def loss(share: float) -> Estimates | Together:
             return self._told(share, 1)[0]
 
         return self._share_for_l1(loss), self._share_for_l2(loss)
 
-    def _told(self, share: float, num_reports: int) -> tuple[Estimates, Estimates]:
+    def _told(self, share: float, num_reports: int) -> tuple[Together, Estimates]:
         """All texts, and the sensitive ones."""
         sensitive, others = (told(part, num_reports) for part in self._held(share))
-        return together(sensitive, others), sensitive
+        return Together((sensitive, others)), sensitive
 
     def named_alphabet(self, setup: Setup) -> dict[str, Any]:
         listed = setup.mechanism.num_symbols - setup.alphabet["num_buckets"]

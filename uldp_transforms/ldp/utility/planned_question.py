@@ -12,7 +12,7 @@ from scipy import optimize
 
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
 from uldp_transforms.ldp.mechanisms.subset_selection import SMALLEST_SHARE
-from uldp_transforms.ldp.utility.forecast import Estimates
+from uldp_transforms.ldp.utility.forecast import Estimates, Together
 
 _DIGITS = 4  # of the share of larger subsets
 _WORTH_IT = 1.001  # a second size has to save more than a thousandth
@@ -29,8 +29,8 @@ class Forecast:
         null_variance: of the estimate of a sensitive value that nobody holds.
     """
 
-    for_l1: Estimates
-    for_l2: Estimates
+    for_l1: Estimates | Together
+    for_l2: Estimates | Together
     sensitive: Estimates
     null_variance: float
 
