@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -164,6 +166,22 @@ def test_means_given_their_sum_are_those_of_enumeration():
     assert (np.diff(sums) >= -1e-9).all()
     nearest = prior.means(levels[np.argmin(np.abs(np.array(sums) - 1))])
     np.testing.assert_allclose(found, nearest, atol=0.01)
+
+
+@pytest.mark.parametrize("other", [0.0, 1e-310])
+def test_what_no_level_can_reach_is_left_to_the_caller(other):
+    """A prior that has all but forgotten the other atoms: nothing overflows."""
+    prior = fit_prior(Noisy(np.array([0.4, 0.4]), np.full(2, 0.01), np.zeros(2), np.inf), 0.5)
+    weights = np.full(len(prior.atoms), other)
+    weights[np.searchsorted(prior.atoms, 0.3)] = 1
+    prior = dataclasses.replace(prior, weights=weights)
+    with np.errstate(over="raise", invalid="raise"):
+        (found,) = means_that_sum_to(1.0, [prior])
+    assert np.isfinite(found).all()
+    if other:
+        assert found.sum() == pytest.approx(1, abs=1e-5)
+    else:
+        assert found == pytest.approx(prior.means(0.0))
 
 
 def test_a_tilted_prior_is_that_of_bayes_rule():
