@@ -287,3 +287,22 @@ def test_several_hash_functions(num_hashes):
     limit = normal_limit() * (found.unexplained_standard_error + found.standard_errors.max())
     assert abs(found.unexplained_mass - 0.2) < limit
     assert ESTIMATORS["eb"]().supports(spec)
+
+
+@pytest.mark.parametrize("listed", [1, 2])
+def test_short_lists(listed):
+    """One candidate or two of an open alphabet; the others are unlisted."""
+    spec = Collection.from_json(
+        {
+            "id": "c",
+            "version": 1,
+            "alphabet": {"id": "hashed", "num_buckets": 8, "seed": 1},
+            "mechanism": {"id": "krr", "epsilon": 6.0},
+            "num_cohorts": 16,
+        }
+    )
+    rng = generator("short", listed)
+    held = [TEXTS[i] for i in rng.choice(20, 20_000, p=np.append(0.4, np.full(19, 0.6 / 19)))]
+    found = spec.estimate(spec.count(spec.perturb(held, rng=rng)), "eb", TEXTS[:listed])
+    assert found.frequencies[0] == pytest.approx(0.4, abs=normal_limit() * found.standard_errors[0])
+    assert found.frequencies.sum() + found.unexplained_mass == pytest.approx(1)
