@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -166,6 +168,22 @@ def test_means_given_their_sum_are_those_of_enumeration():
     np.testing.assert_allclose(found, nearest, atol=0.01)
 
 
+@pytest.mark.parametrize("other", [0.0, 1e-310])
+def test_what_no_level_can_reach_is_left_to_the_caller(other):
+    """A prior that has all but forgotten the other atoms: nothing overflows."""
+    prior = fit_prior(Noisy(np.array([0.4, 0.4]), np.full(2, 0.01), np.zeros(2), np.inf), 0.5)
+    weights = np.full(len(prior.atoms), other)
+    weights[np.searchsorted(prior.atoms, 0.3)] = 1
+    prior = dataclasses.replace(prior, weights=weights)
+    with np.errstate(over="raise", invalid="raise"):
+        (found,) = means_that_sum_to(1.0, [prior])
+    assert np.isfinite(found).all()
+    if other:
+        assert found.sum() == pytest.approx(1, abs=1e-5)
+    else:
+        assert found == pytest.approx(prior.means(0.0))
+
+
 def test_a_tilted_prior_is_that_of_bayes_rule():
     noisy = Noisy(np.array([0.45, 0.3, 0.05]), np.full(3, 0.02), np.zeros(3), np.inf)
     prior = fit_prior(noisy, 1 / 3)
@@ -269,3 +287,22 @@ def test_several_hash_functions(num_hashes):
     limit = normal_limit() * (found.unexplained_standard_error + found.standard_errors.max())
     assert abs(found.unexplained_mass - 0.2) < limit
     assert ESTIMATORS["eb"]().supports(spec)
+
+
+@pytest.mark.parametrize("listed", [1, 2])
+def test_short_lists(listed):
+    """One candidate or two of an open alphabet; the others are unlisted."""
+    spec = Collection.from_json(
+        {
+            "id": "c",
+            "version": 1,
+            "alphabet": {"id": "hashed", "num_buckets": 8, "seed": 1},
+            "mechanism": {"id": "krr", "epsilon": 6.0},
+            "num_cohorts": 16,
+        }
+    )
+    rng = generator("short", listed)
+    held = [TEXTS[i] for i in rng.choice(20, 20_000, p=np.append(0.4, np.full(19, 0.6 / 19)))]
+    found = spec.estimate(spec.count(spec.perturb(held, rng=rng)), "eb", TEXTS[:listed])
+    assert found.frequencies[0] == pytest.approx(0.4, abs=normal_limit() * found.standard_errors[0])
+    assert found.frequencies.sum() + found.unexplained_mass == pytest.approx(1)

@@ -24,6 +24,7 @@ _BISECTIONS = 50
 _LEAST = 1e-300
 _LEVELS = 60  # tries of the level at which posterior means have a given sum
 _NEAR = 1e-6  # of that sum
+_STEEPEST = 1e9  # level at which the prior decides even between frequencies that are a billionth apart
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -211,15 +212,13 @@ def means_that_sum_to(total: float, priors: Sequence[Prior]) -> list[np.ndarray]
         return total - has, float(sum(count @ variance for count, variance in zip(weights, variances)))
 
     missing, slope = lacking(0.0)
-    level, low, high = 0.0, -np.inf, np.inf
+    level, low, high = 0.0, -_STEEPEST, _STEEPEST
     for _ in range(_LEVELS):
-        if abs(missing) <= _NEAR * total or slope <= 0:
+        if abs(missing) <= _NEAR * total:
             break
         low, high = (level, high) if missing > 0 else (low, level)
-        step = level + missing / slope
-        if not low < step < high:
-            step = (low + high) / 2 if np.isfinite(low + high) else step
-        level = step
+        step = level + missing / max(slope, _LEAST)
+        level = step if low < step < high else (low + high) / 2
         missing, slope = lacking(level)
     return [prior.means(level) for prior in priors]
 
