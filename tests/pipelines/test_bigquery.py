@@ -38,6 +38,7 @@ from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
 from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
 from uldp_transforms.rows.window_health import HEALTH_SCHEMA
 from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, ValueEstimate
+from uldp_transforms.spec import SHOW
 
 TABLES = {"estimates": ESTIMATE_SCHEMA, "ledger": LEDGER_SCHEMA, "rejected": REJECTED_SCHEMA, "health": HEALTH_SCHEMA}
 
@@ -183,7 +184,7 @@ def test_a_new_table_gets_all_rows(server, dataset, tmp_path, method):
 
 
 def test_the_longest_estimate_fits_into_a_request(server, dataset, tmp_path):
-    values = [f"candidate {number} of a long list" for number in range(8_192)]
+    values = [f"candidate {number} of a long list" for number in range(SHOW)]
     entries = [dict.fromkeys(ENTRY, 1 / 3) | {"value": value} for value in values]
     row = estimate_row(0, estimates=[ValueEstimate(**entry) for entry in entries])
     assert write([row], ESTIMATE_SCHEMA, dataset, tmp_path) == []

@@ -168,7 +168,7 @@ class Estimator(abc.ABC):
         shown = alphabet.redistribute(shares[:unknowns])
         rest = float(linear.frequencies[question.left_out].sum()) if linear.rest_standard_error else 0.0
         rest += float(1 - linear.frequencies.sum()) if question.open else 0.0
-        status = OK if linear.rest_is_known else TOO_UNCERTAIN
+        status = TOO_UNCERTAIN if linear.rest_is_noise else OK
         half = quantile(linear.rest_spare, CONFIDENCE) * linear.rest_standard_error
         return Estimate(
             values=question.values,
@@ -211,7 +211,7 @@ def everybody(question: Question, linear: LinearEstimate) -> np.ndarray:
     raw = linear.raw
     if not question.open:
         return raw
-    return np.append(raw, 1 - raw.sum() if linear.rest_is_known else 0.0)
+    return np.append(raw, 0.0 if linear.rest_is_noise else 1 - raw.sum())
 
 
 def _intervals_of(intervals: Intervals, picked: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:

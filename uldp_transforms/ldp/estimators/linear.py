@@ -69,9 +69,9 @@ class LinearEstimate:
     common: np.ndarray | None = None
 
     @property
-    def rest_is_known(self) -> bool:
-        """Whether the 95 % interval of what was not asked for says something: it is at most half as long as [0, 1]."""
-        return 2 * quantile(self.rest_spare, CONFIDENCE) * self.rest_standard_error <= MOST_UNCERTAIN
+    def rest_is_noise(self) -> bool:
+        """Whether the 95 % interval of what was not asked for says nothing: it is more than half as long as [0, 1]."""
+        return 2 * quantile(self.rest_spare, CONFIDENCE) * self.rest_standard_error > MOST_UNCERTAIN
 
 
 def estimate_linear(question: Question) -> LinearEstimate:
@@ -249,7 +249,7 @@ def observe(question: Question, buckets: B, counts: CohortCounts, columns: slice
         centred=True,
         complete=not question.open,
         jump=1 / mechanism.delta,
-        counted=float(counts.cells[:, columns].sum()) / (counts.total * (columns.stop - columns.start)),
+        counted=float(counts.cells[:, columns].sum()) / (max(counts.total, 1) * (columns.stop - columns.start)),
     )
 
 
