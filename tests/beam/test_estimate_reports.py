@@ -81,7 +81,7 @@ def run(source: beam.PTransform, transform: beam.PTransform, options: PipelineOp
     lists = replay.Lists()
     with beam.Pipeline(options=options) as pipeline:
         outputs = pipeline | "Source" >> source | transform
-        lists.write([Output(name, rows, None) for name, rows in outputs._asdict().items()])
+        lists.write([Output(name, rows, None) for name, rows in outputs._asdict().items() if rows is not None])
     return lists.rows()
 
 

@@ -243,6 +243,8 @@ def test_no_messages_make_no_rows(windows: Windows | None, deduplicate: bool) ->
         assert_that(estimated.health, is_empty(), label="no findings")
         assert_that(ledger, is_empty(), label="no ledger")
         for name, rows in (messages | EstimateReports(spec, with_counts=True))._asdict().items():
+            if rows is None:
+                continue
             assert_that(rows, is_empty(), label=f"no {name} at all")
 
 

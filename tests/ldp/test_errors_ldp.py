@@ -339,7 +339,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             ),
             (
                 spec(alphabet={"id": LONG}),
-                f"alphabet.id must be one of closed, hashed, permuted, tagged, got {SHORTENED}",
+                f"alphabet.id must be one of closed, hashed, permuted, prefixes, tagged, got {SHORTENED}",
             ),
         )
     ],
@@ -350,7 +350,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         spec(alphabet={"id": "none"}),
-        "alphabet.id must be one of closed, hashed, permuted, tagged, got 'none'",
+        "alphabet.id must be one of closed, hashed, permuted, prefixes, tagged, got 'none'",
     ),
     (
         SpecError,

@@ -21,10 +21,11 @@ from uldp_transforms.windows import Windows
 
 HOUR = 3_600_000
 WORDS = {"banana": 0.4, "cherry": 0.3, "elder": 0.2, "berry": 0.1}
+TOKENS = ("ba", "na", "che", "rry", "el", "der", "be", "k", "i", "w")
 
 
 def words(mechanism: str = "krr", **alphabet: Any) -> Collection:
-    given = {"id": "prefixes", "num_buckets": 24, "tokens": [*"abcdefghijklmnopqrstuvwxyz"], "lengths": [2, 4, 5, None]}
+    given = {"id": "prefixes", "num_buckets": 24, "tokens": [*TOKENS], "lengths": [1, 2, None]}
     return Collection.from_json(
         {
             "id": "words",
@@ -163,7 +164,7 @@ def test_tokens_of_a_text_make_a_collection_in_which_values_are_found(
     run(tokens, "--from text.txt --number 15 --output tokens.json")
     assert capfd.readouterr() == ("", "tokens: 15 from 7 line(s), 13 of them single characters\n")
     made = json.loads(Path("tokens.json").read_text(encoding="utf-8"))
-    item = words(tokens=made, lengths=[2, None])
+    item = words(tokens=made, lengths=[2, 4, None])
     write_files(tmp_path, {"words.json": item})
     Path("values.csv").write_text("value\n" + "\n".join(people(8000, "tokens")), encoding="utf-8")
     run(simulate, "--collection words.json --values values.csv --output in.avro --seed 1")

@@ -57,6 +57,8 @@ def collected(build: Callable[[beam.Pipeline], Outputs]) -> Rows:
     with contextlib.ExitStack() as stack:
         with beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"])) as pipeline:
             for name, rows in build(pipeline).items():
+                if rows is None:  # a job that does not search has nothing discovered
+                    continue
                 collect, lists[name] = stack.enter_context(collector())
                 _ = rows | f"Collect_{name}" >> collect
         return {name: in_order(as_dict(row) for row, _, _ in rows) for name, rows in lists.items()}
