@@ -127,7 +127,7 @@ def test_base_periods_divide_windows(where, shape):
     assert int(periods.start_of(end - 1)) == start < int(periods.start_of(end)) == end
     for first in windows.starts_around(moment):
         assert first == int(periods.start_of(first))
-        assert windows.end_of(first) in (int(periods.start_of(windows.end_of(first))), windows.end_of(first))
+        assert windows.end_of(first) == int(periods.start_of(windows.end_of(first)))
 
 
 @settings(max_examples=100, deadline=None)
@@ -139,6 +139,21 @@ def test_periods_of_many_reports_are_those_of_each(timezone, times, shape):
     assert [starts[place] for place in index.tolist()] == [int(periods.start_of(moment)) for moment in times]
     assert starts == sorted(set(starts))
     assert all(type(start) is int for start in starts)
+
+
+@pytest.mark.parametrize("timezone", sorted(CHANGES))
+@pytest.mark.parametrize("spread", [DAY // 4, 3 * DAY, 60 * DAY, 70 * DAY, 40_000 * DAY])
+@pytest.mark.parametrize(("size", "slide", "unit"), [(1, 1, "d"), (7, 3, "d"), (14, 14, "d"), (1, 1, "mo")])
+def test_periods_of_thousands_of_reports_are_those_of_each(timezone, spread, size, slide, unit):
+    """By a table of the periods between, and one by one."""
+    periods = CalendarWindows(size=size, slide=slide, unit=unit, timezone=timezone).periods
+    times = moment_of(CHANGES[timezone][0]) + np.linspace(-spread, spread, 999).astype(np.int64)
+    starts, ends = [[int(find(moment)) for moment in times.tolist()] for find in (periods.start_of, periods.end_of)]
+    assert periods.start_of(times).tolist() == starts
+    assert periods.end_of(times).tolist() == ends
+    found, index = periods.split(times)
+    assert [found[place] for place in index.tolist()] == starts
+    assert [len(find(times[:0])) for find in (periods.start_of, periods.end_of)] == [0, 0]
 
 
 @pytest.mark.parametrize(
