@@ -37,6 +37,9 @@ _RULED_DAY = 47_482
 _PROBES = range(-2_272_060_800, 16_756_761_600, 86_400)
 """The days from 1898 to 2500, in seconds since 1970."""
 
+_MANY = 64
+"""Reports, or periods, for which a table of the periods between the first and the last one pays."""
+
 _BEFORE_ALL = -(1 << 62)
 
 _LENGTH = re.compile(r"([0-9]{1,13})(d|w|mo)|P([0-9]{1,13})([DWM])")
@@ -169,10 +172,24 @@ class CalendarPeriods(BasePeriods):
     timezone: str
 
     def number_of(self, event_times: Any) -> Any:
+        if np.size(event_times) > _MANY:  # most of them in few periods: their starts say which
+            first, last = self._number_of(event_times.min()), self._number_of(event_times.max())
+            if last - first <= _MANY:
+                starts = self._start(np.arange(first + 1, last + 1))
+                return first + np.searchsorted(starts, event_times, side="right")
+        return self._number_of(event_times)
+
+    def start(self, numbers: Any) -> Any:
+        if np.size(numbers) > _MANY and np.ptp(numbers) <= _MANY:
+            first = numbers.min()
+            return self._start(np.arange(first, numbers.max() + 1))[numbers - first]
+        return self._start(numbers)
+
+    def _number_of(self, event_times: Any) -> Any:
         units = _UNITS[self.unit].number_of(_day_of(self.timezone, event_times))
         return (units - self.phase) // self.length
 
-    def start(self, numbers: Any) -> Any:
+    def _start(self, numbers: Any) -> Any:
         return _start_of_day(self.timezone, _UNITS[self.unit].first_day(numbers * self.length + self.phase))
 
     @property

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import pickle
 import zoneinfo
+from typing import Any
+from zoneinfo import _zoneinfo  # type: ignore[attr-defined]  # the one in Python, which shows what it read
 
 import numpy as np
 import pytest
@@ -19,7 +21,14 @@ from hypothesis import strategies as st
 
 from tests.support.messages_cases import KRR
 from uldp_transforms import CalendarWindows, JobSpec
-from uldp_transforms.calendar_windows import CalendarPeriods, _day_of, _start_of_day, calendar_length, is_months
+from uldp_transforms.calendar_windows import (
+    CalendarPeriods,
+    _clocks,
+    _day_of,
+    _start_of_day,
+    calendar_length,
+    is_months,
+)
 from uldp_transforms.runtime.beam_windows import CalendarWindowFn, beam_periods, beam_windows, windows_of_beam
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, TimeGate, parse_duration, rfc3339
 
@@ -127,7 +136,7 @@ def test_base_periods_divide_windows(where, shape):
     assert int(periods.start_of(end - 1)) == start < int(periods.start_of(end)) == end
     for first in windows.starts_around(moment):
         assert first == int(periods.start_of(first))
-        assert windows.end_of(first) in (int(periods.start_of(windows.end_of(first))), windows.end_of(first))
+        assert windows.end_of(first) == int(periods.start_of(windows.end_of(first)))
 
 
 @settings(max_examples=100, deadline=None)
@@ -139,6 +148,21 @@ def test_periods_of_many_reports_are_those_of_each(timezone, times, shape):
     assert [starts[place] for place in index.tolist()] == [int(periods.start_of(moment)) for moment in times]
     assert starts == sorted(set(starts))
     assert all(type(start) is int for start in starts)
+
+
+@pytest.mark.parametrize("timezone", sorted(CHANGES))
+@pytest.mark.parametrize("spread", [DAY // 4, 3 * DAY, 60 * DAY, 70 * DAY, 40_000 * DAY])
+@pytest.mark.parametrize(("size", "slide", "unit"), [(1, 1, "d"), (7, 3, "d"), (14, 14, "d"), (1, 1, "mo")])
+def test_periods_of_thousands_of_reports_are_those_of_each(timezone, spread, size, slide, unit):
+    """By a table of the periods between, and one by one."""
+    periods = CalendarWindows(size=size, slide=slide, unit=unit, timezone=timezone).periods
+    times = moment_of(CHANGES[timezone][0]) + np.linspace(-spread, spread, 999).astype(np.int64)
+    starts, ends = [[int(find(moment)) for moment in times.tolist()] for find in (periods.start_of, periods.end_of)]
+    assert periods.start_of(times).tolist() == starts
+    assert periods.end_of(times).tolist() == ends
+    found, index = periods.split(times)
+    assert [found[place] for place in index.tolist()] == starts
+    assert [len(find(times[:0])) for find in (periods.start_of, periods.end_of)] == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -205,6 +229,31 @@ def test_without_a_time_zone_months_are_those_of_utc_and_days_are_what_they_were
     assert thursdays == JobSpec.of(collections=[KRR], window="7d").windows
     assert thursdays is not None
     assert rfc3339(thursdays.starts_around(0)[0]) == "1970-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(sorted(CHANGES), id="some"),
+        pytest.param(sorted(zoneinfo.available_timezones()), id="all", marks=pytest.mark.slow),
+    ],
+)
+def test_the_changes_of_zones_are_those_in_the_files_of_the_database(names):
+    """None of them is so short that asking once a day would miss it, and all irregular ones are before 2100."""
+    for name in names:
+        file: Any = _zoneinfo.ZoneInfo.no_cache(name)
+        first, ahead = -2_272_060_800, [file._tti_before, *file._ttinfos]
+        offsets = [info.utcoff // datetime.timedelta(milliseconds=1) for info in ahead if info is not None]
+        changes = list(file._trans_utc)
+        expected = [
+            (1000 * second, then)
+            for second, before, then in zip(changes, offsets, offsets[1:])
+            if before != then and second > first
+        ]
+        clocks = _clocks(name)
+        found = list(zip(clocks.changes.tolist(), clocks.offsets[1:].tolist()))
+        assert found[: len(expected)] == expected, name
+        assert all(second < 4_102_444_800 for second in changes), name
 
 
 @given(timezones, st.integers(-10_000_000, 10_000_000))

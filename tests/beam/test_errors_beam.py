@@ -62,6 +62,14 @@ SOURCES = {  # by name; those of ldp have a table of their own
 SHARED = {"id": "hashed", "num_buckets": 4, "num_clear_buckets": 4, "non_sensitive": [str(i) for i in range(8193)]}
 OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
 COUNTS = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME"}
+
+
+def days_of(hour: int) -> WindowCounts:
+    """Counts of the 24 hours from then on."""
+    day = span_of(hour * 3_600_000, 86_400_000)
+    return WindowCounts(**name_of(KRR), **COUNTS | day, complete=True, num_reports=[0] * 3, cells=[0] * 9)
+
+
 FILES = {
     "krr.json": KRR,
     "few.avro": row_files.to_avro_file(
@@ -77,6 +85,8 @@ FILES = {
         ],
         COUNTS_SCHEMA,
     ),
+    "day.avro": row_files.to_avro_file([days_of(0)], COUNTS_SCHEMA),
+    "overlap.avro": row_files.to_avro_file([days_of(0), days_of(12)], COUNTS_SCHEMA),
     "more.json": KRR.to_json() | {"more": 1},
     "latin.txt": b"\xe4",
     "two.txt": "a\nbb\n",
@@ -629,6 +639,24 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         estimating_again("--counts below.avro"),
         "counts of collection 'krr' must be from 0 to 9007199254740992, got others",
     ),
+    (
+        SpecError,
+        estimating_again("--window 1d"),
+        "--window must be absent where counts were not stored by window, got one",
+    ),
+    (
+        SpecError,
+        estimating_again("--counts day.avro --window 1h"),
+        "--window must have base periods that are made of whole stored windows, got 1970-01-01T00:00:00Z to "
+        "1970-01-02T00:00:00Z stored",
+    ),
+    (
+        SpecError,
+        estimating_again("--counts overlap.avro --window 1w"),
+        "--window must be absent where stored windows overlap, got 1970-01-01T12:00:00Z to 1970-01-02T12:00:00Z "
+        "stored, which begins before another one ends",
+    ),
+    (SpecError, estimating_again("--timezone UTC"), "--timezone needs --window, got none"),
     (SpecError, estimating_again("--alarm_every 5"), "--alarm_every needs --smooth, got none"),
     (
         SpecError,

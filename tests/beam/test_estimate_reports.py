@@ -21,6 +21,7 @@ from tests.support import cases, replay
 from tests.support.messages_cases import BATCH, KRR, REPORT, STRANGER, container, single, write_files
 from tests.support.tolerance import generator
 from uldp_transforms import (
+    CalendarWindows,
     CountReports,
     CountsRows,
     DecodeReports,
@@ -38,6 +39,7 @@ from uldp_transforms.pipelines.sinks import Output
 from uldp_transforms.rows import forms
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.windowed_estimate import flat
+from uldp_transforms.runtime.beam_windows import CalendarWindowFn
 from uldp_transforms.windows import MAX_PERIODS, rfc3339
 
 MINUTE = 60_000
@@ -240,11 +242,15 @@ def test_the_ledger_is_by_base_period(windows: dict[str, Any]) -> None:
     assert len(rows["ledger"]) == len(found)
 
 
+BERLIN = CalendarWindows(size=1, unit="d", timezone="Europe/Berlin")
+
+
 def test_beams_own_windows_give_the_same_rows() -> None:
     messages = list(map(wire.encode_batch, some_reports("beam")))
     for values, window_fn in [
         ({"window": "10m", "window_offset": "3m"}, beam.window.FixedWindows(600, 180)),
         ({"window": "20m", "slide": "10m", "window_offset": "7m"}, beam.window.SlidingWindows(1200, 600, 420)),
+        ({"window": "1d", "timezone": BERLIN.timezone}, CalendarWindowFn(BERLIN)),
         ({}, beam.window.GlobalWindows()),
     ]:
         ours = run(beam.Create(messages), EstimateReports(with_counts=True, **PLAIN | values))
