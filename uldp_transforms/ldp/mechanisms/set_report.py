@@ -185,7 +185,7 @@ class SetReportMechanism(Mechanism):
         """The largest kappa_2."""
         return self._coin(self.epsilon) * WORD / self.keep_weight if self.keep_weight else Fraction(0)
 
-    @functools.cached_property
+    @property
     def informative(self) -> Fraction:
         """kappa = kappa_1 kappa_2, exactly: the probability that a report comes from the value."""
         return Fraction(self.keep_weight * self.repeat_weight, WORD**2)
