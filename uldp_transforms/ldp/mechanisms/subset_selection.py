@@ -81,8 +81,8 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         return math.comb(self.num_sensitive, self.size)
 
     @property
-    def least_noise(self) -> Fraction:
-        return Fraction(1, self.num_protected_outputs)
+    def rarest(self) -> list[tuple[Fraction, Fraction]]:
+        return [(Fraction(1, self.num_protected_outputs), 1 / self.noise_rate)]
 
     @property
     def memo_sampler(self) -> dict[str, Any]:
