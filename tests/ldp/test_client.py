@@ -184,6 +184,20 @@ def test_any_windows_in_a_row_have_one_report(every: int) -> None:
     assert {sum(answered[start : start + every]) for start in range(201 - every)} == {1}
 
 
+@pytest.mark.parametrize("mechanism", ["krr", "rappor"])
+def test_what_clients_send_is_what_the_collector_expects(mechanism: str) -> None:
+    """500 devices, two days each: cells of the second day follow the channel of one report."""
+    alphabet = {"id": "hashed", "num_buckets": 5, "seed": 3}
+    collection = illness(mechanism=mechanism, alphabet=alphabet, num_cohorts=2)
+    devices = [client(Memory(), collection) for _ in range(500)]
+    reports = [device.report("flu", NOON + day * DAY) for device in devices for day in (0, 1)][1::2]
+    counts = collection.count(ReportBatch.concatenate([report for report in reports if report is not None]))
+    assert counts.total == len(devices)
+    table = collection.alphabet.symbol_table(["flu"], 2)[:, 0]
+    expected = collection.mechanism.response(np.eye(5)[table])
+    assert within(counts.cells, binomial_limits(counts.num_reports[:, np.newaxis], expected)).all()
+
+
 # ---------------------------------------------------------------------- the budget
 
 

@@ -194,6 +194,7 @@ def test_unicode_spelling_does_not_change_the_fingerprint():
     assert Collection.from_json(composed).fingerprint == Collection.from_json(decomposed).fingerprint
 
 
+MEMOS = SPEC | {"mechanism": SPEC["mechanism"] | {"epsilon_inf": 2.0}}
 OPEN = changed("alphabet", {"id": "hashed", "num_buckets": 4, "seed": 0, "num_hashes": 1})
 TWICE = changed("mechanism", {"id": "rappor", "epsilon": 1.0}, OPEN)
 STATES = changed("alphabet", {"id": "closed", "values": ["ant", "bee", "cat"]})
@@ -218,6 +219,9 @@ FOLDED = changed("alphabet", {"id": "permuted", "values": ["ant", "bee", "cat"],
         (SPEC, "mechanism", {"id": "urap", "epsilon": 1.0}),
         (SPEC, "mechanism", {"id": "urr", "epsilon": 1.0}),
         (SPEC, "mechanism.epsilon", 1.0000000000000002),
+        (SPEC, "mechanism.epsilon_inf", 2.0),
+        (MEMOS, "mechanism.epsilon_inf", 2.0000000000000004),
+        (MEMOS, "mechanism.epsilon", 1.0000000000000002),
         (SPEC, "mechanism.theta", 0.5000000000000001),
         (SPEC, "mechanism.theta", "optimal"),
         (SPEC, "mechanism.inversion", "marginal"),

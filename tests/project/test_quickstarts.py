@@ -146,11 +146,14 @@ def test_the_pipelines_print_rows(
 def test_the_client_makes_a_message(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    [block] = of_page("quickstart-client")
-    require(block.needs)
-    run(block, monkeypatch)
+    once, every_day = of_page("quickstart-client")
+    require(once.needs)
+    run(once, monkeypatch)
     prefix = Collection.from_json(COLLECTION).fingerprint[:8].hex()
     assert capsys.readouterr().out.startswith(f"02{prefix}")
+    require(every_day.needs)
+    run(every_day, monkeypatch)
+    assert (folder / "state.json").stat().st_size > 0
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *QUICKSTARTS, DOCS / "operations.md"], ids=lambda page: page.stem)

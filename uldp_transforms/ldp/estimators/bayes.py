@@ -57,7 +57,7 @@ class EmpiricalBayes(Estimator):
 def _most(question: Question, linear: LinearEstimate, mass: float) -> float:
     """What values with noise hold together, at most, if those without noise hold a mass."""
     most = 1 - mass
-    if question.open and linear.rest_is_known:
+    if question.open and not linear.rest_is_noise:
         listed = float(linear.raw[linear.null_errors > 0].sum())
         most = min(most, listed + _REACH * linear.rest_standard_error)
     return most

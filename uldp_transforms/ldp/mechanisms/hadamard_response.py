@@ -79,8 +79,8 @@ class UtilityOptimizedHadamardResponse(IntegerReportMechanism, SetReportMechanis
         return Fraction(1, 4)
 
     @property
-    def least_noise(self) -> Fraction:
-        return Fraction(1, self.num_columns)
+    def rarest(self) -> list[tuple[Fraction, Fraction]]:
+        return [(Fraction(1, self.num_columns), 1 / self.noise_rate)]
 
     @property
     def memo_sampler(self) -> dict[str, Any]:

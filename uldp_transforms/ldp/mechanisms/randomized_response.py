@@ -84,8 +84,8 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
         return Fraction(0)
 
     @property
-    def least_noise(self) -> Fraction:
-        return self.noise_rate
+    def rarest(self) -> list[tuple[Fraction, Fraction]]:
+        return [(self.noise_rate, 1 / self.noise_rate)]
 
     @property
     def num_outputs(self) -> int:

@@ -105,8 +105,11 @@ class SetReportMechanism(Mechanism):
 
     @property
     @abc.abstractmethod
-    def least_noise(self) -> Fraction:
-        """The smallest g(y) of those protected reports y that some symbols have support in and others have not."""
+    def rarest(self) -> list[tuple[Fraction, Fraction]]:
+        """Of the protected reports y that some symbols have support in and others have not, those with the least g(y).
+
+        One for each factor by which support makes reports likelier: (g(y), the factor, 1 / phi).
+        """
 
     @property
     @abc.abstractmethod
@@ -198,7 +201,7 @@ class SetReportMechanism(Mechanism):
         """The largest kappa_2."""
         return self._coin(self.epsilon) * WORD / self.keep_weight if self.keep_weight else Fraction(0)
 
-    @functools.cached_property
+    @property
     def informative(self) -> Fraction:
         """kappa = kappa_1 kappa_2, exactly: the probability that a report comes from the value."""
         return Fraction(self.keep_weight * self.repeat_weight, WORD**2)
@@ -286,19 +289,24 @@ class SetReportMechanism(Mechanism):
         """
         if self.epsilon_inf is None:
             return self.exact_ratio**num_reports
-        repeat, noise = Fraction(self.repeat_weight, WORD), self.least_noise
-        weight = noise * (1 - self.memo.informative) * ((1 + repeat / (1 - repeat) / noise) ** num_reports - 1)
-        ratio: Fraction = 1 + (self.memo.exact_ratio - 1) * weight / (1 + weight)
-        return ratio
+        repeat, first = Fraction(self.repeat_weight, WORD), self.memo.informative
+        found = []
+        for noise, factor in self.rarest:
+            weight = noise * (1 - first) * ((1 + repeat / (1 - repeat) / noise) ** num_reports - 1)
+            found.append(1 + first / (1 - first) * factor * weight / (1 + weight))
+        return max(found)
 
     def epsilon_after(self, num_reports: int) -> float:
         """ln of ``ratio_after``, in floating point, so that many reports take no longer than one."""
         if self.epsilon_inf is None:
             return super().epsilon_after(num_reports)
-        log_noise, repeat = _logarithm(self.least_noise), Fraction(self.repeat_weight, WORD)
-        growth = num_reports * np.logaddexp(0.0, _logarithm(repeat / (1 - repeat)) - log_noise)
-        log_weight = log_noise + math.log(self.memo.noise_share) + growth + math.log(-math.expm1(-growth))
-        return math.log1p(self.memo.gain * float(special.expit(log_weight)))
+        repeat, first = Fraction(self.repeat_weight, WORD), self.memo.informative
+        found = []
+        for noise, factor in self.rarest:
+            growth = num_reports * np.logaddexp(0.0, _logarithm(repeat / (1 - repeat) / noise))
+            log_weight = _logarithm(noise * (1 - first)) + growth + math.log(-math.expm1(-growth))
+            found.append(math.log1p(float(first / (1 - first) * factor) * float(special.expit(log_weight))))
+        return max(found)
 
     @property
     def caveats(self) -> list[str]:

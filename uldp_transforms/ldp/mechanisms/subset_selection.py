@@ -134,8 +134,9 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         return sum(math.comb(self.num_sensitive, size) for size in self.size_law)
 
     @property
-    def least_noise(self) -> Fraction:
-        return min(noise / math.comb(self.num_sensitive, size) for size, (noise, _) in self.size_law.items())
+    def rarest(self) -> list[tuple[Fraction, Fraction]]:
+        noise = {size: law[0] / math.comb(self.num_sensitive, size) for size, law in self.size_law.items()}
+        return [(probability, self.boost(size)) for size, probability in noise.items()]
 
     @property
     def memo_sampler(self) -> dict[str, Any]:

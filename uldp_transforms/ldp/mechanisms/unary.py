@@ -115,11 +115,11 @@ class _Unary(BitReportMechanism):
         return self.noise_rate**2
 
     @property
-    def least_noise(self) -> Fraction:
+    def rarest(self) -> list[tuple[Fraction, Fraction]]:
         """All bits alike, but for one that has to differ (if all symbols are sensitive, or none would be supported)."""
         psi, v = self.noise_rate, self.num_sensitive
         most = v - 1 if v == self.num_symbols else v
-        return min(psi * (1 - psi) ** (v - 1), psi**most * (1 - psi) ** (v - most))
+        return [(min(psi * (1 - psi) ** (v - 1), psi**most * (1 - psi) ** (v - most)), 1 / psi)]
 
     @property
     def memo_sampler(self) -> dict[str, Any]:
