@@ -105,7 +105,9 @@ def job(demo: Demo) -> int:
     if code := estimate.main(estimate_arguments(DATA, output)):
         return code
     say("comparing with the truth")
-    outcomes = [compare(spec, read_estimates(output, spec.id), truth) for spec in specs.values()]
+    outcomes = [
+        compare(spec, read_estimates(output, spec.id), truth, read_changes(output, spec.id)) for spec in specs.values()
+    ]
     ledger = read_ledger(output, {spec.id: people for spec in specs.values()})
     busiest = int(outcomes[0].num_reports.argmax())
     say("drawing estimates.png, writing index.html")
@@ -126,7 +128,7 @@ def simulate_arguments(collection: str, values: Path, output: Path, seed: int | 
 def estimate_arguments(data: Path, output: Path) -> list[str]:
     """The command line of the main job: both collections at once, one window a day."""
     arguments = ["--collection", str(data / OPEN), "--collection", str(data / SENSITIVE)]
-    arguments += ["--candidates", str(data / CANDIDATES), "--window", "1d"]
+    arguments += ["--candidates", str(data / CANDIDATES), "--window", "1d", "--smooth"]
     return [*arguments, "--input", str(output / "reports" / "*.avro"), "--output", str(output)]
 
 
@@ -184,6 +186,8 @@ class Outcome:
         estimate, low, high: (D, S) unbiased estimate and its 95 % interval, cut to [0, 1].
         margin: (D, S) 1.96 standard errors.
         distribution: (D, S) the estimator's result, which is a distribution.
+        smoothed, smoothed_low, smoothed_high: (D, S) what the day and its neighbours say, and its 95 % interval.
+        changes: of days on which shares moved against the days before, what moved.
         unexplained: (D,) the estimated share of people with none of the values.
         truth: (D, S).
     """
@@ -198,6 +202,10 @@ class Outcome:
     low: np.ndarray
     high: np.ndarray
     distribution: np.ndarray
+    smoothed: np.ndarray
+    smoothed_low: np.ndarray
+    smoothed_high: np.ndarray
+    changes: dict[datetime.date, str]
     unexplained: np.ndarray
     truth: np.ndarray
 
@@ -216,6 +224,17 @@ class Outcome:
         return (self.low <= self.truth) & (self.truth <= self.high)
 
     @property
+    def covered_smoothed(self) -> np.ndarray:
+        """(D, S) bool: whether the smoothed interval contains the truth."""
+        return (self.smoothed_low <= self.truth) & (self.truth <= self.smoothed_high)
+
+    @property
+    def gain(self) -> float:
+        """By how much smaller the squared l2 distance of the smoothed shares is, over all days."""
+        alone, smoothed = (((shares - self.truth) ** 2).sum() for shares in (self.distribution, self.smoothed))
+        return float(alone / smoothed)
+
+    @property
     def total_variation(self) -> np.ndarray:
         """(D,) the share of people whom the estimated distribution puts at a wrong value."""
         return (np.abs(self.distribution - self.truth).sum(axis=1) + np.abs(self.unexplained - self.unlisted)) / 2
@@ -232,7 +251,20 @@ class Outcome:
         return next(name for name, mask in self.groups.items() if mask[self.values.index(value)])
 
 
-def compare(collection: Collection, rows: list[dict[str, Any]], truth: Truth) -> Outcome:
+def read_changes(output: Path, collection_id: str) -> dict[datetime.date, str]:
+    """What the health rows say of shares that moved, by day."""
+    rows = [row for row in read_rows(output / "health.jsonl") if row["collection_id"] == collection_id]
+    found = {row["window_start"]: entry for row in rows for entry in row["findings"] if entry["name"] == "change"}
+    return {_day_of(start): entry["sentence"] for start, entry in sorted(found.items()) if entry["fired"]}
+
+
+def _day_of(window_start: str) -> datetime.date:
+    return datetime.date.fromisoformat(window_start[:10])
+
+
+def compare(
+    collection: Collection, rows: list[dict[str, Any]], truth: Truth, changes: dict[datetime.date, str]
+) -> Outcome:
     """The estimates of all windows beside the truth."""
 
     def column(name: str) -> np.ndarray:
@@ -242,7 +274,7 @@ def compare(collection: Collection, rows: list[dict[str, Any]], truth: Truth) ->
     windows = [truth[row["window_start"]] for row in rows]
     return Outcome(
         collection=collection,
-        days=[datetime.date.fromisoformat(row["window_start"][:10]) for row in rows],
+        days=[_day_of(row["window_start"]) for row in rows],
         values=values,
         sensitive=np.isin(values, collection.alphabet.to_json().get("sensitive") or values),
         num_reports=np.array([row["num_reports"] for row in rows]),
@@ -251,6 +283,10 @@ def compare(collection: Collection, rows: list[dict[str, Any]], truth: Truth) ->
         low=column("ci_low"),
         high=column("ci_high"),
         distribution=column("frequency"),
+        smoothed=column("smoothed_frequency"),
+        smoothed_low=column("smoothed_low"),
+        smoothed_high=column("smoothed_high"),
+        changes=changes,
         unexplained=np.array([row["unexplained_mass"] for row in rows], dtype=float),  # nan: too uncertain
         truth=np.array([[window[value] / window.total() for value in values] for window in windows]),
     )
@@ -322,6 +358,13 @@ def summary(demo: Demo, outcomes: list[Outcome], ledger: dict[str, collections.C
     for outcome, group, covered, number in coverage(outcomes):
         share = percent(covered / number)
         yield f"{outcome.collection.id}, {group}: {covered:,} of {number:,} intervals contain the truth ({share})"
+    for outcome in outcomes:
+        held, name = outcome.covered_smoothed, outcome.collection.id
+        yield (
+            f"{name}, smoothed over days: {held.sum():,} of {held.size:,} intervals ({percent(held.mean())}), "
+            f"squared l2 distance {outcome.gain:.1f} times smaller"
+        )
+        yield from (f"{name}, {date_text(day)}: {sentence}" for day, sentence in outcome.changes.items())
     for name, account in ledger.items():
         yield (
             f"{name}, ledger: {account['received']:,} received = {account['accepted']:,} accepted + "
@@ -356,7 +399,9 @@ def draw(demo: Demo, outcomes: list[Outcome], day: int, path: Path) -> None:
     first = outcomes[0]
     caption = (
         f"{spread(first.num_reports)} people a day, with one report each of epsilon = {first.epsilon:g} (open) and of "
-        f"epsilon = {outcomes[1].epsilon:g} (closed). Bands and bars: 95 % intervals. Estimates: unbiased, cut at 0.\n"
+        f"epsilon = {outcomes[1].epsilon:g} (closed). Bands and bars: 95 % intervals.\n"
+        "Dots and wide bands: days alone, unbiased, cut at 0. Lines and narrow bands: smoothed over days. "
+        "Dotted: a share moved.\n"
         f"Randomness of the reports: {demo.randomness}. Data: US flights of 2001, Bureau of Transportation Statistics."
     )
     style: dict[Any, Any] = {
@@ -367,7 +412,7 @@ def draw(demo: Demo, outcomes: list[Outcome], day: int, path: Path) -> None:
     }
     style |= {"axes.titlesize": 11.5, "axes.titleweight": "bold", "axes.titlepad": 8, "axes.edgecolor": "#888888"}
     with rc_context(style):
-        layout = ConstrainedLayoutEngine(rect=(0.008, 0.05, 0.984, 0.865))
+        layout = ConstrainedLayoutEngine(rect=(0.008, 0.064, 0.984, 0.851))
         figure: Any = Figure(figsize=(16, 12.6), layout=layout)
         title = "Where people fly from, learned from reports that hide each answer"
         figure.text(0.012, 0.967, title, size=24, weight="bold")
@@ -388,14 +433,22 @@ def draw(demo: Demo, outcomes: list[Outcome], day: int, path: Path) -> None:
 
 
 def draw_days(panels: Iterable[Any], outcomes: list[Outcome]) -> None:
-    """Airports of very different size, day by day, in both collections."""
+    """Airports of very different size, day by day, in both collections.
+
+    Dots and wide bands are the days alone, lines and narrow bands smoothed; dotted lines say that the share moved.
+    """
     month = np.argsort(-outcomes[0].truth.mean(axis=0), kind="stable")
     for axes, rank in zip(panels, (1, 2, 4, 8, 16, 32)):
         value = outcomes[0].values[month[rank - 1]]
-        for outcome, colour, line in zip(outcomes, (BLUE, RED), ("o", "o-")):
+        for outcome, colour in zip(outcomes, (BLUE, RED)):
             days, i = [day.day for day in outcome.days], outcome.values.index(value)
-            axes.fill_between(days, 100 * outcome.low[:, i], 100 * outcome.high[:, i], color=colour, alpha=0.22, lw=0)
-            axes.plot(days, 100 * outcome.estimate[:, i], line, color=colour, ms=3.6, lw=0.9)
+            for low, high, alpha in (("low", "high", 0.14), ("smoothed_low", "smoothed_high", 0.3)):
+                band = (100 * getattr(outcome, name)[:, i] for name in (low, high))
+                axes.fill_between(days, *band, color=colour, alpha=alpha, lw=0)
+            axes.plot(days, 100 * outcome.estimate[:, i], "o", color=colour, ms=3.6)
+            axes.plot(days, 100 * outcome.smoothed[:, i], color=colour, lw=1.4)
+            for day in (day.day for day, sentence in outcome.changes.items() if repr(value) in sentence):
+                axes.axvline(day, color=colour, lw=1.2, ls=":")
             axes.plot(days, 100 * outcome.truth[:, i], color="black", lw=1.6, zorder=3)
         axes.set_title(f"{value}, no. {rank} of {len(outcomes[1].values)} airports, by day")
         _day_axes(axes, outcomes[0])

@@ -25,7 +25,7 @@ from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.ldp.smoothing import Law, filtered, follow, smoothed, track
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.neighbours import Neighbours, filter_row, jump_of, milliseconds_of, smooth_rows
+from uldp_transforms.rows.neighbours import Neighbours, filter_row, horizon_of, jump_of, milliseconds_of, smooth_rows
 from uldp_transforms.rows.place import span_of
 from uldp_transforms.rows.window_health import WindowHealth, health_of_window, with_change
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
@@ -137,6 +137,10 @@ def test_the_state_of_a_stream_comes_back_from_bytes() -> None:
         np.testing.assert_array_equal(getattr(again, field.name), getattr(windows, field.name))
     assert windows.gone == 4 * DAY
     assert len(windows) == 5
+
+
+def test_long_lists_keep_fewer_windows() -> None:
+    assert [horizon_of(size) for size in (0, 1, 8_192, 8_193, 131_072, 1 << 20)] == [64, 64, 64, 63, 4, 4]
 
 
 def test_a_stream_ends_where_a_filter_over_all_windows_ends() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import gzip
 import hashlib
 import io
@@ -76,6 +77,24 @@ def test_printed_coverage_is_what_95_percent_intervals_have(run: Run) -> None:
     for *_, covered, number in lines:  # only too few are wrong: intervals are cut to [0, 1] and exact for clear values
         low, _ = binomial_limits(int(number.replace(",", "")), 0.95, rate=2e-10)
         assert int(covered.replace(",", "")) >= low
+
+
+def test_days_are_smoothed_over(run: Run) -> None:
+    for entry in (entry for row in run.rows("estimates.jsonl") for entry in row["estimates"]):
+        assert 0 <= entry["smoothed_low"] <= entry["smoothed_high"] <= 1
+    lines = re.findall(r"^(\S+), smoothed over days: ([\d,]+) of ([\d,]+) intervals", run.printed, re.M)
+    assert [name for name, *_ in lines] == COLLECTIONS
+    assert {finding["name"] for row in run.rows("health.jsonl") for finding in row["findings"]} >= {"change"}
+
+
+def test_changes_are_read_from_health_rows(tmp_path: Path) -> None:
+    sentence = "Shares moved, in percentage points: 'ORD' +1.00 (+0.50 to +1.50)."
+    change = {"name": "change", "fired": True, "sentence": sentence}
+    row = {"collection_id": "c", "window_start": DAYS[1], "findings": [{"name": "floor", "fired": True}, change]}
+    quiet = {"collection_id": "c", "window_start": DAYS[0], "findings": [change | {"fired": False}]}
+    lines = [json.dumps(line) for line in (row, quiet, row | {"collection_id": "other", "window_start": DAYS[0]})]
+    (tmp_path / "health.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert demo.read_changes(tmp_path, "c") == {datetime.date(2001, 1, 2): change["sentence"]}
 
 
 def test_table_lists_the_busiest_and_the_sensitive_airports(run: Run) -> None:

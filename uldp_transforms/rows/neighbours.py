@@ -28,6 +28,11 @@ from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstima
 HORIZON = 64
 """Windows of a collection that a stream keeps: a correction of one of them corrects those that come after it."""
 
+MOST_CELLS = 1 << 19
+"""Windows times values that it keeps, so that its state has 12 MiB at most, if there are at most 131,072 values."""
+
+_FEWEST = 4  # windows, however many values there are
+
 CHANGE = "change"
 """Name of the finding that values moved."""
 
@@ -217,11 +222,17 @@ def smooth_rows(
 
 
 def filter_row(
-    windows: Neighbours, row: WindowedEstimate, alarm_every: float, horizon: int = HORIZON
+    windows: Neighbours, row: WindowedEstimate, alarm_every: float, horizon: int | None = None
 ) -> tuple[Neighbours, WindowedEstimate, Finding | None]:
     """The next row of a stream, smoothed with the windows before it; and these windows with it.
 
     A row of a window that is there already takes its place: all that comes after is corrected by it.
+
+    Args:
+        windows: those that were kept.
+        row: of another window or pane.
+        alarm_every: windows between two false alarms, in the mean.
+        horizon: windows to keep; None: ``horizon_of`` so many values.
     """
     if not has_numbers(row):
         return windows, row, None
@@ -231,7 +242,13 @@ def filter_row(
     series = windows.series()
     law, nugget, course = follow(series, alarm_every)
     shown = _shown(row, windows, filtered(series, law, nugget, course), t)
-    return windows.forget(course, horizon), shown, _change(windows, course, t)
+    most = horizon_of(len(windows.values)) if horizon is None else horizon
+    return windows.forget(course, most), shown, _change(windows, course, t)
+
+
+def horizon_of(num_values: int) -> int:
+    """How many windows a stream keeps: fewer of long lists."""
+    return min(HORIZON, max(_FEWEST, MOST_CELLS // max(num_values, 1)))
 
 
 def jump_of(model: Model) -> float:
