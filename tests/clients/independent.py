@@ -137,6 +137,9 @@ def with_memo(sampler: dict[str, Any], rate: Fraction | None, fields: dict[str, 
     """The sampler of reports, which repeat a memo that is drawn with this one, if the mechanism has memos."""
     if rate is None or "epsilon_inf" not in fields:
         return sampler
+    if "larger_weight" in sampler:
+        d, noise, own = sampler["subset_size"], int(sampler["larger_weight"]), int(sampler["larger_own_weight"])
+        rate = min(Fraction(d * (WORD - noise), v * (WORD - own)), Fraction((d + 1) * noise, v * own))
     gain = (power_of_e(fields["epsilon"]) - 1) * rate
     share = gain / (1 + gain) * WORD / int(sampler["keep_weight"])
     if sampler["sampler"] == "symbol":

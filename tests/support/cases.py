@@ -117,7 +117,8 @@ MECHANISM_CASES: dict[str, list[Mechanism]] = {
     )
     + instances(UtilityOptimizedSubsetSelection, [(6, 4)], epsilon=[1], subset_size=[2, 3], larger_share=[1e-6, 0.7])
     + instances(UtilityOptimizedSubsetSelection, [(10, 8), (259, 4)], epsilon=[1])
-    + memos(UtilityOptimizedSubsetSelection, [(6, 4)], subset_size=[None, 2]),
+    + memos(UtilityOptimizedSubsetSelection, [(6, 4)], subset_size=[None, 2])
+    + memos(UtilityOptimizedSubsetSelection, [(6, 4)], subset_size=[1], larger_share=[0.3]),
     "agrr": instances(AttributeGRR, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS)
     + instances(AttributeGRR, [(6, 6)], epsilon=[1], priors=[PRIORS_OF_VALUES]),
     "aoue": instances(AttributeOUE, [(3, 3)], epsilon=[0.5, 1, 2.0**-10], priors=PRIORS)
