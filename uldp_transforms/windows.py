@@ -241,7 +241,8 @@ class TimeGate:
 
     def late_by(self, event_times: np.ndarray, arrival_times: np.ndarray) -> np.ndarray:
         """(n,) int64 milliseconds by which reports come too late, counted from the last good one; 0 or less if not."""
-        late: np.ndarray = arrival_times - self.periods.end_of(event_times) - self.allowed_lateness + 1
+        ends = self.periods.end_of(event_times)
+        late: np.ndarray = arrival_times - ends - self.allowed_lateness + 1
         return late
 
     @property
