@@ -52,7 +52,7 @@ def test_the_law_of_an_own_count_is_the_binomial_one(name, epsilon):
     spec = closed(name, sensitive=4 if name == "urr" else None, epsilon=epsilon)
     counts = counted(np.array([30, 20, 9, 1, 0, 2]), 62)
     question = ask(spec, counts, None)
-    noisy = noise_of(question, estimate_linear(question, 0.95))
+    noisy = noise_of(question, estimate_linear(question))
     frequencies = np.array([0.0, 0.01, 0.2, 0.7])
     for row in range(6):
         found = noisy.exponents(np.full(4, row), frequencies)
@@ -85,7 +85,7 @@ def test_the_posterior_is_that_of_the_prior_and_the_counts(name):
     spec, n = closed(name), 40
     cells = np.array([19, 9, 4, 4, 3, 1])
     question = ask(spec, counted(cells, n), None)
-    found = fit_prior(noise_of(question, estimate_linear(question, 0.95)), 1 / 6)
+    found = fit_prior(noise_of(question, estimate_linear(question)), 1 / 6)
     rates = spec.mechanism.miss + spec.mechanism.delta * found.atoms
     for count, mean, variance in zip(cells, *found.moments(0.0)):
         weights = [w * stats.binom.pmf(count, n, min(rate, 1)) for w, rate in zip(found.weights, rates)]
@@ -214,8 +214,8 @@ def test_it_is_a_distribution(name, number, alike):
         return
     assert np.isfinite(found.frequencies).all()
     assert (found.frequencies >= 0).all()
-    assert found.frequencies.sum() + found.unexplained_mass == pytest.approx(1)
-    assert found.unexplained_mass >= 0
+    assert found.frequencies.sum() + found.left_over == pytest.approx(1)
+    assert found.left_over >= 0
 
 
 @given(st.lists(st.integers(0, 200), min_size=6, max_size=6).filter(any), st.permutations(range(6)))
@@ -285,7 +285,7 @@ def test_several_hash_functions(num_hashes):
     error = ((found.frequencies - truth) ** 2).sum()
     assert error < ((found.raw_frequencies - truth) ** 2).sum()
     limit = normal_limit() * (found.unexplained_standard_error + found.standard_errors.max())
-    assert abs(found.unexplained_mass - 0.2) < limit
+    assert abs(found.left_over - 0.2) < limit
     assert ESTIMATORS["eb"]().supports(spec)
 
 
@@ -305,4 +305,4 @@ def test_short_lists(listed):
     held = [TEXTS[i] for i in rng.choice(20, 20_000, p=np.append(0.4, np.full(19, 0.6 / 19)))]
     found = spec.estimate(spec.count(spec.perturb(held, rng=rng)), "eb", TEXTS[:listed])
     assert found.frequencies[0] == pytest.approx(0.4, abs=normal_limit() * found.standard_errors[0])
-    assert found.frequencies.sum() + found.unexplained_mass == pytest.approx(1)
+    assert found.frequencies.sum() + found.left_over == pytest.approx(1)

@@ -230,7 +230,9 @@ MEMOS = {
         ),
         _spec("memo-cohorts", _BUCKETS, {"id": "urr", "epsilon": 0.5, "epsilon_inf": 4}, 16),
         _spec("memo-marginal", _BUCKETS, {"id": "urap", "epsilon_inf": 3, "inversion": "marginal", "theta": 0.5}, 4),
-        _spec("memo-two-sizes", _numbered(9, 6), {"id": "uss", "subset_size": 1, "larger_share": 0.3, "epsilon_inf": 3}),
+        _spec(
+            "memo-two-sizes", _numbered(9, 6), {"id": "uss", "subset_size": 1, "larger_share": 0.3, "epsilon_inf": 3}
+        ),
     )
 }
 """Collections whose clients keep memos. They are not among ``COLLECTIONS``: a client may refuse them."""
