@@ -88,11 +88,6 @@ def configure(argv: Sequence[str]) -> Reestimation:
     add("--estimator", default=ESTIMATOR, help=f"one of {', '.join(sorted(ESTIMATORS))}")
     add("--candidates", help="text file, one value a line: what to estimate in open alphabets")
     add("--discover", **cli.SWITCH, help="also search alphabets of prefixes for frequent values that nobody listed")
-    add(
-        "--window",
-        type=cli.duration("--window"),
-        help="add up the counts of windows to windows of this length, such as 7d; none: leave them as they are",
-    )
     add("--min_reports", type=cli.positive(), default=MIN_REPORTS, help="fewer reports are suppressed")
     add("--show", type=cli.positive(), default=SHOW, help="rows have the values with the largest frequencies, so many")
     add("--smooth", **(cli.SWITCH | {"help": "also estimate each window from all windows of its collection"}))

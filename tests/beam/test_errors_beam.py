@@ -78,18 +78,12 @@ FILES = {
     "below.avro": row_files.to_avro_file(
         [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[0] * 3, cells=[-1] * 9)], COUNTS_SCHEMA
     ),
-    "sliding.avro": row_files.to_avro_file(
-        [
-            WindowCounts(**name_of(KRR), **(COUNTS | span), complete=True, num_reports=[0] * 3, cells=[0] * 9)
-            for span in (span_of(hour * 3_600_000, 2 * 3_600_000) for hour in (0, 1))
-        ],
-        COUNTS_SCHEMA,
-    ),
     "day.avro": row_files.to_avro_file([days_of(0)], COUNTS_SCHEMA),
     "overlap.avro": row_files.to_avro_file([days_of(0), days_of(12)], COUNTS_SCHEMA),
     "more.json": KRR.to_json() | {"more": 1},
     "latin.txt": b"\xe4",
     "two.txt": "a\nbb\n",
+    "blank.txt": "\n",
     "same.txt": "a\n a\n",
     "good.avro": container([(1, single())]),
     "good.csv": "value,event_time\n0,1\n",
@@ -707,6 +701,9 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     *(
         (SpecError, run(plan.configure, f"--epsilon 1 --reports 9 {options}"), sentence)
         for options, sentence in (
+            ("--epsilon_inf 2", "--epsilon_inf needs --reports_per_person, got 2 alone"),
+            ("--values good.csv", "good.csv must have at least 2 different values, got 1"),
+            ("--values stranger.csv --sensitive blank.txt", "blank.txt must name a sensitive value, got none"),
             ("--open --num_values 4", "--num_values can be given only without --open, got 4"),
             ("--num_values 4 --num_candidates 3", "--num_candidates can be given only with --open, got 3"),
             ("--open", "--num_candidates must be given with --open, got none"),

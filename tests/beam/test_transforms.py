@@ -82,7 +82,9 @@ def test_public_names_are_classes_of_that_name(name: str) -> None:
 
 def test_there_are_no_other_names() -> None:
     assert uldp_transforms.__all__ == sorted(uldp_transforms.__all__)
-    with pytest.raises(AttributeError, match=r"module 'uldp_transforms' has the names CountReports, .*, got 'Decode'"):
+    with pytest.raises(
+        AttributeError, match=r"module 'uldp_transforms' has the names CalendarWindows, .*, got 'Decode'"
+    ):
         _ = uldp_transforms.Decode
 
 

@@ -87,14 +87,14 @@ class EstimatedValue(NamedTuple):
     ci_low: float
     ci_high: float
     raw_frequency: float
-    common_variance: Optional[float] = None
-    smoothed_frequency: Optional[float] = None
-    smoothed_low: Optional[float] = None
-    smoothed_high: Optional[float] = None
     run: Optional[str] = None
     display_low: Optional[float] = None
     display_high: Optional[float] = None
     num_values: Optional[int] = None
+    common_variance: Optional[float] = None
+    smoothed_frequency: Optional[float] = None
+    smoothed_low: Optional[float] = None
+    smoothed_high: Optional[float] = None
 
 
 coders.registry.register_coder(WindowedEstimate, coders.RowCoder)
