@@ -117,6 +117,8 @@ def configure(argv: Sequence[str]) -> Reestimation:
         show=args.show,
     )
     spec.check_candidates()
+    if args.smooth:
+        spec.check_all_shown()
     files = [_files_of(counts) for counts in args.counts]
     for name, number in Counter(map(os.path.realpath, itertools.chain(*files))).items():
         if number > 1:

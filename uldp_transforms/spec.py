@@ -307,6 +307,8 @@ class JobSpec:
         if self.smooth and (self.windows is None or self.windows.overlap):
             came = "none" if self.windows is None else "windows that overlap"
             raise SpecError(f"JobSpec.window must be given without slide where smooth is true, got {came}")
+        if self.smooth:
+            self.check_all_shown()
         if not self.smooth and self.alarm_every != ALARM_EVERY:
             raise SpecError(f"JobSpec.alarm_every must be absent where smooth is false, got {self.alarm_every}")
         if not self.deduplicate and self.deduplicate_parts != PARTS:
@@ -435,6 +437,18 @@ class JobSpec:
         if self.bounded:
             return None
         return self.release_delay if self.release == FINAL else 0
+
+    def check_all_shown(self) -> None:
+        """Refuse rows without some values (raises SpecError): what is large by chance alone would be smoothed."""
+        asked = set(self.candidates or ())
+        for collection in self.collections:
+            alphabet = collection.alphabet
+            number = len(alphabet.known_values or asked.union(alphabet.clear_values))
+            if number > self.show:
+                raise SpecError(
+                    f"JobSpec.show must be at least {number}, all values of collection {collection.id!r}, where smooth "
+                    f"is true, got {self.show}"
+                )
 
     def check_candidates(self) -> None:
         """Refuse to estimate an open alphabet without candidates, or with too many; raises SpecError."""

@@ -496,6 +496,10 @@ REFUSED = [
         lambda: of(smooth=True, alarm_every=0),
         f"JobSpec.alarm_every must be an integer in [1, {1 << 31}], got 0",
     ),
+    (
+        lambda: of(smooth=True, show=2),
+        "JobSpec.show must be at least 3, all values of collection 'krr', where smooth is true, got 2",
+    ),
     (lambda: of(alarm_every=50), "JobSpec.alarm_every must be absent where smooth is false, got 50"),
     (
         lambda: of(smooth=True, window=None),
