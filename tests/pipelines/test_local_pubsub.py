@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import threading
@@ -13,9 +14,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from apache_beam.runners.direct.clock import TestClock
 from apache_beam.runners.direct.direct_runner import _DirectReadFromPubSub
 from apache_beam.runners.direct.executor import _ExecutorServiceParallelExecutor
 from apache_beam.runners.direct.transform_evaluator import TransformEvaluatorRegistry, _PubSubReadEvaluator
+from apache_beam.transforms.core import Windowing
+from apache_beam.transforms.trigger import (
+    AccumulationMode,
+    AfterCount,
+    AfterWatermark,
+    GeneralTriggerDriver,
+    InMemoryUnmergedState,
+)
+from apache_beam.transforms.window import FixedWindows, IntervalWindow
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
 from google.cloud import pubsub_v1
 
 from tests.servers.pubsub_servers import IN_PROCESS, SHORT_LEASES, params, serving
@@ -200,6 +213,22 @@ def test_beam_still_needs_this_and_allows_it() -> None:
     with local_pubsub.reading_until(threading.Event()):
         assert list(overrides) == [_DirectReadFromPubSub]
     assert overrides == {}
+
+
+@pytest.mark.parametrize("mended", [False, True])
+def test_a_window_that_is_over_before_its_first_element_comes_holds_nothing(mended: bool) -> None:
+    """By itself Beam keeps a hold, and no timer that could take it away; if it does not, the cure can go."""
+    windowing = Windowing(FixedWindows(10), AfterWatermark(late=AfterCount(1)), AccumulationMode.DISCARDING, None, 100)
+    driver, state = GeneralTriggerDriver(windowing, TestClock()), InMemoryUnmergedState()
+    late = WindowedValue("late", Timestamp(5), [IntervalWindow(0, 10)])
+    with local_pubsub.reading_until(threading.Event()) if mended else contextlib.nullcontext():
+        fired = list(driver.process_elements(state, [late], Timestamp(9), Timestamp(11)))
+    assert [value.value for value in fired] == [["late"]]
+    for window, (name, domain, moment, _) in state.get_and_clear_timers(Timestamp(11)):
+        assert not list(driver.process_timer(window, name, domain, moment, state, Timestamp(11)))
+    assert not state.timers
+    assert (state.get_earliest_hold() == MAX_TIMESTAMP) is mended
+    assert GeneralTriggerDriver.process_elements is local_pubsub._process_elements
 
 
 def test_requests_that_found_nothing_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
