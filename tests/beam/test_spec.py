@@ -100,7 +100,7 @@ def of(**values: Any) -> JobSpec:
 def without_time_zones(call: Callable[[], Any]) -> Any:
     """What happens on a machine that has no database of time zones, nor the package tzdata."""
     known = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "tzdata"}
-    sys.modules["tzdata"] = None  # type: ignore[assignment]
+    sys.modules["tzdata"] = None  # type: ignore[assignment]  # so that it cannot be imported
     zoneinfo.reset_tzpath(to=())
     zoneinfo.ZoneInfo.clear_cache()
     try:

@@ -16,6 +16,7 @@ from uldp_transforms.ldp.smoothing import (
     LEAST_HISTORY,
     LEAST_SHARE,
     Series,
+    Track,
     filtered,
     fit,
     follow,
@@ -81,7 +82,7 @@ def test_smoothed_is_the_posterior(seed: int, missing: bool) -> None:
         assert np.isnan(shares.means[~seen, value]).all() and np.isnan(shares.variances[~seen, value]).all()
 
 
-def _with_moves(series: Series, moved: np.ndarray):  # type: ignore[no-untyped-def]
+def _with_moves(series: Series, moved: np.ndarray) -> Track:
     """The track of a series in which values are told to begin anew: where a move is, a variance of 1 comes on top."""
     law = series.law()
     shares = law.shares

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -188,3 +189,14 @@ def index_of(where: str, values: Sequence[str], known: dict[str, int]) -> np.nda
     except KeyError:
         unknown = sum(value not in known for value in values)
         raise SpecError(f"{where} lists {len(known)} values, got {unknown} value(s) that are not among them") from None
+
+
+def places_in_list(listed: tuple[str, ...], values: Sequence[str]) -> np.ndarray:
+    """Position of each value in a public list, -1 of all that are not in it; (S,) int64."""
+    places = _places(listed)
+    return np.fromiter((places.get(value, -1) for value in values), np.int64, len(values))
+
+
+@functools.lru_cache(maxsize=16)
+def _places(listed: tuple[str, ...]) -> dict[str, int]:
+    return {value: place for place, value in enumerate(listed)}

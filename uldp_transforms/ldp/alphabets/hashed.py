@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Any, ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.alphabets.alphabet import Alphabet
+from uldp_transforms.ldp.alphabets.alphabet import Alphabet, places_in_list
 from uldp_transforms.ldp.checks import require_int, require_texts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical, hash_words
@@ -84,8 +83,7 @@ class Hashed(Alphabet):
 
     def _listed(self, values: tuple[str, ...]) -> np.ndarray:
         """(S,) int64: position in the public list, -1 for sensitive texts."""
-        positions = _positions(self.clear_values)
-        return np.fromiter((positions.get(value, -1) for value in values), np.int64, len(values))
+        return places_in_list(self.clear_values, values)
 
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
         rows = self.symbol_rows(values, num_cohorts)
@@ -126,8 +124,3 @@ class Hashed(Alphabet):
                 f"Collection.num_cohorts must be at least 2 for a hashed alphabet (one hash function cannot tell "
                 f"colliding values apart), got {num_cohorts}"
             )
-
-
-@functools.lru_cache(maxsize=16)
-def _positions(values: tuple[str, ...]) -> dict[str, int]:
-    return {value: position for position, value in enumerate(values)}

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.alphabets.alphabet import Alphabet, Part
+from uldp_transforms.ldp.alphabets.alphabet import Alphabet, Part, places_in_list
 from uldp_transforms.ldp.checks import describe, require_int, require_texts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
@@ -111,8 +111,7 @@ class Prefixes(Alphabet):
 
     def _listed(self, values: Sequence[str]) -> np.ndarray:
         """(S,) int64: position in the public list, -1 for sensitive texts."""
-        positions = _positions(self.clear_values)
-        return np.fromiter((positions.get(value, -1) for value in values), np.int64, len(values))
+        return places_in_list(self.clear_values, values)
 
     def sequence(self, value: str) -> tuple[int, ...]:
         """The numbers of the tokens of a canonical value, and END behind them.
@@ -267,11 +266,6 @@ class OneLevel(Alphabet):
     @property
     def client_rule(self) -> dict[str, Any]:
         return self.whole.client_rule
-
-
-@functools.lru_cache(maxsize=16)
-def _positions(values: tuple[str, ...]) -> dict[str, int]:
-    return {value: position for position, value in enumerate(values)}
 
 
 @functools.lru_cache(maxsize=16)
