@@ -54,6 +54,7 @@ setup(
         "scipy>=1.11,<2",
         "fastavro>=1.9,<2",
         "google-cloud-pubsub>=2.21,<3",
+        "pyarrow>=16",
     ],
     extras_require={"plot": PLOT, "yaml": YAML, "docs": DOCS, "lint": LINT, "test": [*PLOT, *YAML, *LINT, *TEST]},
 )

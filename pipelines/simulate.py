@@ -18,6 +18,7 @@ import numpy as np
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
 from uldp_transforms.messages.manifest import HashedFile, ListedFile, manifest_of
@@ -51,9 +52,12 @@ def configure(argv: Sequence[str]) -> Simulation:
     parser.add_argument(
         "--values",
         required=True,
-        help="CSV file (or .csv.gz) with a header: column value, optional column event_time (RFC 3339, or seconds "
-        "since 1970; default: the present time)",
+        help="CSV file (or .csv.gz, .parquet) with a header: column value, optional column event_time (RFC 3339, or "
+        "seconds since 1970; default: the present time)",
     )
+    parser.add_argument("--value_column", default="value", help="the column of values, if it is not called value")
+    parser.add_argument("--time_column", help="the column of times, if it is not called event_time")
+    parser.add_argument("--timezone", help="whose time it is where a time has no offset from UTC, as in Europe/Berlin")
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--output", help="Avro file to write")
     target.add_argument("--topic", type=cli.resource("topics"), help="Pub/Sub topic to publish to, projects/P/topics/T")
@@ -73,7 +77,8 @@ def configure(argv: Sequence[str]) -> Simulation:
         args.seed = int(args.seed)
         require_int("--seed", args.seed, 0, (1 << 64) - 1)
     args.collection = cli.read_collections([args.collection])[0]
-    args.values = ValuesFile(args.values)
+    given = vars(args)
+    args.values = ValuesFile(args.values, given.pop("value_column"), given.pop("time_column"), given.pop("timezone"))
     if args.output is not None:
         _check_place("--output", args.output, args.values.path)
     if args.manifest is not None:
@@ -101,7 +106,14 @@ def job(simulation: Simulation) -> int:
     number = _publish(simulation) if simulation.topic else _write(simulation)
     where = simulation.topic or simulation.output
     print(f"simulate: {number} reports to {where}, randomness: {_randomness(simulation)}", file=sys.stderr)
+    if simulation.values.time_column is None:
+        print(f"simulate: {_of_now(simulation.values)}", file=sys.stderr)
     return cli.DONE
+
+
+def _of_now(values: ValuesFile) -> str:
+    seen = ", ".join(values.columns)
+    return f"all reports are of now, for {values.path} has no column event_time but {seen}; --time_column names another"
 
 
 def _randomness(simulation: Simulation) -> str:
@@ -114,8 +126,22 @@ def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]
         try:
             batch = simulation.collection.perturb(values, rng, times)
         except SpecError as error:
-            raise SpecError(f"{simulation.values.path}: {error}") from None
+            raise SpecError(_strangers(simulation) or f"{simulation.values.path}: {error}") from None
         yield batch
+
+
+def _strangers(simulation: Simulation) -> str | None:
+    """The lines with values that the collection does not list, by number: the values may be secrets."""
+    listed = set(simulation.collection.alphabet.known_values or ())
+    rows = (
+        []
+        if not listed
+        else [canonical(value) not in listed for values, _ in simulation.values.read(_CHUNK_ROWS) for value in values]
+    )
+    if not any(rows):
+        return None
+    sentence = f"must have one of the {len(listed)} values of the collection, got another, as do {sum(rows)} in all"
+    return f"{simulation.values.place(rows.index(True))} {sentence} of {len(rows)} rows"
 
 
 def _write(simulation: Simulation) -> int:

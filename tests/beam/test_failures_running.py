@@ -33,9 +33,10 @@ from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import estimate
 from uldp_transforms.pipelines.estimate import run
 from uldp_transforms.pipelines.estimate.build import build
+from uldp_transforms.pipelines.event_times import milliseconds
 from uldp_transforms.pipelines.runs import read_records
 from uldp_transforms.pipelines.sources import PubSubSubscription
-from uldp_transforms.pipelines.values import ValuesFile, milliseconds
+from uldp_transforms.pipelines.values import ValuesFile
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, TimeGate
 
 ROOT = Path(__file__).parents[2]
