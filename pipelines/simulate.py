@@ -24,6 +24,7 @@ from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
 from uldp_transforms.messages.manifest import HashedFile, ListedFile, manifest_of
 
 from . import cli
+from .pubsub_access import require_topic
 from .values import ValuesFile
 from .whole_file import whole_file
 
@@ -179,6 +180,7 @@ def _write_manifest(path: str, output: str, messages: int, reports: int) -> None
 def _publish(simulation: Simulation) -> int:
     from google.cloud import pubsub_v1  # type: ignore[attr-defined]  # noqa: PLC0415  # only publishing needs it, and it is slow to import
 
+    require_topic("--topic", str(simulation.topic))
     single = simulation.form == "single"
     at_once = _CHUNK_ROWS if simulation.rate is None else max(1, int(simulation.rate / 10))
     attributes = {"uldp_collection": simulation.collection.id, "uldp_randomness": _randomness(simulation)}

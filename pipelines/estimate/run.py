@@ -238,7 +238,7 @@ def _say(sentence: str) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     with Signals() as signals:
         try:
-            code = cli.run("estimate", configure, functools.partial(run, signals=signals), argv)
+            code = cli.run("estimate", configure, functools.partial(run, signals=signals), argv, (SpecError,))
         except KeyboardInterrupt:
             _say("cancelled before the run began")
             code = CUT_OFF
