@@ -19,7 +19,7 @@ from apache_beam.runners.runner import PipelineState
 from apache_beam.utils.subprocess_server import JavaJarServer
 
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.rejected_share import sentence_of_sums
+from uldp_transforms.rejected_share import facts_of, sentence_of_sums
 from uldp_transforms.windows import rfc3339
 
 from .. import cli
@@ -195,7 +195,10 @@ def _verdict(job: Job, rows: Sequence[Mapping[str, Any]], sums: Mapping[str, Any
         return UNBALANCED
     cause = None
     if job.spec.bounded and sums:
-        cause = sentence_of_sums(sums["rejected"], sums["received"], job.spec.rejected_share)
+        share = job.spec.rejected_share
+        cause = sentence_of_sums(
+            sums["rejected"], sums["received"], share, lambda: facts_of(job.spec, job.source.example())
+        )
     if cause is not None:
         _say(cause)
     return cli.DONE if cause is None else MOSTLY_REJECTED

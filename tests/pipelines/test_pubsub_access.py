@@ -15,7 +15,10 @@ COLLECTION = """{"version": 1, "id": "survey", "mechanism": {"id": "krr", "epsil
   "alphabet": {"id": "closed", "values": ["0", "1"]}}"""
 
 PROGRAMS = {
-    "--subscription": (estimate.main, "--subscription projects/my-project/subscriptions/mine --output {0}/out --window 1h"),
+    "--subscription": (
+        estimate.main,
+        "--subscription projects/my-project/subscriptions/mine --output {0}/out --window 1h",
+    ),
     "--topic": (simulate.main, "--topic projects/my-project/topics/mine --values {0}/v.csv"),
 }
 
