@@ -55,6 +55,7 @@ setup(
         "fastavro>=1.9,<2",
         "google-cloud-pubsub>=2.21,<3",
         "pyarrow>=16",
+        "tqdm>=4.60,<5",
     ],
     extras_require={"plot": PLOT, "yaml": YAML, "docs": DOCS, "lint": LINT, "test": [*PLOT, *YAML, *LINT, *TEST]},
 )

@@ -21,7 +21,7 @@ def require_subscription(option: str, subscription: str) -> None:
         SpecError: if not, within ``PATIENCE``.
         google.auth.exceptions.DefaultCredentialsError: if there are no credentials.
     """
-    from google.cloud.pubsub_v1 import SubscriberClient  # type: ignore[attr-defined]  # noqa: PLC0415  # slow to import
+    from google.cloud.pubsub_v1 import SubscriberClient  # noqa: PLC0415  # slow to import
 
     with SubscriberClient() as client:
         _require(option, lambda: client.get_subscription(subscription=subscription, retry=None, timeout=PATIENCE))
@@ -29,7 +29,7 @@ def require_subscription(option: str, subscription: str) -> None:
 
 def require_topic(option: str, topic: str) -> None:
     """The same for a topic."""
-    from google.cloud.pubsub_v1 import PublisherClient  # type: ignore[attr-defined]  # noqa: PLC0415  # slow to import
+    from google.cloud.pubsub_v1 import PublisherClient  # noqa: PLC0415  # slow to import
 
     client = PublisherClient()
     _require(option, lambda: client.get_topic(topic=topic, retry=None, timeout=PATIENCE))

@@ -24,6 +24,7 @@ from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
 from uldp_transforms.messages.manifest import HashedFile, ListedFile, manifest_of
 
 from . import cli
+from .progress import bar
 from .pubsub_access import require_topic
 from .values import ValuesFile
 from .whole_file import whole_file
@@ -123,12 +124,14 @@ def _randomness(simulation: Simulation) -> str:
 
 def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]:
     rng = None if simulation.seed is None else np.random.default_rng(simulation.seed)
-    for values, times in simulation.values.read(rows_at_once):
-        try:
-            batch = simulation.collection.perturb(values, rng, times)
-        except SpecError as error:
-            raise SpecError(_strangers(simulation) or f"{simulation.values.path}: {error}") from None
-        yield batch
+    with bar("simulate") as line:
+        for values, times in simulation.values.read(rows_at_once):
+            try:
+                batch = simulation.collection.perturb(values, rng, times)
+            except SpecError as error:
+                raise SpecError(_strangers(simulation) or f"{simulation.values.path}: {error}") from None
+            yield batch
+            line.update(len(batch))
 
 
 def _strangers(simulation: Simulation) -> str | None:
@@ -178,7 +181,7 @@ def _write_manifest(path: str, output: str, messages: int, reports: int) -> None
 
 
 def _publish(simulation: Simulation) -> int:
-    from google.cloud import pubsub_v1  # type: ignore[attr-defined]  # noqa: PLC0415  # only publishing needs it, and it is slow to import
+    from google.cloud import pubsub_v1  # noqa: PLC0415  # only publishing needs it, and it is slow to import
 
     require_topic("--topic", str(simulation.topic))
     single = simulation.form == "single"

@@ -23,6 +23,7 @@ from uldp_transforms.rejected_share import facts_of, sentence_of_sums
 from uldp_transforms.windows import rfc3339
 
 from .. import cli
+from ..progress import of_this_process
 from ..runners import DATAFLOW, is_only_launched, runs_in_this_process
 from ..runs import (
     CANCELLED,
@@ -133,7 +134,8 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
     """Run the pipeline to its end, and return which it was; raises what the engine raises."""
     draining = job.source.draining(job.options, signals.stop)
     signals.can_drain = draining is not None
-    with draining or contextlib.nullcontext():
+    here = runs_in_this_process(job.options)
+    with draining or contextlib.nullcontext(), of_this_process("estimate") if here else contextlib.nullcontext():
         result = pipeline.run()
         if is_only_launched(job.options):
             return _GOES_ON
