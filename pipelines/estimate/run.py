@@ -20,6 +20,7 @@ from apache_beam.utils.subprocess_server import JavaJarServer
 
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rejected_share import facts_of, sentence_of_sums
+from uldp_transforms.runtime import metrics
 from uldp_transforms.windows import rfc3339
 
 from .. import cli
@@ -175,7 +176,7 @@ def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
         job.directory.abandon()
     sentence = {
         COMPLETE: books,
-        STOPPED: f"stopped: {books}",
+        STOPPED: f"stopped: {books}{_cut_windows()}",
         CANCELLED: _CANCELLED_JOB if job.spec.bounded else _CANCELLED_STREAM,
         FAILED: f"the run failed: {cause}",
     }[end]
@@ -185,6 +186,12 @@ def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
     if end not in (COMPLETE, STOPPED):
         return {CANCELLED: CUT_OFF, FAILED: BROKEN}[end]
     return _verdict(job, rows or [], sums)
+
+
+def _cut_windows() -> str:
+    """What became of the windows that were open when a stream of this process was stopped."""
+    rows = metrics.SEEN[f"{metrics.WINDOWS}_partial"]
+    return f"; windows cut short, partial in their rows: {rows}" if rows else ""
 
 
 def _verdict(job: Job, rows: Sequence[Mapping[str, Any]], sums: Mapping[str, Any] | None) -> int:
