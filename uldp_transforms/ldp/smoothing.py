@@ -27,7 +27,8 @@ _BEND = 3.0  # standard deviations from which an innovation counts linearly, so 
 _FITTED = 256  # values that decide on the two numbers, at most
 _COARSE = np.array([0.0, *np.logspace(-8, 0, 5)])
 _FINER = (10 ** np.linspace(-1, 1, 5), 10 ** np.linspace(-0.25, 0.25, 5))
-_TOGETHER = 16  # variances whose product is a number; a logarithm costs more than all else of a step
+_TOGETHER = 4  # variances whose product is a number of 32 bits; a logarithm costs more than all else of a step
+_LEAST_UNIT = 1e-8  # of variances in the fit
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -106,47 +107,58 @@ def log_likelihood(
     Args:
         series, law: T windows.
         drift, nugget: (G,) q and w.
-        moved: (T, S) bool, where a value begins anew; None: nowhere.
+        moved: (T, S) the variance that is added where a value begins anew, 1 or True; None: nowhere.
         bend: standard deviations beyond which a square goes on as its tangent.
+
+    Computed as ``series.raw`` is stored, in 64 or 32 bits; summed up in 64.
 
     Returns:
         (G,).
     """
-    drift_of, nugget_of = drift[:, np.newaxis] * law.shares, nugget[:, np.newaxis] * law.shares
-    mean = np.zeros_like(drift_of) + series.level
-    variance = np.zeros_like(drift_of) + series.spread
-    squares, logs, product = np.zeros(len(drift)), np.zeros(len(drift)), np.ones_like(variance)
+    kind = np.result_type(series.raw, law.noise)
+    drift_of, nugget_of = ((part[:, np.newaxis] * law.shares).astype(kind) for part in (drift, nugget))
+    mean, variance = ((np.zeros_like(drift_of) + start).astype(kind) for start in (series.level, series.spread))
+    squares, logs = np.zeros(len(drift)), np.zeros(len(drift))
+    some, product = np.zeros_like(variance), np.ones_like(variance)
     seen = series.seen
-    raw, fixed = np.where(seen, series.raw, 0), law.noise + law.people
+    raw, fixed = np.where(seen, series.raw, kind.type(0)), law.noise + law.people
     whole = set(np.flatnonzero(seen.all(axis=1)).tolist())
     for t in range(len(raw)):
-        variance = variance + series.steps[t] * drift_of
+        variance += drift_of if series.steps[t] == 1 else kind.type(series.steps[t]) * drift_of
         if moved is not None and moved[t].any():
-            variance = variance + moved[t]
-        scale = variance + nugget_of
-        scale += fixed[t]
+            variance += moved[t]
+        noise = nugget_of + fixed[t]
+        scale = variance + noise
         innovation = raw[t] - mean
         gain = variance / scale
         square = innovation * innovation
         square /= scale
         if bend < np.inf:
-            root = np.sqrt(square)
-            near = np.minimum(root, bend)
-            square = (2 * root - near) * near
+            square = _bent(square, kind.type(bend))
+        noise *= gain  # the variance that is left, without a difference of large numbers
         if t not in whole:
-            scale, square, gain = (
-                np.where(seen[t], part, other) for part, other in ((scale, 1), (square, 0), (gain, 0))
-            )
-        squares += square.sum(axis=1)
+            parts = ((scale, 1), (square, 0), (gain, 0), (noise, variance))
+            scale, square, gain, noise = (np.where(seen[t], part, other).astype(kind) for part, other in parts)
+        some += square
         product *= scale
         if t % _TOGETHER == _TOGETHER - 1 or t == len(raw) - 1:
-            logs += np.log(product).sum(axis=1)
-            product[:] = 1
+            squares += some.sum(axis=1, dtype=np.float64)
+            logs += np.log(product).sum(axis=1, dtype=np.float64)
+            some[:], product[:] = 0, 1
         innovation *= gain
-        mean = mean + innovation
-        gain *= variance
-        variance = variance - gain
+        mean += innovation
+        variance = noise
     return -(logs + squares) / 2
+
+
+def _bent(square: np.ndarray, bend: np.floating) -> np.ndarray:
+    """Squares that go on as their tangents; (2 r - min(r, bend)) min(r, bend) of the roots r."""
+    root = np.sqrt(square)
+    near = np.minimum(root, bend)
+    root += root
+    root -= near
+    root *= near
+    return root
 
 
 def fit(series: Series, law: Law, moved: np.ndarray | None = None) -> tuple[float, float]:
@@ -155,10 +167,27 @@ def fit(series: Series, law: Law, moved: np.ndarray | None = None) -> tuple[floa
         chosen = np.argsort(-law.shares, kind="stable")[:_FITTED]
         series, law = _of_values(series, chosen), Law(law.shares[chosen], law.noise[:, chosen], law.people[:, chosen])
         moved = None if moved is None else moved[:, chosen]
+    series, law, moved = _in_units(series, law, moved)
     best = _best(series, law, _COARSE, _COARSE, moved)
     for factors in _FINER:
         best = _best(series, law, best[0] * factors, best[1] * factors, moved)
     return best
+
+
+def _in_units(series: Series, law: Law, moved: np.ndarray | None) -> tuple[Series, Law, np.ndarray | None]:
+    """The same, of each value in multiples of its noise: numbers near 1, for which 32 bits are enough.
+
+    Likelihoods differ by a constant from those of the shares themselves.
+    """
+    unit = np.maximum((law.noise + law.people).mean(axis=0), _LEAST_UNIT)
+    parts: dict[str, np.ndarray] = {
+        "raw": series.raw / np.sqrt(unit),
+        "level": series.level / np.sqrt(unit),
+        "spread": series.spread / unit,
+    }
+    small = {name: part.astype(np.float32) for name, part in parts.items()}
+    own = Law(*((part / unit).astype(np.float32) for part in (law.shares, law.noise, law.people)))
+    return dataclasses.replace(series, **small), own, None if moved is None else (moved / unit).astype(np.float32)
 
 
 def _best(
