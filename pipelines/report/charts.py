@@ -196,8 +196,8 @@ def _line(base: Any, name: str, colour: str, **more: Any) -> Any:
     return base.mark_line(color=colour, strokeWidth=1.6, **more).encode(y=_share(name))
 
 
-def _data(rows: _Rows) -> alt.Data:
-    return alt.Data(values=rows)
+def _data(rows: _Rows) -> alt.InlineData:
+    return alt.InlineData(values=rows)
 
 
 def _svg(chart: Any) -> str:
@@ -214,7 +214,7 @@ def _drawn(spec: str) -> str:
 
 def sentence_of(trend: Trend, windows: Sequence[WindowLine]) -> str:
     """What the chart of a trend shows, for people who do not see it."""
-    known = np.flatnonzero(np.isfinite(trend.share))
+    known = np.flatnonzero(np.isfinite(trend.share)).tolist()
     first, last = known[0], known[-1]
     moved = [windows[at].name for at in np.flatnonzero(trend.moved)]
     ends = (f"{percent(trend.share[at])} in {windows[at].name}" for at in (first, last))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,12 +19,13 @@ from apache_beam.io.filesystems import FileSystems
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import rfc3339
 
-from ..check import latest_rows
+from ..check import latest_rows, state_of
 from ..runs import RunRecord, files_of, read_records
 
 Row = Mapping[str, Any]
 
 _ENTRIES = "estimates"
+_KINDS = ("estimates", "health", "discovered", "ledger")
 _PLACE = (
     "collection_id",
     "collection_version",
@@ -97,9 +99,11 @@ class RowDirectory:
         return [row for row in rows if row.get("run") in wanted]
 
     def stamp(self) -> tuple[Any, ...]:
-        """What changes when the rows do: the names of all files that are read."""
-        names = ("estimates", "health", "discovered", "ledger")
-        return tuple(path for name in names for path in self._files(name))
+        """What changes when the rows, the records of runs, or the state of the latest run do."""
+        records = self.records()
+        paths = [path for name in _KINDS for path in self._files(name)]
+        state = state_of(records[-1], self.path) if records else None
+        return tuple(map(_stamp_of, paths)), records, state
 
     def _files(self, name: str) -> list[str]:
         """JSON lines; where there are none, Avro."""
@@ -108,6 +112,14 @@ class RowDirectory:
             if found:
                 return found
         return []
+
+
+def _stamp_of(path: str) -> tuple[str, int, int]:
+    """Files of a stream are new ones; those of other jobs change under their names."""
+    if "://" in path:
+        return path, FileSystems.match([path])[0].metadata_list[0].size_in_bytes, 0
+    found = os.stat(path)
+    return path, found.st_size, found.st_mtime_ns
 
 
 def _in_order(row: Row) -> tuple[Any, ...]:

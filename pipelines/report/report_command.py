@@ -6,6 +6,7 @@ and says plainly where there is not enough data.
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import os
 import sys
@@ -29,6 +30,8 @@ class Task:
     asked: Asked
     output: str | None
     png: str | None
+    serve: int | None
+    host: str
 
 
 def require_charts() -> None:
@@ -46,6 +49,11 @@ def configure(argv: Sequence[str]) -> Task:
     parser = cli.Parser("report", description=__doc__)
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--input", metavar="DIR", help="--output of uldp estimate or uldp reestimate")
+    where.add_argument(
+        "--follow", metavar="DIR", help="the same, of a stream that goes on: serve the page, which keeps up with it"
+    )
+    parser.add_argument("--serve", type=_port, metavar="PORT", help="with --follow: where; 0: any that is free")
+    parser.add_argument("--host", help="with --follow: address to listen on (default: this machine alone)")
     parser.add_argument("--output", metavar="PAGE.html", help="file of the page")
     parser.add_argument("--png", metavar="P.png", help="file of a picture of the most important things")
     parser.add_argument("--truth", metavar="V.csv", help="CSV file of what people hold, as given to uldp simulate")
@@ -59,14 +67,13 @@ def configure(argv: Sequence[str]) -> Task:
     parser.add_argument("--windows", type=cli.positive(), default=limits.windows, help="windows shown, the latest ones")
     parser.add_argument("--rows", type=cli.positive(), default=limits.rows, help="rows of a table, at most")
     args = parser.parse_args(argv)
-    if args.output is None and args.png is None:
-        raise SpecError("--input needs --output or --png, got neither")
-    if "://" not in args.input and not os.path.isdir(args.input):
-        raise SpecError(f"--input must be a directory, got {args.input!r}")
+    for wrong, sentence in _contradictions(args):
+        if wrong:
+            raise SpecError(sentence)
     require_charts()
     return Task(
         asked=Asked(
-            directory=args.input,
+            directory=args.input or args.follow,
             title=args.title,
             limits=Limits(trends=args.trends, windows=args.windows, rows=args.rows),
             truth=None if args.truth is None else Truth(args.truth, args.truth_column),
@@ -74,7 +81,34 @@ def configure(argv: Sequence[str]) -> Task:
         ),
         output=args.output,
         png=args.png,
+        serve=args.serve,
+        host=args.host or "127.0.0.1",
     )
+
+
+def _port(text: str) -> int:
+    """An argparse type: a number of a port."""
+    if not (text.isdecimal() and text.isascii() and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"must be a port from 0 to 65535, got {text!r}")
+    return int(text)
+
+
+def _contradictions(args: argparse.Namespace) -> list[tuple[bool, str]]:
+    """What is wrong with options that do not go together, and the sentence about it."""
+    is_there = args.input is None or "://" in args.input or os.path.isdir(args.input)
+    return [
+        (args.input is not None and not (args.output or args.png), "--input needs --output or --png, got neither"),
+        (not is_there, f"--input must be a directory, got {args.input!r}"),
+        *(
+            (args.input is not None and getattr(args, name) is not None, f"--{name} needs --follow, got --input")
+            for name in ("serve", "host")
+        ),
+        *(
+            (args.follow is not None and getattr(args, name) is not None, f"--{name} needs --input, got --follow")
+            for name in ("output", "png")
+        ),
+        (args.follow is not None and args.serve is None, "--follow needs --serve, got none"),
+    ]
 
 
 def write(asked: Asked, output: str | None, png: str | None) -> None:
@@ -97,6 +131,11 @@ def write(asked: Asked, output: str | None, png: str | None) -> None:
 
 
 def job(task: Task) -> int:
+    if task.serve is not None:
+        from .follow import serve  # noqa: PLC0415  # an optional extra
+
+        serve(task.asked, task.host, task.serve, lambda address: print(f"report: {address}", file=sys.stderr))
+        return cli.DONE
     write(task.asked, task.output, task.png)
     print(f"report: {' and '.join(path for path in (task.output, task.png) if path)}", file=sys.stderr)
     return cli.DONE
