@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,19 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
         ),
     ]
     return facts + [("Not protected", " ".join(mechanism.caveats))] * bool(mechanism.caveats)
+
+
+def reports_in_words(windows: Sequence[Mapping[str, Any]]) -> str:
+    """How many reports there are; where windows overlap, one is in several of them."""
+    numbers = [row["num_reports"] for row in windows if row["num_reports"] is not None]
+    if not numbers:
+        return "not told: too few in every window"
+    starts, ends = ([row[name] or "" for row in windows] for name in ("window_start", "window_end"))
+    if len(numbers) == 1:
+        return f"{numbers[0]:,}"
+    spread = f"{min(numbers):,} to {max(numbers):,} in each of {len(numbers):,} windows that tell it"
+    overlap = any(start < end for start, end in zip(starts[1:], ends))
+    return f"{spread}, which overlap" if overlap else f"{sum(numbers):,}: {spread}"
 
 
 def _sure(epsilon: float) -> str:

@@ -16,6 +16,7 @@ import altair as alt
 import numpy as np
 import vl_convert
 
+from ..runs import moment
 from .facts import CollectionPart, Entry, Latest, Report, Trend, WindowLine
 from .texts_for_readers import in_words, percent, shown
 from .window_names import clock, local
@@ -26,6 +27,7 @@ PLAIN, SMOOTHED, TRUTH, INK, LINE, PAPER = "#6b7f92", "#0a63b0", "#b3430e", "#2b
 COLOURS = (PLAIN, SMOOTHED, TRUTH, INK, LINE)
 
 _FEW = 60  # windows whose points can be told apart
+_COUNTABLE = 5  # windows that each have a label
 _IN_PICTURE = 6  # trends
 _PARTS_IN_PICTURE = 4  # collections
 _LONGEST = 18  # letters on an axis
@@ -168,13 +170,15 @@ def _through_time(windows: Sequence[WindowLine], columns: Mapping[str, np.ndarra
     """A chart whose x is the start of a window, on the clocks of the job's place."""
     at = clock(zone)
     rows = [
-        {"time": f"{local(line.start, at):%Y-%m-%dT%H:%M:%SZ}"}
+        {"time": moment(f"{local(line.start, at):%Y-%m-%dT%H:%M:%SZ}")}
         | {name: _or_none(column[place]) for name, column in columns.items()}
         for place, line in enumerate(windows)
         if line.start is not None
     ]
-    axis = alt.Axis(title=None, grid=False, tickCount=5, labelFlush=True, labelOverlap=True)
-    return alt.Chart(_data(rows)).encode(x=alt.X("time:T", scale=alt.Scale(type="utc"), axis=axis))
+    axis: dict[str, Any] = {"title": None, "grid": False, "tickCount": 5, "labelFlush": True, "labelOverlap": True}
+    if len(rows) <= _COUNTABLE:
+        axis["values"] = [row["time"] for row in rows]
+    return alt.Chart(_data(rows)).encode(x=alt.X("time:T", scale=alt.Scale(type="utc"), axis=alt.Axis(**axis)))
 
 
 def _or_none(value: Any) -> Any:

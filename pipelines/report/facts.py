@@ -173,7 +173,10 @@ class Account:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CollectionPart:
-    """All about one version of one collection."""
+    """All about one version of one collection.
+
+    ``judged`` windows were looked at by sentinels, ``watched`` of them for shares that move.
+    """
 
     id: str
     version: int
@@ -187,6 +190,8 @@ class CollectionPart:
     trends: Sequence[Trend]
     alarms: Sequence[Alarm]
     alarms_left_out: int
+    judged: int
+    watched: int
     found: Sequence[Found]
     found_in: str
     found_left_out: int

@@ -14,7 +14,7 @@ from uldp_transforms.ldp import Collection
 
 from ..check import state_of
 from ..runs import RunRecord, add_up, sums_of
-from .asked import collections_of, costs_of, facts_of, sensitive_values
+from .asked import collections_of, costs_of, facts_of, reports_in_words, sensitive_values
 from .facts import (
     Account,
     Alarm,
@@ -143,7 +143,7 @@ class _Part:
             id=first["collection_id"],
             version=first["collection_version"],
             fingerprint=first["fingerprint"],
-            asked=facts_of(self._collection, self._specification),
+            asked=[*facts_of(self._collection, self._specification), ("Reports", reports_in_words(self._all))],
             costs=costs_of(
                 self._collection, [row["window_start"] for row in timed], [row["window_end"] for row in timed]
             ),
@@ -157,6 +157,8 @@ class _Part:
             ],
             alarms=alarms[-limits.rows :][::-1],
             alarms_left_out=max(0, len(alarms) - limits.rows),
+            judged=sum(bool(row["findings"]) for row in health),
+            watched=sum(any(entry["name"] == CHANGE for entry in row["findings"]) for row in health),
             found=shown[: limits.rows],
             found_in=self._name(max(found, key=_start)) if found else "",
             found_left_out=max(0, len(shown) - limits.rows),
