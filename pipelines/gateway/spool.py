@@ -65,6 +65,7 @@ class Spool:
     async def start(self) -> None:
         self._written = asyncio.Event()
         self._finished = asyncio.Event()
+        self._disk = asyncio.Lock()
         self._tasks.append(asyncio.create_task(self._turn_over()))
         if self._target is not None:
             await self._target.start()
@@ -101,7 +102,8 @@ class Spool:
             await self._written.wait()
             self._written.clear()
             waiting, self._waiting = self._waiting, []
-            error = await asyncio.to_thread(self._append, [message for message, _ in waiting])
+            async with self._disk:
+                error = await asyncio.to_thread(self._append, [message for message, _ in waiting])
             for _, future in waiting:
                 if error is None:
                     future.set_result(None)
@@ -114,6 +116,8 @@ class Spool:
                 self._file, self._begun = SpoolFile(self._folder), time.monotonic()
             self._file.append(messages)
         except OSError as error:
+            with contextlib.suppress(OSError):  # what is on disk stays there, for the next start
+                self._finish()
             return error
         return None
 
@@ -122,7 +126,8 @@ class Spool:
         while True:
             await asyncio.sleep(min(self._every, 1.0))
             if self._file and (time.monotonic() - self._begun >= self._every or self._file.size >= FULL):
-                await asyncio.to_thread(self._finish)
+                async with self._disk:
+                    await asyncio.to_thread(self._finish)
                 self._finished.set()
 
     def _finish(self) -> None:

@@ -39,18 +39,18 @@ class SpoolFile:
         header = io.BytesIO()
         fastavro.writer(header, wire.BATCH_SCHEMA, [], sync_marker=self._sync)
         self.size = 0
-        self._write(header.getvalue())
-        _sync_folder(folder)
+        try:
+            self._write(header.getvalue())
+            _sync_folder(folder)
+        except OSError:
+            self._file.close()
+            self.path.unlink()
+            raise
 
     def append(self, messages: Sequence[bytes]) -> None:
-        """Write packed messages, and return when they are on disk; after an OSError none of them is in the file."""
+        """Write packed messages, and return when they are on disk; after an OSError nothing may be appended."""
         body = b"".join(messages)
-        try:
-            self._write(_long(len(messages)) + _long(len(body)) + body + self._sync)
-        except OSError:
-            self._file.truncate(self.size)
-            self._file.seek(self.size)
-            raise
+        self._write(_long(len(messages)) + _long(len(body)) + body + self._sync)
 
     def _write(self, data: bytes) -> None:
         at = 0

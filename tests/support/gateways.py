@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -86,6 +87,31 @@ def asked(
     found = {name.lower(): text for name, text in response.getheaders()}
     is_json = found.get("content-type") == "application/json"
     return Answer(response.status, found, json.loads(content) if is_json else content.decode())
+
+
+async def posted(address: str, messages: Sequence[bytes]) -> list[int]:
+    """The statuses of these messages, one after the other over one connection; 0 where it was cut off."""
+    place, statuses = urlsplit(address), []
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    try:
+        for message in messages:
+            head = f"POST /reports HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: {len(message)}\r\n\r\n"
+            writer.write(head.encode("ascii") + message)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            [length] = re.findall(rb"content-length: (\d+)", answer)
+            await reader.readexactly(int(length))
+            statuses.append(int(answer[9:12]))
+    except (ConnectionError, asyncio.IncompleteReadError):
+        statuses.append(0)
+    finally:
+        writer.close()
+    return statuses
+
+
+async def posted_at_once(address: str, messages: Sequence[bytes], connections: int) -> list[list[int]]:
+    """The statuses of these messages, over so many connections that each take every so many-th."""
+    parts = [messages[first::connections] for first in range(connections)]
+    return await asyncio.gather(*(posted(address, part) for part in parts))
 
 
 def metric(text: str, name: str) -> float:
