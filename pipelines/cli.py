@@ -37,6 +37,7 @@ PROGRAMS = {
     "report": "a page and a picture of what a directory says; or a page that follows a stream",
     "tokens": "make the tokens of an alphabet of prefixes from public text",
     "plan": "compare mechanisms before anybody is asked, and write a collection",
+    "gateway": "take reports by HTTP, pack them, and publish them to Pub/Sub or Kafka",
     "export": "write a collection as clients need it: all symbols in order, weights, sizes, fingerprint",
     "audit": "prove the epsilon of a collection in exact numbers",
     "reproduce": "run the experiments of the papers with this library",
