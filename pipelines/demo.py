@@ -1,6 +1,7 @@
 """The demo: clients simulated on real flights, the main job, and what the collector learns, beside the truth.
 
-Every departure from a US airport in January 2001 stands for one person, who is asked once in each of two collections:
+Every departure from a US airport from 14 February to 16 March 2001 stands for one person, who is asked once in each of
+two collections:
 
 - ``us-flights``: an open alphabet (hashed, k-RR). All values are protected; the collector has candidates only.
 - ``us-flights-sensitive``: a closed alphabet (uRR). The airports with the fewest departures are sensitive; the others
@@ -39,7 +40,7 @@ from . import cli, estimate, simulate
 from .values import ValuesFile
 
 DATA = Path(__file__).with_name("data")
-VALUES, CANDIDATES = "flights_2001_01.csv.gz", "airports.txt"
+VALUES, CANDIDATES = "flights_2001_03.csv.gz", "airports.txt"
 OPEN, SENSITIVE = "flights_open.json", "flights_sensitive.json"
 REPORTS_PER_MESSAGE = 1000
 DAY = 86_400_000
@@ -663,7 +664,7 @@ $ledger
 <ul>
 $files
 </ul>
-<p class="note">Data: flights of January 2001, US Bureau of Transportation Statistics (public domain), local times taken
+<p class="note">Data: flights of 14 February to 16 March 2001, US Bureau of Transportation Statistics (public domain), local times taken
 as UTC. Departures stand for people; no person's data are in it.</p>
 </body>
 </html>
