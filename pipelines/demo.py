@@ -1,6 +1,7 @@
 """The demo: clients simulated on real flights, the main job, and what the collector learns, beside the truth.
 
-Every departure from a US airport in January 2001 stands for one person, who is asked once in each of two collections:
+Every departure from a US airport from 14 February to 16 March 2001 stands for one person, who is asked once in each of
+two collections:
 
 - ``us-flights``: an open alphabet (hashed, k-RR). All values are protected; the collector has candidates only.
 - ``us-flights-sensitive``: a closed alphabet (uRR). The airports with the fewest departures are sensitive; the others
@@ -38,7 +39,7 @@ from .report.truth_file import Truth
 from .values import ValuesFile
 
 DATA = Path(__file__).with_name("data")
-VALUES, CANDIDATES = "flights_2001_01.csv.gz", "airports.txt"
+VALUES, CANDIDATES = "flights_2001_03.csv.gz", "airports.txt"
 OPEN, SENSITIVE = "flights_open.json", "flights_sensitive.json"
 REPORTS_PER_MESSAGE = 1000
 TITLE = "Where people fly from, learned from reports that hide each answer"
