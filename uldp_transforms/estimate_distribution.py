@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -11,10 +11,11 @@ from apache_beam.pvalue import PCollection, TaggedOutput
 
 from uldp_transforms.inputs import mark, require_spec, spec_for
 from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
+from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.window_counts import WindowCounts, counts_of_window
 from uldp_transforms.rows.window_health import WindowHealth, health_of_window
-from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window, reason_to_withhold
+from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate, estimate_window, reason_to_withhold
 from uldp_transforms.runtime import metrics
 from uldp_transforms.runtime.coders import KEYED_COUNTS
 from uldp_transforms.runtime.panes import is_cut, is_partial, place_of
@@ -71,6 +72,8 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
 
 
 class _EstimateFn(beam.DoFn):
+    _entries: Callable[[Estimate, int | None], Sequence[ValueEstimate]] | None = None
+
     def __init__(self, spec: JobSpec):
         self._catalog = spec.catalog
         self._estimator = ESTIMATORS[spec.estimator]()
@@ -104,7 +107,15 @@ class _EstimateFn(beam.DoFn):
         withheld = reason_to_withhold(counts, self._min_reports, partial)
         begin = time.monotonic_ns()
         row = estimate_window(
-            collection, counts, place, self._estimator, self._candidates, withheld, self._show, self._anytime_scale
+            collection,
+            counts,
+            place,
+            self._estimator,
+            self._candidates,
+            withheld,
+            show=self._show,
+            anytime_scale=self._anytime_scale,
+            entries=self._entries,
         )
         metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
         metrics.count(1, metrics.WINDOWS, row.status)
@@ -115,7 +126,11 @@ class _EstimateFn(beam.DoFn):
 
 
 class _EstimatePairsFn(_EstimateFn):
-    """The two rows of a window together, under the key of their collection."""
+    """The two rows of a window together, under the key of their collection; over files with columns for entries."""
+
+    def __init__(self, spec: JobSpec):
+        super().__init__(spec)
+        self._entries = EntryColumns.of_estimate if spec.bounded else None
 
     def process(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from uldp_transforms.inputs import require_spec, spec_for
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.sentinels import Finding
+from uldp_transforms.rows.entry_columns import packed, unpacked
 from uldp_transforms.rows.neighbours import Neighbours, filter_row, jump_of, milliseconds_of, smooth_rows
 from uldp_transforms.rows.window_health import WindowHealth, with_change
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
@@ -28,6 +30,7 @@ KEYED_ROWS = typehints.Tuple[bytes, typehints.Tuple[WindowedEstimate, WindowHeal
 """The two rows of a window with the fingerprint of their collection, as Beam's type hints say it."""
 
 _ROWS = typehints.Tuple[WindowedEstimate, WindowHealth]
+_KEYED_BYTES = typehints.Tuple[bytes, bytes]
 
 
 class SmoothedWindows(NamedTuple):
@@ -68,7 +71,11 @@ class SmoothEstimates(beam.PTransform[PCollection[tuple[bytes, Rows]], SmoothedW
         spec = spec_for("SmoothEstimates", self._spec, rows, KEYED_ROWS, windowed=True)
         free = rows | "InNoWindow" >> beam.WindowInto(GlobalWindows()).with_output_types(KEYED_ROWS)
         if spec.bounded:
-            series = free | "OfCollection" >> beam.GroupByKey()
+            series = (
+                free
+                | "Pack" >> beam.MapTuple(_packed).with_output_types(_KEYED_BYTES)
+                | "OfCollection" >> beam.GroupByKey()
+            )
             smoothed = series | "Smooth" >> ParDoInto(_SmoothFn(spec), rows.windowing)
         else:
             smoothed = free | "Filter" >> ParDoInto(_FilterFn(spec), rows.windowing)
@@ -80,6 +87,11 @@ class SmoothEstimates(beam.PTransform[PCollection[tuple[bytes, Rows]], SmoothedW
 
     def display_data(self) -> dict[str, Any]:
         return {"alarm_every": self._spec.alarm_every}
+
+
+def _packed(fingerprint: bytes, rows: Rows) -> tuple[bytes, bytes]:
+    """Entries of a row cross between workers as arrays: there are a hundred or more of them in each."""
+    return fingerprint, packed(*rows)
 
 
 def _first(rows: Rows) -> WindowedEstimate:
@@ -100,8 +112,8 @@ class _SmoothFn(beam.DoFn):
     def start_bundle(self) -> None:
         metrics.start_bundle()
 
-    def process(self, element: tuple[bytes, Iterable[Rows]]) -> Iterator[WindowedValue]:
-        fingerprint, pairs = element[0], list(element[1])
+    def process(self, element: tuple[bytes, Iterable[bytes]]) -> Iterator[WindowedValue]:
+        fingerprint, pairs = element[0], list(map(unpacked, element[1]))
         estimates = [row for row, _ in pairs]
         results = smooth_rows(estimates, jump_of(self._catalog[fingerprint]), self._alarm_every)
         for (row, change), (_, health) in zip(results, pairs):
@@ -140,6 +152,10 @@ def _in_window(row: WindowedEstimate, health: WindowHealth, change: Finding | No
     if change is not None:
         metrics.count(change.fired, metrics.ALARMS, change.name)
         health = with_change(health, change)
-    start, end = (Timestamp(micros=1000 * milliseconds_of(text)) for text in (row.window_start, row.window_end))
-    window = IntervalWindow(start, end)
+    window = _interval(row.window_start, row.window_end)
     return WindowedValue((row, health), max(moment, window.max_timestamp()), (window,))
+
+
+@functools.lru_cache(maxsize=4096)  # collections share their windows
+def _interval(start: str | None, end: str | None) -> IntervalWindow:
+    return IntervalWindow(*(Timestamp(micros=1000 * milliseconds_of(text)) for text in (start, end)))

@@ -23,7 +23,8 @@ from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.sentinels import NOTHING_UNUSUAL, Finding
 from uldp_transforms.ldp.smoothing import Series, Shares, Track, filtered, follow, smoothed
-from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate
+from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.windowed_estimate import WindowedEstimate
 
 HORIZON = 64
 """Windows of a collection that a stream keeps: a correction of one of them corrects those that come after it."""
@@ -39,9 +40,7 @@ CHANGE = "change"
 _VERSION = 1
 _HEAD = struct.Struct("<BI")  # version, bytes of the description
 _NAMED = 5  # values in a sentence
-_ERROR, _RAW, _COMMON, _SMOOTHED = map(
-    ValueEstimate._fields.index, ("standard_error", "raw_frequency", "common_variance", "smoothed_frequency")
-)
+_NOT_THERE = -1e9  # so far below all shares that the nearest distribution has 0 there
 _Z = float(special.ndtri((1 + CONFIDENCE) / 2))
 
 
@@ -74,16 +73,16 @@ class Neighbours:
     def of(cls, rows: Iterable[WindowedEstimate], jump: float = 0.0) -> Neighbours:
         """The windows of rows with numbers, one row a window, in any order."""
         rows = sorted((row for row in rows if has_numbers(row)), key=lambda row: milliseconds_of(row.window_start))
-        columns = [list(zip(*row.estimates)) for row in rows]
-        lists = dict.fromkeys(column[0] for column in columns)  # as a rule one, the same for all windows
+        columns = [EntryColumns.of(row.estimates) for row in rows]
+        lists = dict.fromkeys(column.values for column in columns)  # as a rule one, the same for all windows
         values = tuple(dict.fromkeys(itertools.chain(*lists)))
         cells = np.full((3, len(rows), len(values)), np.nan)
         places = {own: _places(own, values) for own in lists}
         for t, column in enumerate(columns):
-            here = places[column[0]]
-            cells[0, t, here] = column[_RAW]
-            cells[1, t, here] = np.square(column[_ERROR])
-            cells[2, t, here] = np.array(column[_COMMON], dtype=np.float64)  # None becomes NaN
+            here = places[column.values]
+            cells[0, t, here] = column.column("raw_frequency")
+            cells[1, t, here] = np.square(column.column("standard_error"))
+            cells[2, t, here] = column.column("common_variance")
         cells[2] = np.where(np.isnan(cells[2]) & ~np.isnan(cells[0]), 0, cells[2])
         spans = [(milliseconds_of(row.window_start), milliseconds_of(row.window_end)) for row in rows]
         return cls(
@@ -215,10 +214,11 @@ def smooth_rows(
     series = windows.series()
     law, nugget, course = follow(series, alarm_every)
     shares = smoothed(series, law, nugget, course)
-    place = {int(start): t for t, start in enumerate(windows.spans[:, 0])}
-    for row in rows:
-        t = place[milliseconds_of(row.window_start)] if has_numbers(row) else None
-        yield (row, None) if t is None else (_shown(row, windows, shares, t), _change(windows, course, t))
+    starts = {int(start): t for t, start in enumerate(windows.spans[:, 0])}
+    places = [starts[milliseconds_of(row.window_start)] if has_numbers(row) else None for row in rows]
+    shown = _shown([(t, row) for t, row in zip(places, rows) if t is not None], windows, shares)
+    for t, row in zip(places, rows):
+        yield (row, None) if t is None else (next(shown), _change(windows, course, t))
 
 
 def filter_row(
@@ -241,7 +241,7 @@ def filter_row(
         return windows, row, None
     series = windows.series()
     law, nugget, course = follow(series, alarm_every)
-    shown = _shown(row, windows, filtered(series, law, nugget, course), t)
+    [shown] = _shown([(t, row)], windows, filtered(series, law, nugget, course))
     most = horizon_of(len(windows.values)) if horizon is None else horizon
     return windows.forget(course, most), shown, _change(windows, course, t)
 
@@ -285,15 +285,28 @@ def _places(own: tuple[str, ...], values: tuple[str, ...]) -> Any:
     return [places[value] for value in own]
 
 
-def _shown(row: WindowedEstimate, windows: Neighbours, shares: Shares, t: int) -> WindowedEstimate:
-    """The row with smoothed entries: the nearest distribution, and intervals around the smoothed means themselves."""
-    columns = list(zip(*row.estimates))
-    here = _places(columns[0], windows.values)
-    means, errors = shares.means[t, here], np.sqrt(np.maximum(shares.variances[t, here], 0))
-    whole = np.append(means, max(1 - means.sum(), 0)) if row.unexplained_standard_error else means
+def _shown(
+    rows: Sequence[tuple[int, WindowedEstimate]], windows: Neighbours, shares: Shares
+) -> Iterator[WindowedEstimate]:
+    """Rows, with their places among the windows, with smoothed entries: the nearest distribution, and intervals around
+    the smoothed means themselves. One row after the other: a year of objects would keep the garbage collector busy."""
+    chosen = np.array([t for t, _ in rows], dtype=np.int64)
+    means, errors = shares.means[chosen], np.sqrt(np.maximum(shares.variances[chosen], 0))
+    is_open = [bool(row.unexplained_standard_error) for _, row in rows]
+    rest = np.where(is_open, np.maximum(1 - np.nansum(means, axis=1), 0), np.nan)
+    whole = np.concatenate([means, rest[:, np.newaxis]], axis=1)
+    nearest = project_onto_simplex(np.where(np.isnan(whole), _NOT_THERE, whole))
     low, high = np.clip(means - _Z * errors, 0, 1), np.clip(means + _Z * errors, 0, 1)
-    columns[_SMOOTHED : _SMOOTHED + 3] = project_onto_simplex(whole)[: len(means)].tolist(), low.tolist(), high.tolist()
-    return row._replace(estimates=list(map(ValueEstimate._make, zip(*columns))))
+    places: dict[tuple[str, ...], Any] = {}
+    for at, (_, row) in enumerate(rows):
+        columns = EntryColumns.of(row.estimates)
+        if columns.values not in places:
+            places[columns.values] = _places(columns.values, windows.values)
+        here = places[columns.values]
+        smooth = columns.with_columns(
+            smoothed_frequency=nearest[at, :-1][here], smoothed_low=low[at, here], smoothed_high=high[at, here]
+        )
+        yield row._replace(estimates=list(smooth))
 
 
 def _change(windows: Neighbours, course: Track, t: int) -> Finding:

@@ -4,9 +4,10 @@ Annotations are real objects here, and ``Optional`` is spelled out: Beam makes s
 """
 
 # ruff: noqa: UP045
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
 
+import numpy as np
 from apache_beam import coders
 
 from uldp_transforms.ldp.collection import Collection
@@ -113,6 +114,7 @@ def estimate_window(
     withheld: Optional[str],
     show: Optional[int] = None,
     anytime_scale: Optional[int] = None,
+    entries: "Callable[[Estimate, Optional[int]], Sequence[ValueEstimate]] | None" = None,
 ) -> WindowedEstimate:
     """The row of one window and pane; without numbers if reports are too few or missing, or no estimate can be made.
 
@@ -125,6 +127,7 @@ def estimate_window(
         withheld: the status of a window that must not have numbers; None if it may.
         show: how many values the row has at most: those with the largest frequencies. None: all.
         anytime_scale: of intervals that hold in all rows of the window together; None: it has this one row.
+        entries: makes the entries of an estimate; None: ``value_estimates``.
     """
     estimate: Optional[Estimate] = None
     status = withheld or "ok"
@@ -151,7 +154,7 @@ def estimate_window(
         fit_p_value=estimate.fit_p_value if estimate else None,
         status=status,
         software=SOFTWARE,
-        estimates=value_estimates(estimate, show) if estimate else [],
+        estimates=(entries or value_estimates)(estimate, show) if estimate else [],
         num_values=len(estimate.values) if estimate else None,
         unexplained_low=estimate.unexplained_low if estimate and estimate.unexplained_status else None,
         unexplained_high=estimate.unexplained_high if estimate and estimate.unexplained_status else None,
@@ -162,19 +165,25 @@ def estimate_window(
 
 def value_estimates(estimate: Estimate, show: Optional[int] = None) -> list[ValueEstimate]:
     """The entries of the ``show`` values (None: all) with the largest frequencies, in the estimate's order."""
+    values, columns = columns_of(estimate, show)
+    return list(map(ValueEstimate, values, *(column.tolist() for column in columns)))
+
+
+def columns_of(estimate: Estimate, show: Optional[int]) -> tuple[list[str], list[np.ndarray]]:
+    """The values of the entries, and their first numbers in the order of the fields."""
     number = len(estimate.values) if show is None else show
     shown = estimate.largest(number)
-    columns = (
+    columns = [
         estimate.frequencies[shown],
         estimate.standard_errors[shown],
         estimate.ci_low[shown],
         estimate.ci_high[shown],
         estimate.raw_frequencies[shown],
         *estimate.display_intervals(number),
-        *(() if estimate.common_variances is None else (estimate.common_variances[shown],)),
-    )
-    values = [estimate.values[i] for i in shown]
-    return list(map(ValueEstimate, values, *(column.tolist() for column in columns)))
+    ]
+    if estimate.common_variances is not None:
+        columns.append(estimate.common_variances[shown])
+    return [estimate.values[i] for i in shown], columns
 
 
 def reason_to_withhold(counts: CohortCounts, min_reports: int, partial: bool) -> Optional[str]:

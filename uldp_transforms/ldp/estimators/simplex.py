@@ -18,7 +18,10 @@ def clip_and_normalize(point: np.ndarray) -> np.ndarray:
 
 
 def project_onto_simplex(point: np.ndarray) -> np.ndarray:
-    """The distribution nearest to a point (S,), in the Euclidean norm.
+    """The distribution nearest to a point, in the Euclidean norm.
+
+    Args:
+        point: (..., S); each last axis is one vector.
 
     Example:
         >>> project_onto_simplex(np.array([0.6, 0.5, -0.2, 0.1])).round(6).tolist()
@@ -26,9 +29,10 @@ def project_onto_simplex(point: np.ndarray) -> np.ndarray:
 
     Source: Wang and Carreira-Perpinan 2013.
     """
-    point = point - point.max()  # the projection does not change, and small differences survive
-    descending = np.sort(point)[::-1]
-    shifts = (1 - np.cumsum(descending)) / np.arange(1, len(point) + 1)
-    active = np.flatnonzero(descending + shifts > 0)[-1]
-    projected: np.ndarray = np.maximum(point + shifts[active], 0)
+    point = point - point.max(axis=-1, keepdims=True)  # the projection does not change, and small differences survive
+    size = point.shape[-1]
+    descending = np.sort(point, axis=-1)[..., ::-1]
+    shifts = (1 - np.cumsum(descending, axis=-1)) / np.arange(1, size + 1)
+    last = size - 1 - np.argmax((descending + shifts > 0)[..., ::-1], axis=-1)  # the last that stays above 0
+    projected: np.ndarray = np.maximum(point + np.take_along_axis(shifts, last[..., np.newaxis], axis=-1), 0)
     return projected

@@ -1,0 +1,125 @@
+"""The entries of a window's row as columns, which become objects where somebody looks at them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import json
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms.rows.window_health import HealthFinding, WindowHealth
+from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate, columns_of
+
+_NUMBERS = ValueEstimate._fields[1:]
+_VERSION = 1
+_HEAD = struct.Struct("<BII")  # version, bytes of the description, bytes of the values
+_ESTIMATES = WindowedEstimate._fields.index("estimates")
+_FINDINGS = WindowHealth._fields.index("findings")
+_make_entry = functools.partial(tuple.__new__, ValueEstimate)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class EntryColumns(Sequence[ValueEstimate]):
+    """What ``WindowedEstimate.estimates`` is between two steps: a sequence that keeps arrays.
+
+    Attributes:
+        values: the texts, S of them.
+        names: fields of ``ValueEstimate`` that the entries have; the others are None.
+        numbers: (len(names), S); NaN where an entry has None.
+    """
+
+    values: tuple[str, ...]
+    names: tuple[str, ...]
+    numbers: np.ndarray
+
+    @classmethod
+    def of(cls, entries: Sequence[ValueEstimate]) -> EntryColumns:
+        """The columns of entries."""
+        if isinstance(entries, EntryColumns):
+            return entries
+        values, *columns = list(zip(*entries)) or [()]
+        told = {name: column for name, column in zip(_NUMBERS, columns) if any(part is not None for part in column)}
+        return cls(values, tuple(told), np.array(list(told.values()), dtype=np.float64).reshape(-1, len(values)))
+
+    @classmethod
+    def of_estimate(cls, estimate: Estimate, show: int | None = None) -> EntryColumns:
+        """What ``value_estimates`` makes, as columns."""
+        values, columns = columns_of(estimate, show)
+        return cls(tuple(values), _NUMBERS[: len(columns)], np.array(columns, dtype=np.float64))
+
+    def column(self, name: str) -> np.ndarray:
+        """(S,) numbers of a field; NaN where there are none."""
+        if name not in self.names:
+            return np.full(len(self.values), np.nan)
+        column: np.ndarray = self.numbers[self.names.index(name)]
+        return column
+
+    def with_columns(self, **columns: np.ndarray) -> EntryColumns:
+        """These entries with other numbers in some fields."""
+        kept = [place for place, name in enumerate(self.names) if name not in columns]
+        names = (*(self.names[place] for place in kept), *columns)
+        return EntryColumns(self.values, names, np.concatenate([self.numbers[kept], np.array(list(columns.values()))]))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[ValueEstimate]:
+        lists: dict[str, Iterable[float | None]] = dict(zip(self.names, self.numbers.tolist()))
+        for place in np.flatnonzero(np.isnan(self.numbers).any(axis=1)):
+            lists[self.names[place]] = [None if np.isnan(x) else x for x in self.numbers[place].tolist()]
+        nothing = itertools.repeat(None)
+        return map(_make_entry, zip(self.values, *(lists.get(name, nothing) for name in _NUMBERS)))
+
+    @overload
+    def __getitem__(self, place: int) -> ValueEstimate: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[ValueEstimate]: ...
+    def __getitem__(self, place: int | slice) -> ValueEstimate | list[ValueEstimate]:
+        return list(self)[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as a list has none
+
+
+def packed(row: WindowedEstimate, health: WindowHealth) -> bytes:
+    """Both rows of a window: version, a JSON description, the values, then the numbers, little-endian."""
+    columns = EntryColumns.of(row.estimates)
+    told = [row._replace(estimates=()), health, columns.names]
+    head, values = _to_json(told), _values_to_bytes(columns.values)
+    return _HEAD.pack(_VERSION, len(head), len(values)) + head + values + columns.numbers.astype("<f8").tobytes()
+
+
+def unpacked(encoded: bytes) -> tuple[WindowedEstimate, WindowHealth]:
+    """What ``packed`` packed; the entries stay columns."""
+    version, head, length = _HEAD.unpack_from(encoded)
+    if version != _VERSION:
+        raise ValueError(f"unpacked reads version {_VERSION}, got version {version}")
+    row, health, names = json.loads(encoded[_HEAD.size : _HEAD.size + head])
+    begin = _HEAD.size + head
+    values = _values_of_bytes(encoded[begin : begin + length])
+    numbers = np.frombuffer(encoded, "<f8", -1, begin + length).reshape(len(names), len(values))
+    row[_ESTIMATES] = EntryColumns(values, tuple(names), numbers)
+    health[_FINDINGS] = list(map(HealthFinding._make, health[_FINDINGS]))
+    return WindowedEstimate._make(row), WindowHealth._make(health)
+
+
+def _to_json(told: Any) -> bytes:
+    return json.dumps(told, ensure_ascii=False, check_circular=False).encode()
+
+
+@functools.lru_cache(maxsize=64)  # of a collection they are the same in all windows
+def _values_to_bytes(values: tuple[str, ...]) -> bytes:
+    return _to_json(values)
+
+
+@functools.lru_cache(maxsize=64)
+def _values_of_bytes(encoded: bytes) -> tuple[str, ...]:
+    return tuple(json.loads(encoded))
