@@ -25,6 +25,7 @@ from uldp_transforms.windows import rfc3339
 
 from .. import cli
 from ..progress import of_this_process
+from ..report.report_command import write_report_into
 from ..runners import DATAFLOW, is_only_launched, runs_in_this_process
 from ..runs import (
     CANCELLED,
@@ -182,6 +183,8 @@ def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
     }[end]
     with contextlib.suppress(Exception):  # of a run that failed because it can no longer write
         record.with_end(end, sentence, sums).write(job.directory.path)
+    if job.report and end in (COMPLETE, STOPPED):
+        _write_report(job.directory.path)
     _say(sentence)
     if end not in (COMPLETE, STOPPED):
         return {CANCELLED: CUT_OFF, FAILED: BROKEN}[end]
@@ -192,6 +195,14 @@ def _cut_windows() -> str:
     """What became of the windows that were open when a stream of this process was stopped."""
     rows = metrics.SEEN[f"{metrics.WINDOWS}_partial"]
     return f"; windows cut short, partial in their rows: {rows}" if rows else ""
+
+
+def _write_report(directory: str) -> None:
+    """The page and the picture of all results; the results stand, whatever becomes of these."""
+    try:
+        write_report_into(directory)
+    except Exception as error:
+        _say(f"no report was written: {root_cause(error)}")
 
 
 def _verdict(job: Job, rows: Sequence[Mapping[str, Any]], sums: Mapping[str, Any] | None) -> int:

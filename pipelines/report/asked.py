@@ -68,9 +68,9 @@ def reports_in_words(windows: Sequence[Mapping[str, Any]]) -> str:
     starts, ends = ([row[name] or "" for row in windows] for name in ("window_start", "window_end"))
     if len(numbers) == 1:
         return f"{numbers[0]:,}"
-    spread = f"{min(numbers):,} to {max(numbers):,} in each of {len(numbers):,} windows that tell it"
+    spread = f"{min(numbers):,} to {max(numbers):,} in each of the {len(numbers):,} windows that tell it"
     overlap = any(start < end for start, end in zip(starts[1:], ends))
-    return f"{spread}, which overlap" if overlap else f"{sum(numbers):,}: {spread}"
+    return f"{spread}; windows overlap" if overlap else f"{sum(numbers):,}, {spread}"
 
 
 def _sure(epsilon: float) -> str:

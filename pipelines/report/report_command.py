@@ -12,6 +12,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from apache_beam.io.filesystems import FileSystems
+
 from uldp_transforms.ldp.errors import SpecError
 
 from .. import cli
@@ -128,6 +130,12 @@ def write(asked: Asked, output: str | None, png: str | None) -> None:
     if png is not None:
         with whole_file(png) as file:
             file.write(picture(report))
+
+
+def write_report_into(directory: str) -> None:
+    """``report.html`` and ``report.png`` in the directory itself; raises as ``write``."""
+    asked = Asked(directory=directory, title=TITLE)
+    write(asked, *(FileSystems.join(directory, name) for name in ("report.html", "report.png")))
 
 
 def job(task: Task) -> int:
