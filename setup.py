@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 NAME = "uldp_transforms"
 MAPPED = ("pipelines", "schemas")
 
-PLOT = ["matplotlib>=3.8,<4"]
+PLOT = ["matplotlib>=3.8,<4", "altair>=6,<7", "vl-convert-python>=1.9,<2", "jinja2>=3.1,<4"]
 GATEWAY = [
     "starlette>=1,<2",
     "uvicorn>=0.34,<1",
@@ -54,6 +54,7 @@ setup(
         NAME: ["py.typed"],
         f"{NAME}.schemas": ["*.avsc", "*.json"],
         f"{NAME}.pipelines": ["data/*"],
+        f"{NAME}.pipelines.report": ["*.jinja", "*.css", "*.js"],
     },
     entry_points={"console_scripts": [f"uldp = {NAME}.pipelines.cli:main"]},
     install_requires=[

@@ -34,6 +34,7 @@ PROGRAMS = {
     "estimate": "the main job: reports in, windowed estimates out, from files or a stream",
     "reestimate": "estimate stored counts again, with other candidates or another estimator",
     "check": "whether the runs of a directory are well: for cron and alarms",
+    "report": "a page and a picture of what a directory says; or a page that follows a stream",
     "tokens": "make the tokens of an alphabet of prefixes from public text",
     "plan": "compare mechanisms before anybody is asked, and write a collection",
     "gateway": "take reports by HTTP, pack them, and publish them to Pub/Sub or Kafka",

@@ -26,6 +26,7 @@ from uldp_transforms.spec import (
 )
 
 from .. import cli
+from ..report.report_command import require_charts
 from ..run_directory import RunDirectory
 from ..runners import check_options, is_only_launched
 from ..runs import new_run_id
@@ -73,6 +74,14 @@ _COUNTING: cli.Options = {
     | {"help": "look inside the reports of rappor, urap and aoue, for two more sentinels; costs time per report"},
 }
 
+_SHOWING: cli.Options = {
+    "--report": cli.SWITCH
+    | {
+        "help": "at the end also write DIR/report.html and DIR/report.png, as uldp report does; for a stream that runs "
+        "there is uldp report --follow"
+    },
+}
+
 _ESTIMATING: cli.Options = {
     "--estimator": {"default": ESTIMATOR, "help": f"one of {', '.join(sorted(ESTIMATORS))}"},
     "--candidates": {"help": "text file, one value a line: what to estimate in open alphabets"},
@@ -117,6 +126,7 @@ class Job:
         directory: of the row files.
         options: of Beam.
         source_name: what the source's option named, for the record of the run.
+        report: whether a page of the results is written when the run has come to its end.
     """
 
     spec: JobSpec
@@ -125,6 +135,7 @@ class Job:
     directory: RunDirectory
     options: PipelineOptions
     source_name: str = ""
+    report: bool = False
 
 
 def command_line() -> cli.Parser:
@@ -145,7 +156,7 @@ def command_line() -> cli.Parser:
     for source in SOURCES:
         exclusive.add_argument(source.option, type=source.kind, help=source.help)
     for title, options in (
-        ("where the rows go", [option for sink in SINKS for option in sink.options.items()]),
+        ("where the rows go", [*(option for sink in SINKS for option in sink.options.items()), *_SHOWING.items()]),
         ("windows and counting", _COUNTING.items()),
         ("estimates", _ESTIMATING.items()),
         *((f"only with {source.option}", source.own_options.items()) for source in SOURCES if source.own_options),
@@ -164,6 +175,8 @@ def read_arguments(argv: Sequence[str]) -> Job:
     FileSystems.set_options(options)
     chosen = next(source for source in SOURCES if getattr(args, source.option[2:]) is not None)
     _check(args, options, chosen)
+    if args.report:
+        require_charts()
     args.run = new_run_id()
     directory = RunDirectory(args.output, args.run, bounded=chosen.bounded, launched=is_only_launched(options))
     args.rows = directory.rows
@@ -176,6 +189,7 @@ def read_arguments(argv: Sequence[str]) -> Job:
         directory=directory,
         options=options,
         source_name=str(getattr(args, chosen.option[2:])),
+        report=args.report,
     )
 
 
@@ -244,6 +258,10 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
         (
             args.smooth and args.slide not in (None, args.window),
             "--smooth needs windows that do not overlap, got --slide",
+        ),
+        (
+            args.report and is_only_launched(options),
+            "--report needs a job whose end is seen here, got one that is only launched",
         ),
         (args.alarm_every is not None and not args.smooth, "--alarm_every needs --smooth, got none"),
         (

@@ -23,6 +23,7 @@ from uldp_transforms.rejected_share import sentence_of_sums
 from uldp_transforms.windows import rfc3339
 
 from .. import cli
+from ..report.report_command import write_report_into
 from ..runners import DATAFLOW, is_only_launched, runs_in_this_process
 from ..runs import (
     CANCELLED,
@@ -179,10 +180,20 @@ def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
     }[end]
     with contextlib.suppress(Exception):  # of a run that failed because it can no longer write
         record.with_end(end, sentence, sums).write(job.directory.path)
+    if job.report and end in (COMPLETE, STOPPED):
+        _write_report(job.directory.path)
     _say(sentence)
     if end not in (COMPLETE, STOPPED):
         return {CANCELLED: CUT_OFF, FAILED: BROKEN}[end]
     return _verdict(job, rows or [], sums)
+
+
+def _write_report(directory: str) -> None:
+    """The page and the picture of all results; the results stand, whatever becomes of these."""
+    try:
+        write_report_into(directory)
+    except Exception as error:
+        _say(f"no report was written: {root_cause(error)}")
 
 
 def _verdict(job: Job, rows: Sequence[Mapping[str, Any]], sums: Mapping[str, Any] | None) -> int:

@@ -94,7 +94,8 @@ def test_the_wheel_has_everything(wheel: Path) -> None:
     assert {path.suffix for path in (ROOT / "schemas").glob("*.*")} == {".py", ".avsc", ".json"}
     assert len(data) > 5
     assert len(schemas) > 8
-    assert names >= {f"{NAME}/py.typed"} | data | schemas
+    page = {f"{NAME}/pipelines/report/{name}" for name in ("page.html.jinja", "page.css", "follow.js")}
+    assert names >= {f"{NAME}/py.typed"} | data | schemas | page
     assert {name for name in names if name.endswith(".py")} == modules()
 
 
