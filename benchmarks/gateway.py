@@ -7,20 +7,30 @@ kept open. What it publishes to is Pub/Sub's stand-in of the tests, or a folder.
 from __future__ import annotations
 
 import asyncio
+import json
+import resource
+import signal
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import measure, pipeline
 from tests.support import live
 from tests.support.gateways import Running, gateway, posted_at_once
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 
+COLLECTION = {
+    "id": "benchmark",
+    "version": 1,
+    "alphabet": {"id": "closed", "values": [str(i) for i in range(16)]},
+    "mechanism": {"id": "krr", "epsilon": 1.0},
+}
 CONNECTIONS = 1_000
 REQUESTS = 20_000
+REPORTS = 50_000
+"""Of the stream."""
 
 
 class Load(NamedTuple):
@@ -42,20 +52,20 @@ def send_all(running: Running, messages: Sequence[bytes]) -> Load:
 def packed(collection: Collection, number: int, size: int) -> list[bytes]:
     """So many messages with so many reports of this moment each."""
     moment = time.time_ns() // 1_000_000
-    batch = collection.perturb([f"value {i % 100}" for i in range(number * size)], event_times=[moment] * number * size)
+    batch = collection.perturb([str(i % 16) for i in range(number * size)], event_times=[moment] * number * size)
     if size == 1:
         return wire.encode_reports(batch)
     return [wire.encode_batch(batch[i : i + size]) for i in range(0, len(batch), size)]
 
 
 def main() -> None:
-    collection = measure.collection("krr", 16, 64)
-    print(f"the gateway, {CONNECTIONS} connections that stay open (per second of its CPU time; k-RR, K=16, C=64)")
+    collection = Collection.from_json(COLLECTION)
+    print(f"the gateway, {CONNECTIONS} connections that stay open (per second of its CPU time; k-RR of 16 values)")
     with live.broker():
         for target, options in (("Pub/Sub", ["--topic", live.TOPIC]), ("spool", ["--spool", "spool"])):
             for size in (1, 10, 100):
                 _measure(collection, target, options, size)
-    print("what packing saves: decode and count in the stream (local engine, CPU time a report)")
+    print("what packing saves in the stream: the job on the local engine, from Pub/Sub's stand-in (CPU time a report)")
     _saving(collection)
 
 
@@ -76,16 +86,32 @@ def _measure(collection: Collection, target: str, options: list[str], size: int)
 
 
 def _saving(collection: Collection) -> None:
-    number = 50_000
-    bytes_of, seconds = {}, {}
+    """The job in a process of its own, on a subscription that has all messages; without what it takes to start."""
+    start = _job_seconds(collection, packed(collection, 1, 1))
+    alone = None
     for size in (1, 10, 100, 1000):
-        messages = packed(collection, number // size, size)
-        bytes_of[size] = sum(map(len, messages)) / number
-        pipeline._MESSAGES[f"by {size}"] = messages
-        repeats = 4 if size == 1 else 40
-        seconds[size] = pipeline.seconds_of(collection, f"by {size}", repeats, None) / (repeats * number)
+        messages = packed(collection, REPORTS // size, size)
+        seconds = (_job_seconds(collection, messages) - start) / REPORTS
+        alone = alone or seconds
         print(
-            f"  {size:5} report(s) a message {1e6 * seconds[size]:8.3f} us, {seconds[1] / seconds[size]:6.1f} times "
-            f"less; {bytes_of[size]:5.1f} bytes",
+            f"  {size:5} report(s) a message {1e6 * seconds:8.2f} us, {alone / seconds:6.1f} times less; "
+            f"{sum(map(len, messages)) / REPORTS:5.1f} bytes a report",
             flush=True,
         )
+
+
+def _job_seconds(collection: Collection, messages: Sequence[bytes]) -> float:
+    """CPU time of a job from its start until it has counted all messages and stopped."""
+    number = sum(map(wire.reports_in, messages))
+    with tempfile.TemporaryDirectory() as folder, live.broker(ack_deadline_seconds=600) as broker:
+        path, output, log = (Path(folder, name) for name in ("C.json", "output", "log"))
+        path.write_text(json.dumps(collection.to_json()), encoding="utf-8")
+        broker.publish(messages)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        options = [f"--collection={path}", f"--subscription={live.SUBSCRIPTION}", f"--output={output}", "--window=1s"]
+        with live.job([*options, "--allowed_lateness=1h"], log) as process:
+            live.wait_until(lambda: live.books(output)["accepted"] == number, process, log)
+            process.send_signal(signal.SIGTERM)
+            process.wait(live.PATIENCE)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -28,6 +28,12 @@ _SERVING: cli.Options = {
         "several times; none: no pages of other origins",
     },
     "--max_body": {"type": cli.positive(), "default": 1_000_000, "help": "bytes of a request's body"},
+    "--body_timeout": {
+        "type": cli.duration("--body_timeout"),
+        "default": 20_000,
+        "metavar": "DURATION",
+        "help": "time that a body may take to come, such as 20s; in milliseconds",
+    },
     "--max_waiting": {"type": cli.positive(), "default": 10_000, "help": "requests without an answer at a time"},
     "--max_waiting_bytes": {"type": cli.positive(), "default": 64_000_000, "help": "bytes of their bodies"},
 }
@@ -76,6 +82,7 @@ class GatewayConfig:
     port: int
     origins: tuple[str, ...]
     max_body: int
+    body_timeout: float
     max_waiting: int
     max_waiting_bytes: int
 
@@ -123,6 +130,7 @@ def configure(argv: Sequence[str]) -> GatewayConfig:
         port=args.port,
         origins=tuple(args.allow_origin or ()),
         max_body=args.max_body,
+        body_timeout=args.body_timeout / 1000,
         max_waiting=args.max_waiting,
         max_waiting_bytes=args.max_waiting_bytes,
     )
@@ -146,11 +154,15 @@ def _spec(args: argparse.Namespace) -> JobSpec:
 
 def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
     """Refuse options that do not go together, by their names on the command line; raises SpecError."""
+    given = "none" if outlet is None else outlet.option
     names = " or ".join(each.option for each in OUTLETS)
     rules = [
         (outlet is None and args.spool is None, f"a gateway needs {names} or --spool, got none"),
         *(
-            (getattr(args, name[2:]) is not None, f"{name} needs {other.option}, got {outlet and outlet.option}")
+            (
+                getattr(args, name[2:]) is not None,
+                f"{name} needs {other.option}, got {given}",
+            )
             for other in OUTLETS
             if other is not outlet
             for name in other.own_options

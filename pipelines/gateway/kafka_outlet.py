@@ -51,7 +51,7 @@ class KafkaOutlet(Outlet):
         try:
             self._producer = Producer(settings | dict(properties or {}), logger=logging.getLogger("kafka"))
         except (KafkaException, TypeError, ValueError) as error:
-            raise SpecError(f"--kafka_property must be a setting of librdkafka, got {_text(error)}") from None
+            raise SpecError(f"a setting of --kafka_property must be one of librdkafka, got {_text(error)}") from None
         self._stopping = threading.Event()
         self._polling: threading.Thread | None = None
 

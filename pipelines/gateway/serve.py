@@ -45,7 +45,8 @@ def build(config: GatewayConfig, address: str) -> Starlette:
     packer = Packer(delivery, config.pack_size, config.pack_every, meters)
     decoder = MessageDecoder(config.spec.catalog, config.spec.gate, config.spec.deduplicate)
     limits = Limits(config.max_body, config.max_waiting, config.max_waiting_bytes, meters)
-    desk = Desk(Admission(decoder, config.pack_size), packer, limits, meters, config.spool is not None)
+    admission = Admission(decoder, config.pack_size)
+    desk = Desk(admission, packer, limits, meters, spools=config.spool is not None, patience=config.body_timeout)
 
     @contextlib.asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:

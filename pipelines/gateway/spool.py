@@ -157,7 +157,7 @@ class Spool:
                 await _all(*(target.deliver(message) for message in messages[at : at + AT_ONCE]))
                 self._meters.forwarded(len(messages[at : at + AT_ONCE]))
             if len(messages) < len(items):
-                path.rename(path.with_suffix(".damaged"))
+                path.rename(spool_file.damaged_path(path))
                 self._say(f"{path} has {len(items) - len(messages)} block(s) that cannot be read; kept as .damaged")
                 continue
             path.unlink()

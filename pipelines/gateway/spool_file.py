@@ -36,11 +36,9 @@ class SpoolFile:
         self.path = folder / f"reports-{now:%Y%m%dT%H%M%S}-{secrets.token_hex(6)}{PART}"
         self._sync = secrets.token_bytes(16)
         self._file = self.path.open("xb", buffering=0)
-        header = io.BytesIO()
-        fastavro.writer(header, wire.BATCH_SCHEMA, [], sync_marker=self._sync)
         self.size = 0
         try:
-            self._write(header.getvalue())
+            self._write(_header(self._sync))
             _sync_folder(folder)
         except OSError:
             self._file.close()
@@ -66,21 +64,25 @@ class SpoolFile:
 
 
 def finish(part: Path) -> Path | None:
-    """Cut away what is not whole, write the manifest, and name the file for readers; None if nothing was in it."""
+    """Cut away what was cut off, write the manifest, and name the file for readers; None if nothing was in it.
+
+    Only the last block can have been cut off. If anything else cannot be read the disk is at fault, and all bytes stay.
+    """
     account, messages, reports = Account(), 0, 0
+    whole_bytes, is_damaged = None, False
     with part.open("r+b") as file:
         for item in read_messages(file, part.name, account):
             if isinstance(item, Rejection):
-                break
+                whole_bytes = account.num_bytes if whole_bytes is None else whole_bytes
+                continue
             messages += 1
             reports += wire.reports_in(item)
-        else:
-            account.num_bytes = part.stat().st_size
-        if messages:
-            file.truncate(account.num_bytes)
+            is_damaged = whole_bytes is not None
+        if whole_bytes is not None and messages and not is_damaged:
+            file.truncate(whole_bytes)
             os.fsync(file.fileno())
     if not messages:
-        part.unlink()
+        _put_aside(part)
         return None
     whole = part.with_name(part.name.removesuffix(PART) + WHOLE)
     with part.open("rb") as written:
@@ -94,6 +96,25 @@ def finish(part: Path) -> Path | None:
     part.rename(whole)
     _sync_folder(whole.parent)
     return whole
+
+
+def _put_aside(part: Path) -> None:
+    """A file without a message was begun, and no more, if it is no longer than its header."""
+    if part.stat().st_size <= len(_header(bytes(16))):
+        part.unlink()
+    else:
+        part.rename(damaged_path(part))
+
+
+def damaged_path(path: Path) -> Path:
+    """The name of a file that is neither read again nor deleted."""
+    return path.with_name(f"{path.name}.damaged")
+
+
+def _header(sync: bytes) -> bytes:
+    header = io.BytesIO()
+    fastavro.writer(header, wire.BATCH_SCHEMA, [], sync_marker=sync)
+    return header.getvalue()
 
 
 def read(whole: Path) -> Iterator[bytes | Rejection]:

@@ -35,9 +35,6 @@ from .refusals import (
     Refused,
 )
 
-BODY_SECONDS = 20.0
-"""How long a body may take to arrive."""
-
 
 class Desk:
     """Judges what requests bring, all that came at the same moment together, and answers when it is delivered.
@@ -48,13 +45,24 @@ class Desk:
         limits: of what may wait here.
         meters: count.
         spools: whether delivered means spooled.
+        patience: seconds that a body may take to come.
     """
 
-    def __init__(self, admission: Admission, packer: Packer, limits: Limits, meters: Meters, spools: bool):
+    def __init__(
+        self,
+        admission: Admission,
+        packer: Packer,
+        limits: Limits,
+        meters: Meters,
+        *,
+        spools: bool,
+        patience: float,
+    ):
         self._admission = admission
         self._packer = packer
         self._limits = limits
         self._meters = meters
+        self._patience = patience
         self._done = (ACCEPTED, "spooled") if spools else (OK, "published")
         self._came: list[tuple[bytes, asyncio.Future[tuple[Verdict, Pack | None]]]] = []
 
@@ -69,7 +77,7 @@ class Desk:
     async def _answer(self, request: Request) -> Response:
         try:
             with self._limits.room_for(request.headers.get("content-length")) as most:
-                message = await _body(request, most)
+                message = await _body(request, most, self._patience)
                 return await self._deliver(message)
         except Refused as refused:
             if refused.status == TOO_LARGE:
@@ -120,13 +128,13 @@ class Desk:
         return Response(self._meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-async def _body(request: Request, most: int) -> bytes:
-    """The body, of at most so many bytes."""
+async def _body(request: Request, most: int, patience: float) -> bytes:
+    """The body, of at most so many bytes, within so many seconds; raises Refused."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Refused(UNSUPPORTED, "content_encoding")
     chunks, size = [], 0
     try:
-        with anyio.fail_after(BODY_SECONDS):
+        with anyio.fail_after(patience):
             async for chunk in request.stream():
                 size += len(chunk)
                 if size > most:

@@ -166,7 +166,7 @@ def test_requests_of_the_same_moment_go_together(tmp_path: Path) -> None:
         statuses = asyncio.run(posted_at_once(found.address, messages, 200))
         assert {status for part in statuses for status in part} == {200}
         sent = published()
-        assert found.counted("messages_delivered_total") == len(sent) == 10
+        assert found.counted("messages_delivered_total") == len(sent) <= 21  # two in a row have more than 100 together
     assert ids_in(sent) == Counter(message[9:25] for message in messages)
 
 
@@ -224,15 +224,15 @@ def resident(found: Running) -> float:
     return float(number)
 
 
-def test_a_body_that_does_not_come_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its connection keeps its room for twenty seconds, and gives it back."""
-    with live.broker(), gateway([*PUBLISHING, *SOON], tmp_path) as found:
+def test_a_body_that_does_not_come_is_given_up(tmp_path: Path) -> None:
+    """Its connection gives its room back."""
+    with live.broker(), gateway([*PUBLISHING, *SOON, "--body_timeout=1s"], tmp_path) as found:
         place = urlsplit(found.address)
         with socket.create_connection((str(place.hostname), place.port or 0), timeout=60) as slow:
             slow.sendall(b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n\x02")
             begin = time.monotonic()
             assert slow.recv(12) == b"HTTP/1.1 408"
-            assert 19 < time.monotonic() - begin < 50
+            assert time.monotonic() - begin >= 1
         assert found.counted("requests_waiting") == 0
 
 
@@ -276,9 +276,7 @@ def test_nothing_of_a_request_stands_in_a_log(tmp_path: Path) -> None:
         assert secret.hex() not in text
         assert not [port for port in ports if re.search(rf"\b{port}\b", text)]
     assert said.splitlines()[0] == f"gateway: POST {found.address}/reports"
-    allowed = (
-        r"gateway: (POST .*|stopped|reports are not delivered, .*: Pub/Sub .*|WARNING of [\w.]+ at \w+:\d+(: \w+)?)"
-    )
+    allowed = r"gateway: (POST .*|stopped|reports are not delivered, .*: Pub/Sub .*|WARNING of [\w.]+ at \w+:\d+)"
     assert all(re.fullmatch(allowed, line) for line in said.splitlines()), said
 
 
@@ -322,9 +320,15 @@ def test_told_to_stop_it_answers_what_was_begun(tmp_path: Path) -> None:
     assert found.said().splitlines()[-1] == "gateway: stopped"
 
 
-def acknowledged_before_a_kill(found: Running, messages: list[bytes], after: float) -> set[bytes]:
-    """Ids of the reports that were acknowledged when the process was killed in the middle of it."""
-    killing = threading.Timer(after, found.process.kill)
+def acknowledged_before_a_kill(found: Running, messages: list[bytes], after: int) -> set[bytes]:
+    """Ids of the reports that were acknowledged when the process was killed, after so many or a few more."""
+
+    def kill() -> None:
+        while found.counted("reports_delivered_total") < after:
+            time.sleep(0.01)
+        found.process.kill()
+
+    killing = threading.Thread(target=kill)
     killing.start()
     statuses = asyncio.run(posted_at_once(found.address, messages, 50))
     killing.join()
@@ -336,8 +340,8 @@ def acknowledged_before_a_kill(found: Running, messages: list[bytes], after: flo
     return done
 
 
-@pytest.mark.parametrize("after", [0.4, 0.9])
-def test_after_a_kill_what_was_acknowledged_is_published(after: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize("after", [1, 2_000])
+def test_after_a_kill_what_was_acknowledged_is_published(after: int, tmp_path: Path) -> None:
     messages = singles(30_000, 23)
     with live.broker(), gateway([*PUBLISHING, *SOON], tmp_path) as found:
         done = acknowledged_before_a_kill(found, messages, after)
@@ -347,8 +351,8 @@ def test_after_a_kill_what_was_acknowledged_is_published(after: float, tmp_path:
     assert there.total() == len(there) <= len(messages)
 
 
-@pytest.mark.parametrize("after", [0.4, 0.9])
-def test_after_a_kill_what_was_acknowledged_is_in_the_spool(after: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize("after", [1, 2_000])
+def test_after_a_kill_what_was_acknowledged_is_in_the_spool(after: int, tmp_path: Path) -> None:
     """And the next gateway publishes it."""
     messages, spool = singles(30_000, 24), tmp_path / "spool"
     with gateway(["--spool", str(spool), *SOON, "--spool_every=300ms"], tmp_path) as found:

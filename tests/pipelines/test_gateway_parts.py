@@ -260,11 +260,29 @@ def test_whatever_is_cut_off_whole_blocks_stay(tmp_path: Path) -> None:
         part = tmp_path / f"reports-{cut}{spool_file.PART}"
         part.write_bytes(content[:cut])
         whole = spool_file.finish(part)
+        if ends[0] < cut < ends[1]:  # it is put aside, for nobody can tell this from a fault of the disk
+            assert spool_file.damaged_path(part).read_bytes() == content[:cut]
         kept = [message for block, end in zip(blocks, ends[1:]) if end <= cut for message in block]
         assert (list(spool_file.read(whole)) if whole else []) == kept
         assert not part.exists()
         if whole:
             assert whole.stat().st_size == max(end for end in ends if end <= cut)
+
+
+@pytest.mark.parametrize(("at", "left"), [(30, 0), (-1, 2)], ids=["header", "second block of three"])
+def test_what_was_damaged_otherwise_is_not_cut(at: int, left: int, tmp_path: Path) -> None:
+    """By the disk: what follows the fault can still be read, or at least stays."""
+    blocks = blocks_of(3)
+    file = SpoolFile(tmp_path)
+    for block in blocks:
+        file.append(block)
+    content = bytearray(file.path.read_bytes())
+    content[at if at > 0 else content.index(blocks[1][0]) + 9] ^= 1
+    file.path.write_bytes(content)
+    whole = file.finish()
+    assert (whole or spool_file.damaged_path(file.path)).read_bytes() == content
+    kept = [item for item in spool_file.read(whole) if not isinstance(item, Rejection)] if whole else []
+    assert kept == (blocks[0] + blocks[2] if left else [])
 
 
 def test_the_spool_is_input_of_the_job(tmp_path: Path) -> None:
@@ -370,7 +388,7 @@ def test_a_file_that_is_damaged_is_published_as_far_as_possible_and_kept(tmp_pat
     spooled(tmp_path, target, [])
     assert sorted(target.messages) == sorted(blocks[0] + blocks[2])
     assert [f"{whole} has 1 block(s) that cannot be read; kept as .damaged"] == SAID
-    assert whole.with_suffix(".damaged").read_bytes() == content
+    assert spool_file.damaged_path(whole).read_bytes() == content
 
 
 def test_a_spool_that_cannot_write_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
