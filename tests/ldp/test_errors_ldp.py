@@ -209,7 +209,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         spec(alphabet={"id": "hashed", "num_buckets": 65_536}, num_cohorts=65),
-        "Collection.num_cohorts times the number of symbols must be at most 4194304 counters, got 65 x 65536",
+        "Collection.num_cohorts times the number of counted cells must be at most 4194304 counters, got 65 x 65536",
     ),
     (
         SpecError,

@@ -44,7 +44,7 @@ def symbol_shares(item: Collection, values: Sequence[str], shares: np.ndarray) -
     """(C, k): how often each symbol occurs in each cohort if people hold the values with these shares."""
     table = item.alphabet.symbol_table(tuple(values), item.num_cohorts)
     table = np.broadcast_to(table, (item.num_cohorts, len(values)))
-    return np.stack([np.bincount(row, weights=shares, minlength=item.num_cells) for row in table])
+    return np.stack([np.bincount(row, weights=shares, minlength=item.mechanism.num_symbols) for row in table])
 
 
 def exact_counts(item: Collection) -> CohortCounts:
@@ -309,7 +309,7 @@ def dense_least_squares(
         if np.var(better / weights) <= 0.01 * np.mean(better / weights) ** 2:
             break
         weights = better
-    jump = np.sqrt((weights**2 / n).sum() / n.sum()) / weights.sum() / item.mechanism.delta
+    jump = np.sqrt((weights**2 / n).sum() / n.sum()) / weights.sum() * item.mechanism.jumps[0]
     return p, linear @ (known + common * np.eye(len(known))) @ linear.T, jump
 
 
@@ -324,7 +324,7 @@ def paule_mandel(squares: np.ndarray, known: np.ndarray, degrees: int) -> float:
 
 def dense_fit(item: Collection, counts: CohortCounts, values: tuple[str, ...], complete: bool, weights: np.ndarray):
     """By whole matrices, with enumerated covariances."""
-    k = item.num_cells
+    k = item.mechanism.num_symbols
     J = np.eye(k) - 1 / k
     table = item.alphabet.symbol_table(values, item.num_cohorts)
     cohorts = np.flatnonzero(counts.num_reports)
@@ -553,7 +553,7 @@ def test_no_reports(name, estimator):
 def counts_of_cohorts(item: Collection, cohorts: Sequence[int]) -> CohortCounts:
     """1000 reports in each of these cohorts, as many of each symbol."""
     n = np.where(np.isin(np.arange(item.num_cohorts), cohorts), 1000, 0)
-    uniform = item.mechanism.response(np.full(item.num_cells, 1 / item.num_cells))
+    uniform = item.mechanism.response(np.full(item.mechanism.num_symbols, 1 / item.mechanism.num_symbols))
     return CohortCounts(n, np.rint(n[:, np.newaxis] * uniform).astype(np.int64))
 
 

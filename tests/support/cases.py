@@ -221,6 +221,20 @@ def suits(name: str, alphabet: Alphabet, mechanism: str) -> bool:
     return alphabet.num_hashes <= cls.max_hashes
 
 
+# sets of two sizes, whose supports are weighed: reports of several kinds, which have more cells than symbols
+TWO_SIZES = {
+    f"{name}-two-sizes": collection(*ALPHABETS[name], mechanism, subset_size=1, larger_share=0.3)
+    for name, mechanism in (
+        ("closed-sensitive", "uss"),
+        ("closed", "ss"),
+        ("permuted", "ss"),
+        ("hashed-listed", "uss"),
+        ("hashed-clear", "uss"),
+        ("prefixes-listed", "uss"),
+        ("tagged", "uss"),
+    )
+}
+
 ALL_COLLECTIONS = {
     f"{name}-{mechanism}": collection(alphabet, num_cohorts, mechanism, **fields_of(mechanism))
     for name, (alphabet, num_cohorts) in ALPHABETS.items()
@@ -230,6 +244,7 @@ ALL_COLLECTIONS = {
     f"{name}-marginal": collection(*ALPHABETS[name], "urap", inversion="marginal")
     for name in ("closed-sensitive", "hashed-listed")
 }
+ALL_COLLECTIONS |= TWO_SIZES
 
 # those without public lists, tags and several hash functions: symbols are the values, or buckets, all of them sensitive
 COLLECTIONS = {

@@ -45,7 +45,7 @@ class Model:
         require_int(f"{name}.num_cohorts", self.num_cohorts, 1, MAX_COHORTS)
         if self.num_cohorts * self.num_cells > MAX_CELLS:
             raise SpecError(
-                f"{name}.num_cohorts times the number of symbols must be at most {MAX_CELLS} counters, "
+                f"{name}.num_cohorts times the number of counted cells must be at most {MAX_CELLS} counters, "
                 f"got {self.num_cohorts} x {self.num_cells}"
             )
         of_alphabet = (self.alphabet.num_symbols, self.alphabet.num_sensitive)

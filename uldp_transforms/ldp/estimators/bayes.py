@@ -109,7 +109,7 @@ def _own_slopes(mechanism: Mechanism) -> np.ndarray:
     It does not depend on the others, so that any frequencies tell it.
     """
     even = np.full(mechanism.num_symbols, 1 / mechanism.num_symbols)
-    slopes: np.ndarray = (mechanism.variances(even) - mechanism.null_variances(even)) / even + even
+    slopes: np.ndarray = (mechanism.variances_alone(even) - mechanism.null_variances(even)) / even + even
     return slopes
 
 

@@ -344,6 +344,10 @@ class Mechanism(abc.ABC):
             (..., K).
         """
 
+    def variances_alone(self, frequencies: np.ndarray) -> np.ndarray:
+        """``variances`` for ``invert_alone``."""
+        return self.variances(frequencies)
+
     @abc.abstractmethod
     def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
         """n times the variance of ``invert_alone`` of each symbol if nobody held it; (K,) -> (K,).

@@ -45,6 +45,7 @@ from uldp_transforms.ldp.mechanisms.statistic import Moments, Statistic
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds, floor_weight
 
 _DENSE_CELLS = 1 << 24  # of the support matrix of reports that is looked at in one piece
+_SMALLEST = 1e-300
 _SHORT = 8  # bytes of a payload up to which equal reports are looked for
 
 
@@ -454,9 +455,13 @@ class SetReportMechanism(Mechanism):
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
         v = self.num_sensitive
         sensitive = self._sensitive_variances(frequencies, frequencies[..., :v])
-        clear, shift = frequencies[..., v:], self._shift_variance(frequencies)
-        of_clear = clear / self.kappa - clear**2 + 2 * self.statistic.clear_shift * clear + shift
-        return np.concatenate([sensitive, of_clear], axis=-1)
+        clear = frequencies[..., v:]
+        return np.concatenate([sensitive, clear / self.kappa - clear**2 + self._shift_terms(frequencies)], axis=-1)
+
+    def variances_alone(self, frequencies: np.ndarray) -> np.ndarray:
+        variances = self.variances(frequencies).copy()
+        variances[..., self.num_sensitive :] -= self._shift_terms(frequencies)
+        return variances
 
     def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
         sensitive = self._sensitive_variances(frequencies, np.zeros(1))
@@ -475,6 +480,12 @@ class SetReportMechanism(Mechanism):
         mean_squares = self._expected(self.statistic.square, sensitive, own) + of_clear
         variances: np.ndarray = (mean_squares - (base + slope * own) ** 2) / slope**2
         return variances
+
+    def _shift_terms(self, frequencies: np.ndarray) -> np.ndarray:
+        """(..., K - v): what the shift of ``invert`` adds to ``variances`` of non-sensitive symbols."""
+        clear = frequencies[..., self.num_sensitive :]
+        terms: np.ndarray = 2 * self.statistic.clear_shift * clear + self._shift_variance(frequencies)
+        return terms
 
     def _shift_variance(self, frequencies: np.ndarray) -> np.ndarray:
         """(..., 1): n times the variance of what ``invert`` adds to all non-sensitive symbols."""
@@ -523,7 +534,8 @@ class SetReportMechanism(Mechanism):
         revealed = of_clear @ clear
         mixed = 2 * revealed * (total * (self.statistic.mean.other - null) / step - mean)
         variance: np.ndarray = sensitive - offset**2 + mixed + of_clear**2 @ clear / self.kappa - revealed**2
-        return variance + self._variance_of_shift(total, mean, of_clear.sum(axis=-1), revealed, frequencies)
+        variance = variance + self._variance_of_shift(total, mean, of_clear.sum(axis=-1), revealed, frequencies)
+        return variance
 
     def _variance_of_shift(
         self, total: np.ndarray, mean: np.ndarray, clear: np.ndarray, revealed: np.ndarray, frequencies: np.ndarray
@@ -585,10 +597,11 @@ class SetReportMechanism(Mechanism):
     def silence(self) -> float:
         """What a protected report adds to n times the frequency of a sensitive symbol that it does not support.
 
-        On average over noise, if reports are of several kinds.
+        On average over noise that does not, if reports are of several kinds.
         """
-        null, step = self._affine
-        return (float(self.statistic.noise @ self.statistic.offsets) - null) / step
+        kinds, (null, step) = self.statistic, self._affine
+        silent = kinds.noise * (1 - kinds.single)
+        return (float(silent @ kinds.offsets) / max(float(silent.sum()), _SMALLEST) - null) / step
 
     @property
     def floor_rate(self) -> float | None:

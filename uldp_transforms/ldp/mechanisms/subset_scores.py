@@ -96,4 +96,5 @@ def least_favourable_share(
         return -float((weights / (rates @ shares)).sum())
 
     found = optimize.minimize_scalar(gained, bounds=(0, 1), method="bounded", options={"xatol": 10.0 ** -(_DIGITS + 2)})
-    return round(min((0.0, 1.0, float(found.x)), key=gained), _DIGITS)
+    best: float = min((0.0, 1.0, float(found.x)), key=gained)
+    return round(best, _DIGITS)
