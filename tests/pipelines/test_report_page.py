@@ -393,11 +393,17 @@ def test_names_of_windows(start: str | None, end: str | None, zone: str | None, 
         ("--follow {0}", "--follow needs --serve, got none"),
         ("--follow {0} --serve 65536", "--serve must be a port from 0 to 65535, got '65536'"),
         ("--input {0} --output x.html --rows 0", "--rows must be a whole number above 0, got '0'"),
+        (
+            "--input {0}/rows --output {0}/x.html --truth {0}/times.csv",
+            "{0}/times.csv must have the column event_time for rows with windows, got none",
+        ),
         ("--input {0} --output x.html --truth {0}/empty.csv", "{0}/empty.csv must have at least one value, got none"),
     ],
 )
 def test_wrong_command_line(options: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty.csv").write_text("value\n", encoding="utf-8")
+    (tmp_path / "times.csv").write_text("value\na\n", encoding="utf-8")
+    rows.survey(tmp_path / "rows", ["a", "b"], 1)
     assert cli.main(["report", *options.format(tmp_path).split()]) == 2
     assert capsys.readouterr().err == f"report: {sentence.format(tmp_path)}\n"
 
