@@ -180,7 +180,8 @@ class _Part:
             unexplained_low=row.get("unexplained_low"),
             unexplained_high=row.get("unexplained_high"),
             unlisted=unlisted,
-            row=row,
+            is_open=row.get("pane_timing") == "EARLY",
+            holds_always=row.get("interval") == "anytime",
         )
 
     def _latest(self) -> tuple[Latest | None, list[str]]:

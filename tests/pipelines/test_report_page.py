@@ -36,7 +36,13 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("survey")
     of = rows.survey(folder, ["ant", "bee", "cat", "dog"], 10)
     estimates = [rows.estimate(of, at, rows.waves(["ant", "bee", "cat", "dog"], at)) for at in range(9)]
-    early = {"pane_timing": "EARLY", "unexplained_mass": 0.25, "unexplained_low": 0.2, "unexplained_high": 0.3}
+    early = {
+        "pane_timing": "EARLY",
+        "interval": "anytime",
+        "unexplained_mass": 0.25,
+        "unexplained_low": 0.2,
+        "unexplained_high": 0.3,
+    }
     shares = {"ant": 0.3, "bee": 0.5, "cat": 0.01, "dog": 0.19}
     latest = rows.estimate(of, 9, [rows.entry(value, share) for value, share in shares.items()], **early)
     estimates[3] = rows.estimate(of, 3, status="suppressed", num_reports=None)
@@ -82,6 +88,7 @@ def test_the_latest_window_by_what_is_certain(tree: Node) -> None:
         ["cat", "1.0 %", "may be nobody", "0.0 to 3.0 %"],
     ]
     assert "1,000 reports, so far: the window is not over" in tree.text
+    assert "Intervals hold in all rows of the window together, however often one looks" in tree.text
 
 
 def test_trends_of_each_value(tree: Node) -> None:
