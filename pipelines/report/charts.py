@@ -70,7 +70,7 @@ def latest_svg(entries: Sequence[Entry]) -> str:
 
 def picture(report: Report) -> bytes:
     """PNG: of each collection the latest window and the first trends."""
-    parts = [_part(part, report.zone) for part in report.parts[:_PARTS_IN_PICTURE] if part.latest is not None]
+    parts = [_part(part, report.zone) for part in report.parts[:_PARTS_IN_PICTURE] if part.trends]
     left_out = len(report.parts) - len(parts)
     subtitle = f"{left_out} further collection(s) have no numbers or no room here" if left_out else ""
     title = alt.TitleParams(shown(report.title), subtitle=subtitle, fontSize=20, offset=16)

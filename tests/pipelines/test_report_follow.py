@@ -20,10 +20,11 @@ from wsgiref.validate import validator
 import pytest
 
 from tests.support import report_rows as rows
-from tests.support.html_tree import chromium, needs_chromium, tree_of
+from tests.support.html_tree import chromium, needs_chromium, table, tree_of
 from uldp_transforms.pipelines.report import follow
 from uldp_transforms.pipelines.report.follow import Following
 from uldp_transforms.pipelines.report.gathering import Asked
+from uldp_transforms.pipelines.run_directory import RunDirectory
 
 PATIENCE = 60.0
 VALUES = ["ant", "bee"]
@@ -185,6 +186,22 @@ def test_a_page_is_made_only_for_other_rows(tmp_path: Path, monkeypatch: pytest.
     rows.record(tmp_path, rows.collection(VALUES), run="20261123T000000.000Z-000000", end="failed")
     following.look()
     assert len(made) == 2
+
+
+def test_a_run_that_is_killed_is_seen(tmp_path: Path) -> None:
+    """Though its rows stay as they are: the page asks the lock of its directory."""
+    rows.survey(tmp_path, VALUES, 1)
+    rows.record(tmp_path, rows.collection(VALUES), run="b", end=None)
+    directory = RunDirectory(str(tmp_path), "b", bounded=False, launched=False)
+    directory.prepare()
+    following = Following(Asked(directory=str(tmp_path), title="State"))
+    states = []
+    for _ in range(2):
+        following.look()
+        found = table(tree_of(ask(following)[1].decode()), "Starts of the job in this directory; times in UTC")
+        states.append(found[-1][3])
+        directory.close()
+    assert states == ["running", "killed"]
 
 
 @needs_chromium

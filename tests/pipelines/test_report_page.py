@@ -144,6 +144,14 @@ def test_one_window_and_one_for_everything(tmp_path: Path) -> None:
     assert "The latest window with numbers: all reports" in tree_of(page_of(tmp_path / "all")).text
 
 
+def test_rows_of_no_candidates(tmp_path: Path) -> None:
+    of = rows.collection(["a", "b"])
+    rows.write(tmp_path, "estimates.jsonl", [rows.estimate(of, at) for at in range(2)])
+    tree = tree_of(page_of(tmp_path, "--png", str(tmp_path / "p.png")))
+    assert "It has the share of no value: there was no list of candidates." in tree.text
+    assert not list(tree.all("figure"))
+
+
 def test_discovered_values_of_the_pane_that_counts(tmp_path: Path) -> None:
     of = rows.survey(tmp_path, ["a", "b"], 2)
     place = {"collection_id": of.id, "collection_version": 1, "fingerprint": of.fingerprint.hex(), "run": rows.RUN}
