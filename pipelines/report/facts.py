@@ -182,7 +182,8 @@ class Account:
 class CollectionPart:
     """All about one version of one collection.
 
-    ``judged`` windows were looked at by sentinels, ``watched`` of them for shares that move.
+    ``judged`` windows were looked at by sentinels, ``watched`` of them for shares that move. ``not_there`` are values
+    that somebody asked for and that have no chart.
     """
 
     id: str
@@ -195,6 +196,7 @@ class CollectionPart:
     windows_left_out: int
     latest: Latest | None
     trends: Sequence[Trend]
+    not_there: Sequence[str]
     alarms: Sequence[Alarm]
     alarms_left_out: int
     judged: int

@@ -19,6 +19,7 @@ from wsgiref.validate import validator
 
 import pytest
 
+from tests.project.documents import DOCS, blocks
 from tests.support import report_rows as rows
 from tests.support.html_tree import chromium, needs_chromium, table, tree_of
 from uldp_transforms.pipelines.report import follow
@@ -156,6 +157,17 @@ def test_the_application_of_another_server(tmp_path: Path) -> None:
         rows.survey(tmp_path / "later", VALUES, 1)
         until(lambda: b"survey" in ask(following, HTTP_HOST="results.example")[1])
     assert not [thread for thread in threading.enumerate() if thread.name == "report-follow"]
+
+
+def test_the_program_of_the_page_on_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As printed, in a folder that has a directory of rows."""
+    rows.survey(tmp_path / "output", VALUES, 1)
+    monkeypatch.chdir(tmp_path)
+    (program,) = blocks(DOCS / "report.md")
+    names: dict[str, Any] = {}
+    exec(program.code, names)
+    names["server"].server_close()
+    assert b"survey" in ask(names["following"])[1]
 
 
 def test_what_cannot_be_read_is_said_once_and_tried_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -183,8 +183,8 @@ def test_truth_and_coverage(tmp_path: Path) -> None:
     assert cells == [["a", "no", "0.0 %", "no"], ["b", "no", "75.0 %", "no"], ["c", "yes", "25.0 %", "yes"]]
     caption = "Intervals that hold the truth, of all values in all windows shown; promised: 95 %"
     assert table(tree, caption)[1:] == [
-        ["plain, sensitive values", "2", "2", "100.0 %"],
-        ["plain, other values", "2", "4", "50.0 %"],
+        ["each window alone, sensitive values", "2", "2", "100.0 %"],
+        ["each window alone, other values", "2", "4", "50.0 %"],
         ["smoothed, sensitive values", "2", "2", "100.0 %"],
         ["smoothed, other values", "2", "4", "50.0 %"],
     ]
@@ -239,6 +239,14 @@ def test_limits_can_be_given(survey: Path) -> None:
     )
     assert "Charts and tables show the latest 5 windows; 5 earlier ones are left out." in tree.text
     assert tree.text.count("Numbers of ") == 1
+
+
+def test_values_that_are_charted_first(survey: Path) -> None:
+    tree = tree_of(page_of(survey, "--trends=2", "--rows=1", "--value=cat", "--value=elk"))
+    figures = [node for node in tree.all("figure") if node.attributes.get("id", "").startswith("part-1-trend-")]
+    assert [next(node.all("bdi")).text for node in figures] == ["cat", "bee"]
+    assert "Asked for, but not in the latest row with numbers, or without room: elk." in tree.text
+    assert "Left out here: 2 values without a chart of their own." in tree.text
 
 
 def test_a_picture(survey: Path, tmp_path: Path) -> None:
