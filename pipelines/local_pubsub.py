@@ -184,11 +184,11 @@ _get_timers = InMemoryUnmergedState.get_timers
 def _without_waiting_at_the_end(
     state: Any, clear: bool = False, watermark: Timestamp = MAX_TIMESTAMP, processing_time: Any = None
 ) -> Any:
-    """Beam's ``get_timers``, for which timers of late panes are due at the end of time: nothing else will fire them."""
+    """Beam's ``get_timers``, for which timers of late panes are due at the end of time: a stop waits for no clock."""
     if watermark == MAX_TIMESTAMP and processing_time is not None:
         for timers in state.timers.values():
             for name, domain, tag in timers:
-                if (name, domain) == ("late", TimeDomain.REAL_TIME):
+                if (name, domain) == ("triggerlate", TimeDomain.REAL_TIME):
                     timers[name, domain, tag] = min(timers[name, domain, tag], Timestamp.of(processing_time))
     return _get_timers(state, clear, watermark, processing_time)  # type: ignore[no-untyped-call]  # Beam's
 

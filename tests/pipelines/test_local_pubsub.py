@@ -264,7 +264,7 @@ def test_a_window_that_is_over_before_its_first_element_comes_holds_nothing(mend
 
 @pytest.mark.parametrize("mended", [False, True])
 def test_late_reports_wait_for_no_clock_at_the_end_of_time(mended: bool) -> None:
-    """By itself Beam ends without them; if it does not, the cure can go."""
+    """By itself Beam lets the stream wait; if it does not, the cure can go."""
     trigger = AfterWatermark(late=AfterProcessingTime(60))
     driver, state = driver_of(trigger), InMemoryUnmergedState()
     clock, window = driver.clock, IntervalWindow(0, 10)
@@ -294,7 +294,7 @@ def test_a_timer_for_early_reports_fires_no_late_pane(mended: bool) -> None:
         assert not list(driver.process_elements(state, [WindowedValue(1, Timestamp(5), [window])], Timestamp(1)))
         for where, (name, domain, moment, _) in state.get_timers(watermark=Timestamp(10), processing_time=0)[0]:
             assert len(list(driver.process_timer(where, name, domain, moment, state, Timestamp(10)))) == 1
-        late = list(driver.process_timer(window, "early", TimeDomain.REAL_TIME, Timestamp(60), state, Timestamp(10)))
+        late = list(driver.process_timer(where, "triggerearly", TimeDomain.REAL_TIME, Timestamp(60), state, Timestamp(10)))
     assert len(late) == (0 if mended else 1)
 
 
