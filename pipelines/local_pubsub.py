@@ -6,7 +6,9 @@ for it when nothing else is left to do, so all of them have been worked on. Told
 the end of time: every window fires, every row is written, and the pipeline is done by itself.
 
 One thing in the way of that end is mended: of a window that is over before its first element of a key comes, Beam
-keeps a hold of the watermark that no timer ever takes away, and the engine then takes the pipeline for stuck.
+keeps a hold of the watermark that no timer ever takes away, and the engine then takes the pipeline for stuck. And two
+things about panes that the clock fires: at the end of time late reports wait for no clock, and a timer that was set for
+early reports fires no late pane.
 
 Beam's evaluator of this step is not public, nor is what drives its triggers; ``tests/pipelines/test_local_pubsub.py``
 fails if Beam changes.
@@ -27,7 +29,8 @@ from apache_beam.io.gcp.pubsub import PubsubMessage
 from apache_beam.runners.direct.direct_runner import _DirectReadFromPubSub
 from apache_beam.runners.direct.transform_evaluator import TransformEvaluatorRegistry, _PubSubReadEvaluator
 from apache_beam.runners.direct.util import TransformResult
-from apache_beam.transforms.trigger import GeneralTriggerDriver
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.trigger import AfterProcessingTime, GeneralTriggerDriver, InMemoryUnmergedState
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from google.api_core.exceptions import Aborted, DeadlineExceeded, ServiceUnavailable, Unknown
@@ -175,17 +178,51 @@ def _without_late_holds(
     return _process_elements(driver, state, elements, max(output_watermark, input_watermark), input_watermark)  # type: ignore[no-untyped-call]  # Beam's
 
 
+_get_timers = InMemoryUnmergedState.get_timers
+
+
+def _without_waiting_at_the_end(
+    state: Any, clear: bool = False, watermark: Timestamp = MAX_TIMESTAMP, processing_time: Any = None
+) -> Any:
+    """Beam's ``get_timers``, for which timers of late panes are due at the end of time: a stop waits for no clock."""
+    if watermark == MAX_TIMESTAMP and processing_time is not None:
+        for timers in state.timers.values():
+            for name, domain, tag in timers:
+                if (name, domain) == ("triggerlate", TimeDomain.REAL_TIME):
+                    timers[name, domain, tag] = min(timers[name, domain, tag], Timestamp.of(processing_time))
+    return _get_timers(state, clear, watermark, processing_time)  # type: ignore[no-untyped-call]  # Beam's
+
+
+_should_fire = AfterProcessingTime.should_fire
+
+
+def _only_what_waits(trigger: Any, time_domain: Any, timestamp: Any, window: Any, context: Any) -> bool:
+    """Beam's ``should_fire``, which does not ask whose timer it is."""
+    fires = _should_fire(trigger, time_domain, timestamp, window, context)  # type: ignore[no-untyped-call]  # Beam's
+    return bool(fires and context.get_state(AfterProcessingTime.STATE_TAG))
+
+
+MENDED: tuple[tuple[Any, str, Any], ...] = (
+    (GeneralTriggerDriver, "process_elements", _without_late_holds),
+    (InMemoryUnmergedState, "get_timers", _without_waiting_at_the_end),
+    (AfterProcessingTime, "should_fire", _only_what_waits),
+)
+"""Of Beam: class, method, and what stands in its place while a stream is read."""
+
+
 @contextlib.contextmanager
 def reading_until(stop: threading.Event) -> Iterator[None]:
     """A block in which the local engine reads Pub/Sub like this; the pipeline must start and end in it."""
     reader = Reader(stop)
     evaluators: dict[Any, Any] = TransformEvaluatorRegistry._test_evaluators_overrides
     evaluators[_DirectReadFromPubSub] = functools.partial(_Evaluator, reader)
-    triggers: Any = GeneralTriggerDriver
-    triggers.process_elements = _without_late_holds
+    found = [getattr(cls, name) for cls, name, _ in MENDED]
+    for cls, name, mended in MENDED:
+        setattr(cls, name, mended)
     try:
         yield
     finally:
-        triggers.process_elements = _process_elements
+        for (cls, name, _), method in zip(MENDED, found):
+            setattr(cls, name, method)
         del evaluators[_DirectReadFromPubSub]
         reader.abandon()

@@ -45,7 +45,7 @@ from uldp_transforms.windows import rfc3339
 from . import cli
 from .regroup import Key, check_stored, regrouped
 from .runs import STOPPED, RunRecord, moment, read_records
-from .sinks.row_files import ENCODERS
+from .sinks.row_files import file_of
 from .whole_file import whole_file
 
 _MOST = 1 << 53
@@ -194,10 +194,10 @@ def job(task: Reestimation) -> int:
         rows = _smoothed(task, rows)
     for form in ("jsonl", "avro"):
         with whole_file(os.path.join(task.output, f"estimates.{form}")) as file:
-            file.write(ENCODERS[form](rows, ESTIMATE_SCHEMA))
+            file.write(file_of(rows, form, ESTIMATE_SCHEMA))
     if task.spec.discover:
         with whole_file(os.path.join(task.output, "discovered.jsonl")) as file:
-            file.write(ENCODERS["jsonl"]([value for _, values in found for value in values], DISCOVERED_SCHEMA))
+            file.write(file_of([value for _, values in found for value in values], "jsonl", DISCOVERED_SCHEMA))
     others = f", {strangers} row(s) of other collections left out" if strangers else ""
     number = sum(map(len, task.files))
     print(f"reestimate: {len(rows)} windows from {number} file(s){others}", file=sys.stderr)

@@ -23,7 +23,8 @@ from uldp_transforms.ledger import ACCEPTED, LedgerEntry
 from uldp_transforms.runtime import metrics
 from uldp_transforms.runtime.beam_windows import ParDoInto, as_duration, beam_periods, beam_window, beam_windows
 from uldp_transforms.runtime.coders import KEYED_COUNTS, CohortCountsCoder, fingerprint_and_start, key_of_sum
-from uldp_transforms.spec import JobSpec
+from uldp_transforms.runtime.panes import cadence
+from uldp_transforms.spec import FINAL, JobSpec
 from uldp_transforms.windows import BasePeriods, Windows, split_by_period
 
 _MAX_CELLS = 1 << 22
@@ -107,9 +108,11 @@ def _of_stream(
     """Add up by Beam's windows and triggers. Each key has one window: some engines walk over all windows of a key."""
     windows = spec.windows
     assert windows is not None, "JobSpec.for_input"
-    into = _into(spec, beam_windows(windows), accumulating=True)
+    # the only row of a window must not wait for the clock behind its release
+    late_every = 0 if spec.release == FINAL else spec.late_every
+    into = _into(spec, beam_windows(windows), late_every, accumulating=True)
     if windows.overlap:
-        parts = sums | "BasePeriods" >> _into(spec, beam_periods(windows.periods), accumulating=False)
+        parts = sums | "BasePeriods" >> _into(spec, beam_periods(windows.periods), 0, accumulating=False)
         counts = _added_up("SumPeriods", parts)
         counts = counts | "ToWindows" >> ParDoInto(_ToWindowsFn(windows), into.windowing)
         counts.element_type = KEYED_COUNTS
@@ -124,12 +127,11 @@ def _added_up(label: str, sums: PCollection[tuple[bytes, CohortCounts]]) -> PCol
     return totals
 
 
-def _into(spec: JobSpec, window_fn: WindowFn, *, accumulating: bool) -> beam.WindowInto:
-    early = trigger.AfterProcessingTime(spec.early_every // 1000) if spec.early_every else None
+def _into(spec: JobSpec, window_fn: WindowFn, late_every: int, *, accumulating: bool) -> beam.WindowInto:
     mode = trigger.AccumulationMode.ACCUMULATING if accumulating else trigger.AccumulationMode.DISCARDING
     return beam.WindowInto(
         window_fn,
-        trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
+        trigger=cadence(spec.early_every, late_every),
         accumulation_mode=mode,
         allowed_lateness=as_duration(spec.allowed_lateness + spec.slack),
     )

@@ -50,7 +50,7 @@ from uldp_transforms.windows import (
 )
 
 CORRECTED, FINAL = "corrected", "final"
-"""How results are released: a row at the end of each window and whenever late reports change it, or one row."""
+"""How results are released: a row at the end of each window and further ones for late reports, or one row."""
 
 MIN_REPORTS = 100
 """Default minimum of reports behind a published estimate."""
@@ -88,8 +88,11 @@ _AS_THEY_ARE = (
 ALARM_EVERY = 1_000
 """Default number of windows between two false alarms of a change, in the mean."""
 
+LATE_EVERY = 60_000
+"""Default milliseconds of the clock between two corrections of a window."""
+
 _WINDOW = ("window", "slide", "window_offset", "timezone")
-_DURATIONS = ("allowed_lateness", "early_every", "future_skew", "lateness_slack")
+_DURATIONS = ("allowed_lateness", "early_every", "late_every", "future_skew", "lateness_slack")
 _RELEASE_MARGIN = 60_000
 _SECOND = 1_000
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -112,8 +115,10 @@ class SpecValues(TypedDict, total=False):
             days, weeks (from Monday on) or months of that place. None: days are those of UTC.
         allowed_lateness: how long after the end of its base period a report still counts, in a stream. Default 1h.
         early_every: in a stream, also estimate unfinished windows, this often; whole seconds. None: do not.
-        release: in a stream, ``"corrected"`` (default): a row when the watermark passes the end of a window and
-            whenever late reports change it. ``"final"``: one row, after the allowed lateness.
+        late_every: in a stream, correct the row of a window at most this often, by the clock; whole seconds. ``"0s"``:
+            for each bundle with late reports. Default 1m; not with ``release="final"``, which corrects nothing.
+        release: in a stream, ``"corrected"`` (default): a row when the watermark passes the end of a window, and
+            further ones while late reports change it. ``"final"``: one row, after the allowed lateness.
         deduplicate: count each report id once per base period; costs a shuffle and state. Default False.
         deduplicate_parts: parts of a base period, each of which is held and written whole. None: 16.
         bit_patterns: look inside the reports of rappor, urap and aoue, for two more sentinels. Default False.
@@ -150,6 +155,7 @@ class SpecValues(TypedDict, total=False):
     timezone: str | None
     allowed_lateness: str | datetime.timedelta
     early_every: str | datetime.timedelta | None
+    late_every: str | datetime.timedelta
     release: str
     deduplicate: bool
     deduplicate_parts: int | None
@@ -178,6 +184,7 @@ class JobSpec:
         windows: of event time; None: one window for everything, only for bounded input.
         allowed_lateness: milliseconds after the end of a base period during which its reports are still accepted.
         early_every: milliseconds (whole seconds) of processing time between early panes; None: no early panes.
+        late_every: milliseconds (whole seconds) of processing time between late panes; 0: one for each late bundle.
         release: CORRECTED or FINAL.
         deduplicate: count each report id once per base period.
         deduplicate_parts: of a base period, in [1, 2**32]; a running job cannot change it.
@@ -205,6 +212,7 @@ class JobSpec:
     windows: Windows | None = None
     allowed_lateness: int = 3_600_000
     early_every: int | None = None
+    late_every: int = LATE_EVERY
     release: str = CORRECTED
     deduplicate: bool = False
     deduplicate_parts: int = PARTS
@@ -229,14 +237,7 @@ class JobSpec:
             raise SpecError(f"JobSpec.collections must be a tuple of Collection, got {describe(given)}")
         if self.windows is not None and not isinstance(self.windows, Windows):
             raise SpecError(f"JobSpec.windows must be Windows or None, got {describe(self.windows)}")
-        checked_milliseconds("JobSpec.allowed_lateness", self.allowed_lateness)
-        checked_milliseconds("JobSpec.future_skew", self.future_skew)
-        if self.lateness_slack is not None:
-            checked_milliseconds("JobSpec.lateness_slack", self.lateness_slack, low=1)
-        if self.early_every is not None:
-            checked_milliseconds("JobSpec.early_every", self.early_every, low=_SECOND)
-            if self.early_every % _SECOND:
-                raise SpecError(f"JobSpec.early_every must be whole seconds, got {self.early_every} ms")
+        self._check_durations()
         require_int("JobSpec.min_reports", self.min_reports, 1, 1 << 62)
         require_int("JobSpec.show", self.show, 1, MAX_CANDIDATES)
         share = self.max_rejected_share
@@ -265,6 +266,20 @@ class JobSpec:
         self._check_run()
         self._check_agreement()
 
+    def _check_durations(self) -> None:
+        """Refuse what is no time, and parts of seconds of the clock, of which Beam has none."""
+        checked_milliseconds("JobSpec.allowed_lateness", self.allowed_lateness)
+        checked_milliseconds("JobSpec.future_skew", self.future_skew)
+        if self.lateness_slack is not None:
+            checked_milliseconds("JobSpec.lateness_slack", self.lateness_slack, low=1)
+        if self.early_every is not None:
+            checked_milliseconds("JobSpec.early_every", self.early_every, low=_SECOND)
+            if self.early_every % _SECOND:
+                raise SpecError(f"JobSpec.early_every must be whole seconds, got {self.early_every} ms")
+        checked_milliseconds("JobSpec.late_every", self.late_every)
+        if self.late_every % _SECOND:
+            raise SpecError(f"JobSpec.late_every must be whole seconds, got {self.late_every} ms")
+
     def _check_discovery(self) -> None:
         """Refuse to search where nothing can be found."""
         searched = [collection for collection in self.collections if self.discover and can_discover(collection)]
@@ -288,6 +303,10 @@ class JobSpec:
         """Refuse values that are allowed alone, but not together."""
         if self.release == FINAL and self.early_every is not None:
             raise SpecError('JobSpec.early_every must be null where release is "final", got both')
+        if self.release == FINAL and self.late_every != LATE_EVERY:
+            raise SpecError(f'JobSpec.late_every must be absent where release is "final", got {self.late_every} ms')
+        if self.bounded and self.late_every != LATE_EVERY:
+            raise SpecError(f"JobSpec.late_every must be absent where the input is bounded, got {self.late_every} ms")
         if self.bounded and self.early_every is not None:
             raise SpecError("JobSpec.early_every must be null where the input is bounded, got both")
         if self.bounded and self.partial_before is not None:
@@ -386,7 +405,12 @@ class JobSpec:
         slack = self.lateness_slack or (10 * 365 * 86_400_000 if clock_is_watermark else LATENESS_SLACK)
         stream_only: dict[str, Any] = {}
         if bounded:
-            stream_only = {"early_every": None, "release": CORRECTED, "partial_before": None}
+            stream_only = {
+                "early_every": None,
+                "late_every": LATE_EVERY,
+                "release": CORRECTED,
+                "partial_before": None,
+            }
         return dataclasses.replace(self, bounded=bounded, lateness_slack=slack, **stream_only)
 
     @property

@@ -73,7 +73,7 @@ def run(folder: Path, rate: int, seconds: int, timestamps: str = CREATE_TIME) ->
         create_topic(server, TOPIC, PARTITIONS, timestamps)
         source = [f"--kafka_topic={TOPIC}", f"--bootstrap_servers={server}", f"--kafka_timestamps={timestamps}"]
         source += [f"--expansion_service={service}", "--deduplicate"]
-        corrected = stack.enter_context(job(folder, "corrected", source, flink))
+        corrected = stack.enter_context(job(folder, "corrected", [*source, "--late_every=5s"], flink))
         final = stack.enter_context(job(folder, "final", [*source, "--release=final"], flink))
         corrected.wait(lambda: len(flink.workers()) == JOBS)
         killer = threading.Thread(target=lambda: kill_after_first_rows(corrected, flink), daemon=True)
@@ -163,6 +163,7 @@ def job(folder: Path, name: str, options: Sequence[str], flink: Cluster) -> Iter
         f"--window={WINDOW}ms",
         f"--allowed_lateness={LATENESS}ms",
         "--min_reports=1",
+        "--flush_every=5s",
         *options,
     ]
     command += [*flink.options(parallelism=1), "--experiments=use_deprecated_read"]

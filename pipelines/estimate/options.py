@@ -18,6 +18,7 @@ from uldp_transforms.spec import (
     CORRECTED,
     ESTIMATOR,
     FINAL,
+    LATE_EVERY,
     MIN_REPORTS,
     PARTS,
     REJECTED_SHARE_OF_FILES,
@@ -58,10 +59,15 @@ _COUNTING: cli.Options = {
         "type": cli.duration("--early_every"),
         "help": "also estimate unfinished windows, this often (streams)",
     },
+    "--late_every": {
+        "type": cli.duration("--late_every"),
+        "help": "with --release corrected, correct the row of a window at most this often (streams); 0s: for each "
+        f"bundle with late reports; none: {LATE_EVERY // 1000}s",
+    },
     "--release": {
         "choices": (CORRECTED, FINAL),
         "default": CORRECTED,
-        "help": "streams: a row when the watermark passes the end of a window and whenever late reports change it, or "
+        "help": "streams: a row when the watermark passes the end of a window and further ones for late reports, or "
         "one row a window, after the allowed lateness",
     },
     "--deduplicate": cli.SWITCH | {"help": "count each report id once per base period; costs a shuffle and state"},
@@ -203,6 +209,7 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
         timezone=args.timezone,
         allowed_lateness=f"{args.allowed_lateness}ms",
         early_every=_text(args.early_every),
+        late_every=_text(LATE_EVERY if args.late_every is None else args.late_every),
         release=args.release,
         deduplicate=args.deduplicate,
         deduplicate_parts=args.deduplicate_parts,
@@ -230,7 +237,10 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
     standard = options.view_as(StandardOptions)
     rules = [
         (standard.streaming and not stream, f"--streaming needs {streams}, got {source.option}"),
-        (args.early_every is not None and not stream, f"--early_every needs {streams}, got {source.option}"),
+        *(
+            (getattr(args, name[2:]) is not None and not stream, f"{name} needs {streams}, got {source.option}")
+            for name in ("--early_every", "--late_every", "--flush_every")
+        ),
         (
             stream and args.window is None,
             f"{source.option} needs --window: an endless stream without windows has no estimate, got none",
@@ -249,9 +259,12 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
             args.release == FINAL and standard.runner == PRISM,
             "--release final needs a runner that keeps windows for their lateness, got PrismRunner",
         ),
-        (
-            args.release == FINAL and args.early_every is not None,
-            "--early_every cannot go with --release final, got both",
+        *(
+            (
+                args.release == FINAL and getattr(args, name[2:]) is not None,
+                f"{name} cannot go with --release final, got both",
+            )
+            for name in ("--early_every", "--late_every")
         ),
         *cli.needs_window(args),
         (args.smooth and args.window is None, "--smooth needs --window, got none"),

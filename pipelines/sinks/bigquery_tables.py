@@ -20,7 +20,7 @@ from uldp_transforms.schemas import load
 
 from .. import cli
 from ..sources import Source
-from .row_files import WriteRowFiles
+from .row_files import WriteRowFiles, flush_every
 from .sink import Output, Sink
 
 UNDELIVERED_SCHEMA = load("undelivered_row.avsc")
@@ -184,7 +184,17 @@ class BigQueryTables(Sink):
 
     TABLES = ("estimates", "rejected", "ledger", "health", "discovered")
 
-    def __init__(self, dataset: str, method: str, directory: str, *, run: str | None = None, unbounded: bool):
+    def __init__(
+        self,
+        dataset: str,
+        method: str,
+        directory: str,
+        *,
+        run: str | None = None,
+        unbounded: bool,
+        flush_every: int = 0,
+    ):
+        self._flush_every = flush_every
         self._dataset = dataset
         self._method = method
         self._directory = directory
@@ -203,7 +213,14 @@ class BigQueryTables(Sink):
             raise SpecError(
                 f"--bigquery with {source.option} needs --temp_location gs://BUCKET/FOLDER, got {temporary}"
             )
-        return cls(args.bigquery, method, args.rows, run=args.run, unbounded=not source.bounded)
+        return cls(
+            args.bigquery,
+            method,
+            args.rows,
+            run=args.run,
+            unbounded=not source.bounded,
+            flush_every=flush_every(args),
+        )
 
     def write(self, outputs: Sequence[Output]) -> None:
         undelivered = [
@@ -219,4 +236,5 @@ class BigQueryTables(Sink):
             unbounded=self._unbounded,
             keyed=False,
             run=self._run,
+            flush_every=self._flush_every,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import io
 import os
@@ -18,37 +19,60 @@ from apache_beam.pvalue import PCollection
 
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.forms import to_avro, to_json
+from uldp_transforms.spec import FINAL
+from uldp_transforms.windows import duration_text
 
 from .. import cli
 from ..sources import Source
 from ..whole_file import whole_file
+from .flushed_rows import FLUSH_EVERY, MOST_FLUSH_EVERY, FlushRows
 from .sink import Output, Sink
 
 
-def to_json_lines(rows: Sequence[Any], schema: Any) -> bytes:
-    """One JSON object a line."""
-    return "".join(f"{to_json(row)}\n" for row in rows).encode("utf-8")
+def json_line(row: Any, schema: Any) -> bytes:
+    """One JSON object and the end of its line."""
+    return f"{to_json(row)}\n".encode()
 
 
-def to_avro_file(rows: Sequence[Any], schema: Any) -> bytes:
-    """An Avro object container file; equal rows make equal bytes."""
-    records = [to_avro(row, schema) for row in rows]
-    sync = hashlib.sha256(to_json_lines(rows, schema)).digest()[:16]
+def avro_record(row: Any, schema: Any) -> bytes:
+    """An Avro record, without its schema, which may be one that fastavro has parsed."""
     out = io.BytesIO()
-    fastavro.writer(out, schema, records, sync_marker=sync)
+    fastavro.schemaless_writer(out, schema, to_avro(row, schema))
     return out.getvalue()
 
 
-ENCODERS: dict[str, Callable[[Sequence[Any], Any], bytes]] = {"jsonl": to_json_lines, "avro": to_avro_file}
+def json_file(lines: Sequence[bytes], schema: Any) -> bytes:
+    """Lines of JSON one after the other."""
+    return b"".join(lines)
+
+
+def avro_file(records: Sequence[bytes], schema: Any) -> bytes:
+    """An Avro object container file; equal records make equal bytes."""
+    parsed, out = fastavro.parse_schema(schema), io.BytesIO()
+    decoded = (fastavro.schemaless_reader(io.BytesIO(record), parsed, None) for record in records)
+    fastavro.writer(out, schema, decoded, sync_marker=hashlib.sha256(b"".join(records)).digest()[:16])
+    return out.getvalue()
+
+
+ENCODED: dict[str, Callable[[Any, Any], bytes]] = {"jsonl": json_line, "avro": avro_record}
+"""A row as bytes."""
+
+JOINED: dict[str, Callable[[Sequence[bytes], Any], bytes]] = {"jsonl": json_file, "avro": avro_file}
+"""The file of such rows."""
+
+
+def file_of(rows: Sequence[Any], form: str, schema: Any) -> bytes:
+    """A file of rows; equal rows make equal bytes."""
+    parsed = fastavro.parse_schema(schema)
+    return JOINED[form]([ENCODED[form](row, parsed) for row in rows], schema)
 
 
 class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
     """Writes rows to ``DIR/NAME.jsonl`` or ``.avro``.
 
-    Bounded input: one file, also when there are no rows. Unbounded input: one file for each bundle of rows,
-    ``NAME-RUN-HASH``. If each row
-    stands for a key, window and pane, files are named by these and their content, so that a repeated bundle writes the
-    same file again; other files have random names.
+    Bounded input: one file, also when there are no rows. Unbounded input: files ``NAME-RUN-HASH`` of the rows that came
+    within ``flush_every``. If each row stands for a key, window and pane, files are named by these and their content,
+    so that the same rows write the same file again; other files have random names.
 
     Args:
         directory: where to.
@@ -58,6 +82,8 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
         unbounded: whether rows go on coming.
         keyed: whether each row stands for a key, window and pane.
         run: name of the run, for the files of unbounded input; None: they are without.
+        flush_every: milliseconds for which rows of unbounded input wait for others; 0: a file for each bundle.
+        final: whether rows of unbounded input come by the watermark, see ``FlushRows``.
     """
 
     def __init__(
@@ -70,8 +96,12 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
         unbounded: bool,
         keyed: bool = True,
         run: str | None = None,
+        flush_every: int = 0,
+        final: bool = False,
     ):
         super().__init__()
+        self._flush_every = flush_every
+        self._final = final
         self._path = FileSystems.join(directory, name if run is None or not unbounded else f"{name}-{run}")
         self._form = form
         self._schema = schema
@@ -79,6 +109,14 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
         self._keyed = keyed
 
     def expand(self, rows: PCollection[Any]) -> Any:
+        if self._unbounded and self._flush_every:
+            return rows | "WriteTogether" >> FlushRows(
+                functools.partial(ENCODED[self._form], schema=fastavro.parse_schema(self._schema)),
+                functools.partial(_write, path=self._path, form=self._form, schema=self._schema),
+                flush_every=self._flush_every,
+                keyed=self._keyed,
+                final=self._final,
+            )
         if self._unbounded:
             return rows | "WriteBundles" >> beam.ParDo(
                 _WriteBundlesFn(self._path, self._form, self._schema, self._keyed)
@@ -93,26 +131,41 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
         )
 
 
+def _write(rows: Sequence[bytes], name: str, *, path: str, form: str, schema: Any) -> None:
+    with whole_file(f"{path}-{name}.{form}") as file:
+        file.write(JOINED[form](rows, schema))
+
+
 class _WriteBundlesFn(beam.DoFn):
     def __init__(self, path: str, form: str, schema: Any, keyed: bool):
         self._path = path
         self._form = form
         self._schema = schema
+        self._parsed = fastavro.parse_schema(schema)
         self._keyed = keyed
 
     def start_bundle(self) -> None:
-        self._rows: list[Any] = []
+        self._rows: list[bytes] = []
         self._identity = hashlib.sha256() if self._keyed else hashlib.sha256(os.urandom(32))
 
     def process(self, row: Any, window: Any = beam.DoFn.WindowParam, pane: Any = beam.DoFn.PaneInfoParam) -> None:
-        self._rows.append(row)
+        self._rows.append(ENCODED[self._form](row, self._parsed))
         self._identity.update(f"{window} {pane.index} {to_json(row)}\n".encode())
 
     def finish_bundle(self) -> None:
         if self._rows:
-            content = ENCODERS[self._form](self._rows, self._schema)
-            with whole_file(f"{self._path}-{self._identity.hexdigest()[:32]}.{self._form}") as file:
-                file.write(content)
+            name = self._identity.hexdigest()[:32]
+            _write(self._rows, name, path=self._path, form=self._form, schema=self._schema)
+
+
+def flush_every(args: argparse.Namespace) -> int:
+    """Milliseconds for which rows wait, of a command line; raises SpecError for a time that nobody waits for."""
+    milliseconds = FLUSH_EVERY if args.flush_every is None else int(args.flush_every)
+    if milliseconds > MOST_FLUSH_EVERY:
+        raise SpecError(
+            f"--flush_every must be at most {duration_text(MOST_FLUSH_EVERY)}, got {duration_text(milliseconds)}"
+        )
+    return milliseconds
 
 
 class RowFiles(Sink):
@@ -122,6 +175,11 @@ class RowFiles(Sink):
         "--output": {"required": True, "help": "directory for the results"},
         "--write_counts": cli.SWITCH
         | {"help": "also write the counts of each window, for estimating them again (uldp reestimate)"},
+        "--flush_every": {
+            "type": cli.duration("--flush_every"),
+            "help": "how long rows wait for others to be in one file with them (streams); 0s: a file for each bundle "
+            f"of rows; none: {FLUSH_EVERY // 1000}s",
+        },
     }
 
     FORMS = (
@@ -135,9 +193,22 @@ class RowFiles(Sink):
     )
     """Kinds of rows, the forms in which they are written, and the names of these steps."""
 
+    AS_THEY_COME = ("ledger", "rejected")
+    """Kinds of rows that come before their window is final, also with ``--release final``."""
+
     def __init__(
-        self, directory: str, *, unbounded: bool, with_counts: bool, rows: str | None = None, run: str | None = None
+        self,
+        directory: str,
+        *,
+        unbounded: bool,
+        with_counts: bool,
+        rows: str | None = None,
+        run: str | None = None,
+        flush_every: int = 0,
+        final: bool = False,
     ):
+        self._flush_every = flush_every
+        self._final = final
         self.directory = directory
         self._rows = rows or directory
         self._run = run
@@ -146,8 +217,15 @@ class RowFiles(Sink):
 
     @classmethod
     def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> RowFiles:
-        unbounded, with_counts = not source.bounded, args.write_counts
-        return cls(args.output, unbounded=unbounded, with_counts=with_counts, rows=args.rows, run=args.run)
+        return cls(
+            args.output,
+            unbounded=not source.bounded,
+            with_counts=args.write_counts,
+            rows=args.rows,
+            run=args.run,
+            flush_every=flush_every(args),
+            final=args.release == FINAL,
+        )
 
     def write(self, outputs: Sequence[Output]) -> None:
         of_name = {output.name: output for output in outputs}
@@ -162,6 +240,8 @@ class RowFiles(Sink):
                     unbounded=self._unbounded,
                     keyed=output.keyed,
                     run=self._run,
+                    flush_every=self._flush_every,
+                    final=self._final and name not in self.AS_THEY_COME,
                 )
 
     def prepare(self) -> None:

@@ -82,14 +82,16 @@ def days_of(hour: int) -> WindowCounts:
 
 FILES = {
     "krr.json": KRR,
-    "few.avro": row_files.to_avro_file(
-        [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[1, 2], cells=[3])], COUNTS_SCHEMA
+    "few.avro": row_files.file_of(
+        [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[1, 2], cells=[3])], "avro", COUNTS_SCHEMA
     ),
-    "below.avro": row_files.to_avro_file(
-        [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[0] * 3, cells=[-1] * 9)], COUNTS_SCHEMA
+    "below.avro": row_files.file_of(
+        [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[0] * 3, cells=[-1] * 9)],
+        "avro",
+        COUNTS_SCHEMA,
     ),
-    "day.avro": row_files.to_avro_file([days_of(0)], COUNTS_SCHEMA),
-    "overlap.avro": row_files.to_avro_file([days_of(0), days_of(12)], COUNTS_SCHEMA),
+    "day.avro": row_files.file_of([days_of(0)], "avro", COUNTS_SCHEMA),
+    "overlap.avro": row_files.file_of([days_of(0), days_of(12)], "avro", COUNTS_SCHEMA),
     "more.json": KRR.to_json() | {"more": 1},
     "latin.txt": b"\xe4",
     "two.txt": "a\nbb\n",

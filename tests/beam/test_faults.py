@@ -367,6 +367,7 @@ def test_a_killed_stream_counts_everything_once_when_it_is_sent_again(part: floa
     write_files(tmp_path, {"krr.json": KRR})
     options = [f"--collection={tmp_path / 'krr.json'}", f"--subscription={live.SUBSCRIPTION}", "--streaming"]
     options += ["--window=1s", "--allowed_lateness=1h", "--min_reports=1", "--deduplicate", "--write_counts"]
+    options += live.SOON
     log = tmp_path / "log"
     first, second = tmp_path / "first", tmp_path / "second"
     sent = max(10, int(REPORTS * part))

@@ -24,7 +24,7 @@ from uldp_transforms.ldp.alphabets import ALPHABETS
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.pipelines.sinks.row_files import to_avro_file, to_json_lines
+from uldp_transforms.pipelines.sinks.row_files import file_of
 from uldp_transforms.rows.forms import as_dict, to_avro, to_json
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
 from uldp_transforms.rows.place import name_of, span_of
@@ -191,10 +191,10 @@ def test_json_and_avro_hold_the_same(row, schema):
 
 @rows
 def test_files_of_rows_can_be_read_by_others(row, schema):
-    avro, lines = to_avro_file([row, row], schema), to_json_lines([row, row], schema)
+    avro, lines = file_of([row, row], "avro", schema), file_of([row, row], "jsonl", schema)
     assert [milliseconds(record) for record in fastavro.reader(io.BytesIO(avro))] == [milliseconds(as_dict(row))] * 2
     assert [milliseconds(json.loads(line)) for line in lines.splitlines()] == [milliseconds(as_dict(row))] * 2
-    assert to_avro_file([row, row], schema) == avro
+    assert file_of([row, row], "avro", schema) == avro
 
 
 def test_no_row_has_a_place_for_a_payload():

@@ -8,8 +8,8 @@ Lines of a transcript (times without a date are those of its ``day``; ``00:05x3`
     {watermark: T}, {clock: 60s}     the watermark reaches T; processing time goes on
     panes:   collection, start and end of the window, index, timing, number of reports, status
     ledger:  collection, start of the base period, number of reports by what became of them
-and options of the job that are not the usual ones: allowed_lateness: 1h, early_every: 60s, lateness_slack: 1m,
-min_reports: 5, deduplicate: yes, release: final
+and options of the job that are not the usual ones: allowed_lateness: 1h, early_every: 60s, late_every: 60s,
+lateness_slack: 1m, min_reports: 5, deduplicate: yes, release: final; corrections of a window wait for nothing else
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ COLLECTIONS = make_collections()
 OPTIONS: dict[str, Callable[[str], Any]] = {
     "allowed_lateness": parse_duration,
     "early_every": parse_duration,
+    "late_every": parse_duration,
     "lateness_slack": parse_duration,
     "min_reports": int,
     "deduplicate": {"yes": True, "no": False}.__getitem__,

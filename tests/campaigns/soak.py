@@ -102,6 +102,7 @@ def soak(folder: Path, minutes: float, rate: int, seed: int, server: str) -> boo
     options = [f"--collection={folder / of.id}.json" for of in KNOWN]
     options += [f"--subscription={live.SUBSCRIPTION}", "--streaming", f"--output={output}", "--deduplicate"]
     options += [f"--window={WINDOW}s", f"--allowed_lateness={LATENESS}s", "--min_reports=1", "--write_counts"]
+    options += live.SOON
     memory: list[tuple[float, float]] = []
     sent = 0
     with live.broker(600, server) as broker, live.job(options, log) as process:

@@ -30,7 +30,7 @@ from uldp_transforms.messages import wire
 from uldp_transforms.pipelines.estimate.run import configure
 from uldp_transforms.pipelines.sinks.bigquery_tables import table_schema
 from uldp_transforms.pipelines.sinks.pubsub_topics import PublishRows
-from uldp_transforms.pipelines.sinks.row_files import to_avro_file
+from uldp_transforms.pipelines.sinks.row_files import file_of
 from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
 from uldp_transforms.rows.window_health import HEALTH_SCHEMA
 from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, WindowedEstimate
@@ -93,7 +93,7 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
     argv = f"""--collection {folder}/animals.json --output {folder}/output
         --subscription {PROJECT}/subscriptions/reports --bigquery my-project:my_dataset
         --output_topic {PROJECT}/topics/estimates --rejected_topic {PROJECT}/topics/rejected
-        --window 2s --allowed_lateness 1h --min_reports 2"""
+        --window 2s --allowed_lateness 1h --min_reports 2 --late_every 1s --flush_every 1s"""
     with (
         serving(preferred()),
         GoogleServer() as google,
@@ -321,7 +321,7 @@ def test_of_several_runs_every_program_takes_the_same_row(
     rows = rows[::-1] if backwards else rows
     Path("output").mkdir()
     Path("output/estimates-1.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    content = to_avro_file([ROW._replace(**row) for row in rows], ESTIMATE_SCHEMA)
+    content = file_of([ROW._replace(**row) for row in rows], "avro", ESTIMATE_SCHEMA)
     Path("output/estimates-1.avro").write_bytes(content)
     with GoogleServer() as google, google.environment():
         google.tables["my_dataset.estimates"] = {"schema": table_schema(ESTIMATE_SCHEMA)}

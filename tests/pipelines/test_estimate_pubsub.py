@@ -77,7 +77,8 @@ def options(folder: Path) -> list[str]:
     """Of a job that reads the subscription, and writes to a folder in this one."""
     write_files(folder, {"krr.json": KRR})
     found = [f"--collection={folder / 'krr.json'}", f"--subscription={live.SUBSCRIPTION}", "--streaming"]
-    return [*found, f"--output={folder / 'output'}", "--window=1s", "--allowed_lateness=1h", "--min_reports=1"]
+    found += [f"--output={folder / 'output'}", "--window=1s", "--allowed_lateness=1h", "--min_reports=1"]
+    return [*found, *live.SOON]
 
 
 def books_of_job(folder: Path, done: Callable[[Counter[str]], bool], *more: str) -> Counter[str]:

@@ -264,7 +264,8 @@ def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: P
     animals, places = write_json(tmp_path / "animals.json", ANIMALS), write_json(tmp_path / "places.json", PLACES)
     options = [f"--collection={animals}", f"--collection={places}", f"--candidates={candidates}"]
     options += f"""--subscription={FROM_REPORTS} --output_topic={ESTIMATES} --rejected_topic={REFUSED} --output={output}
-        --streaming --window=2s --allowed_lateness=1h --min_reports=1 --deduplicate --write_counts""".split()
+        --streaming --window=2s --allowed_lateness=1h --min_reports=1 --deduplicate --write_counts
+        --late_every=1s --flush_every=1s""".split()
 
     now = time.time_ns() // 1_000_000
     rng = np.random.default_rng(3)

@@ -19,9 +19,11 @@ from apache_beam.runners.direct.direct_runner import _DirectReadFromPubSub
 from apache_beam.runners.direct.executor import _ExecutorServiceParallelExecutor
 from apache_beam.runners.direct.transform_evaluator import TransformEvaluatorRegistry, _PubSubReadEvaluator
 from apache_beam.transforms.core import Windowing
+from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.trigger import (
     AccumulationMode,
     AfterCount,
+    AfterProcessingTime,
     AfterWatermark,
     GeneralTriggerDriver,
     InMemoryUnmergedState,
@@ -120,6 +122,7 @@ def pulled(monkeypatch: pytest.MonkeyPatch) -> None:
         messages = pull(self, *args)
         PULLED["messages"] += len(messages)
         PULLED["pulls"] += bool(messages)
+        PULLED["idle"] += not messages
         return messages
 
     monkeypatch.setattr(local_pubsub.Reader, "pull", counting)
@@ -127,6 +130,34 @@ def pulled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def sees(folder: Path, number: int) -> bool:
     return PULLED["messages"] >= number
+
+
+@pytest.mark.parametrize("early", ["", "--early_every=1s"])
+def test_late_reports_that_wait_are_in_the_last_row(early: str, tmp_path: Path) -> None:
+    """Told to stop, the stream does not wait for the clock, and leaves out nothing; each window is corrected once."""
+    minute = time.time_ns() // 1_000_000 - 60_000
+    with live.broker() as broker:
+        numbers = [50, 30, 20]
+
+        def ready() -> bool:
+            """The next reports are sent when the last ones have been worked on; those after the first ones wait."""
+            done = 100 - sum(numbers)
+            if numbers and PULLED["messages"] >= done and (done == 0 or PULLED["idle"]):
+                number = numbers.pop(0)
+                PULLED["idle"] = 0
+                times = [minute] * number
+                broker.publish(wire.encode_reports(ANIMALS.perturb(["ant"] * number, np.random.default_rng(1), times)))
+            return not numbers and PULLED["messages"] >= 100
+
+        code, output = stopped(tmp_path, f"--window=1s --late_every=1h --min_reports=1 {early}", ready)
+        assert code == 0
+    assert [
+        row["num_reports"] for row in sorted(live.rows(output, "estimates"), key=lambda row: row["pane_index"])
+    ] == [
+        50,
+        100,
+    ]
+    assert live.books(output) == Counter(received=100, accepted=100)
 
 
 def test_told_to_stop_before_it_began_it_takes_nothing(tmp_path: Path) -> None:
@@ -158,7 +189,7 @@ def test_what_failed_is_not_acknowledged(tmp_path: Path, monkeypatch: pytest.Mon
         patch.setattr("uldp_transforms.pipelines.sinks.row_files.whole_file", fail)
         patch.setattr(queue, "take", take_late)
         broker.publish([b"\x02garbage"] * 7)  # its row is written at once
-        code, output = stopped(tmp_path, "--window=1h", failing.is_set)
+        code, output = stopped(tmp_path, "--window=1h --flush_every=0s", failing.is_set)
         assert code == 1
         [record] = read_records(str(output))
         assert (record.end, record.sentence) == ("failed", "the run failed: /out: No space left on device")
@@ -231,6 +262,48 @@ def test_a_window_that_is_over_before_its_first_element_comes_holds_nothing(mend
     assert not state.timers
     assert (state.get_earliest_hold() == MAX_TIMESTAMP) is mended
     assert GeneralTriggerDriver.process_elements is local_pubsub._process_elements
+
+
+@pytest.mark.parametrize("mended", [False, True])
+def test_late_reports_wait_for_no_clock_at_the_end_of_time(mended: bool) -> None:
+    """By itself Beam lets the stream wait; if it does not, the cure can go."""
+    trigger = AfterWatermark(late=AfterProcessingTime(60))
+    driver, state = driver_of(trigger), InMemoryUnmergedState()
+    clock, window = driver.clock, IntervalWindow(0, 10)
+    clock._current_time = Timestamp(1000)
+    with local_pubsub.reading_until(threading.Event()) if mended else contextlib.nullcontext():
+        for number in range(3):
+            late = WindowedValue(number, Timestamp(5), [window])
+            fired = list(driver.process_elements(state, [late], Timestamp(20), Timestamp(20)))
+            assert [pane.value for pane in fired] == ([[0]] if number == 0 else [])
+        assert not state.get_timers(watermark=Timestamp(99), processing_time=1000)[0]
+        due, _ = state.get_timers(watermark=MAX_TIMESTAMP, processing_time=1000)
+        panes = [
+            pane
+            for where, (name, domain, moment, _) in due
+            for pane in driver.process_timer(where, name, domain, moment, state, MAX_TIMESTAMP)
+        ]
+    assert [(pane.value, pane.pane_info.index) for pane in panes] == ([([0, 1, 2], 1)] if mended else [])
+
+
+@pytest.mark.parametrize("mended", [False, True])
+def test_a_timer_for_early_reports_fires_no_late_pane(mended: bool) -> None:
+    """By itself Beam repeats the pane on time; if it does not, the cure can go."""
+    trigger = AfterWatermark(early=AfterProcessingTime(60), late=AfterProcessingTime(60))
+    driver, state = driver_of(trigger), InMemoryUnmergedState()
+    window = IntervalWindow(0, 10)
+    with local_pubsub.reading_until(threading.Event()) if mended else contextlib.nullcontext():
+        assert not list(driver.process_elements(state, [WindowedValue(1, Timestamp(5), [window])], Timestamp(1)))
+        for where, (name, domain, moment, _) in state.get_timers(watermark=Timestamp(10), processing_time=0)[0]:
+            assert len(list(driver.process_timer(where, name, domain, moment, state, Timestamp(10)))) == 1
+        late = list(driver.process_timer(where, "triggerearly", TimeDomain.REAL_TIME, Timestamp(60), state, Timestamp(10)))
+    assert len(late) == (0 if mended else 1)
+
+
+def driver_of(trigger: AfterWatermark) -> Any:
+    """What drives it, with a clock of its own."""
+    windowing = Windowing(FixedWindows(10), trigger, AccumulationMode.ACCUMULATING, None, 100)
+    return GeneralTriggerDriver(windowing, TestClock())
 
 
 def test_requests_that_found_nothing_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

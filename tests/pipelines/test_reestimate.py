@@ -24,7 +24,7 @@ from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import estimate, reestimate
 from uldp_transforms.pipelines.runs import RunRecord, moment, periods_out_of_balance
-from uldp_transforms.pipelines.sinks.row_files import to_avro_file
+from uldp_transforms.pipelines.sinks.row_files import file_of
 from uldp_transforms.rows.forms import to_json
 from uldp_transforms.rows.place import name_of, span_of
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
@@ -329,7 +329,7 @@ def counts_row(of: Collection, pane_index: int, number: int, start: int | None =
 
 def write_counts(**files: list[WindowCounts]) -> None:
     for name, rows in files.items():
-        Path(f"{name}.avro").write_bytes(to_avro_file(rows, COUNTS_SCHEMA))
+        Path(f"{name}.avro").write_bytes(file_of(rows, "avro", COUNTS_SCHEMA))
 
 
 @pytest.mark.usefixtures("folder")
@@ -365,7 +365,7 @@ def test_counts_may_lie_in_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     write_files(tmp_path, FILES)
     with GoogleServer() as server, server.environment():
-        server.objects["bucket/out/counts-1.avro"] = to_avro_file([counts_row(KRR, 0, 30)], COUNTS_SCHEMA)
+        server.objects["bucket/out/counts-1.avro"] = file_of([counts_row(KRR, 0, 30)], "avro", COUNTS_SCHEMA)
         server.objects["bucket/out/estimates-1.avro"] = b""
         for counts in ("gs://bucket/out/", "gs://bucket/out/counts-*.avro"):
             [row] = rows_of(again(f"--collection krr.json --counts {counts} --min_reports 1"))

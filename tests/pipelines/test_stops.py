@@ -38,6 +38,7 @@ def options(folder: Path, window: str) -> list[str]:
     return [
         *f"--collection={folder}/animals.json --subscription={live.SUBSCRIPTION} --output={folder}/output".split(),
         *f"--window={window} --allowed_lateness=6h --min_reports=1 --write_counts".split(),
+        *live.SOON,
     ]
 
 

@@ -26,6 +26,8 @@ ESTIMATE = (
     "runpy.run_module('uldp_transforms.pipelines.estimate', run_name='__main__', alter_sys=True)",
 )
 """The command; what a shell starts in the background ignores Ctrl-C, and so would all processes below it."""
+SOON = ("--late_every=1s", "--flush_every=1s")
+"""Options of a job whose rows a test waits for."""
 PATIENCE = 600.0  # seconds; no wait is meant to end like this, only one that would never end
 
 

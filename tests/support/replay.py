@@ -23,6 +23,7 @@ from uldp_transforms.pipelines.run_directory import RunDirectory
 from uldp_transforms.pipelines.sinks import Output, RowFiles, Sink
 from uldp_transforms.pipelines.sources import AvroFiles, Source
 from uldp_transforms.rows.ledger_row import LedgerRow
+from uldp_transforms.spec import FINAL
 from uldp_transforms.windows import LATENESS_SLACK, Windows
 
 _collected: dict[str, list[Any]] = {}
@@ -127,8 +128,10 @@ class Lists(Sink):
 
 
 def spec(collections: Sequence[Collection], windows: Windows | None, **fields: Any) -> JobSpec:
-    """A specification that lets everything through: no minimum of reports, no lateness unless it is asked for."""
+    """A specification that lets everything through at once: no minimum of reports, no lateness unless asked for."""
     lenient: dict[str, Any] = {"min_reports": 1, "allowed_lateness": 0, "lateness_slack": LATENESS_SLACK}
+    if fields.get("bounded") is False and fields.get("release") != FINAL:
+        lenient["late_every"] = 0
     return JobSpec(collections=tuple(collections), windows=windows, **lenient | fields)
 
 

@@ -1,4 +1,4 @@
-"""What Beam's windows and panes mean for a row: which it is, and whether all reports are in it.
+"""When a window gives a pane, and what Beam's windows and panes mean for a row: which it is, and whether it is whole.
 
 A drain moves the watermark to the end of time. Every open window then gives a row that looks like any other; only the
 clock tells that more reports would have come. The run that follows has the rest of these windows: to it they are cut.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from apache_beam.transforms import trigger
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
@@ -16,6 +17,23 @@ from uldp_transforms.windows import rfc3339
 
 CLOCK_SKEW = 5_000
 """Milliseconds by which the clocks of two workers may differ; a drain so shortly before the end goes unnoticed."""
+
+
+def cadence(early_every: int | None, late_every: int) -> trigger.TriggerFn:
+    """A pane when the watermark passes the end of a window, and panes before and after it.
+
+    The first late report of a window waits for ``late_every``; what comes meanwhile is in the same pane. A window that
+    nobody had reports of gives its first pane at once. What waits when the window expires is Beam's to fire, as are the
+    windows of a stream that is drained.
+
+    Args:
+        early_every: milliseconds of the clock between panes before the end; None: there are none.
+        late_every: milliseconds of the clock between panes after the end; 0: a pane for each bundle of late reports.
+    """
+    return trigger.AfterWatermark(
+        early=trigger.AfterProcessingTime(early_every // 1000) if early_every else None,
+        late=trigger.AfterProcessingTime(late_every // 1000) if late_every else trigger.AfterCount(1),
+    )
 
 
 def place_of(window: Any, pane: Any, run: str | None = None) -> dict[str, Any]:
