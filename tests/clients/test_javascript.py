@@ -156,6 +156,22 @@ def test_reports_of_all_kinds_are_estimated(tmp_path: Path) -> None:
 
 
 @needs_node
+def test_memos_of_people_are_estimated(tmp_path: Path) -> None:
+    """Each report is of another device, with a secret, and so a cohort and a memo, of its own."""
+    scores = z_scores([collection for collection in MEMOS if SHARES.keys() <= set(memo_values(collection))], 1_000, tmp_path)
+    assert np.abs(list(scores.values())).max() < normal_limit(len(scores))
+
+
+@needs_node
+def test_costs_are_those_of_the_reference() -> None:
+    """What t reports of one symbol say, computed in floats from the form alone."""
+    orders = [(client_form(collection), t) for collection in MEMO_COLLECTIONS for t in (1, 2, 7, 365)]
+    costs = json.loads(output(NODE, "test/costs.js", stdin=json.dumps(orders).encode()))
+    expected = [collection.mechanism.epsilon_after(t) for collection in MEMO_COLLECTIONS for t in (1, 2, 7, 365)]
+    np.testing.assert_allclose(costs, expected, rtol=1e-9)
+
+
+@needs_node
 def test_another_order_of_symbols_is_refused(tmp_path: Path) -> None:
     """The job would take one value for another."""
     collection = named("closed-sensitive-krr")
