@@ -305,7 +305,7 @@ def test_a_change_ranks_below_what_is_worse(status: str, fired: bool, after: str
 
 @pytest.mark.parametrize("bounded", [True, False])
 def test_names_of_steps_and_what_is_grouped_stay(bounded: bool) -> None:
-    """A running stream finds its state by the names; rows go between workers in their schema or packed, never pickled."""
+    """A running stream finds its state by the names; rows go between workers in a schema or packed, never pickled."""
     job = replay.streaming_job([KRR], Windows(size=DAY), smooth=True)
     pipeline = beam.Pipeline(options=replay.stream_options())
     messages = pipeline | (beam.Create([b""]) if bounded else replay.stream([]))
