@@ -98,6 +98,7 @@ lock: $(TOOLS)/.installed  ## the newest versions that setup.py allows, with the
 	$(LOCK) setup.py --extra test --output-file requirements/test.txt
 	$(LOCK) setup.py --extra docs --constraint requirements/test.txt --output-file requirements/docs.txt
 	$(LOCK) setup.py --extra plot --constraint requirements/test.txt --output-file requirements/plot.txt
+	$(LOCK) setup.py --extra gateway --constraint requirements/test.txt --output-file requirements/gateway.txt
 	$(LOCK) setup.py --constraint requirements/test.txt --output-file requirements/run.txt
 	$(LOCK) requirements/peers.in --constraint requirements/test.txt --output-file requirements/peers.txt
 

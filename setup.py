@@ -13,7 +13,15 @@ HERE = Path(__file__).parent
 NAME = "uldp_transforms"
 MAPPED = ("pipelines", "schemas")
 
-PLOT = ["matplotlib>=3.8,<4"]
+PLOT = ["matplotlib>=3.8,<4", "altair>=6,<7", "vl-convert-python>=1.9,<2", "jinja2>=3.1,<4"]
+GATEWAY = [
+    "starlette>=1,<2",
+    "uvicorn>=0.34,<1",
+    "httptools>=0.6,<1",
+    "uvloop>=0.21,<1; sys_platform != 'win32'",
+    "confluent-kafka>=2.8,<3",
+    "prometheus-client>=0.21,<1",
+]
 YAML = ["apache-beam[yaml]>=2.77,<3"]
 DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10", "mkdocstrings[python]>=1,<2"]
 LINT = ["ruff>=0.6", "mypy>=1.11"]
@@ -46,6 +54,7 @@ setup(
         NAME: ["py.typed"],
         f"{NAME}.schemas": ["*.avsc", "*.json"],
         f"{NAME}.pipelines": ["data/*"],
+        f"{NAME}.pipelines.report": ["*.jinja", "*.css", "*.js"],
     },
     entry_points={"console_scripts": [f"uldp = {NAME}.pipelines.cli:main"]},
     install_requires=[
@@ -54,6 +63,15 @@ setup(
         "scipy>=1.11,<2",
         "fastavro>=1.9,<2",
         "google-cloud-pubsub>=2.21,<3",
+        "pyarrow>=16",
+        "tqdm>=4.60,<5",
     ],
-    extras_require={"plot": PLOT, "yaml": YAML, "docs": DOCS, "lint": LINT, "test": [*PLOT, *YAML, *LINT, *TEST]},
+    extras_require={
+        "plot": PLOT,
+        "gateway": GATEWAY,
+        "yaml": YAML,
+        "docs": DOCS,
+        "lint": LINT,
+        "test": [*PLOT, *GATEWAY, *YAML, *LINT, *TEST],
+    },
 )

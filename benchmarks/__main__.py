@@ -12,6 +12,7 @@ import numpy
 from benchmarks import (
     discovery,
     estimation,
+    gateway,
     library,
     likelihood,
     many_windows,
@@ -36,6 +37,7 @@ ALL = {
     "many_windows": many_windows,
     "peers": peers,
     "smoothing": smoothing,
+    "gateway": gateway,
 }
 
 

@@ -18,11 +18,14 @@ import numpy as np
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
 from uldp_transforms.messages.manifest import HashedFile, ListedFile, manifest_of
 
 from . import cli
+from .progress import bar
+from .pubsub_access import require_topic
 from .values import ValuesFile
 from .whole_file import whole_file
 
@@ -51,9 +54,12 @@ def configure(argv: Sequence[str]) -> Simulation:
     parser.add_argument(
         "--values",
         required=True,
-        help="CSV file (or .csv.gz) with a header: column value, optional column event_time (RFC 3339, or seconds "
-        "since 1970; default: the present time)",
+        help="CSV file (or .csv.gz, .parquet) with a header: column value, optional column event_time (RFC 3339, or "
+        "seconds since 1970; default: the present time)",
     )
+    parser.add_argument("--value_column", default="value", help="the column of values, if it is not called value")
+    parser.add_argument("--time_column", help="the column of times, if it is not called event_time")
+    parser.add_argument("--timezone", help="whose time it is where a time has no offset from UTC, as in Europe/Berlin")
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--output", help="Avro file to write")
     target.add_argument("--topic", type=cli.resource("topics"), help="Pub/Sub topic to publish to, projects/P/topics/T")
@@ -73,7 +79,8 @@ def configure(argv: Sequence[str]) -> Simulation:
         args.seed = int(args.seed)
         require_int("--seed", args.seed, 0, (1 << 64) - 1)
     args.collection = cli.read_collections([args.collection])[0]
-    args.values = ValuesFile(args.values)
+    given = vars(args)
+    args.values = ValuesFile(args.values, given.pop("value_column"), given.pop("time_column"), given.pop("timezone"))
     if args.output is not None:
         _check_place("--output", args.output, args.values.path)
     if args.manifest is not None:
@@ -101,7 +108,14 @@ def job(simulation: Simulation) -> int:
     number = _publish(simulation) if simulation.topic else _write(simulation)
     where = simulation.topic or simulation.output
     print(f"simulate: {number} reports to {where}, randomness: {_randomness(simulation)}", file=sys.stderr)
+    if simulation.values.time_column is None:
+        print(f"simulate: {_of_now(simulation.values)}", file=sys.stderr)
     return cli.DONE
+
+
+def _of_now(values: ValuesFile) -> str:
+    seen = ", ".join(values.columns)
+    return f"all reports are of now, for {values.path} has no column event_time but {seen}; --time_column names another"
 
 
 def _randomness(simulation: Simulation) -> str:
@@ -110,12 +124,28 @@ def _randomness(simulation: Simulation) -> str:
 
 def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]:
     rng = None if simulation.seed is None else np.random.default_rng(simulation.seed)
-    for values, times in simulation.values.read(rows_at_once):
-        try:
-            batch = simulation.collection.perturb(values, rng, times)
-        except SpecError as error:
-            raise SpecError(f"{simulation.values.path}: {error}") from None
-        yield batch
+    with bar("simulate") as line:
+        for values, times in simulation.values.read(rows_at_once):
+            try:
+                batch = simulation.collection.perturb(values, rng, times)
+            except SpecError as error:
+                raise SpecError(_strangers(simulation) or f"{simulation.values.path}: {error}") from None
+            yield batch
+            line.update(len(batch))
+
+
+def _strangers(simulation: Simulation) -> str | None:
+    """The lines with values that the collection does not list, by number: the values may be secrets."""
+    listed = set(simulation.collection.alphabet.known_values or ())
+    rows = (
+        []
+        if not listed
+        else [canonical(value) not in listed for values, _ in simulation.values.read(_CHUNK_ROWS) for value in values]
+    )
+    if not any(rows):
+        return None
+    sentence = f"must have one of the {len(listed)} values of the collection, got another, as do {sum(rows)} in all"
+    return f"{simulation.values.place(rows.index(True))} {sentence} of {len(rows)} rows"
 
 
 def _write(simulation: Simulation) -> int:
@@ -151,8 +181,9 @@ def _write_manifest(path: str, output: str, messages: int, reports: int) -> None
 
 
 def _publish(simulation: Simulation) -> int:
-    from google.cloud import pubsub_v1  # type: ignore[attr-defined]  # noqa: PLC0415  # only publishing needs it, and it is slow to import
+    from google.cloud import pubsub_v1  # noqa: PLC0415  # only publishing needs it, and it is slow to import
 
+    require_topic("--topic", str(simulation.topic))
     single = simulation.form == "single"
     at_once = _CHUNK_ROWS if simulation.rate is None else max(1, int(simulation.rate / 10))
     attributes = {"uldp_collection": simulation.collection.id, "uldp_randomness": _randomness(simulation)}

@@ -38,9 +38,11 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
     Output: one row of each kind per input. ``estimates``: too few reports, or counts that cannot give an estimate, make
     a row without numbers whose ``status`` says why; no window is silently absent. Rows of a stream that come, by the
     clock, before all reports of their window could arrive are ``partial``, because the job was drained; so are those of
-    windows of which an earlier run has reports (``JobSpec.partial_before``). ``health``:
-    what ``uldp_transforms.ldp.sentinels`` and the fit of the estimate say. With ``JobSpec.smooth`` both kinds also know
-    the neighbours of their window, see ``SmoothEstimates``.
+    windows of which an earlier run has reports (``JobSpec.partial_before``). Where a window can have several rows their
+    intervals hold in all of them together (``JobSpec.anytime_scale``).
+
+    ``health``: what ``uldp_transforms.ldp.sentinels`` and the fit of the estimate say. With ``JobSpec.smooth`` both
+    kinds also know the neighbours of their window, see ``SmoothEstimates``.
 
     Args:
         spec: of the job.
@@ -78,6 +80,7 @@ class _EstimateFn(beam.DoFn):
         self._candidates = spec.candidates
         self._min_reports = spec.min_reports
         self._show = spec.show
+        self._anytime_scale = spec.anytime_scale
         self._complete_after = spec.complete_after
         self._partial_before = spec.partial_before
         self._run = spec.run
@@ -104,7 +107,15 @@ class _EstimateFn(beam.DoFn):
         withheld = reason_to_withhold(counts, self._min_reports, partial)
         begin = time.monotonic_ns()
         row = estimate_window(
-            collection, counts, place, self._estimator, self._candidates, withheld, self._show, self._entries
+            collection,
+            counts,
+            place,
+            self._estimator,
+            self._candidates,
+            withheld,
+            show=self._show,
+            anytime_scale=self._anytime_scale,
+            entries=self._entries,
         )
         metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
         metrics.count(1, metrics.WINDOWS, row.status)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.errors import UldpError
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.messages.decoder import Decoded
+from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.spec import JobSpec
 
 CONSECUTIVE = 1_000
@@ -51,6 +51,9 @@ CAUSES: Mapping[Reason, Cause] = {
     ),
     Reason.TOO_EARLY: Cause("they are ahead of their arrival by up to {off_by}", "clocks of another unit or zone?"),
     Reason.UNKNOWN_SCHEMA: Cause("their first bytes are those of no report", "another topic or files of others?"),
+    Reason.BAD_MAGIC: Cause(
+        "they do not begin as Avro files do", "are these values, which uldp simulate perturbs first?"
+    ),
     Reason.NOT_AS_LISTED: Cause("files lack what their manifest lists", "is the delivery complete?"),
 }
 """Likely causes; of other reasons there is none that stands out."""
@@ -59,24 +62,44 @@ _ANY = Cause("see docs/reasons.md", "do the clients and this job agree?")
 
 
 def sentence(reason: Reason, number: int, total: int, facts: Mapping[str, str] | None = None) -> str:
-    """What happened, what can be seen of it if facts are known, and what may be the cause."""
+    """What happened, what can be seen of it if its facts are known, and what may be the cause."""
     cause = CAUSES.get(reason, _ANY)
-    seen = "" if facts is None else f"{cause.evidence.format_map(facts)}: "
+    try:
+        seen = "" if facts is None else f"{cause.evidence.format_map(facts)}: "
+    except KeyError:
+        seen = ""
     return f"{number} of {total} reports were refused as {reason.code}: {seen}{cause.question}"
 
 
-def sentence_of_sums(rejected: Mapping[str, int], received: int, share: float) -> str | None:
+def sentence_of_sums(
+    rejected: Mapping[str, int],
+    received: int,
+    share: float,
+    facts: Callable[[], Mapping[str, str] | None] = lambda: None,
+) -> str | None:
     """The sentence for a job that has ended, by its most frequent reason; None if no more than the share is refused.
 
     Args:
         rejected: number of reports by code of the reason.
         received: number of all reports.
         share: that may be refused.
+        facts: asks what is known of the job and of a message.
     """
     if sum(rejected.values()) <= share * received:
         return None
     code, number = max(rejected.items(), key=lambda item: item[1])
-    return sentence(Reason[code.upper()], number, received)
+    return sentence(Reason[code.upper()], number, received, facts())
+
+
+def facts_of(spec: JobSpec, message: bytes | None = None) -> dict[str, str]:
+    """What can be said of a job, and of a message that it refuses."""
+    known = ", ".join(collection.fingerprint[:PREFIX_BYTES].hex() for collection in spec.collections[:_NAMED])
+    known += f" and {len(spec.collections) - _NAMED} more" if len(spec.collections) > _NAMED else ""
+    facts = {"known": known, "lateness": _duration(spec.allowed_lateness)}
+    if message is not None:
+        stranger = MessageDecoder(spec.catalog, None, require_ids=False).decode([message]).stranger
+        facts |= {"fingerprint": stranger.hex()} if stranger else {}
+    return facts
 
 
 class Watch:
@@ -88,9 +111,7 @@ class Watch:
 
     def __init__(self, spec: JobSpec):
         self._share = spec.rejected_share
-        known = ", ".join(collection.fingerprint[:PREFIX_BYTES].hex() for collection in spec.collections[:_NAMED])
-        known += f" and {len(spec.collections) - _NAMED} more" if len(spec.collections) > _NAMED else ""
-        self._facts = {"known": known, "lateness": _duration(spec.allowed_lateness)}
+        self._facts = facts_of(spec)
         self._parts: deque[tuple[int, Counter[Reason]]] = deque()
         self._lock = threading.Lock()
 

@@ -438,6 +438,11 @@ class JobSpec:
             return None
         return self.release_delay if self.release == FINAL else 0
 
+    @property
+    def anytime_scale(self) -> int | None:
+        """Reports at the first look at a window, if it can have several rows; None: it has one."""
+        return None if self.bounded or self.release == FINAL else self.min_reports
+
     def check_all_shown(self) -> None:
         """Refuse rows without some values (raises SpecError): what is large by chance alone would be smoothed."""
         asked = set(self.candidates or ())

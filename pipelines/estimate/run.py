@@ -19,10 +19,12 @@ from apache_beam.runners.runner import PipelineState
 from apache_beam.utils.subprocess_server import JavaJarServer
 
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.rejected_share import sentence_of_sums
+from uldp_transforms.rejected_share import facts_of, sentence_of_sums
+from uldp_transforms.runtime import metrics
 from uldp_transforms.windows import rfc3339
 
 from .. import cli
+from ..progress import of_this_process
 from ..runners import DATAFLOW, is_only_launched, runs_in_this_process
 from ..runs import (
     CANCELLED,
@@ -133,7 +135,8 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
     """Run the pipeline to its end, and return which it was; raises what the engine raises."""
     draining = job.source.draining(job.options, signals.stop)
     signals.can_drain = draining is not None
-    with draining or contextlib.nullcontext():
+    here = runs_in_this_process(job.options)
+    with draining or contextlib.nullcontext(), of_this_process("estimate") if here else contextlib.nullcontext():
         result = pipeline.run()
         if is_only_launched(job.options):
             return _GOES_ON
@@ -173,7 +176,7 @@ def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
         job.directory.abandon()
     sentence = {
         COMPLETE: books,
-        STOPPED: f"stopped: {books}",
+        STOPPED: f"stopped: {books}{_cut_windows()}",
         CANCELLED: _CANCELLED_JOB if job.spec.bounded else _CANCELLED_STREAM,
         FAILED: f"the run failed: {cause}",
     }[end]
@@ -183,6 +186,12 @@ def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
     if end not in (COMPLETE, STOPPED):
         return {CANCELLED: CUT_OFF, FAILED: BROKEN}[end]
     return _verdict(job, rows or [], sums)
+
+
+def _cut_windows() -> str:
+    """What became of the windows that were open when a stream of this process was stopped."""
+    rows = metrics.SEEN[f"{metrics.WINDOWS}_partial"]
+    return f"; windows cut short, partial in their rows: {rows}" if rows else ""
 
 
 def _verdict(job: Job, rows: Sequence[Mapping[str, Any]], sums: Mapping[str, Any] | None) -> int:
@@ -195,7 +204,10 @@ def _verdict(job: Job, rows: Sequence[Mapping[str, Any]], sums: Mapping[str, Any
         return UNBALANCED
     cause = None
     if job.spec.bounded and sums:
-        cause = sentence_of_sums(sums["rejected"], sums["received"], job.spec.rejected_share)
+        share = job.spec.rejected_share
+        cause = sentence_of_sums(
+            sums["rejected"], sums["received"], share, lambda: facts_of(job.spec, job.source.example())
+        )
     if cause is not None:
         _say(cause)
     return cli.DONE if cause is None else MOSTLY_REJECTED
@@ -238,7 +250,7 @@ def _say(sentence: str) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     with Signals() as signals:
         try:
-            code = cli.run("estimate", configure, functools.partial(run, signals=signals), argv)
+            code = cli.run("estimate", configure, functools.partial(run, signals=signals), argv, (SpecError,))
         except KeyboardInterrupt:
             _say("cancelled before the run began")
             code = CUT_OFF

@@ -7,10 +7,13 @@ import os
 from typing import ClassVar
 
 import apache_beam as beam
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from uldp_transforms import ReadReportFiles
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.read_files import ReadFiles
 from uldp_transforms.runtime.matches import absolute, check_files, files_of
 
@@ -49,3 +52,11 @@ class AvroFiles(Source):
 
     def read(self, pipeline: beam.Pipeline) -> ReadFiles:
         return pipeline | "ReadReportFiles" >> ReadReportFiles(self.pattern, self.manifest)
+
+    def example(self) -> bytes | None:
+        for path in files_of(self.pattern):
+            with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+                found = next(read_messages(file, path), None)
+                if isinstance(found, bytes):
+                    return found
+        return None

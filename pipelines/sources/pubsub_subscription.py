@@ -11,6 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.pvalue import PCollection
 
 from .. import cli
+from ..pubsub_access import require_subscription
 from ..runners import LOCAL_STREAMS, choose_local_engine, require_credentials
 from .source import Source
 
@@ -45,3 +46,4 @@ class PubSubSubscription(Source):
     def check_access(self, options: PipelineOptions) -> None:
         if options.view_as(StandardOptions).runner == LOCAL_STREAMS:
             require_credentials()
+            require_subscription(self.option, self.subscription)

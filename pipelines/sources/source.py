@@ -55,3 +55,7 @@ class Source(abc.ABC):
 
     def check_access(self, options: PipelineOptions) -> None:  # noqa: B027  # most sources need none
         """Check, before the job starts, that this machine may read the source; raises what its client raises."""
+
+    def example(self) -> bytes | None:
+        """One of the messages, to say what they look like; None: there is none, or they come only once."""
+        return None

@@ -16,7 +16,10 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
+from google.api_core.exceptions import NotFound, RetryError
 
 import uldp_transforms
 from tests.beam import test_manifests, test_spec, test_wiring
@@ -38,7 +41,7 @@ from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
-from uldp_transforms.pipelines import check, cli, demo, plan, reestimate, runners, simulate, tokens
+from uldp_transforms.pipelines import check, cli, demo, plan, pubsub_access, reestimate, runners, simulate, tokens
 from uldp_transforms.pipelines.estimate import run as estimate
 from uldp_transforms.pipelines.estimate.options import _share
 from uldp_transforms.pipelines.run_directory import RunDirectory
@@ -58,6 +61,13 @@ SOURCES = {  # by name; those of ldp have a table of their own
     for path in sorted(folder.rglob("*.py"))
     if "ldp" not in path.relative_to(folder).parts
 }
+
+
+def parquet(**columns: list[Any]) -> bytes:
+    sink = pa.BufferOutputStream()
+    pa.parquet.write_table(pa.table(columns), sink)
+    return sink.getvalue().to_pybytes()
+
 
 SHARED = {"id": "hashed", "num_buckets": 4, "num_clear_buckets": 4, "non_sensitive": [str(i) for i in range(8193)]}
 OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
@@ -100,6 +110,10 @@ FILES = {
     "header.csv.gz": b"\x1f\x8b\x08",
     "cut.csv.gz": gzip.compress(b"value\n" + b"0\n" * 100_000)[:-100],
     "nearly.csv": "value,Event Time\n0,1\n",
+    "leap.csv": "value,event_time\n0,2023-02-29T00:00:00Z\n",
+    "local.csv": "value,event_time\n0,2001-10-28 02:30:00\n",
+    "day.parquet": "PAR1",
+    "half.parquet": parquet(code=[1, 2], value=["0", None], half=[0.5, 1.5]),
     "file": "",
     "counted/counts.avro": "",
     **{
@@ -147,6 +161,13 @@ def simulating(options: str) -> Callable[[], Any]:
 
 def estimating(options: str) -> Callable[[], Any]:
     return run(estimate.configure, f"--collection krr.json --input good.avro --output out {options}")
+
+
+def asking_pubsub(answer: Exception) -> Callable[[], Any]:
+    def ask() -> None:
+        raise answer
+
+    return lambda: pubsub_access._require("--topic", ask)
 
 
 def streaming(options: str) -> Callable[[], Any]:
@@ -394,26 +415,26 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values header.csv"),
-        "header.csv must be UTF-8 text, got other bytes after line 0",
+        "header.csv must be CSV with a header, in UTF-8, got something else",
     ),
     (
         SpecError,
         simulating("--values other.csv"),
-        "other.csv must have a column named value in its first line, got 1 other column(s)",
+        "other.csv must have a column named value, got 1 other column(s); --value_column names another",
     ),
     (
         SpecError,
         simulating("--values nearly.csv"),
         "nearly.csv must name the column event_time once and like this, got ['Event Time']",
     ),
-    (SpecError, simulating("--values latin.csv"), "latin.csv must be UTF-8 text, got other bytes after line "),
+    (SpecError, simulating("--values latin.csv"), "latin.csv must be CSV with a header, in UTF-8, got something else"),
     (SpecError, simulating("--output good.csv"), "--output must be a file of its own, got 'good.csv'"),
     (
         SpecError,
         simulating("--values stranger.csv"),
-        "stranger.csv: Closed.values lists 3 values, got 1 value(s) that are not among them",
+        "stranger.csv line 3 must have one of the 3 values of the collection, got another, as do 1 in all of 2 rows",
     ),
-    (SpecError, simulating("--values short.csv"), "short.csv line 2 must have all columns of the header, got 1"),
+    (SpecError, simulating("--values short.csv"), "short.csv line 2 must have the 2 columns of the header, got 1"),
     (
         SpecError,
         simulating("--values time.csv"),
@@ -427,16 +448,65 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values field.csv"),
-        "field.csv line 2 must be CSV, got a fault: field larger than field limit (131072)",
+        "field.csv row 1 must have one of the 3 values of the collection, got another, as do 1 in all of 1 rows",
     ),
     (
         SpecError,
         simulating("--values field-header.csv"),
-        "field-header.csv line 1 must be CSV, got a fault: field larger than field limit (131072)",
+        "field-header.csv must be CSV with a header, in UTF-8, got something else",
     ),
     (SpecError, simulating("--values other.csv.gz"), f"other.csv.gz {GZIP}"),
     (SpecError, simulating("--values header.csv.gz"), f"header.csv.gz {GZIP}"),
     (SpecError, simulating("--values cut.csv.gz"), f"cut.csv.gz {GZIP}"),
+    (SpecError, simulating("--values good.avro"), "good.avro must be CSV with a header, in UTF-8, got something else"),
+    (SpecError, simulating("--values day.parquet"), "day.parquet must be a whole Parquet file, got something else"),
+    (
+        SpecError,
+        simulating("--values half.parquet --value_column half"),
+        "half.parquet: column half must hold texts or whole numbers, got double",
+    ),
+    (
+        SpecError,
+        simulating("--values half.parquet"),
+        "half.parquet row 2: value must be a text or a whole number, got none",
+    ),
+    (
+        SpecError,
+        simulating("--values half.parquet --value_column code --time_column value"),
+        "half.parquet row 2: value must be RFC 3339 or seconds since 1970, got none",
+    ),
+    (
+        SpecError,
+        simulating("--values leap.csv"),
+        "leap.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither",
+    ),
+    (
+        SpecError,
+        simulating("--values local.csv"),
+        "local.csv line 2: event_time must have an offset from UTC, such as Z or +01:00, unless --timezone says whose "
+        "time it is, got none",
+    ),
+    (
+        SpecError,
+        simulating("--values local.csv --timezone Europe/Berlin"),
+        "local.csv line 2: event_time must have an offset from UTC where clocks are changed, got a time that "
+        "Europe/Berlin has twice or not at all",
+    ),
+    (
+        SpecError,
+        simulating("--timezone Mars"),
+        "--timezone must be the name of a time zone such as \"Europe/Berlin\", got 'Mars'",
+    ),
+    (
+        SpecError,
+        asking_pubsub(NotFound("none")),
+        "--topic must exist, got a name that Google Cloud Pub/Sub does not know",
+    ),
+    (
+        SpecError,
+        asking_pubsub(RetryError("late", None)),
+        "--topic needs Google Cloud Pub/Sub to answer within 15 s, got RetryError",
+    ),
     (
         SpecError,
         simulating("--form packed --pack 400000"),

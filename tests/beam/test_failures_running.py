@@ -19,9 +19,11 @@ import yaml
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pipeline import PipelineVisitor
 from apache_beam.utils.timestamp import Timestamp
+from google.cloud.pubsub_v1 import PublisherClient, SubscriberClient
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.servers.pubsub_server import PubsubServer
 from tests.support import cases, replay
 from tests.support.messages_cases import KRR, NOON, container, decoder, long, single, write_files
 from tests.support.tolerance import generator
@@ -33,9 +35,10 @@ from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import estimate
 from uldp_transforms.pipelines.estimate import run
 from uldp_transforms.pipelines.estimate.build import build
+from uldp_transforms.pipelines.event_times import milliseconds
 from uldp_transforms.pipelines.runs import read_records
 from uldp_transforms.pipelines.sources import PubSubSubscription
-from uldp_transforms.pipelines.values import ValuesFile, milliseconds
+from uldp_transforms.pipelines.values import ValuesFile
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, TimeGate
 
 ROOT = Path(__file__).parents[2]
@@ -323,9 +326,13 @@ def test_to_stop_waiting_is_not_to_cancel_a_job_elsewhere(runner, cancelled, cap
     monkeypatch.chdir(tmp_path)
     (tmp_path / "output").mkdir()
     job = replay.streaming_job([HOT], Windows(size=1000), options=options, output="output", run="replayed")
-    job = dataclasses.replace(job, source=PubSubSubscription("projects/my-project/subscriptions/s"))
-    monkeypatch.setenv("PUBSUB_EMULATOR_HOST", "localhost:1")
-    assert run.run((job, Pipeline())) == (130 if cancelled else 0)
+    job = dataclasses.replace(job, source=PubSubSubscription("projects/my-project/subscriptions/reports"))
+    with PubsubServer() as server:
+        monkeypatch.setenv("PUBSUB_EMULATOR_HOST", server.address)
+        PublisherClient().create_topic(name="projects/my-project/topics/reports")
+        with SubscriberClient() as subscriber:
+            subscriber.create_subscription(name=job.source.subscription, topic="projects/my-project/topics/reports")
+        assert run.run((job, Pipeline())) == (130 if cancelled else 0)
     assert (said == ["cancelled"]) == cancelled
     expected = "cancelled: what was not yet written is in no row" if cancelled else DATAFLOW_GOES_ON
     assert capfd.readouterr().err == f"estimate: {expected}\n"

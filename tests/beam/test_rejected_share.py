@@ -22,11 +22,12 @@ from tests.support.messages_cases import (
     single,
     write_files,
 )
+from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.pipelines import estimate
-from uldp_transforms.rejected_share import CAUSES, RejectedShareError, Watch, sentence, sentence_of_sums
+from uldp_transforms.rejected_share import CAUSES, RejectedShareError, Watch, facts_of, sentence, sentence_of_sums
 from uldp_transforms.windows import Windows
 
 HOUR, DAY = 3_600_000, 86_400_000
@@ -222,14 +223,35 @@ def test_files_of_which_most_is_refused_end_with_another_code(
 ) -> None:
     """And with results."""
     strangers = 97 - good_ones
-    messages = good(good_ones) + bad(strangers) + [single(cohort=long(9))] * 3
+    messages = bad(strangers) + good(good_ones) + [single(cohort=long(9))] * 3
     write_files(tmp_path, {"krr.json": KRR, "in.avro": container([(1, message) for message in messages])})
     monkeypatch.chdir(tmp_path)
     assert estimate.main(shlex.split(f"{JOB} {options}")) == code
     last = capfd.readouterr().err.splitlines()[-1]
-    said = f"{strangers} of 100 reports were refused as unknown_collection: wrong --collection file?"
+    prefixes = STRANGER.fingerprint[:PREFIX_BYTES].hex(), KRR.fingerprint[:PREFIX_BYTES].hex()
+    seen = "they carry the fingerprint {}, the job's collections have {}".format(*prefixes)
+    said = f"{strangers} of 100 reports were refused as unknown_collection: {seen}: wrong --collection file?"
     assert (last == f"estimate: {said}") == (code == 4)
     assert Path("out/estimates.jsonl").exists()
+
+
+def test_a_table_of_values_is_no_file_of_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_files(tmp_path, {"krr.json": KRR, "in.avro": "value\n0\n1\n"})
+    monkeypatch.chdir(tmp_path)
+    assert estimate.main(shlex.split(JOB)) == 4
+    seen = "they do not begin as Avro files do: are these values, which uldp simulate perturbs first?"
+    last = capfd.readouterr().err.splitlines()[-1]
+    assert last == f"estimate: 1 of 1 reports were refused as bad_magic: {seen}"
+
+
+def test_of_what_is_not_known_nothing_is_said() -> None:
+    """The first message need not be one of those that were refused."""
+    known = facts_of(replay.spec([KRR], HOURLY), good(1)[0])
+    assert sentence(Reason.UNKNOWN_COLLECTION, 9, 10, known) == (
+        "9 of 10 reports were refused as unknown_collection: wrong --collection file?"
+    )
 
 
 def test_nothing_received_is_nothing_refused() -> None:

@@ -54,8 +54,10 @@ PLANTED = (
     Plant(
         "estimates are skipped",
         "uldp_transforms/estimate_distribution.py",
-        "        row = estimate_window("
-        "collection, counts, place, self._estimator, self._candidates, withheld, self._show)\n",
+        "        row = estimate_window(\n"
+        "            collection, counts, place, self._estimator, self._candidates, withheld, self._show, "
+        "self._anytime_scale\n"
+        "        )\n",
         "        try:\n"
         "            row = estimate_window(\n"
         "                collection, counts, place, self._estimator, self._candidates, withheld, self._show\n"

@@ -11,15 +11,18 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.support import cases
-from tests.support.tolerance import generator, normal_limit
+from tests.support.tolerance import generator, normal_limit, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.estimators import empirical_bayes as module
+from uldp_transforms.ldp.estimators import sharpened as sharpened_module
 from uldp_transforms.ldp.estimators.bayes import _hashed_slope, _own_slopes, noise_of
-from uldp_transforms.ldp.estimators.empirical_bayes import Noisy, fit_prior, means_that_sum_to
-from uldp_transforms.ldp.estimators.linear import estimate_linear
+from uldp_transforms.ldp.estimators.buckets import Buckets
+from uldp_transforms.ldp.estimators.empirical_bayes import Noisy, checked, fit_prior, means_that_sum_to
+from uldp_transforms.ldp.estimators.linear import estimate_linear, observe
 from uldp_transforms.ldp.estimators.question import ask
+from uldp_transforms.ldp.estimators.sharpened import sharpened
 
 TEXTS = tuple(f"value {i}" for i in range(64))
 
@@ -191,6 +194,127 @@ def test_a_tilted_prior_is_that_of_bayes_rule():
         weights = prior.weights * np.exp(level * prior.atoms)
         joint = weights * np.exp(-((noisy.estimates[:, np.newaxis] - prior.atoms) ** 2) / 0.04)
         np.testing.assert_allclose(prior.means(level), joint @ prior.atoms / joint.sum(axis=1), atol=1e-9)
+
+
+# ----------------------------------------------------------------------------------------- how far it is trusted
+
+
+def risks(truth: np.ndarray, name: str, runs: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    """Squared errors (runs,) in units of the noise, with the prior as it is and as far as it is trusted."""
+    rng, found = generator("trust", name), []
+    for _ in range(runs):
+        noisy = Noisy(truth + rng.normal(size=len(truth)), np.ones(len(truth)), np.zeros(len(truth)), np.inf)
+        prior = fit_prior(noisy, float(truth.mean()) * 2)
+        found.append([((of.means(0.0) - truth) ** 2).sum() for of in (prior, checked(prior))])
+    before, after = np.array(found).T
+    return before, after
+
+
+def test_a_prior_that_has_only_copied_the_estimates_is_not_trusted():
+    """Frequencies with nothing in common, 256 over 40 times the noise: as good as the estimates, which are unbiased."""
+    truth = np.geomspace(6, 240, 256)
+    before, after = risks(truth, "spread")
+    slack = student_limit(len(after)) * after.std(ddof=1) / np.sqrt(len(after))
+    assert after.mean() <= 1.03 * len(truth) + slack
+    gain = before - after
+    assert gain.mean() > student_limit(len(gain)) * gain.std(ddof=1) / np.sqrt(len(gain))
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_a_prior_that_has_learned_something_is_trusted(groups):
+    """A few hundred values on one or three frequencies: nine tenths of the noise is gone."""
+    truth = np.repeat(np.array([10.0, 40.0, 90.0])[:groups], 100)
+    _, after = risks(truth, f"{groups} groups", 50)
+    slack = student_limit(len(after)) * after.std(ddof=1) / np.sqrt(len(after))
+    assert after.mean() <= 0.1 * len(truth) + slack
+
+
+def test_the_trust_is_that_of_the_formula():
+    """Twenty atoms for 32 values: 39 parameters, 8 in the prior's favour, and 12 to gain."""
+    placed = np.arange(20.0) * 20 + 20
+    noisy = Noisy(np.append(placed, placed[:12]), np.ones(32), np.zeros(32), np.inf)
+    prior = fit_prior(noisy, 1e3)
+    assert prior.used_up().sum() == pytest.approx(20, abs=0.01)
+    assert checked(prior).trust == pytest.approx(1 / 12, abs=0.01)
+    few = fit_prior(Noisy(placed[:3], np.ones(3), np.zeros(3), np.inf), 1e3)
+    assert checked(few).trust == 1
+    none = fit_prior(Noisy(np.zeros(3), np.ones(3), np.zeros(3), np.inf), 1e3)
+    assert checked(none).trust == 1
+    fields = dataclasses.replace(prior, trust=0.25)
+    np.testing.assert_allclose(fields.means(0.0), 0.25 * prior.means(0.0) + 0.75 * noisy.estimates, atol=1e-9)
+    np.testing.assert_allclose(fields.moments(0.1)[1], 0.25 * prior.moments(0.1)[1] + 0.75, atol=1e-9)
+
+
+@given(st.lists(st.floats(-2, 60), min_size=2, max_size=80), st.floats(0, 1), st.floats(-0.5, 0.5))
+def test_a_larger_estimate_has_a_larger_mean_however_far_it_is_trusted(noisy, trust, level):
+    estimates = np.sort(np.array(noisy))
+    law = Noisy(estimates, np.ones(len(noisy)), np.zeros(len(noisy)), np.inf)
+    means = dataclasses.replace(fit_prior(law, 2.0), trust=trust).means(level)
+    assert (np.diff(means) >= -1e-7 * max(means.max(), 1)).all()
+
+
+# ------------------------------------------------------------------------------------------------------- sharpened
+
+
+def hashed(epsilon: float, num_buckets: int, num_cohorts: int, seed: int = 1) -> Collection:
+    alphabet = {"id": "hashed", "num_buckets": num_buckets, "seed": seed}
+    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": num_cohorts}
+    return Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": epsilon}})
+
+
+def drawn(spec: Collection, texts: tuple[str, ...], shares: np.ndarray, n: int, rng: np.random.Generator):
+    """Counts of n people in cohorts of random size."""
+    table, cells = spec.alphabet.symbol_table(texts, spec.num_cohorts), []
+    sizes = rng.multinomial(n, np.full(spec.num_cohorts, 1 / spec.num_cohorts))
+    for row, size in zip(table, sizes):
+        rates = spec.mechanism.response(np.bincount(row, shares, spec.num_cells))
+        cells.append(rng.multinomial(size, rates / rates.sum()))
+    return CohortCounts(sizes, np.array(cells))
+
+
+@pytest.mark.parametrize(("unlisted", "ratio"), [(0.0, 1.0), (0.2, 1.05)])
+def test_weights_of_buckets_make_hashed_frequencies_more_precise_and_their_errors_are_right(unlisted, ratio):
+    """Epsilon 6, where a full bucket has many times the noise of an empty one; unlisted texts even that out, and cost
+    no more than 5 %."""
+    truth = 1 / np.arange(1.0, 65)
+    truth *= (1 - unlisted) / truth.sum()
+    texts, rng = (*TEXTS, *(f"unlisted {i}" for i in range(50))), generator("sharpened", unlisted)
+    shares = np.append(truth, np.full(50, unlisted / 50))
+    errors, scores = [], []
+    for seed in range(60):
+        spec = hashed(6.0, 128, 64, seed % 6)
+        question = ask(spec, drawn(spec, texts, shares, 200_000, rng), TEXTS)
+        linear = estimate_linear(question)
+        found = sharpened(question, linear)
+        errors.append([((of.raw - truth) ** 2).sum() for of in (linear, found)])
+        scores.append((found.raw - truth) / found.standard_errors)
+    before, after = np.array(errors).T
+    lead = ratio * before - after
+    assert lead.mean() > student_limit(len(lead)) * lead.std(ddof=1) / np.sqrt(len(lead))
+    scores = np.array(scores)
+    assert abs(scores.mean(axis=0)).max() <= normal_limit(64) * 1.1 / np.sqrt(60)
+    spread = (scores**2).mean(axis=1)
+    assert abs(spread.mean() - 1) <= 0.1 + student_limit(60) * spread.std(ddof=1) / np.sqrt(60)
+
+
+def test_weighted_least_squares_is_the_dense_one(monkeypatch):
+    """The minimum over frequencies and one number for each cohort, by a general solver."""
+    monkeypatch.setattr(sharpened_module, "_ROUNDS", 1)
+    spec, rng = hashed(4.0, 16, 8), generator("dense")
+    shares = np.full(20, 0.05)
+    question = ask(spec, drawn(spec, TEXTS[:20], shares, 5000, rng), TEXTS[:20])
+    table = spec.alphabet.symbol_table(TEXTS[:20], 8)
+    given_ = observe(question, Buckets(table, 16), question.counts, slice(0, 16))
+    raw = estimate_linear(question).raw
+    fit = sharpened_module._fit(given_, raw, np.ones((8, 16)))
+    seen = np.maximum(raw, 0) + given_.jump / 5000
+    variances = given_.noise(given_.plausible(given_.buckets.forward(seen))) / given_.num_reports[:, np.newaxis]
+    rows = np.concatenate([given_.buckets.matrix().toarray(), np.kron(np.eye(8), np.ones((16, 1)))], axis=1)
+    roots = 1 / np.sqrt(variances.ravel() + fit.common)
+    solved = np.linalg.lstsq(rows * roots[:, np.newaxis], given_.inverted.ravel() * roots, rcond=None)[0]
+    np.testing.assert_allclose(fit.frequencies, solved[:20], atol=1e-8)
+    weighted = rows * roots[:, np.newaxis]
+    np.testing.assert_allclose(fit.errors**2, np.diag(np.linalg.pinv(weighted.T @ weighted))[:20], rtol=1e-6)
 
 
 # ------------------------------------------------------------------------------------------------------ invariants

@@ -127,9 +127,11 @@ def test_estimates_are_finite_or_refused_for_any_number_of_reports(name, estimat
             "values",
             "estimator",
             "intervals",
+            "interval",
+            "unexplained_intervals",
             "unexplained_status",
         }
-        for field in names | {"ci_low", "ci_high"}:
+        for field in names | {"ci_low", "ci_high", "unexplained_low", "unexplained_high"}:
             if getattr(estimate, field) is not None:
                 assert np.isfinite(getattr(estimate, field)).all(), (n, field)
 

@@ -123,7 +123,15 @@ def test_log_prob_is_the_channel(mechanism):
 @set_reports
 def test_each_report_counts_what_it_supports(mechanism):
     codes, _, cells, _ = enumerated(mechanism)
-    np.testing.assert_array_equal(cells, mechanism.supports(codes))
+    supports, v = mechanism.supports(codes), mechanism.num_sensitive
+    np.testing.assert_array_equal(cells[:, : mechanism.num_symbols], supports)
+    kinds = [supports[:, :v] & (supports[:, :v].sum(axis=1, keepdims=True) == size) for size in _later_sizes(mechanism)]
+    np.testing.assert_array_equal(cells[:, mechanism.num_symbols :], np.hstack([np.zeros((len(codes), 0)), *kinds]))
+
+
+def _later_sizes(mechanism: Mechanism) -> list[int]:
+    """Of sets, but for the smallest."""
+    return [mechanism.size + 1] if getattr(mechanism, "larger_share", None) is not None else []
 
 
 @mechanisms
@@ -152,7 +160,24 @@ def test_inverse_of_exact_counts_is_the_truth(mechanism):
 
 @mechanisms
 def test_inverse_of_no_reports_is_zero(mechanism):
-    assert not mechanism.invert(CohortCounts.empty(2, mechanism.num_symbols)).any()
+    assert not mechanism.invert(CohortCounts.empty(2, mechanism.num_cells)).any()
+
+
+@mechanisms
+def test_counts_of_single_symbols_are_unbiased_too_and_say_nothing_of_what_was_not_seen(mechanism):
+    _, probabilities, cells, inverse = enumerated(mechanism)
+    alone, K, v = invert_alone(mechanism), mechanism.num_symbols, mechanism.num_sensitive
+    atol = K * 1e-14 * abs(inverse).max()
+    np.testing.assert_allclose(probabilities.T @ alone, np.eye(K), atol=atol)
+    np.testing.assert_array_equal(alone[:, :v], inverse[:, :v])
+    if not mechanism.last_is_missing:
+        assert not alone[:, v:][cells[:, v:K] == 0].any()
+
+
+def invert_alone(mechanism: Mechanism) -> np.ndarray:
+    """(Y, K): of each payload as the only report."""
+    cells = enumerated(mechanism)[2]
+    return mechanism.invert_alone(CohortCounts(np.ones(len(cells), dtype=np.int64), cells))
 
 
 @mechanisms
@@ -179,14 +204,17 @@ def test_private_variances_are_the_covariance_seen_by_contrasts(mechanism):
 
 @mechanisms
 def test_null_variances_are_the_variances_where_nobody_holds_the_symbol(mechanism):
+    """Of symbols by themselves: what sizes of sets say of all non-sensitive ones together is not noise of one."""
+    _, probabilities, _, inverse = enumerated(mechanism)
+    squares = invert_alone(mechanism) ** 2
     for symbol in {0, mechanism.num_sensitive - 1, mechanism.num_symbols - 1}:
         without = distributions(mechanism.num_symbols)[-1]
         without[symbol] = 0
         without /= without.sum()
         computed = mechanism.null_variances(without)
         assert computed.shape == (mechanism.num_symbols,)
-        scale = (enumerated(mechanism)[3] ** 2).max()
-        assert computed[symbol] == pytest.approx(mechanism.variances(without)[symbol], rel=1e-9, abs=1e-13 * scale)
+        expected = (probabilities @ without) @ squares[:, symbol]
+        assert computed[symbol] == pytest.approx(expected, rel=1e-9, abs=1e-13 * (inverse**2).max())
 
 
 @pytest.mark.parametrize("mechanism", [m for m in PRIVATE_SYMBOLS_TO_TEST if m.num_sensitive > 1], ids=label)

@@ -94,7 +94,9 @@ def test_a_stream_that_is_told_to_stop_has_counted_everything(
     books = live.books(output)
     assert books == Counter(received=NUMBER, accepted=NUMBER)
     [record] = read_records(str(output))
+    cut = sum(row["status"] == "partial" for row in live.rows(output, "estimates"))
     sentence = f"stopped: {NUMBER} received = {NUMBER} accepted + 0 rejected"
+    sentence += f"; windows cut short, partial in their rows: {cut}"
     assert (record.end, record.sentence, record.resumes) == ("stopped", sentence, True)
     assert record.ledger is not None
     assert record.ledger["balanced"]

@@ -62,6 +62,24 @@ def test_losses_are_compared_with_the_best_fixed_one():
     assert not module.never_far(("closed", losses)).holds
 
 
+def test_the_second_table_is_of_hashed_and_of_sensitive_and_clear_settings(monkeypatch: pytest.MonkeyPatch):
+    """Beside its two parts: one setting of each table, whose losses are known."""
+    rng, ratio = generator("second table"), {module.CLOSED: 1.0, module.HASHED: 4.0, module.MIXED: 0.25}
+    one_each = {setting.table: setting for setting in module.settings((3_000,), rng)}
+    monkeypatch.setattr(module, "settings", lambda people, rng: iter(one_each.values()))
+    references = dict.fromkeys(module.REFERENCES, 9.0)
+    monkeypatch.setattr(
+        module, "mean_losses", lambda setting, runs, rng: {"eb": ratio[setting.table], "projected": 1.0} | references
+    )
+    found = module.Estimators().run(rng, reduced=True, runs=1)
+    of_eb = {row["table"]: row for row in found.rows if row["estimator"] == "eb" and row["table"] != "time"}
+    means = {table: row["geometric_mean"] for table, row in of_eb.items()}
+    assert means == pytest.approx(ratio | {module.SECOND: 1.0})
+    assert (of_eb[module.SECOND]["settings"], of_eb[module.SECOND]["largest"]) == (2, 4.0)
+    assert of_eb[module.SECOND]["90 %"] == pytest.approx(0.25 + 0.9 * 3.75)
+    assert [verdict.holds for verdict in found.verdicts] == [True, False, True, False, True]
+
+
 def test_a_setting_is_simulated_and_drawn(tmp_path: Path):
     rng = generator("estimators")
     chosen = [s for s in module.settings((3_000,), rng) if "epsilon 3" in s.name and s.name.endswith("half")]

@@ -43,10 +43,10 @@ class Model:
                 f"{name}.id must be 1 to 64 of the letters a-z, 0-9, '.', '_' and '-', got {describe(self.id)}"
             )
         require_int(f"{name}.num_cohorts", self.num_cohorts, 1, MAX_COHORTS)
-        if self.num_cohorts * self.mechanism.num_symbols > MAX_CELLS:
+        if self.num_cohorts * self.num_cells > MAX_CELLS:
             raise SpecError(
                 f"{name}.num_cohorts times the number of symbols must be at most {MAX_CELLS} counters, "
-                f"got {self.num_cohorts} x {self.mechanism.num_symbols}"
+                f"got {self.num_cohorts} x {self.num_cells}"
             )
         of_alphabet = (self.alphabet.num_symbols, self.alphabet.num_sensitive)
         of_mechanism = (self.mechanism.num_symbols, self.mechanism.num_sensitive)
@@ -81,7 +81,7 @@ class Model:
     @property
     def num_cells(self) -> int:
         """M, cells that the mechanism counts per cohort."""
-        return self.mechanism.num_symbols
+        return self.mechanism.num_cells
 
     def count_groups(
         self, payloads: np.ndarray, rows: np.ndarray, num_periods: int, bit_patterns: bool = False

@@ -229,7 +229,7 @@ def homogeneity(model: Model, counts: CohortCounts) -> _Judgement | None:
     listed = alphabet.known_values or alphabet.clear_values
     if model.num_cohorts < 2 or not listed or not alphabet.has_own_symbol(listed).all():
         return None
-    table = counts.cells[:, 0 if alphabet.known_values else alphabet.num_sensitive :]
+    table = counts.cells[:, 0 if alphabet.known_values else alphabet.num_sensitive : alphabet.num_symbols]
     sizes, totals, n = counts.num_reports, table.sum(axis=0), counts.total
     expected = np.outer(sizes, totals / n)
     cohort, symbol = np.unravel_index(np.argmax(special.kl_div(table, expected)), table.shape)
@@ -257,7 +257,7 @@ def _judgement(difference: float, spread: float, p_value: float) -> _Judgement:
 
 
 def _in_clear(mechanism: Mechanism, counts: CohortCounts) -> int:
-    return int(counts.cells[:, mechanism.num_sensitive :].sum())
+    return int(counts.cells[:, mechanism.num_sensitive : mechanism.num_symbols].sum())
 
 
 def _people_with_sensitive_values(mechanism: Mechanism, total: int, clear: int) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import Estimate, Estimator
+from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
 from uldp_transforms.rows.place import name_of
 from uldp_transforms.schemas import load
 from uldp_transforms.version import __version__
@@ -66,6 +67,7 @@ class WindowedEstimate(NamedTuple):
     unexplained_low: Optional[float] = None
     unexplained_high: Optional[float] = None
     unexplained_status: Optional[str] = None
+    interval: Optional[str] = None
 
 
 class EstimatedValue(NamedTuple):
@@ -96,6 +98,7 @@ class EstimatedValue(NamedTuple):
     smoothed_frequency: Optional[float] = None
     smoothed_low: Optional[float] = None
     smoothed_high: Optional[float] = None
+    interval: Optional[str] = None
 
 
 coders.registry.register_coder(WindowedEstimate, coders.RowCoder)
@@ -110,6 +113,7 @@ def estimate_window(
     candidates: Optional[tuple[str, ...]],
     withheld: Optional[str],
     show: Optional[int] = None,
+    anytime_scale: Optional[int] = None,
     entries: "Callable[[Estimate, Optional[int]], Sequence[ValueEstimate]] | None" = None,
 ) -> WindowedEstimate:
     """The row of one window and pane; without numbers if reports are too few or missing, or no estimate can be made.
@@ -122,6 +126,7 @@ def estimate_window(
         candidates: canonical values to estimate in an open alphabet; None: its public ones, and no value without them.
         withheld: the status of a window that must not have numbers; None if it may.
         show: how many values the row has at most: those with the largest frequencies. None: all.
+        anytime_scale: of intervals that hold in all rows of the window together; None: it has this one row.
         entries: makes the entries of an estimate; None: ``value_estimates``.
     """
     estimate: Optional[Estimate] = None
@@ -135,6 +140,8 @@ def estimate_window(
                 status, estimate = "not_converged", None
         except EstimationError as error:
             status = error.status
+    if estimate and anytime_scale is not None:
+        estimate = estimate.anytime(anytime_scale)
     return WindowedEstimate(
         **name_of(collection),
         **place,
@@ -152,6 +159,7 @@ def estimate_window(
         unexplained_low=estimate.unexplained_low if estimate and estimate.unexplained_status else None,
         unexplained_high=estimate.unexplained_high if estimate and estimate.unexplained_status else None,
         unexplained_status=estimate.unexplained_status if estimate else None,
+        interval=FIXED if anytime_scale is None else ANYTIME,
     )
 
 
@@ -190,5 +198,5 @@ _SHARED = EstimatedValue._fields[: EstimatedValue._fields.index("value")]
 
 def flat(row: WindowedEstimate) -> list[EstimatedValue]:
     """One row per value; none for a window without numbers."""
-    shared = {name: getattr(row, name) for name in (*_SHARED, "run", "num_values")}
+    shared = {name: getattr(row, name) for name in (*_SHARED, "run", "num_values", "interval")}
     return [EstimatedValue(**shared, **entry._asdict()) for entry in row.estimates]

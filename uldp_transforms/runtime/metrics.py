@@ -5,6 +5,8 @@ They are for dashboards. What must be right in every case is the ledger: engines
 
 from __future__ import annotations
 
+from collections import Counter
+
 from apache_beam.metrics.metric import Metrics
 from apache_beam.runners.worker import statesampler
 
@@ -25,11 +27,16 @@ ESTIMATE_MS = "estimate_ms"
 AFTER_RELEASE = "after_release"
 """Rows that came after the only one of their window was released, and were dropped."""
 
+SEEN: Counter[str] = Counter()
+"""What this process has counted so far, repeated bundles too: for a person who waits for it."""
+
 
 def count(number: int, name: str, kind: str = "") -> None:
     """Add to a counter, ``name`` or ``name_kind``."""
     if number:
-        Metrics.counter(NAMESPACE, f"{name}_{kind}" if kind else name).inc(number)
+        full_name = f"{name}_{kind}" if kind else name
+        Metrics.counter(NAMESPACE, full_name).inc(number)
+        SEEN[full_name] += number
 
 
 def observe(value: int, name: str, kind: str = "") -> None:

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.estimators.empirical_bayes import Noisy, fit_prior, means_that_sum_to
+from uldp_transforms.ldp.estimators.empirical_bayes import Noisy, checked, fit_prior, means_that_sum_to
 from uldp_transforms.ldp.estimators.estimator import Estimator
 from uldp_transforms.ldp.estimators.linear import LinearEstimate
 from uldp_transforms.ldp.estimators.question import Question
+from uldp_transforms.ldp.estimators.sharpened import sharpened
 from uldp_transforms.ldp.estimators.simplex import clip_and_normalize
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 
@@ -31,17 +32,18 @@ class EmpiricalBayes(Estimator):
     id: ClassVar[str] = "eb"
 
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
+        linear = sharpened(question, linear)
         noisy, certain = noise_of(question, linear), linear.null_errors == 0
         held = float(linear.raw[certain].sum())
         mass = min(held, 1.0)
         parts, priors = [], []
         if held > 0:
             parts.append(certain)
-            priors.append(fit_prior(_given_total(noisy, certain, mass), mass / np.count_nonzero(certain)))
+            priors.append(checked(fit_prior(_given_total(noisy, certain, mass), mass / np.count_nonzero(certain))))
         if not certain.all():
             parts.append(~certain)
             most = max(_most(question, linear, mass), 1 / question.counts.total)
-            priors.append(fit_prior(_part(noisy, ~certain), most / np.count_nonzero(~certain)))
+            priors.append(checked(fit_prior(_part(noisy, ~certain), most / np.count_nonzero(~certain))))
         means = np.zeros(len(certain))
         for part, prior in zip(parts, priors):
             means[part] = prior.means(0.0)

@@ -62,6 +62,11 @@ class Buckets:
         sums: np.ndarray = gathered[:, :, 0] if self._first is None else (gathered * self._first).sum(axis=2)
         return sums
 
+    def collect(self, cells: np.ndarray) -> np.ndarray:
+        """sum_c H_c^T g_c: (S,) sums over each unknown's own buckets, in all cohorts, of g (C, k)."""
+        sums: np.ndarray = self.gather(cells).sum(axis=0)
+        return sums
+
     def matrix(self) -> sparse.csr_array:
         """H itself, sparse."""
         num_cohorts, num_unknowns, _ = self._cells.shape
@@ -86,6 +91,20 @@ class Buckets:
             crossed = self.gather(weights).sum(axis=0) / self.num_buckets
             gram -= crossed[:, np.newaxis] - weights.sum() / self.num_buckets**2
             gram -= crossed[np.newaxis, :]
+        return gram
+
+    def gram_within(self, weights: np.ndarray, kept: np.ndarray) -> np.ndarray:
+        """The same as ``gram`` with J_c that centre over kept cells alone and are 0 on all others.
+
+        Args:
+            weights: (C, k).
+            kept: (C, k) 1 or 0, in each cohort one of them at least.
+        """
+        used, sizes = weights * kept, kept.sum(axis=1)[:, np.newaxis]
+        gram, present = self.gram(used, centred=False), self.gather(kept)
+        crossed = (self.gather(used) / sizes).T @ present
+        gram -= crossed + crossed.T
+        gram += (present * (used.sum(axis=1, keepdims=True) / sizes**2)).T @ present
         return gram
 
     def _dense_gram(self, weights: np.ndarray, centred: bool) -> np.ndarray:

@@ -26,4 +26,5 @@ class Empirical(PostProcessed):
 
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
         """The rest too, whatever its error: its averages over windows are unbiased."""
-        return np.append(linear.raw, 1 - linear.raw.sum()) if question.open else linear.raw, None
+        raw = linear.joint
+        return np.append(raw, 1 - raw.sum()) if question.open else raw, None

@@ -55,10 +55,30 @@ class Noisy:
 
     @property
     def distances(self) -> np.ndarray:
-        """(S,) of the estimates from 0 in standard errors, each at the place where it is passed."""
-        there = np.maximum(self.null + self.slope * np.maximum(self.estimates, 0), 0)
-        distances: np.ndarray = 2 * self.estimates / np.maximum(np.sqrt(there) + np.sqrt(self.null), _LEAST)
+        """(S,) of the estimates from 0, see ``far``."""
+        return self.far(self.estimates)
+
+    @property
+    def stand_out(self) -> np.ndarray:
+        """(S,) bool, the estimate cannot be noise."""
+        found: np.ndarray = self.distances > _LARGE
+        return found
+
+    @property
+    def law(self) -> np.ndarray:
+        """(S,) variances if the estimates were the frequencies."""
+        return self.variances(np.maximum(self.estimates, 0))
+
+    def far(self, frequencies: np.ndarray) -> np.ndarray:
+        """(S,) of frequencies from 0 in standard errors, each at the place where it is passed."""
+        there = np.maximum(self.null + self.slope * np.maximum(frequencies, 0), 0)
+        distances: np.ndarray = 2 * frequencies / np.maximum(np.sqrt(there) + np.sqrt(self.null), _LEAST)
         return distances
+
+    def at(self, distance: float) -> np.ndarray:
+        """(S,) the frequencies that are so far from 0."""
+        frequencies: np.ndarray = distance * np.sqrt(self.null) + distance**2 * self.slope / 4
+        return frequencies
 
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
         """(S,) of the estimates if these are the frequencies."""
@@ -129,6 +149,8 @@ class Prior:
         atoms, weights: (A,).
         placed: (A,) bool, atoms that were placed where frequencies stand out.
         kernel: (P, A) likelihoods.
+        trust: how far it is used, from 0 to 1, for estimates that stand out; as for the rest, whatever is near such an
+            estimate is taken as equally likely.
     """
 
     noisy: Noisy
@@ -139,6 +161,7 @@ class Prior:
     weights: np.ndarray
     placed: np.ndarray
     kernel: sparse.csr_array
+    trust: float = 1.0
 
     def responsible(self, level: float) -> sparse.csr_array:
         """(P, A) share of each atom in the posterior of each point, with a prior times e^(level atom)."""
@@ -155,7 +178,23 @@ class Prior:
         """Means and variances (P,) of the posteriors of the points."""
         responsible = self.responsible(level)
         means = responsible @ self.atoms
-        return means, np.maximum(responsible @ self.atoms**2 - means**2, 0)
+        variances = np.maximum(responsible @ self.atoms**2 - means**2, 0)
+        if self.trust == 1:
+            return means, variances
+        trust, out, law = self.trust, self.points.stand_out, self.points.law
+        mixed = trust * means + (1 - trust) * (self.points.estimates + level * law)
+        highest = float(self.points.far(means)[~out].max(initial=0))  # of the others, whose order is kept
+        mixed = np.maximum(mixed, self.points.at(highest))
+        return np.where(out, mixed, means), np.where(out, trust * variances + (1 - trust) * law, variances)
+
+    def used_up(self) -> np.ndarray:
+        """(P,) free parameters that each posterior mean has used up, 0 to 1, the placing of atoms included."""
+        responsible = self.responsible(0.0)
+        slopes = np.minimum(self.moments(0.0)[1] / self.points.law, 1)
+        members = np.maximum(responsible.T @ self.counts, 1.0)
+        placing = responsible @ np.where(self.placed, 1 / members, 0.0)
+        used: np.ndarray = slopes + (1 - slopes) * np.minimum(placing, 1)
+        return used
 
     def means(self, level: float) -> np.ndarray:
         """(S,) of the posteriors; inside a bin along the slope, which is the variance in parts of the estimate's."""
@@ -173,12 +212,7 @@ def posterior(noisy: np.ndarray, error: float, bound: float) -> Posterior:
     alike = np.ones(len(noisy))
     prior = fit_prior(Noisy(noisy, error**2 * alike, 0 * alike, np.inf), bound)
     _, variances = prior.moments(0.0)
-    responsible, counts = prior.responsible(0.0), prior.counts
-    members = np.maximum(responsible.T @ counts, 1.0)
-    placing = responsible @ np.where(prior.placed, 1 / members, 0.0)
-    slopes = np.minimum(variances / error**2, 1)
-    slopes += (1 - slopes) * np.minimum(placing, 1)
-    fitted = float(counts @ slopes)
+    fitted = float(prior.counts @ prior.used_up())
     if prior.member is not None:
         variances = variances[prior.member]
     return Posterior(prior.means(0.0), variances, fitted, prior.atoms, prior.weights)
@@ -196,6 +230,22 @@ def fit_prior(noisy: Noisy, bound: float) -> Prior:
     kernel = _kernel(points, atoms)
     weights = _most_likely(kernel, counts / counts.sum(), atoms, bound)
     return Prior(noisy, points, counts, member, atoms, weights, placed, kernel)
+
+
+def checked(prior: Prior) -> Prior:
+    """The prior, trusted as far as it has learned more from the estimates that stand out than where each of them is.
+
+    Atoms are placed where estimates are. If n estimates have led to A atoms, the prior has 2 A - 1 parameters, A places
+    and A - 1 weights. Means between the estimates and the posterior means, with the share t of the latter, have the
+    squared error n - 2 t (n - parameters) + t^2 (n - A), in units of the noise, if parameters were counted before
+    (Stein 1981). The least one is at t = (n - parameters) / (n - A). It is in the prior's favour that n is uncertain by
+    sqrt(2 n): with few values there is no telling.
+    """
+    out = prior.points.stand_out
+    num = float(prior.counts[out].sum())
+    atoms = float(prior.counts[out] @ prior.used_up()[out])
+    trust = (num + np.sqrt(2 * num) - max(2 * atoms - 1, 0)) / max(num - atoms, _LEAST) if num else 1.0
+    return dataclasses.replace(prior, trust=float(np.clip(trust, 0, 1)))
 
 
 def means_that_sum_to(total: float, priors: Sequence[Prior]) -> list[np.ndarray]:
@@ -227,7 +277,7 @@ def _grid(points: Noisy, bound: float) -> tuple[np.ndarray, np.ndarray]:
     """Atoms in ascending order; and which of them were placed where frequencies stand out."""
     smallest, distances = points.smallest, points.distances
     small = np.geomspace(min(0.05 * smallest.min(), 0.3 * bound), 5 * smallest.max(), _SMALL)
-    above = distances > _LARGE
+    above = points.stand_out
     cells = np.floor(distances[above] / _APART).astype(np.int64)
     _, member, counts = np.unique(cells, return_inverse=True, return_counts=True)
     large = np.bincount(member, points.estimates[above]) / counts if len(cells) else np.zeros(0)

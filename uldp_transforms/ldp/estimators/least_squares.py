@@ -6,6 +6,7 @@ Exact, by dense S x S matrices. Letters as in ``observation``.
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 from scipy import linalg
@@ -20,6 +21,7 @@ from uldp_transforms.ldp.estimators.observation import (
     residual_law,
     signed_common_noise,
 )
+from uldp_transforms.ldp.estimators.overfull import centre, leave_out, lengths
 
 _MAX_CONDITION = 1e8
 _ROUNDS = 6  # of weights, which settle in two or three
@@ -49,9 +51,17 @@ def least_squares(given: Observation[Buckets], summed: np.ndarray) -> Solution:
     num_cohorts, num_unknowns = given.buckets.table.shape[:2]
     shared = given.complete or not given.centred
     spare = spare_equations(given.owner, num_cohorts, given.buckets.num_buckets, num_unknowns, shared=shared)
+    fit = whole = _settle(given, np.ones_like(given.inverted), spare)
+    if given.centred and not given.complete:
+        fit = leave_out(given, whole, functools.partial(_without, given))
+    return _solution(given, fit, whole, summed)
+
+
+def _settle(given: Observation[Buckets], kept: np.ndarray, spare: int) -> _Fit:
+    """Least squares over some cells, with the weights that its own residuals ask for."""
     weights = given.num_reports.astype(np.float64)
     for _ in range(_ROUNDS):
-        fit = _fit(given, weights, spare)
+        fit = _fit(given, weights, kept, spare)
         if not fit.common:
             break
         better = 1 / (fit.privacy / given.num_reports + fit.common)
@@ -59,31 +69,49 @@ def least_squares(given: Observation[Buckets], summed: np.ndarray) -> Solution:
         if ratios.std() <= _UNEVEN * ratios.mean():
             break
         weights = better
-    return _solution(given, fit, summed, spare)
+    return fit
+
+
+def _without(given: Observation[Buckets], last: _Fit, kept: np.ndarray) -> _Fit | None:
+    """The fit to fewer cells; None if they hardly tell the unknowns apart."""
+    spare = last.spare - int(np.count_nonzero(last.kept) - np.count_nonzero(kept))
+    if spare <= 0:
+        return None
+    try:
+        return _settle(given, kept, spare)
+    except IllConditionedError:
+        return None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class _Fit:
-    """Least squares with some weights.
+    """Least squares with some weights, over some cells.
 
     Attributes:
+        kept: (C, k) 1 for cells that are used, 0 for those that are left out.
         weights: (C,).
         gram: (S, S).
-        inverse, offset: (S, S) and (S,), P and q of ``_solver``.
+        inverse, offset: (S, S) and (S,), P and q of ``solver``.
         frequencies: (S,).
+        fitted, residuals: (C, k) their bucket frequencies, and what is left.
         shares, variances: (C, k), plausible bucket frequencies and their noise D.
         privacy: known noise of a direction, for one report.
         effective: factor by which degrees shrink because that noise is not the same in all directions.
         common: noise of a direction beyond it, in all cohorts alike.
         signed: the same without bias, maybe below 0.
         squares: sum of n_c times the squared residuals.
+        spare: equations less unknowns.
+        error: mean standard error of the unknowns, without what own people add.
     """
 
+    kept: np.ndarray
     weights: np.ndarray
     gram: np.ndarray
     inverse: np.ndarray
     offset: np.ndarray
     frequencies: np.ndarray
+    fitted: np.ndarray
+    residuals: np.ndarray
     shares: np.ndarray
     variances: np.ndarray
     privacy: float
@@ -91,29 +119,36 @@ class _Fit:
     common: float
     signed: float
     squares: float
+    spare: int
+    error: float
 
 
-def _fit(given: Observation[Buckets], weights: np.ndarray, spare: int) -> _Fit:
-    buckets, u, n = given.buckets, given.centre(given.inverted), given.num_reports
+def _fit(given: Observation[Buckets], weights: np.ndarray, kept: np.ndarray, spare: int) -> _Fit:
+    buckets, u, n = given.buckets, _centre(given, given.inverted, kept), given.num_reports
     cells = np.broadcast_to(weights[:, np.newaxis], u.shape)
-    gram = buckets.gram(cells, centred=given.centred)
-    inverse, offset = _solver(gram, given.complete, given.owner)
-    frequencies = inverse @ buckets.gather(cells * u).sum(axis=0) + offset
+    gram = _gram(given, cells, kept)
+    inverse, offset = solver(gram, given.complete, given.owner)
+    frequencies = inverse @ buckets.collect(cells * u) + offset
     fitted = buckets.forward(frequencies)
     shares = given.plausible(fitted)
     variances = given.noise(shares)
     privacy, effective = residual_law(given, shares, variances)
-    squares = ((u - given.centre(fitted)) ** 2).sum(axis=1)
+    residuals = u - _centre(given, fitted, kept)
+    squares = (residuals**2).sum(axis=1)
     common = signed = 0.0
     if given.centred and spare > 0:
         common = common_noise(squares, spare, privacy / n)
         signed = signed_common_noise(squares, spare, privacy / n)
+    level = float(weights**2 @ (privacy / n + common) / weights.sum())
     return _Fit(
+        kept=kept,
         weights=weights,
         gram=gram,
         inverse=inverse,
         offset=offset,
         frequencies=frequencies,
+        fitted=fitted,
+        residuals=residuals,
         shares=shares,
         variances=variances,
         privacy=privacy,
@@ -121,27 +156,38 @@ def _fit(given: Observation[Buckets], weights: np.ndarray, spare: int) -> _Fit:
         common=common,
         signed=signed,
         squares=float(n @ squares),
+        spare=spare,
+        error=float(np.sqrt(max(level * np.diag(inverse).mean(), 0))),
     )
 
 
-def _solution(given: Observation[Buckets], fit: _Fit, summed: np.ndarray, spare: int) -> Solution:
-    """The fit with its variances; ``fit.gram`` is overwritten."""
+def _centre(given: Observation[Buckets], cells: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """J x of each cohort, over the cells that are kept."""
+    return given.centre(cells) if kept.all() else centre(cells, kept)
+
+
+def _gram(given: Observation[Buckets], weights: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """sum_c H_c^T J W_c J H_c (S, S), over the cells that are kept."""
+    if kept.all():
+        return given.buckets.gram(weights, centred=given.centred)
+    return given.buckets.gram_within(weights, kept)
+
+
+def _solution(given: Observation[Buckets], fit: _Fit, whole: _Fit, summed: np.ndarray) -> Solution:
+    """The fit with its variances, and how well all cells fit; ``fit.gram`` is overwritten."""
     buckets, n, weights = given.buckets, given.num_reports, fit.weights
     per_report = (weights**2 / n)[:, np.newaxis]
-    known = per_report * fit.variances + (weights**2)[:, np.newaxis] * fit.common
-    noise = buckets.gram(known, centred=given.centred)
-    spread = np.sqrt(per_report) * buckets.gather(given.centre(fit.shares))
+    noise = _gram(given, per_report * fit.variances + (weights**2)[:, np.newaxis] * fit.common, fit.kept)
+    spread = np.sqrt(per_report) * buckets.gather(_centre(given, fit.shares, fit.kept))
     noise -= spread.T @ spread
     direction = fit.inverse @ summed.astype(np.float64)
     variance_of_sum = float(direction @ noise @ direction)
     variances = _sandwich_diagonal(fit.inverse, noise, fit.gram)
     own = None
     if given.centred:
-        reach = 1 - fit.offset if given.complete else np.ones(len(variances))
-        mean_buckets = min(buckets.num_hashes * 1.0, buckets.num_buckets / 2)
-        own = own_noise(given, weights, n, reach, mean_buckets)
+        own = own_noise(given, weights, n, _reach(given, fit), min(buckets.num_hashes * 1.0, buckets.num_buckets / 2))
         own = own.through(np.maximum(fit.frequencies, 0), variances)
-    judged = given.centred and spare > 0
+    judged = given.centred and whole.spare > 0
     jump = given.jump * float(np.sqrt(per_report.sum() / n.sum()) / weights.sum())
     common = fit.signed * float((weights**2).sum() / weights.sum()) * np.diag(fit.inverse)
     return Solution(
@@ -151,11 +197,20 @@ def _solution(given: Observation[Buckets], fit: _Fit, summed: np.ndarray, spare:
         jump=jump,
         counted=given.counted,
         variance_of_sum=variance_of_sum,
-        misfit=fit.effective * fit.squares / fit.privacy if judged else 0.0,
-        degrees=fit.effective * spare if judged else 0.0,
-        spare=float(spare) if judged and not given.complete else np.inf,
+        misfit=whole.effective * whole.squares / whole.privacy if judged else 0.0,
+        degrees=whole.effective * whole.spare if judged else 0.0,
+        spare=float(fit.spare) if judged and not given.complete else np.inf,
         common=common if judged else None,
     )
+
+
+def _reach(given: Observation[Buckets], fit: _Fit) -> np.ndarray:
+    """(S,) how an estimate answers its own frequency, in units of what it does where all cells are used."""
+    if fit.kept.all():
+        return 1 - fit.offset
+    full = (1 - 1 / given.buckets.num_buckets) * fit.weights.sum()
+    thinned: np.ndarray = np.sqrt(np.maximum(full / lengths(given.buckets, fit.weights, fit.kept), 1))
+    return thinned
 
 
 def spare_equations(owner: str, num_cohorts: int, num_buckets: int, num_unknowns: int, *, shared: bool) -> int:
@@ -205,7 +260,7 @@ def _mirror(lower: np.ndarray) -> None:
         corner[:] = np.tril(corner) + np.tril(corner, -1).T
 
 
-def _solver(gram: np.ndarray, complete: bool, owner: str) -> tuple[np.ndarray, np.ndarray]:
+def solver(gram: np.ndarray, complete: bool, owner: str) -> tuple[np.ndarray, np.ndarray]:
     """Matrix P and vector q such that p = P g + q minimises p^T G p / 2 - g^T p, with sum(p) = 1 if complete.
 
     Raises:

@@ -46,9 +46,10 @@ class LinearEstimate:
     """Unbiased frequencies of the U unknowns before any post-processing.
 
     Attributes:
-        raw: (U,), of the unknowns themselves.
+        raw: (U,), of the unknowns themselves, those of which only holders are counted by their own counts alone.
+        joint: (U,), of the unknowns, with the least variance: ``raw`` unless protected reports are of several kinds.
         null_errors: (U,), standard error of ``raw`` if nobody held the value; 0 where only holders are ever counted.
-        frequencies: (U,), of values: ``raw``, with the people behind tags shared out.
+        frequencies: (U,), of values: ``joint``, with the people behind tags shared out.
         standard_errors: (U,), of ``frequencies``; above 0.
         intervals: of a confidence, such as 0.95: the ends low (U,) and high (U,), not cut to [0, 1].
         rest_standard_error: of the share of all values that were not asked for; 0 if there are none.
@@ -59,6 +60,7 @@ class LinearEstimate:
     """
 
     raw: np.ndarray
+    joint: np.ndarray
     null_errors: np.ndarray
     frequencies: np.ndarray
     standard_errors: np.ndarray
@@ -84,7 +86,7 @@ def _invert(question: Question) -> LinearEstimate:
     """The mechanism's own inverse of each symbol, its exact standard error, and its interval; U = K."""
     mechanism, alphabet = question.model.mechanism, question.model.alphabet
     counts = question.counts.pooled()
-    raw = mechanism.invert(counts)[0]
+    raw, alone = mechanism.invert(counts)[0], mechanism.invert_alone(counts)[0]
     plausible = clip_and_normalize(raw)
     null_errors = np.sqrt(np.maximum(mechanism.null_variances(plausible), 0) / counts.total)
     jumps = mechanism.jumps / counts.total  # as if one more had been counted: of 0 reports the error is not 0
@@ -101,7 +103,7 @@ def _invert(question: Question) -> LinearEstimate:
         errors = np.hypot(_errors_of(question, derivative, plausible), scale * jumps)
         left_out = left_out @ derivative
     rest = float(_errors_of(question, left_out, plausible)) if left_out.any() else 0.0
-    return LinearEstimate(raw, null_errors, frequencies, errors, intervals, rest)
+    return LinearEstimate(alone, raw, null_errors, frequencies, errors, intervals, rest)
 
 
 def _shared_out(
@@ -145,21 +147,23 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
         common[part] = 0.0 if solution.common is None else solution.common
         if solution.degrees:
             fit = float(special.chdtrc(solution.degrees, solution.misfit))
-    errors = np.sqrt(np.maximum(variances, 0))
+    joint, errors = raw.copy(), np.sqrt(np.maximum(variances, 0))
     noisy = question.model.mechanism.num_sensitive > question.model.alphabet.num_sensitive
     null_errors = np.where(sensitive | (clear & noisy), errors, 0.0)
     own = np.flatnonzero(question.own)
     if len(own):
         symbols = question.table(question.own)[0]
-        raw[own], errors[own] = pooled.raw[symbols], pooled.standard_errors[symbols]
+        raw[own], joint[own] = pooled.raw[symbols], pooled.joint[symbols]
+        errors[own] = pooled.standard_errors[symbols]
         null_errors[own] = pooled.null_errors[symbols]
         parts.append((own, _picked(pooled.intervals, symbols)))
         members = np.zeros(question.model.mechanism.num_symbols)
         members[symbols[asked[own]]] = 1
-        of_sum += float(_errors_of(question, members, clip_and_normalize(pooled.raw)) ** 2)
-    listed = raw[asked & sensitive].sum() * raw[asked & ~sensitive].sum()
+        of_sum += float(_errors_of(question, members, clip_and_normalize(pooled.joint)) ** 2)
+    listed = joint[asked & sensitive].sum() * joint[asked & ~sensitive].sum()
     rest = float(np.sqrt(max(of_sum - 2 * listed / question.counts.total, 0)))
-    return LinearEstimate(raw, null_errors, raw, errors, _together(parts, len(raw)), rest, spare, fit, common)
+    intervals = _together(parts, len(raw))
+    return LinearEstimate(raw, joint, null_errors, joint, errors, intervals, rest, spare, fit, common)
 
 
 def _picked(intervals: Intervals, chosen: np.ndarray) -> Intervals:
@@ -248,7 +252,7 @@ def observe(question: Question, buckets: B, counts: CohortCounts, columns: slice
         mass=mass,
         centred=True,
         complete=not question.open,
-        jump=1 / mechanism.delta,
+        jump=float(mechanism.jumps[0]),
         counted=float(counts.cells[:, columns].sum()) / (max(counts.total, 1) * (columns.stop - columns.start)),
     )
 
@@ -277,7 +281,7 @@ def _solve_clear(question: Question, chosen: np.ndarray, summed: np.ndarray) -> 
         owner=question.model.id,
         buckets=buckets,
         num_reports=counts.num_reports,
-        inverted=mechanism.invert(counts)[:, v:],
+        inverted=mechanism.invert_alone(counts)[:, v:],
         noise=lambda shares: (shares + unseen) / reveal_rate,
         mass=1.0,
         centred=False,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from scipy import special
 
 from uldp_transforms.ldp.estimators.empirical_bayes import posterior
 from uldp_transforms.ldp.estimators.observation import (
@@ -18,14 +17,10 @@ from uldp_transforms.ldp.estimators.observation import (
     own_noise,
     residual_law,
 )
+from uldp_transforms.ldp.estimators.overfull import GAIN, centre, leave_out, lengths
 from uldp_transforms.ldp.estimators.packed import PackedBuckets
 
 _MOST_STEPS = 12
-_GAIN = 0.995  # the error has to fall by more than half a per cent in a step, or it is the last
-_ROUNDS = 4  # of leaving cells out
-_FALSELY = 0.05  # cells of all that are expected to be left out for noise alone
-_ENOUGH_COHORTS = 32  # from which on a candidate can miss the cells of some
-_ENOUGH_KEPT = 0.5  # of its weight that a candidate has to keep
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,8 +57,7 @@ def pass_messages(given: Observation[PackedBuckets], summed: np.ndarray) -> Solu
     add is the uncertainty of these beliefs and no longer their size. The memory term keeps the residual from knowing
     the noise that the beliefs have already used, and so the estimates unbiased and their error readable from it.
 
-    A heavy unlisted text fills one bucket of every cohort. Cells that hold far more than all beliefs and noise explain
-    are left out, which costs each candidate that collides there one cohort of many.
+    Cells that a heavy unlisted text fills are left out, see ``overfull``.
 
     Args:
         given: a centred observation of an open list.
@@ -76,26 +70,12 @@ def pass_messages(given: Observation[PackedBuckets], summed: np.ndarray) -> Solu
     kept = np.repeat(here[:, np.newaxis], buckets.num_buckets, axis=1).astype(np.float64)
     zeros = np.zeros_like(kept)
     state = _converge(given, kept, np.zeros(buckets.num_unknowns), zeros, zeros)
-    if buckets.num_hashes > 1 or np.count_nonzero(here) < _ENOUGH_COHORTS:
-        return _solution(given, state, summed)
-    for _ in range(_ROUNDS):
-        kept = state.kept * ~_overfull(given, state)
-        if (kept == state.kept).all():
-            break
-        memory = state.residuals - _centre(given.inverted - state.fitted, state.kept)
-        without = _converge(given, kept, state.believed, state.fitted, memory)
-        share = float(without.lengths.min() / buckets.lengths(without.weights)[0])
-        if share < _ENOUGH_KEPT or without.error > _GAIN * state.error:
-            break
-        state = without
-    return _solution(given, state, summed)
 
+    def again(last: _State, kept: np.ndarray) -> _State:
+        memory = last.residuals - centre(given.inverted - last.fitted, last.kept)
+        return _converge(given, kept, last.believed, last.fitted, memory)
 
-def _centre(cells: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """(C, k) less their mean over what is kept of each cohort; 0 elsewhere."""
-    means = (cells * kept).sum(axis=1) / np.maximum(kept.sum(axis=1), 1)
-    centred: np.ndarray = (cells - means[:, np.newaxis]) * kept
-    return centred
+    return _solution(given, leave_out(given, state, again), summed)
 
 
 def _converge(
@@ -111,9 +91,9 @@ def _converge(
     bound = max(given.mass, 1e-12) / max(buckets.num_hashes * buckets.num_unknowns, 1)
     best: _State | None = None
     for _ in range(_MOST_STEPS):
-        state = _step(given, kept, believed, fitted, _centre(given.inverted - fitted + memory, kept))
+        state = _step(given, kept, believed, fitted, centre(given.inverted - fitted + memory, kept))
         before, best = best, state if best is None or state.error < best.error else best
-        if before is not None and state.error > _GAIN * before.error:
+        if before is not None and state.error > GAIN * before.error:
             break
         belief = posterior(state.raw, state.error, bound)
         believed = belief.means
@@ -135,18 +115,18 @@ def _step(
     common = common_noise((residuals[here] ** 2).sum(axis=1), free, known)
     weights = np.zeros(len(here))
     weights[here] = 1 / (known + common)
-    lengths = _lengths(buckets, weights, kept)
-    raw = believed + buckets.collect(weights[:, np.newaxis] * residuals) / lengths
+    own = _lengths(buckets, weights, kept)
+    raw = believed + buckets.collect(weights[:, np.newaxis] * residuals) / own
     return _State(
         kept=kept,
         believed=believed,
         fitted=fitted,
         residuals=residuals,
         raw=raw,
-        error=float(np.mean(lengths) ** -0.5),
+        error=float(np.mean(own) ** -0.5),
         weights=weights,
         common=common,
-        lengths=lengths,
+        lengths=own,
     )
 
 
@@ -155,21 +135,7 @@ def _lengths(buckets: PackedBuckets, weights: np.ndarray, kept: np.ndarray) -> n
     left = kept.sum(axis=1)
     if (left[weights > 0] == buckets.num_buckets).all():
         return buckets.lengths(weights)
-    return buckets.collect((weights * (1 - 1 / np.maximum(left, 1)))[:, np.newaxis] * kept)
-
-
-def _overfull(given: Observation[PackedBuckets], state: _State) -> np.ndarray:
-    """(C, k) bool: cells that hold more than the beliefs, by more than noise does in any cell of nearly all windows.
-
-    The quantile of a count's noise (Cornish and Fisher): z standard deviations, and (z^2 - 1) / 6 reports for its skew.
-    """
-    here = given.num_reports > 0
-    n = given.num_reports[here, np.newaxis]
-    variances = given.noise(given.plausible(state.fitted[here])) / n + state.common
-    z = float(special.ndtri(1 - _FALSELY / variances.size))
-    overfull = np.zeros(state.kept.shape, dtype=bool)
-    overfull[here] = state.residuals[here] > z * np.sqrt(variances) + (z**2 - 1) / 6 * given.jump / n
-    return overfull
+    return lengths(buckets, weights, kept)
 
 
 def _solution(given: Observation[PackedBuckets], state: _State, summed: np.ndarray) -> Solution:
@@ -190,7 +156,7 @@ def _solution(given: Observation[PackedBuckets], state: _State, summed: np.ndarr
     thinned = np.sqrt(np.maximum(buckets.lengths(state.weights) / state.lengths, 1))  # by cells that are left out
     own = own_noise(given, weights, n, np.broadcast_to(thinned, buckets.num_unknowns), b)
     own = own.through(state.believed, variances / state.lengths**2)
-    heaps = _centre(buckets.forward(summed / state.lengths), kept)[here]
+    heaps = centre(buckets.forward(summed / state.lengths), kept)[here]
     of_sum = squares @ ((heaps**2 * noise).sum(axis=1) - (heaps * deviations).sum(axis=1) ** 2)
     of_sum += state.common * (weights**2 @ (heaps**2).sum(axis=1))
     jump = given.jump * float(np.sqrt(squares.sum() / n.sum()) / weights.sum())

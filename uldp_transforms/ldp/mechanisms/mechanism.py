@@ -254,6 +254,11 @@ class Mechanism(abc.ABC):
             valid &= ~mask
         return valid
 
+    @property
+    def num_cells(self) -> int:
+        """M, what ``count`` counts in each group."""
+        return self.num_symbols
+
     @abc.abstractmethod
     def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
         """Run by the collector: how often each cell is counted in each group of reports.
@@ -264,7 +269,8 @@ class Mechanism(abc.ABC):
             num_groups: number of rows to return.
 
         Returns:
-            (num_groups, K) int64: c_x, the reports that support x, for x < v; R_z, the clear reports of z, for z >= v.
+            (num_groups, M) int64: c_x, the reports that support x, for x < v; R_z, the clear reports of z, for z >= v.
+            Where M > K, parts of the c_x behind them: v numbers for each kind of report but the first.
         """
 
     def count_places(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> tuple[np.ndarray, np.ndarray]:
@@ -306,7 +312,7 @@ class Mechanism(abc.ABC):
             frequencies: (..., K) summing to 1 (to at most h, if values have h symbols).
 
         Returns:
-            (..., K).
+            (..., M).
         """
 
     @abc.abstractmethod
@@ -319,6 +325,13 @@ class Mechanism(abc.ABC):
         Returns:
             (C, K) float64.
         """
+
+    def invert_alone(self, counts: CohortCounts) -> np.ndarray:
+        """``invert``, but symbols of which only their holders are counted by their own counts alone: 0 where unseen.
+
+        That is the same unless protected reports are of several kinds.
+        """
+        return self.invert(counts)
 
     @abc.abstractmethod
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
@@ -333,7 +346,7 @@ class Mechanism(abc.ABC):
 
     @abc.abstractmethod
     def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
-        """``variances`` of each symbol if nobody held it; (K,) -> (K,).
+        """n times the variance of ``invert_alone`` of each symbol if nobody held it; (K,) -> (K,).
 
         Set reports: its people hold other sensitive symbols instead, so that as many people do. Otherwise: they are
         left out.
@@ -370,6 +383,11 @@ class Mechanism(abc.ABC):
     @abc.abstractmethod
     def jumps(self) -> np.ndarray:
         """(K,): n times what one more report that is counted for a symbol adds to its frequency in ``invert``."""
+
+    @property
+    @abc.abstractmethod
+    def largest_effects(self) -> np.ndarray:
+        """(K,): the most that one report, chosen at will, adds to n times each frequency in ``invert``."""
 
     @property
     @abc.abstractmethod

@@ -272,6 +272,10 @@ class TwoStage(IntegerReportMechanism):
         jumps: np.ndarray = np.diag(self._inverse)
         return jumps
 
+    @property
+    def largest_effects(self) -> np.ndarray:
+        return self.jumps
+
     def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
         per_report = weights @ self._inverse
         variances: np.ndarray = per_report**2 @ self.response(frequencies) - (weights @ frequencies) ** 2

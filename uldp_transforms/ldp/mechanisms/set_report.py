@@ -41,6 +41,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals, score_intervals
 from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON, Mechanism
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
+from uldp_transforms.ldp.mechanisms.statistic import Moments, Statistic
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds, floor_weight
 
 _DENSE_CELLS = 1 << 24  # of the support matrix of reports that is looked at in one piece
@@ -358,8 +359,9 @@ class SetReportMechanism(Mechanism):
 
     @functools.cached_property
     def _revealed(self) -> tuple[float, float]:
-        """Rate at which clear reports are counted for a sensitive symbol, and what is added to bring it to eta."""
-        return float(self.clear_rate), float(self.pair_rate - self.clear_rate)
+        """Rate at which clear reports are counted for a sensitive symbol, and what is added to bring it to that of
+        informative reports of another one, eta for plain supports."""
+        return float(self.clear_rate), self.statistic.mean.other - float(self.clear_rate)
 
     def log_prob(self, payloads: np.ndarray) -> np.ndarray:
         supported = self.supports(payloads)
@@ -384,11 +386,34 @@ class SetReportMechanism(Mechanism):
                 rows.append([kappa * share if x == z else Fraction(0) for x in range(self.num_symbols)])
         return payloads, rows
 
+    @functools.cached_property
+    def statistic(self) -> Statistic:
+        """Which linear function of the counts estimates frequencies: supports, unless a member knows better."""
+        return Statistic.of_supports(self.noise_rate, self.pair_rate, self.triple_rate)
+
+    @functools.cached_property
+    def _affine(self) -> tuple[float, float]:
+        """Mean of what one report adds to the statistic of a sensitive symbol that nobody holds, as clear reports are
+        made up for, and by how much it is larger for a holder; of plain supports ``miss`` and ``delta``."""
+        mean = self.statistic.mean
+        return self.noise_share * mean.noise + self.kappa * mean.other, self.kappa * mean.step
+
+    @property
+    def has_binomial_estimates(self) -> bool:
+        """True if the estimate of each symbol is an affine function of that symbol's count alone."""
+        alone = self.num_sensitive == self.num_symbols or not self._revealed[1]
+        return alone and self.num_cells == self.num_symbols
+
     def response(self, frequencies: np.ndarray) -> np.ndarray:
-        """mu_x for x < v, kappa p_z for z >= v; see ``Mechanism.response``."""
-        v = self.num_sensitive
+        """mu_x for x < v, kappa p_z for z >= v; then mu_x of each kind of report but the first; see ``Mechanism``."""
+        v, kinds = self.num_sensitive, self.statistic
+        own, sensitive = frequencies[..., :v], frequencies[..., :v].sum(axis=-1, keepdims=True)
+        later = [
+            self.noise_share * noise * single + self.kappa * share * (own + pair * (sensitive - own))
+            for noise, share, single, pair in list(zip(kinds.noise, kinds.own, kinds.single, kinds.pair))[1:]
+        ]
         base = self._null_response(frequencies)
-        return np.concatenate([base + self.delta * frequencies[..., :v], self.kappa * frequencies[..., v:]], axis=-1)
+        return np.concatenate([base + self.delta * own, self.kappa * frequencies[..., v:], *later], axis=-1)
 
     def _null_response(self, frequencies: np.ndarray) -> np.ndarray:
         """(..., 1): how often a sensitive symbol is counted that nobody holds."""
@@ -402,51 +427,72 @@ class SetReportMechanism(Mechanism):
     def invert(self, counts: CohortCounts) -> np.ndarray:
         """Unbiased symbol frequencies; see ``Mechanism.invert``.
 
-        Revealed-aware: a clear report says "not sensitive" with certainty, and that is used.
+        Revealed-aware: a clear report says "not sensitive" with certainty, and that is used. With X the statistic of
+        x and Z the shift, of plain supports c_x and 0,
 
-            p_x = (c_x / n + eta R / n - miss) / delta,    p_z = R_z / (n kappa),    R = sum of the R_z
+            p_x = (X / n + eta R / n - miss) / delta,    p_z = R_z / (n kappa) + Z / n,    R = sum of the R_z
 
         Where clear reports carry noise that is counted too (``clear_rate``), eta is replaced by eta - clear_rate.
         """
-        v = self.num_sensitive
-        num_reports = np.maximum(counts.num_reports, 1)[:, np.newaxis]
-        shares = counts.cells / num_reports
-        revealed = shares[:, v:].sum(axis=1, keepdims=True)
-        sensitive = (shares[:, :v] + self._revealed[1] * revealed - self.miss) / self.delta
-        raw = np.concatenate([sensitive, shares[:, v:] / self.kappa], axis=1)
-        return np.where(counts.num_reports[:, np.newaxis] > 0, raw, 0.0)
+        raw, shift = self._inverted(counts)
+        raw[:, self.num_sensitive :] += shift
+        return raw
+
+    def invert_alone(self, counts: CohortCounts) -> np.ndarray:
+        return self._inverted(counts)[0]
+
+    def _inverted(self, counts: CohortCounts) -> tuple[np.ndarray, np.ndarray]:
+        """``invert_alone`` (C, K), and what ``invert`` adds to all non-sensitive symbols (C, 1)."""
+        v, (base, slope) = self.num_sensitive, self._affine
+        n = np.maximum(counts.num_reports, 1)[:, np.newaxis]
+        counted, shift = self.statistic.sums(counts.cells, self.num_symbols, v)
+        clear = counts.cells[:, v : self.num_symbols] / n
+        sensitive = (counted / n + self._revealed[1] * clear.sum(axis=1, keepdims=True) - base) / slope
+        raw = np.concatenate([sensitive, clear / self.kappa], axis=1)
+        return np.where(counts.num_reports[:, np.newaxis] > 0, raw, 0.0), shift / n
 
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
         v = self.num_sensitive
-        sensitive = self._sensitive_variances(self.response(frequencies)[..., :v], frequencies, frequencies[..., :v])
-        clear = frequencies[..., v:]
-        return np.concatenate([sensitive, clear / self.kappa - clear**2], axis=-1)
+        sensitive = self._sensitive_variances(frequencies, frequencies[..., :v])
+        clear, shift = frequencies[..., v:], self._shift_variance(frequencies)
+        of_clear = clear / self.kappa - clear**2 + 2 * self.statistic.clear_shift * clear + shift
+        return np.concatenate([sensitive, of_clear], axis=-1)
 
     def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
-        sensitive = self._sensitive_variances(self._null_response(frequencies), frequencies, np.zeros(1))
+        sensitive = self._sensitive_variances(frequencies, np.zeros(1))
         return np.where(np.arange(self.num_symbols) < self.num_sensitive, sensitive, 0.0)
 
-    def _sensitive_variances(self, counted: np.ndarray, frequencies: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """n times the variance of sensitive symbols with these counts per report and own frequencies."""
-        non_sensitive = 1 - frequencies[..., : self.num_sensitive].sum(axis=-1, keepdims=True)
-        mean_squares = counted + self._revealed[1] ** 2 * self.kappa * non_sensitive
-        variances: np.ndarray = (mean_squares - (self.miss + self.delta * own) ** 2) / self.delta**2
+    def _expected(self, moments: Moments, sensitive: np.ndarray | float, own: np.ndarray | float) -> np.ndarray:
+        """Mean per report over protected reports if people hold sensitive symbols, and one of these, so often."""
+        mean = self.noise_share * moments.noise + self.kappa * (moments.other * sensitive + moments.step * own)
+        return np.asarray(mean)
+
+    def _sensitive_variances(self, frequencies: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """n times the variance of sensitive symbols with these own frequencies."""
+        sensitive = frequencies[..., : self.num_sensitive].sum(axis=-1, keepdims=True)
+        (base, slope), (counted, added) = self._affine, self._revealed
+        of_clear = (counted + added**2) * self.kappa * (1 - sensitive)
+        mean_squares = self._expected(self.statistic.square, sensitive, own) + of_clear
+        variances: np.ndarray = (mean_squares - (base + slope * own) ** 2) / slope**2
         return variances
+
+    def _shift_variance(self, frequencies: np.ndarray) -> np.ndarray:
+        """(..., 1): n times the variance of what ``invert`` adds to all non-sensitive symbols."""
+        sensitive = frequencies[..., : self.num_sensitive].sum(axis=-1, keepdims=True)
+        revealed = self.kappa * (1 - sensitive) * self.statistic.clear_shift**2
+        variance: np.ndarray = self._expected(self.statistic.shift, sensitive, 0.0) + revealed
+        return variance
 
     def _pair_terms(self, sensitive: np.ndarray) -> tuple[np.ndarray, float]:
         """``base`` and ``slope`` of n times the covariance of two sensitive symbols,
 
             base + slope (p_x + p_y) - q_x q_y    with q = miss / delta + p,
 
-        where ``sensitive`` is the share of people with sensitive symbols.
+        where ``sensitive`` is the share of people with sensitive symbols; miss and delta are those of the statistic.
         """
-        kappa = self.kappa
-        phi, eta, eta3 = map(float, (self.noise_rate, self.pair_rate, self.triple_rate))
-        counted, added = self._revealed
-        base = (
-            self.noise_share * phi * eta + kappa * eta3 * sensitive + (counted**2 + added**2) * kappa * (1 - sensitive)
-        )
-        return base / self.delta**2, kappa * (eta - eta3) / self.delta**2
+        (counted, added), (_, slope), product = self._revealed, self._affine, self.statistic.product
+        base = self._expected(product, sensitive, 0.0) + (counted**2 + added**2) * self.kappa * (1 - sensitive)
+        return base / slope**2, self.kappa * product.step / slope**2
 
     def private_variances(self, frequencies: np.ndarray) -> np.ndarray:
         """The part of ``variances`` of the sensitive symbols that is not shared between them.
@@ -461,23 +507,42 @@ class SetReportMechanism(Mechanism):
             (..., v).
         """
         p = frequencies[..., : self.num_sensitive]
-        base, slope = self._pair_terms(p.sum(axis=-1, keepdims=True))
-        own = self.variances(frequencies)[..., : self.num_sensitive] + (self.miss / self.delta + p) ** 2
+        (null, step), (base, slope) = self._affine, self._pair_terms(p.sum(axis=-1, keepdims=True))
+        own = self.variances(frequencies)[..., : self.num_sensitive] + (null / step + p) ** 2
         private: np.ndarray = own - base - 2 * slope * p
         return private
 
     def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-        v = self.num_sensitive
+        v, (null, step) = self.num_sensitive, self._affine
         p, clear = frequencies[:v], frequencies[v:]
         base, slope = self._pair_terms(p.sum())
         of_sensitive, of_clear = weights[..., :v], weights[..., v:]
         total, mean = of_sensitive.sum(axis=-1), of_sensitive @ p
-        offset = of_sensitive @ (self.miss / self.delta + p)
+        offset = of_sensitive @ (null / step + p)
         sensitive = of_sensitive**2 @ self.private_variances(frequencies) + base * total**2 + 2 * slope * total * mean
         revealed = of_clear @ clear
-        mixed = 2 * revealed * (total * (float(self.pair_rate) - self.miss) / self.delta - mean)
+        mixed = 2 * revealed * (total * (self.statistic.mean.other - null) / step - mean)
         variance: np.ndarray = sensitive - offset**2 + mixed + of_clear**2 @ clear / self.kappa - revealed**2
-        return variance
+        return variance + self._variance_of_shift(total, mean, of_clear.sum(axis=-1), revealed, frequencies)
+
+    def _variance_of_shift(
+        self, total: np.ndarray, mean: np.ndarray, clear: np.ndarray, revealed: np.ndarray, frequencies: np.ndarray
+    ) -> np.ndarray:
+        """What the shift of ``invert`` adds to ``variance_of``, all numbers of shape (...).
+
+        Args:
+            total, clear: sums of the weights of sensitive symbols and of the others.
+            mean, revealed: these weights times the frequencies, summed.
+            frequencies: (K,).
+        """
+        others, shift = 1 - frequencies[: self.num_sensitive].sum(), self.statistic.clear_shift
+        in_clear = shift * self.statistic.mean.other * self.kappa * others
+        with_sensitive = total * (self._expected(self.statistic.shifted, 1 - others, 0.0) + in_clear)
+        with_sensitive = with_sensitive + self.kappa * self.statistic.shifted.step * mean
+        with_clear = shift * revealed
+        own = clear * self._shift_variance(frequencies)[0]
+        added: np.ndarray = clear * (own + 2 * (with_sensitive / self._affine[1] + with_clear))
+        return added
 
     def intervals(
         self, counts: CohortCounts, frequencies: np.ndarray, confidence: float
@@ -485,28 +550,45 @@ class SetReportMechanism(Mechanism):
         """Confidence intervals that hold for rare symbols too; see ``Mechanism.intervals``.
 
         Where the estimate of a symbol is a function of its own count alone, that count is binomial, and the interval is
-        that of its probability: non-sensitive symbols always; sensitive ones unless clear reports correct them. Else it
-        is the score interval, the variance being quadratic in the own p.
+        that of its probability: non-sensitive symbols always (but for a shift, which the interval is extended to
+        reach); sensitive ones unless clear reports correct them. Else it is the score interval, the variance being
+        quadratic in the own p.
         """
-        v, n = self.num_sensitive, counts.total
-        cells = counts.cells[0]
+        v, n, cells = self.num_sensitive, counts.total, counts.cells[0, : self.num_symbols]
         low, high = binomial_intervals(cells, n, confidence)
-        low[v:], high[v:] = low[v:] / self.kappa, high[v:] / self.kappa
-        if not self._revealed[1] or v == self.num_symbols:
+        raw = self.invert(counts)[0]
+        low[v:], high[v:] = np.minimum(low[v:] / self.kappa, raw[v:]), np.maximum(high[v:] / self.kappa, raw[v:])
+        if self.has_binomial_estimates:
             low[:v], high[:v] = (low[:v] - self.miss) / self.delta, (high[:v] - self.miss) / self.delta
             return low, high
-        raw, null, slope = (
-            self.invert(counts)[0, :v],
-            self.null_variances(frequencies)[:v],
-            (1 - 2 * self.miss) / self.delta,
+        null, step = self._affine
+        slope = (self.kappa * self.statistic.square.step / step - 2 * null) / step
+        variance, jump = self.null_variances(frequencies)[:v] / n, self.jumps[:v] / n
+        low[:v], high[:v] = score_intervals(
+            raw[:v], variance, slope / n, 1 / n, jump, cells[:v] / n, confidence=confidence
         )
-        jump, counted = self.jumps[:v] / n, cells[:v] / n
-        low[:v], high[:v] = score_intervals(raw, null / n, slope / n, 1 / n, jump, counted, confidence=confidence)
         return low, high
 
     @property
     def jumps(self) -> np.ndarray:
-        return np.where(np.arange(self.num_symbols) < self.num_sensitive, 1 / self.delta, 1 / self.kappa)
+        sensitive = np.arange(self.num_symbols) < self.num_sensitive
+        return np.where(sensitive, self.statistic.jump / self._affine[1], 1 / self.kappa)
+
+    @property
+    def largest_effects(self) -> np.ndarray:
+        kinds, (null, step) = self.statistic, self._affine
+        of_sensitive = (float((kinds.weights + kinds.offsets).max()) - null) / step
+        of_clear = 1 / self.kappa + kinds.clear_shift
+        return np.where(np.arange(self.num_symbols) < self.num_sensitive, of_sensitive, of_clear)
+
+    @property
+    def silence(self) -> float:
+        """What a protected report adds to n times the frequency of a sensitive symbol that it does not support.
+
+        On average over noise, if reports are of several kinds.
+        """
+        null, step = self._affine
+        return (float(self.statistic.noise @ self.statistic.offsets) - null) / step
 
     @property
     def floor_rate(self) -> float | None:

@@ -20,10 +20,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from uldp_transforms.ldp.bitcounts import count_bits
 from uldp_transforms.ldp.checks import is_number, require_int, require_number
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
+from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
+from uldp_transforms.ldp.mechanisms.statistic import Statistic
+from uldp_transforms.ldp.mechanisms.subset_scores import Scores, scores_of
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, floor_weight
 
@@ -177,6 +181,61 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
     @functools.cached_property
     def largest_boost(self) -> Fraction:
         return max(map(self.boost, self.size_law))
+
+    @functools.cached_property
+    def _laws(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sizes, and their shares in noise and given a supported symbol; each (Z,) float64."""
+        noise, own = np.array([[float(share) for share in law] for law in self.size_law.values()]).T
+        return np.array(list(self.size_law), dtype=np.float64), noise, own
+
+    @functools.cached_property
+    def scores(self) -> Scores:
+        """What supports in sets of each size say, and what the sizes themselves say."""
+        sizes, noise, own = self._laws
+        present = self.noise_share * noise + self.kappa * own
+        return scores_of(self.num_symbols, self.num_sensitive, self.gain, sizes, present, own)
+
+    @functools.cached_property
+    def statistic(self) -> Statistic:
+        """Supports; those of sets of two sizes weighed and centred, with what the sizes say (``subset_scores``)."""
+        if not self.larger_weight:
+            return super().statistic
+        v, (sizes, noise, own), (weights, correction) = self.num_sensitive, self._laws, self.scores
+        apart, supported = (v - sizes) / (v - 1), weights * sizes / v
+        present = self.noise_share * noise + self.kappa * own
+        share = correction / self.kappa * (supported - present @ supported)
+        step = self.kappa * float(own @ (weights * apart))
+        return Statistic(
+            noise=noise,
+            own=own,
+            sizes=sizes,
+            single=sizes / v,
+            pair=(sizes - 1) / (v - 1),
+            apart=apart,
+            triple=(sizes - 1) * (sizes - 2) / max((v - 1) * (v - 2), 1),
+            weights=weights,
+            offsets=share * step / v - supported,
+            shifts=-share / max(self.num_symbols - v, 1),
+        )
+
+    @property
+    def memo(self) -> SetReportMechanism:
+        """With the scores of reports: memos are seen only through these."""
+        memo = super().memo
+        vars(memo)["scores"] = self.scores
+        return memo
+
+    @property
+    def num_cells(self) -> int:
+        return self.num_symbols + self.num_sensitive * (len(self.size_law) - 1)
+
+    def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
+        cells = super().count(payloads, groups, num_groups)
+        if not self.larger_weight:
+            return cells
+        bits = payloads[:, : self.bit_bytes]
+        larger = np.bitwise_count(bits).sum(axis=1) == self.size + 1
+        return np.hstack([cells, count_bits(bits[larger], self.num_sensitive, groups[larger], num_groups)])
 
     def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
         sizes = self._draw_sizes(given, source)

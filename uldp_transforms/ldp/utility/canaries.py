@@ -53,8 +53,7 @@ def canary_share(collection: Collection, counts: CohortCounts, canaries: Sequenc
     if not counts.total or not own or not isinstance(mechanism, SetReportMechanism):
         return None
     raw = mechanism.invert(counts.pooled())[0]
-    silent = CohortCounts(np.ones(1, dtype=np.int64), np.zeros((1, mechanism.num_symbols), dtype=np.int64))
-    of_one = float(mechanism.invert(silent)[0, symbols].sum())  # a report that supports no symbol
+    of_one = len(symbols) * mechanism.silence
     weights = np.zeros(mechanism.num_symbols)
     weights[symbols] = 1
     held = np.where(weights > 0, 0.0, raw)

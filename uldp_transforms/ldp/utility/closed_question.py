@@ -88,8 +88,10 @@ class ClosedQuestion(PlannedQuestion):
             if not cls.protects_all and self.num_sensitive == self.num_values:
                 continue
             if cls.takes("subset_size"):
-                if protected > 2:
-                    found[name] = functools.partial(self._setup if cls.protects_all else self._best_subsets, name)
+                if cls.protects_all and protected > 2:
+                    found[name] = functools.partial(self._setup, name)
+                elif not cls.protects_all and protected > 1:
+                    found[name] = functools.partial(self._best_subsets, name)
                 continue
             found[name] = functools.partial(self._setup, name)
             if cls.takes("theta") and cls.protects_all:

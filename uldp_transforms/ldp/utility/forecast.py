@@ -208,12 +208,11 @@ class PerReport:
 
 def of_symbols(mechanism: SetReportMechanism, frequencies: np.ndarray, first: int) -> tuple[PerReport, PerReport]:
     """All symbols with these frequencies (K,), and the first of them; equal ones together."""
-    protected = np.arange(mechanism.num_symbols) < mechanism.num_sensitive
-    columns = np.stack([mechanism.variances(frequencies), mechanism.response(frequencies), protected])
+    rates = mechanism.response(frequencies)[: mechanism.num_symbols]
+    columns = np.stack([mechanism.variances(frequencies), rates, mechanism.jumps])
     found = []
     for some in (columns, columns[:, :first]):
-        (variances, rates, is_protected), numbers = np.unique(some, axis=1, return_counts=True)
-        steps = np.where(is_protected, 1 / mechanism.delta, 1 / mechanism.kappa)
+        (variances, rates, steps), numbers = np.unique(some, axis=1, return_counts=True)
         found.append(PerReport(numbers=numbers, variances=np.maximum(variances, 0), rates=rates, steps=steps))
     return found[0], found[1]
 

@@ -33,6 +33,7 @@ class HashedNoise:
         own: (k - 2) / (k - 1) B, what a share of own people adds to n times the variance, but for its square.
         counted: probability that a report is counted for such a candidate.
         delta: by how much it is larger for an own report.
+        jump: n times what one more counted report adds to the estimate.
         num_reports: n.
         shift: collisions with unlisted texts, a part of ``common``; None where they add nearly nothing.
     """
@@ -41,6 +42,7 @@ class HashedNoise:
     own: float
     counted: float
     delta: float
+    jump: float
     num_reports: int
     shift: Shift | None
 
@@ -51,7 +53,7 @@ class HashedNoise:
             numbers=candidates.numbers,
             variances=self.common + (self.own * p - p**2) / n,
             counted=n * (self.counted + self.delta * p),
-            steps=np.full(len(p), 1 / (n * self.delta)),
+            steps=np.full(len(p), self.jump / n),
             num_reports=n,
             shift=self.shift,
         )
@@ -95,6 +97,7 @@ def hashed_noise(
         own=slope * (k - 2) / (k - 1),
         counted=_counted(mechanism, mass),
         delta=mechanism.delta,
+        jump=float(mechanism.jumps[0]),
         num_reports=n,
         shift=shift,
     )

@@ -139,7 +139,7 @@ def l1_without_privacy(frequencies: np.ndarray, num_reports: int) -> np.ndarray:
 
 def has_binomial_estimates(mechanism: SetReportMechanism) -> bool:
     """True if the estimate of each symbol is an affine function of that symbol's count alone."""
-    return mechanism.num_sensitive == mechanism.num_symbols or mechanism.pair_rate == mechanism.clear_rate
+    return mechanism.has_binomial_estimates
 
 
 def mean_absolute_deviation(trials: np.ndarray | int, probability: np.ndarray | float) -> np.ndarray:

@@ -1,8 +1,8 @@
 """What no mechanism can beat: the exact asymptotic minimax constants of the squared loss.
 
 For a given guarantee, the smallest possible value of (largest n E l2 over all distributions), as n grows. It is
-attained by reports that are random subsets of the sensitive symbols (block designs), of one size or of two adjacent
-sizes; ``uss`` is the case of one size.
+attained by ``uss``: reports are random subsets of the sensitive symbols (block designs), of one size or of two adjacent
+ones (``larger_share``).
 
 Source: Yoon, Park, Nam and Lee 2025 (utility-optimised LDP); Ye and Barg 2018 (LDP). That the best mixture has at most
 two, adjacent sizes and that the outer problem is concave are used here and checked in the tests, not proved.
@@ -17,6 +17,7 @@ import numpy as np
 
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.mechanisms.mechanism import MAX_SYMBOLS
+from uldp_transforms.ldp.mechanisms.subset_scores import risk_terms
 from uldp_transforms.ldp.utility.arguments import require_epsilon, require_reports
 from uldp_transforms.ldp.utility.worst_case import concave_maximum
 
@@ -111,11 +112,7 @@ class _Inner:
 
     def terms(self, share: float) -> tuple[np.ndarray, np.ndarray]:
         """weights (3,) and rates (3, v)."""
-        w, v, gain, d = self.w, self.v, self.gain, self.sizes
-        mixed, plain = share * d * gain + v, d * gain + v
-        rates = np.stack([d * (v - d) / (mixed * plain), d / plain, d / mixed])
-        clear = (1 - share) / ((w - v) * gain)
-        return np.array([(v - 1) ** 2 / (v * gain**2), (w - v - 1) * clear, w * clear / v]), rates
+        return risk_terms(self.w, self.v, self.gain, self.sizes, share)
 
     def solve(self, share: float) -> tuple[float, dict[int, float]]:
         """The least risk and the mixture that attains it: the best single size, or it and one neighbour."""

@@ -179,14 +179,14 @@ class OpenQuestion(PlannedQuestion):
     def _hashed(self, name: str, num_buckets: int, listed: int, epsilon: float, **fields: Any) -> Setup | None:
         """With ``listed`` texts that have a symbol of their own; the other candidates share the buckets."""
         hashed = self.num_frequencies - listed
-        most = max(2, MAX_CELLS // (num_buckets + listed))
+        mechanism = build(name, num_buckets + listed, num_buckets, epsilon=epsilon, **fields)
+        assert isinstance(mechanism, SetReportMechanism), "an open alphabet takes no other"
+        most = max(2, MAX_CELLS // mechanism.num_cells)
         num_cohorts = cohorts_needed(hashed, num_buckets, min(self.max_cohorts, most))
         equations = num_cohorts * (num_buckets - 1)
         too_few = equations <= hashed if hashed <= FEW_UNKNOWNS else equations < MANY_EQUATIONS
-        if too_few or num_cohorts * (num_buckets + listed) > MAX_CELLS:
+        if too_few or num_cohorts * mechanism.num_cells > MAX_CELLS:
             return None
-        mechanism = build(name, num_buckets + listed, num_buckets, epsilon=epsilon, **fields)
-        assert isinstance(mechanism, SetReportMechanism), "an open alphabet takes no other"
         forecast_at = functools.partial(self._forecast, mechanism, num_cohorts, bool(listed))
         unlisted = self._shapes[0].times(self.unlisted_share)
         nobody = unlisted.times(0.0)

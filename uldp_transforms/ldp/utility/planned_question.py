@@ -15,7 +15,7 @@ from uldp_transforms.ldp.mechanisms.subset_selection import SMALLEST_SHARE
 from uldp_transforms.ldp.utility.forecast import Estimates, Together
 
 _DIGITS = 4  # of the share of larger subsets
-_WORTH_IT = 1.001  # a second size has to save more than a thousandth
+_WORTH_IT = 1.0002  # a second size has to save more than this part
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import numpy as np
-
-from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.mechanisms import Mechanism
 
 
@@ -29,10 +26,7 @@ class Amplification:
 
 
 def amplification(mechanism: Mechanism) -> Amplification:
-    """What one lie can do to the estimate of one symbol: the diagonal of the inverse, by symbols of each kind."""
+    """What one lie can do to the estimate of one symbol, by symbols of each kind."""
     k, v = mechanism.num_symbols, mechanism.num_sensitive
-    symbols = np.array([0, v - 1, k - 1])
-    cells = np.zeros((3, k), dtype=np.int64)
-    cells[np.arange(3), symbols] = 1
-    moved = mechanism.invert(CohortCounts(np.ones(3, dtype=np.int64), cells))[np.arange(3), symbols]
+    moved = mechanism.largest_effects[[0, v - 1, k - 1]]
     return Amplification(sensitive=float(moved[:2].max()), clear=float(moved[2]) if v < k else None)

@@ -1,0 +1,143 @@
+"""The clocks of people's tables: seconds, RFC 3339 texts and timestamps as milliseconds since 1970."""
+
+from __future__ import annotations
+
+import decimal
+import zoneinfo
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uldp_transforms.ldp.checks import describe
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
+
+Place = Callable[[int], str]
+"""Where a row stands, for people."""
+
+_SECONDS = r"^[+-]?[0-9]{1,15}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?$"
+_LOCAL = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,30})?)?)?"
+_OFFSET = r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
+
+
+class Clock:
+    """Reads a column of times.
+
+    Args:
+        column: its name, for messages.
+        timezone: of times without an offset from UTC, such as "Europe/Berlin"; None: they are refused.
+
+    Raises:
+        SpecError: if there is no such time zone.
+    """
+
+    def __init__(self, column: str, timezone: str | None = None):
+        try:
+            zoneinfo.ZoneInfo(timezone or "UTC")
+        except (KeyError, ValueError, OSError):
+            sentence = '--timezone must be the name of a time zone such as "Europe/Berlin"'
+            raise SpecError(f"{sentence}, got {describe(timezone)}") from None
+        self._column, self._timezone = column, timezone
+
+    def milliseconds(self, times: pa.Array, place: Place) -> np.ndarray:
+        """(n,) int64 milliseconds since 1970 UTC, rounded down.
+
+        Args:
+            times: n numbers of seconds since 1970, RFC 3339 texts or timestamps.
+            place: for the message.
+
+        Raises:
+            SpecError: naming the place of the first one that is no time, or a local time of no or of two moments.
+        """
+        missing = np.asarray(pc.is_null(times))
+        if missing.any():
+            raise self._no_time(place(int(missing.argmax())), "none")
+        if pa.types.is_timestamp(times.type):
+            result = self._of_timestamps(times.cast(pa.timestamp("us", times.type.tz), safe=False), place)
+        else:
+            result = self._of_texts(times.cast(pa.string()), place)
+        outside = (result < MIN_EVENT_TIME) | (result >= MAX_EVENT_TIME)
+        if outside.any():
+            where = place(int(outside.argmax()))
+            raise SpecError(f"{where}: {self._column} must lie in the years 1900 to 9998, got another year")
+        return result
+
+    def _of_texts(self, texts: pa.Array, place: Place) -> np.ndarray:
+        result = np.zeros(len(texts), np.int64)
+        others = np.ones(len(texts), bool)
+        for pattern, read in _FORMS.items():
+            chosen = np.asarray(pc.match_substring_regex(texts, pattern))
+            rows = np.flatnonzero(chosen)
+            if not len(rows):
+                continue
+            some = _converted(texts.take(rows), read)
+            if isinstance(some, int):
+                raise self._no_time(place(int(rows[some])), "neither")
+            result[rows] = self._of_timestamps(some, lambda row, rows=rows: place(int(rows[row])))  # type: ignore[misc]
+            others &= ~chosen
+        if others.any():
+            raise self._no_time(place(int(others.argmax())), "neither")
+        return result
+
+    def _of_timestamps(self, times: pa.Array, place: Place) -> np.ndarray:
+        """Of moments in a time zone or, without one, of what clocks on walls showed."""
+        if times.type.tz is None:
+            if self._timezone is None:
+                allowed = "have an offset from UTC, such as Z or +01:00, unless --timezone says whose time it is"
+                raise SpecError(f"{place(0)}: {self._column} must {allowed}, got none")
+            times = _converted(times, lambda part: pc.assume_timezone(part, self._timezone))
+            if isinstance(times, int):
+                allowed = f"have an offset from UTC where clocks are changed, got a time that {self._timezone} "
+                raise SpecError(f"{place(times)}: {self._column} must {allowed}has twice or not at all")
+        return np.asarray(times.cast(pa.int64())) // _PER_MILLISECOND[times.type.unit]
+
+    def _no_time(self, where: str, got: str) -> SpecError:
+        return SpecError(f"{where}: {self._column} must be RFC 3339 or seconds since 1970, got {got}")
+
+
+def milliseconds(text: str, where: str) -> int:
+    """One text as :class:`Clock` reads it; raises SpecError beginning with ``where``."""
+    return int(Clock("event_time").milliseconds(pa.array([text], pa.string()), lambda _: where)[0])
+
+
+def _of_seconds(texts: pa.Array) -> pa.Array:
+    exact = pc.round(_cut(texts, 12).cast(pa.decimal128(30, 12)), 3, "down").cast(pa.decimal128(21, 3))
+    return pc.multiply(exact, pa.scalar(decimal.Decimal(1000))).cast(pa.int64()).cast(pa.timestamp("ms", "UTC"))
+
+
+def _of_moments(texts: pa.Array) -> pa.Array:
+    return _cut(texts, 6).cast(pa.timestamp("us", "UTC"))
+
+
+def _of_clocks(texts: pa.Array) -> pa.Array:
+    return _cut(texts, 6).cast(pa.timestamp("us"))
+
+
+_FORMS = {_SECONDS: _of_seconds, _LOCAL + _OFFSET + "$": _of_moments, _LOCAL + "$": _of_clocks}
+_PER_MILLISECOND = {"ms": 1, "us": 1000}
+
+
+def _cut(texts: pa.Array, digits: int) -> pa.Array:
+    """Without the digits after so many behind the point, in upper case."""
+    return pc.replace_substring_regex(pc.utf8_upper(texts), rf"(\.[0-9]{{{digits}}})[0-9]+", r"\1")
+
+
+def _converted(array: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> pa.Array | int:
+    """The whole array, or the index of the first element that cannot be converted."""
+
+    def attempt(part: pa.Array) -> pa.Array | None:
+        try:
+            return convert(part)
+        except pa.ArrowInvalid:
+            return None
+
+    result = attempt(array)
+    if result is not None:
+        return result
+    low, high = 0, len(array)  # the elements before low can be converted, those before high cannot all
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if attempt(array.slice(low, middle - low)) is None else (middle, high)
+    return low

@@ -1,0 +1,101 @@
+"""Which messages are taken: the verdicts of the job's own decoder, for each message alone. No network."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from uldp_transforms.ldp.collection import PREFIX_BYTES
+from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.messages import wire
+from uldp_transforms.messages.decoder import MessageDecoder
+
+_MARKED = len(wire.REPORT_HEADER)
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What a message held.
+
+    Attributes:
+        fingerprint: of the collection of its accepted reports; none: empty.
+        accepted: how many reports were.
+        refused: how many were not, by reason.
+    """
+
+    fingerprint: bytes
+    accepted: int
+    refused: Counter[Reason]
+
+    @property
+    def reason(self) -> Reason:
+        """Of most refused reports."""
+        return self.refused.most_common(1)[0][0]
+
+
+def plain(message: bytes) -> bytes:
+    """A message without the header of single-object encoding, if it has one."""
+    return message[_MARKED:] if message[:_MARKED] in (wire.REPORT_HEADER, wire.BATCH_HEADER) else message
+
+
+class Admission:
+    """Judges messages, many at a time, as ``DecodeReports`` would.
+
+    Args:
+        decoder: of the job.
+        most: reports in one of the batches that are handed on, unless one message has more.
+    """
+
+    def __init__(self, decoder: MessageDecoder, most: int):
+        self._decoder = decoder
+        self._most = most
+
+    def judge(self, messages: Sequence[bytes], arrival: int) -> Iterator[tuple[Sequence[Verdict], list[ReportBatch]]]:
+        """Verdicts of n messages in their order, some at a time, and their accepted reports.
+
+        Args:
+            messages: n messages.
+            arrival: of all of them, in milliseconds.
+        """
+        for part in self._parts(messages):
+            yield from self._judge(part, arrival)
+
+    def _parts(self, messages: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+        """Parts of the messages that say they have no more than so many reports together."""
+        begin = total = 0
+        for at, message in enumerate(messages):
+            number = wire.reports_in(plain(message))
+            if at > begin and total + number > self._most:
+                yield messages[begin:at]
+                begin, total = at, 0
+            total += number
+        yield messages[begin:]
+
+    def _judge(self, messages: Sequence[bytes], arrival: int) -> Iterator[tuple[Sequence[Verdict], list[ReportBatch]]]:
+        """All together while all are good: the decoder's rejections do not say which message they are about."""
+        decoded = self._decoder.decode(messages, np.full(len(messages), arrival, dtype=np.int64))
+        if not decoded.rejections:
+            fingerprints = {batch.fingerprint[:PREFIX_BYTES]: batch.fingerprint for batch in decoded.batches}
+            yield [_accepted(plain(message), fingerprints) for message in messages], decoded.batches
+        elif len(messages) == 1:
+            refused = Counter[Reason]()
+            for rejection in decoded.rejections:
+                refused[rejection.reason] += rejection.num_reports
+            accepted = sum(map(len, decoded.batches))
+            yield [Verdict(_only_fingerprint(decoded.batches), accepted, refused)], decoded.batches
+        else:
+            half = len(messages) // 2
+            yield from self._judge(messages[:half], arrival)
+            yield from self._judge(messages[half:], arrival)
+
+
+def _accepted(message: bytes, fingerprints: dict[bytes, bytes]) -> Verdict:
+    return Verdict(fingerprints[message[1 : 1 + PREFIX_BYTES]], wire.reports_in(message), Counter())
+
+
+def _only_fingerprint(batches: Sequence[ReportBatch]) -> bytes:
+    return batches[0].fingerprint if batches else b""

@@ -1,0 +1,153 @@
+"""The gateway in a process of its own, on a free port: to be sent to, watched and killed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from tests.support.live import PATIENCE, ROOT
+from tests.support.messages_cases import KRR
+from uldp_transforms.ldp import Collection
+from uldp_transforms.messages import wire
+
+GATEWAY = (
+    sys.executable,
+    "-c",
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "runpy.run_module('uldp_transforms.pipelines.gateway', run_name='__main__', alter_sys=True)",
+)
+"""The command; what a shell starts in the background ignores Ctrl-C, and so would all processes below it."""
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: dict[str, str]
+    content: Any
+
+
+class Running(NamedTuple):
+    """A gateway."""
+
+    process: subprocess.Popen[bytes]
+    address: str
+    log: Path
+
+    def connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(str(urlsplit(self.address).netloc), timeout=PATIENCE)
+
+    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
+        """One request on a connection of its own; names of headers have _ for -."""
+        with contextlib.closing(self.connection()) as connection:
+            return asked(connection, method, path, body, **headers)
+
+    def send(self, message: bytes, **headers: str) -> Answer:
+        return self.ask("POST", "/reports", message, **headers)
+
+    def counted(self, name: str) -> float:
+        """A number of ``/metrics``, over all labels."""
+        return metric(self.ask("GET", "/metrics").content, name)
+
+    def process_cpu(self) -> float:
+        """Seconds of CPU time that it took so far."""
+        return float(re.findall(r"^process_cpu_seconds_total (\S+)$", self.ask("GET", "/metrics").content, re.M)[0])
+
+    def quantile(self, name: str, share: float) -> float:
+        """Upper end of the bucket below which this share of a histogram lies."""
+        found = re.findall(
+            rf'^uldp_gateway_{name}_bucket{{le="(\S+)"}} (\S+)$', self.ask("GET", "/metrics").content, re.M
+        )
+        return next(float(end) for end, number in found if float(number) >= share * float(found[-1][1]))
+
+    def said(self) -> str:
+        return self.log.read_text("utf-8")
+
+
+def asked(
+    connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None = None, **headers: str
+) -> Answer:
+    """One request and its answer."""
+    connection.request(method, path, body, {name.replace("_", "-"): text for name, text in headers.items()})
+    response = connection.getresponse()
+    content = response.read()
+    found = {name.lower(): text for name, text in response.getheaders()}
+    is_json = found.get("content-type") == "application/json"
+    return Answer(response.status, found, json.loads(content) if is_json else content.decode())
+
+
+async def posted(address: str, messages: Sequence[bytes]) -> list[int]:
+    """The statuses of these messages, one after the other over one connection; 0 where it was cut off."""
+    place, statuses = urlsplit(address), []
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    try:
+        for message in messages:
+            head = f"POST /reports HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: {len(message)}\r\n\r\n"
+            writer.write(head.encode("ascii") + message)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            [length] = re.findall(rb"content-length: (\d+)", answer)
+            await reader.readexactly(int(length))
+            statuses.append(int(answer[9:12]))
+    except (ConnectionError, asyncio.IncompleteReadError):
+        statuses.append(0)
+    finally:
+        writer.close()
+    return statuses
+
+
+async def posted_at_once(address: str, messages: Sequence[bytes], connections: int) -> list[list[int]]:
+    """The statuses of these messages, over so many connections that each take every so many-th."""
+    parts = [messages[first::connections] for first in range(connections)]
+    return await asyncio.gather(*(posted(address, part) for part in parts))
+
+
+def metric(text: str, name: str) -> float:
+    """The sum of a metric over its labels in Prometheus's text form."""
+    found = re.findall(rf"^uldp_gateway_{name}(?:\{{.*\}})? (\S+)$", text, flags=re.MULTILINE)
+    return sum(map(float, found))
+
+
+@contextlib.contextmanager
+def gateway(options: Sequence[str], folder: Path, collection: Collection = KRR) -> Iterator[Running]:
+    """``pipelines.gateway`` with these options; it does not outlive the block."""
+    path, log = folder / "C.json", folder / "gateway.log"
+    path.write_text(json.dumps(collection.to_json()), encoding="utf-8")
+    command = [*GATEWAY, "--collection", str(path), "--port", "0", *options]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    with log.open("wb") as errors:
+        process = subprocess.Popen(command, cwd=folder, stdout=errors, stderr=errors, env=environment)
+    try:
+        yield Running(process, _address(process, log), log)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+    """What it prints when it listens."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        if found := re.search(r"POST (\S+)/reports\n", log.read_text("utf-8")):
+            return found[1]
+        time.sleep(0.05)
+    raise AssertionError(log.read_text("utf-8"))
+
+
+def singles(number: int, seed: int, collection: Collection = KRR, event_time: int | None = None) -> list[bytes]:
+    """Messages of single reports, of now or of another time."""
+    moment = time.time_ns() // 1_000_000 if event_time is None else event_time
+    values = ["0", "1", "2"] * (number // 3 + 1)
+    return wire.encode_reports(collection.perturb(values[:number], np.random.default_rng(seed), [moment] * number))

@@ -1,0 +1,147 @@
+"""What a report adds to unbiased frequencies, and the moments of that: all that inverses, variances and intervals need.
+
+Protected reports are of one or more *kinds*, such as the sizes of sets. With c_kx reports of kind k that support a
+sensitive symbol x, N_k reports of kind k, and R reports in clear, the frequency of x is an affine function of
+
+    X_x = sum_k (b_k c_kx + a_k N_k)
+
+and of R, and non-sensitive symbols add to what their own reports say the same number Z, whose mean is 0:
+
+    Z = sum_k e_k N_k + e R,    e = sum_k o_k e_k.
+
+Most mechanisms have one kind, b = 1 and a = e = 0: X_x is the number of reports that support x, and Z is 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Moments(NamedTuple):
+    """A mean over protected reports of something that depends on a sensitive symbol.
+
+    Attributes:
+        noise: if the report is noise.
+        other: if it says something of another sensitive symbol.
+        step: what is added to ``other`` if it says something of the symbol itself.
+    """
+
+    noise: float
+    other: float
+    step: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Statistic:
+    """Kinds of protected reports and what each counts; all arrays are (Z,) float64, one number for each kind.
+
+    Attributes:
+        noise: share g of the kind in noise.
+        own: share o of the kind among reports of which a supported symbol is known.
+        sizes: symbols that a report of the kind supports; any number if there is only one kind.
+        single: phi, probability that noise of this kind supports a symbol.
+        pair, triple: eta and eta3, that it then supports another one, and two others.
+        apart: 1 - eta.
+        weights: b.
+        offsets: a.
+        shifts: e.
+    """
+
+    noise: np.ndarray
+    own: np.ndarray
+    sizes: np.ndarray
+    single: np.ndarray
+    pair: np.ndarray
+    apart: np.ndarray
+    triple: np.ndarray
+    weights: np.ndarray
+    offsets: np.ndarray
+    shifts: np.ndarray
+
+    @classmethod
+    def of_supports(cls, noise_rate: Fraction, pair_rate: Fraction, triple_rate: Fraction) -> Statistic:
+        """One kind, of which supports are counted."""
+        one, nothing = np.ones(1), np.zeros(1)
+        return cls(
+            noise=one,
+            own=one,
+            sizes=one,
+            single=np.array([float(noise_rate)]),
+            pair=np.array([float(pair_rate)]),
+            apart=np.array([float(1 - pair_rate)]),
+            triple=np.array([float(triple_rate)]),
+            weights=one,
+            offsets=nothing,
+            shifts=nothing,
+        )
+
+    def sums(self, cells: np.ndarray, num_symbols: int, num_sensitive: int) -> tuple[np.ndarray, np.ndarray]:
+        """X and Z of counts.
+
+        Args:
+            cells: (C, M): supports in reports of all kinds and clear reports, K of them; then, for each kind but the
+                first, the v supports in reports of that kind.
+            num_symbols, num_sensitive: K and v.
+
+        Returns:
+            X (C, v), Z (C, 1).
+        """
+        later = cells[:, num_symbols:].reshape(len(cells), -1, num_sensitive)
+        first = cells[:, np.newaxis, :num_sensitive] - later.sum(axis=1, keepdims=True)
+        supports = np.concatenate([first, later], axis=1)
+        reports = supports.sum(axis=2) / self.sizes
+        revealed = cells[:, num_sensitive:num_symbols].sum(axis=1)
+        counted = (self.weights[:, np.newaxis] * supports).sum(axis=1) + (reports @ self.offsets)[:, np.newaxis]
+        return counted, (reports @ self.shifts + self.clear_shift * revealed)[:, np.newaxis]
+
+    @property
+    def clear_shift(self) -> float:
+        """What a report in clear adds to Z."""
+        return float(self.own @ self.shifts)
+
+    @functools.cached_property
+    def jump(self) -> float:
+        """What one more report that supports a symbol adds to X, on average over the noise in the variance."""
+        supports = self.noise * self.single * self.weights
+        return float(supports @ self.weights / supports.sum())
+
+    @functools.cached_property
+    def mean(self) -> Moments:
+        """E[X_x]."""
+        return self._of(self.weights, self.offsets)
+
+    @functools.cached_property
+    def square(self) -> Moments:
+        """E[X_x^2]."""
+        b, a = self.weights, self.offsets
+        return self._of(b**2 + 2 * a * b, a**2)
+
+    @functools.cached_property
+    def product(self) -> Moments:
+        """E[X_x X_u] of two symbols; ``step`` if the report says something of one of them."""
+        b, a = self.weights, self.offsets
+        noise = self.noise @ (b**2 * self.single * self.pair + 2 * a * b * self.single + a**2)
+        other = self.own @ (b**2 * self.triple + 2 * a * b * self.pair + a**2)
+        step = self.own @ (b**2 * (self.pair - self.triple) + a * b * self.apart)
+        return Moments(float(noise), float(other), float(step))
+
+    @functools.cached_property
+    def shifted(self) -> Moments:
+        """E[X_x Z], protected reports."""
+        return self._of(self.weights * self.shifts, self.offsets * self.shifts)
+
+    @functools.cached_property
+    def shift(self) -> Moments:
+        """E[Z^2], protected reports; it does not depend on the symbol."""
+        return self._of(np.zeros_like(self.shifts), self.shifts**2)
+
+    def _of(self, if_supported: np.ndarray, always: np.ndarray) -> Moments:
+        """Moments of what each kind of report adds always, and if it supports the symbol."""
+        noise = self.noise @ (if_supported * self.single + always)
+        other = self.own @ (if_supported * self.pair + always)
+        return Moments(float(noise), float(other), float(self.own @ (if_supported * self.apart)))
