@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import itertools
 import json
 import struct
@@ -262,6 +263,7 @@ def has_numbers(row: WindowedEstimate) -> bool:
     return row.status == "ok" and bool(row.estimates) and bool(row.num_reports) and row.window_start is not None
 
 
+@functools.lru_cache(maxsize=4096)  # collections share their windows
 def milliseconds_of(text: str | None) -> int:
     """Of a time in a row."""
     moment = datetime.datetime.fromisoformat((text or "").removesuffix("Z") + "+00:00")
