@@ -13,6 +13,7 @@ from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.entry_columns import EntryColumns, packed, unpacked
+from uldp_transforms.rows.neighbours import smooth_rows
 from uldp_transforms.rows.place import span_of
 from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate, value_estimates
@@ -63,6 +64,18 @@ def test_both_rows_come_back_from_their_bytes(of: Collection) -> None:
         assert json.dumps(again._replace(estimates=list(again.estimates))) == json.dumps(
             one._replace(estimates=list(one.estimates))
         )
+
+
+def test_rows_that_are_handed_through_have_lists_again() -> None:
+    """A window of no reports has entries, but takes no part; alone, and among others."""
+    rows = [
+        row._replace(estimates=EntryColumns.of(row.estimates)) for row in rows_of(KRR, range(3), generator("lists"))
+    ]
+    rows[1] = rows[1]._replace(num_reports=0)
+    for some in (rows, rows[1:2]):
+        found = [row.estimates for row, _ in smooth_rows(some, 1.0, 1000)]
+        assert [type(entries) for entries in found] == [list] * len(some)
+        assert [len(entries) for entries in found] == [20] * len(some)
 
 
 def test_other_versions_are_refused() -> None:
