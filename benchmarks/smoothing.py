@@ -9,16 +9,22 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+import apache_beam as beam
 import numpy as np
+from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
+from uldp_transforms import JobSpec
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.smoothing import LEAST_HISTORY, follow, smoothed
 from uldp_transforms.pipelines.experiments.frame import DATA, simulate_counts
+from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.neighbours import Neighbours, filter_row, jump_of, smooth_rows
 from uldp_transforms.rows.place import span_of
+from uldp_transforms.rows.window_health import WindowHealth, health_of_window
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
+from uldp_transforms.smooth_estimates import KEYED_ROWS, SmoothEstimates
 
 DAY = 86_400_000
 ALL, MONTH = 181, 31
@@ -151,7 +157,8 @@ def _seconds(collections: int = 20) -> None:
     """Of a few collections, times as many as there are in a thousand."""
     values = tuple(f"value {i}" for i in range(100))
     of, rng = _collection(CLOSED, "krr", 2.0, values), np.random.default_rng(1)
-    rows = [_row(of, _krr(of, np.full(100, 0.01), 2_000, rng), day, values) for day in range(365)]
+    counted = [_krr(of, np.full(100, 0.01), 2_000, rng) for _ in range(365)]
+    rows = [_row(of, counts, day, values) for day, counts in enumerate(counted)]
     series = Neighbours.of(rows, jump_of(of)).series()
     begin = time.process_time()
     for _ in range(collections):
@@ -162,3 +169,34 @@ def _seconds(collections: int = 20) -> None:
     for _ in range(collections):
         deque(smooth_rows(rows, jump_of(of), 1000), maxlen=0)
     print(f"  rows to rows: {1000 / collections * (time.process_time() - begin):.0f} s")
+    ofs = [Collection.from_json(of.to_json() | {"id": f"days-{number}"}) for number in range(collections)]
+    pairs = [_pair(of, row, counts) for row, counts in zip(rows, counted)]
+    alone, whole = _on_an_engine(ofs, pairs, smooth=False), _on_an_engine(ofs, pairs, smooth=True)
+    print(f"  on an engine, from windows to rows: {1000 / collections * (whole - alone):.0f} s")
+
+
+def _pair(of: Collection, row: WindowedEstimate, counts: CohortCounts) -> tuple[WindowedEstimate, WindowHealth]:
+    """Both rows of a window, as the step before smoothing hands them on."""
+    names = ("window_start", "window_end", "pane_index", "pane_timing", "run")
+    health = health_of_window(of, counts, {name: getattr(row, name) for name in names}, None, None)
+    return row._replace(estimates=EntryColumns.of(row.estimates)), health
+
+
+def _on_an_engine(ofs: list[Collection], pairs: list[tuple[WindowedEstimate, WindowHealth]], *, smooth: bool) -> float:
+    """CPU seconds of a job of the local engine that hands out the windows, and perhaps smooths them."""
+
+    def windows_of(of: Collection) -> Iterator[Any]:
+        for day, pair in enumerate(pairs):
+            yield TimestampedValue((of.fingerprint, pair), day * DAY // 1000)
+
+    begin = time.process_time()
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        windows = pipeline | beam.Create(ofs) | beam.FlatMap(windows_of).with_output_types(KEYED_ROWS)
+        windows |= beam.WindowInto(FixedWindows(DAY // 1000)).with_output_types(KEYED_ROWS)
+        if smooth:
+            found = windows | SmoothEstimates(JobSpec.of(collections=ofs, window="1d", smooth=True, bounded=True))
+            for name, part in found._asdict().items():
+                _ = part | f"Take {name}" >> beam.Map(len)
+        else:
+            _ = windows | beam.Map(len)
+    return time.process_time() - begin

@@ -83,7 +83,8 @@ def configure(argv: Sequence[str]) -> Planning:
     parser.add_argument(
         "--epsilon_inf",
         type=cli.positive(float),
-        help="with --reports_per_person: guarantee of all reports of one symbol (default: twice epsilon)",
+        help="with --reports_per_person: guarantee of all reports of one symbol, which the recommended collection then "
+        "has; by default it has none, and what is said of memos is for twice epsilon",
     )
     parser.add_argument("--json", help="file to write the recommended collection to (default: print it)")
     args = parser.parse_args(argv)
@@ -188,13 +189,14 @@ def job(planning: Planning) -> int:
     """Plan, write the file, print the table."""
     targets = {f"target_{name.removeprefix('target_')}": value for name, value in planning.targets.items()}
     found = plan(planning.question, planning.epsilon, planning.num_reports, **targets)
+    spec = recommended(planning, found)
     if planning.json is not None:
         with open(planning.json, "w", encoding="utf-8") as file:
-            file.write(spec_text(found.collection))
+            file.write(spec_text(spec))
     lines = [*heading(planning), "", *table(planning, found), "", *legend(planning), "", *advice(planning, found)]
     print("\n".join([*lines, *over_time(planning, found)]))
     if planning.json is None:
-        print("\n" + spec_text(found.collection), end="")
+        print("\n" + spec_text(spec), end="")
     else:
         what = "The recommended collection" + ("" if planning.values else ", with placeholders for values")
         print(f"{what}: {planning.json}")
@@ -327,6 +329,16 @@ def over_time(planning: Planning, found: Plan) -> list[str]:
     assert isinstance(setup.mechanism, SetReportMechanism), "the planner compares no others"
     mechanism = dataclasses.replace(setup.mechanism, epsilon_inf=epsilon_inf)
     return ["", *text_of(mechanism, setup.num_cohorts, planning.num_reports, planning.reports_per_person)]
+
+
+def recommended(planning: Planning, found: Plan) -> dict[str, Any]:
+    """The collection, with memos if their guarantee was given."""
+    setup = found.best.setup
+    if planning.epsilon_inf is None or setup is None:
+        return found.collection
+    assert isinstance(setup.mechanism, SetReportMechanism), "the planner compares no others"
+    mechanism = dataclasses.replace(setup.mechanism, epsilon_inf=planning.epsilon_inf)  # refuses less than epsilon
+    return found.collection | {"mechanism": mechanism.to_json()}
 
 
 def spec_text(spec: dict[str, Any]) -> str:

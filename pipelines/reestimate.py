@@ -31,6 +31,7 @@ from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA, DiscoveredValue, discover_window
+from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.neighbours import jump_of, smooth_rows
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
 from uldp_transforms.rows.windowed_estimate import (
@@ -279,7 +280,8 @@ def _estimate(
     place = times | {name: last[name] for name in ("pane_index", "pane_timing", "run")}
     counts = functools.reduce(operator.add, (_counts(collection, row) for row in jobs))
     withheld = reason_to_withhold(counts, spec.min_reports, partial)
-    row = estimate_window(collection, counts, place, ESTIMATORS[spec.estimator](), spec.candidates, withheld, spec.show)
+    estimator, entries = ESTIMATORS[spec.estimator](), EntryColumns.of_estimate if task.smooth else None
+    row = estimate_window(collection, counts, place, estimator, spec.candidates, withheld, spec.show, entries)
     values = discover_window(collection, counts, place, withheld) if spec.discover else []
     simulated = _simulated([job["simulated"] for job in jobs])
     return row._replace(simulated=simulated), [value._replace(simulated=simulated) for value in values]

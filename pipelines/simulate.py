@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import hashlib
+import itertools
 import json
 import os
 import sys
@@ -26,6 +27,7 @@ from uldp_transforms.messages.manifest import HashedFile, ListedFile, manifest_o
 from . import cli
 from .progress import bar
 from .pubsub_access import require_topic
+from .simulated_people import SimulatedPeople
 from .values import ValuesFile
 from .whole_file import whole_file
 
@@ -38,6 +40,7 @@ class Simulation:
 
     collection: Collection
     values: ValuesFile
+    people: ValuesFile | None
     output: str | None
     manifest: str | None
     topic: str | None
@@ -60,6 +63,11 @@ def configure(argv: Sequence[str]) -> Simulation:
     parser.add_argument("--value_column", default="value", help="the column of values, if it is not called value")
     parser.add_argument("--time_column", help="the column of times, if it is not called event_time")
     parser.add_argument("--timezone", help="whose time it is where a time has no offset from UTC, as in Europe/Berlin")
+    parser.add_argument(
+        "--person_column",
+        help="the column that says who answers: the reports of a person repeat memos; for collections with epsilon_inf "
+        "(default: each row is of another person)",
+    )
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--output", help="Avro file to write")
     target.add_argument("--topic", type=cli.resource("topics"), help="Pub/Sub topic to publish to, projects/P/topics/T")
@@ -80,7 +88,12 @@ def configure(argv: Sequence[str]) -> Simulation:
         require_int("--seed", args.seed, 0, (1 << 64) - 1)
     args.collection = cli.read_collections([args.collection])[0]
     given = vars(args)
-    args.values = ValuesFile(args.values, given.pop("value_column"), given.pop("time_column"), given.pop("timezone"))
+    path, column, person = args.values, given.pop("value_column"), given.pop("person_column")
+    clock = given.pop("time_column"), given.pop("timezone")
+    args.values = ValuesFile(path, column, *clock)
+    args.people = None if person is None else ValuesFile(path, person, *clock)
+    if args.people is not None:
+        SimulatedPeople(args.collection, args.seed)  # refuses a collection without memos
     if args.output is not None:
         _check_place("--output", args.output, args.values.path)
     if args.manifest is not None:
@@ -124,10 +137,15 @@ def _randomness(simulation: Simulation) -> str:
 
 def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]:
     rng = None if simulation.seed is None else np.random.default_rng(simulation.seed)
+    people = simulation.people and SimulatedPeople(simulation.collection, simulation.seed)
+    persons = simulation.people.read(rows_at_once) if simulation.people else itertools.repeat(([], None))
     with bar("simulate") as line:
-        for values, times in simulation.values.read(rows_at_once):
+        for (values, times), (names, _) in zip(simulation.values.read(rows_at_once), persons):
             try:
-                batch = simulation.collection.perturb(values, rng, times)
+                if people:
+                    batch = people.reports(names, values, rng, times)
+                else:
+                    batch = simulation.collection.perturb(values, rng, times)
             except SpecError as error:
                 raise SpecError(_strangers(simulation) or f"{simulation.values.path}: {error}") from None
             yield batch

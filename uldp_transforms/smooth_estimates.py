@@ -152,10 +152,12 @@ def _in_window(row: WindowedEstimate, health: WindowHealth, change: Finding | No
     if change is not None:
         metrics.count(change.fired, metrics.ALARMS, change.name)
         health = with_change(health, change)
-    window = _interval(row.window_start, row.window_end)
-    return WindowedValue((row, health), max(moment, window.max_timestamp()), (window,))
+    window, end = _interval(row.window_start, row.window_end)
+    return WindowedValue((row, health), end if moment is MIN_TIMESTAMP else max(moment, end), (window,))
 
 
 @functools.lru_cache(maxsize=4096)  # collections share their windows
-def _interval(start: str | None, end: str | None) -> IntervalWindow:
-    return IntervalWindow(*(Timestamp(micros=1000 * milliseconds_of(text)) for text in (start, end)))
+def _interval(start: str | None, end: str | None) -> tuple[IntervalWindow, Timestamp]:
+    """A window, and its last moment."""
+    window = IntervalWindow(*(Timestamp(micros=1000 * milliseconds_of(text)) for text in (start, end)))
+    return window, window.max_timestamp()

@@ -63,3 +63,60 @@ export class BrowserStorage implements MessageStorage {
   delete(key: string): void;
   entries(): [string, string][];
 }
+
+/** What a report would cost is not there any more. Nothing was sent. */
+export class BudgetSpentError extends UldpError {}
+
+/** Where a `MemoClient` keeps one text. */
+export interface StateStorage {
+  /**
+   * Replaces the text, all or nothing: `change` is called with the text (null: there is none yet) and returns the new
+   * one, and a result, which is returned when the new text is stored. Nobody reads or replaces it in between.
+   */
+  update<T>(change: (text: string | null) => [string, T]): T | Promise<T>;
+}
+
+/** Forgets everything when the program ends: for tests. */
+export class MemoryState implements StateStorage {
+  update<T>(change: (text: string | null) => [string, T]): T;
+}
+
+/** One entry of `localStorage`; pages take turns by `navigator.locks`, where that is there. */
+export class BrowserState implements StateStorage {
+  constructor(storage?: Pick<Storage, "getItem" | "setItem">, key?: string);
+  update<T>(change: (text: string | null) => [string, T]): Promise<T>;
+}
+
+/** What a device may spend, over all collections whose clients share a storage. */
+export interface Budget {
+  /** What the reports of one period may cost together. */
+  epsilon: number;
+  /** Length of a period in milliseconds; a day if absent. */
+  periodMs?: number;
+  /** What all reports ever made may cost together; no limit if absent. */
+  lifetime?: number;
+}
+
+export interface MemoClientOptions extends ClientOptions {
+  storage: StateStorage;
+  budget: Budget;
+  /** Answers are for windows of this length, which divides the period; a day if absent. */
+  windowMs?: number;
+  /** Of so many windows in a row one is answered, the device's own choice; 1 if absent. */
+  reportEvery?: number;
+}
+
+/** Answers one question about one person, at most once a window, with memos if the collection has `epsilon_inf`. */
+export class MemoClient {
+  private constructor();
+  /** Checks the form, and reads the storage or begins it; rejects with UldpError if they do not go together. */
+  static open(form: ClientForm, options: MemoClientOptions): Promise<MemoClient>;
+  /** 64 hexadecimal digits. */
+  readonly fingerprint: string;
+  /**
+   * The answer for the window of an event: in one window always the same bytes, whatever the value is now. Null if it is
+   * not this device's turn. Rejects with BudgetSpentError, or with UldpError for a value that the collection does not have.
+   * @param eventTime milliseconds since 1970 UTC; now if absent
+   */
+  report(value: string, eventTime?: number): Promise<Uint8Array | null>;
+}

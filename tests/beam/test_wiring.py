@@ -271,8 +271,9 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         lambda: (
             endless(runner="FlinkRunner") | EstimateReports(collections=[KRR], window="1d", timezone="Europe/Berlin")
         ),
-        "JobSpec.timezone and months need a runner that takes windows from Python (elsewhere, hours can be counted and "
-        "made days by uldp reestimate), got FlinkRunner",
+        "JobSpec.timezone and months need a runner that takes windows from Python (elsewhere, count hours with "
+        "--window 1h --write_counts, then uldp reestimate --timezone PLACE --window 1mo makes months of the stored "
+        "counts, or days, or weeks), got FlinkRunner",
     ),
     (
         lambda: endless(runner="PrismRunner") | EstimateReports(FINALLY),

@@ -19,7 +19,7 @@ import pytest
 from tests.support.cases import ALL_COLLECTIONS, VALUES
 from tests.support.messages_cases import NOON, container, decoder, num_reports, write_files
 from tests.support.tolerance import generator, normal_limit
-from tests.support.vectors import COLLECTIONS
+from tests.support.vectors import COLLECTIONS, MEMOS
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.client_form import client_form
 from uldp_transforms.pipelines import estimate
@@ -153,6 +153,31 @@ def test_reports_of_all_kinds_are_estimated(tmp_path: Path) -> None:
     worst = max(scores, key=lambda key: abs(scores[key]))
     print(f"{len(scores)} values; the worst, {' '.join(worst)}, is off by {scores[worst]:.2f} standard errors")
     assert abs(scores[worst]) < normal_limit(len(scores), FALSE_ALARMS / len(scores))
+
+
+def with_memos(name: str) -> Collection:
+    """A collection of the table for people who report again."""
+    spec = ALL_COLLECTIONS[name].to_json()
+    mechanism = spec["mechanism"] | {"epsilon_inf": 2 * spec["mechanism"]["epsilon"]}
+    return Collection.from_json(spec | {"id": f"memo-{name}", "mechanism": mechanism})
+
+
+@needs_node
+def test_memos_of_people_are_estimated(tmp_path: Path) -> None:
+    """Each report is of another device, with a secret, and so a cohort and a memo, of its own."""
+    collections = [with_memos(name) for name in ("closed-sensitive-krr", "closed-sensitive-uss", "hashed-krr")]
+    scores = z_scores(collections, 1_000, tmp_path)
+    assert np.abs(list(scores.values())).max() < normal_limit(len(scores))
+
+
+@needs_node
+def test_costs_are_those_of_the_reference() -> None:
+    """What t reports of one symbol say, computed in floats from the form alone."""
+    orders = [(Collection.from_json(spec), t) for spec in MEMOS.values() for t in (1, 2, 7, 365)]
+    asked = json.dumps([(client_form(collection), t) for collection, t in orders]).encode()
+    costs = json.loads(output(NODE, "test/costs.js", stdin=asked))
+    expected = [collection.mechanism.epsilon_after(t) for collection, t in orders]
+    np.testing.assert_allclose(costs, expected, rtol=1e-9)
 
 
 @needs_node

@@ -130,6 +130,11 @@ ERRORS = [
     ("simulate", f"{SIMULATE} --rate nan", "--rate must be a number above 0, got 'nan'"),
     ("simulate", f"{SIMULATE} --pack 0", "--pack must be a whole number above 0, got '0'"),
     ("simulate", f"{SIMULATE} --pack 1.5", "--pack must be a whole number above 0, got '1.5'"),
+    (
+        "simulate",
+        f"{SIMULATE} --person_column value",
+        "--person_column needs a collection with epsilon_inf, got krr without",
+    ),
     ("simulate", f"{SIMULATE} --seed x", "--seed must be a whole number from 0, got 'x'"),
     ("simulate", f"{SIMULATE} --seed=-1", "--seed must be a whole number from 0, got '-1'"),
     ("simulate", f"{SIMULATE} --seed ''", "--seed must be a whole number from 0, got ''"),

@@ -332,7 +332,26 @@ def test_what_it_costs_to_be_asked_again(capsys):
     assert "The fixed cohort is a pseudonym of " in capsys.readouterr().out
 
 
-def test_an_epsilon_inf_below_epsilon_is_refused(capsys):
+def test_the_recommended_collection_keeps_memos_if_their_guarantee_is_given(tmp_path, capsys):
+    question = "--num_values 4 --epsilon 1 --reports 10000 --reports_per_person 30"
+    found = []
+    for more in ("", " --epsilon_inf 3"):
+        path = tmp_path / "c.json"
+        assert program.main([*(question + more).split(), "--json", str(path)]) == 0
+        found.append(Collection.from_json(path).to_json()["mechanism"])
+    plain, memos = found
+    assert "epsilon_inf" not in plain
+    assert memos == plain | {"epsilon_inf": 3.0}
+    assert program.main((question + " --epsilon_inf 3").split()) == 0
+    assert '"epsilon_inf": 3.0' in capsys.readouterr().out
+
+
+def test_an_epsilon_inf_below_epsilon_is_refused(tmp_path, capsys):
+    path = tmp_path / "c.json"
+    question = f"--num_values 4 --epsilon 1 --reports 10000 --reports_per_person 30 --epsilon_inf 0.5 --json {path}"
+    assert program.main(question.split()) == 2
+    assert not path.exists()
+    capsys.readouterr()
     question = "--num_values 4 --epsilon 1 --reports 10000 --reports_per_person 30 --epsilon_inf 0.5"
     assert program.main(question.split()) == 2
     assert "epsilon_inf must be a number above epsilon = 1, at most 16, got 0.5" in capsys.readouterr().err

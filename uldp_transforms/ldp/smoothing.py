@@ -260,8 +260,8 @@ def track(series: Series, law: Law, drift: float, nugget: float, alarm_every: fl
         change = np.where(here, series.raw[t] - mean, 0)
         judged = here & known
         if alarm_every is not None:
-            tails = _tails(change, np.sqrt(scale), series.jump / series.num_reports[t], history, squares)
-            tails = np.where(judged & (history >= LEAST_HISTORY), tails * size[1], 1)
+            limits = _limits(change, np.sqrt(scale), series.jump / series.num_reports[t], history, squares)
+            tails = _tails(limits, history, judged & (history >= LEAST_HISTORY), 1 / alarm_every)
             p_value[t] = min(float(tails.min(initial=1)), 1)
             moved[t] = tails < 1 / alarm_every
         kept["change"][t], kept["change_error"][t] = change, np.sqrt(scale)
@@ -276,13 +276,32 @@ def track(series: Series, law: Law, drift: float, nugget: float, alarm_every: fl
     return Track(moved=moved, p_value=p_value, **kept)
 
 
-def _tails(change: np.ndarray, error: np.ndarray, jump: float, history: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """(S,) two-sided probability of a change as large, given how large those of the past were."""
+def _limits(change: np.ndarray, error: np.ndarray, jump: float, history: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """(S,) changes as multiples of the past ones of the same value, so that they are Student's."""
     z = np.abs(change) / error
     jumps = jump / error / 6  # z = limit + jumps limit^2, solved for the limit
     limit = np.where(jumps > 0, 2 * z / (1 + np.sqrt(1 + 4 * jumps * z)), z)
     scale = np.sqrt(np.maximum(squares / np.maximum(history, 1), 1))
-    tails: np.ndarray = 2 * special.stdtr(np.maximum(history, 1), -limit / scale)
+    ratio: np.ndarray = limit / scale
+    return ratio
+
+
+def _tails(limits: np.ndarray, history: np.ndarray, judged: np.ndarray, least: float) -> np.ndarray:
+    """(S,) two-sided probability of a change as large, times S; 1 where nothing is judged.
+
+    Where all have the same history and not even the largest change is below ``least``, the others, which cannot be
+    either, are said to be 1: the probability costs more than all else of a step.
+    """
+    tails = np.ones(len(limits))
+    places = np.flatnonzero(judged)
+    if not len(places):
+        return tails
+    if history[places].min() == history[places].max():
+        largest = places[np.argmax(limits[places])]
+        tails[largest] = len(tails) * 2 * special.stdtr(history[largest], -limits[largest])
+        if tails[largest] >= least:
+            return tails
+    tails[places] = len(tails) * 2 * special.stdtr(history[places], -limits[places])
     return tails
 
 

@@ -45,7 +45,8 @@ class EntryColumns(Sequence[ValueEstimate]):
             return entries
         values, *columns = list(zip(*entries)) or [()]
         told = {name: column for name, column in zip(_NUMBERS, columns) if any(part is not None for part in column)}
-        return cls(values, tuple(told), np.array(list(told.values()), dtype=np.float64).reshape(-1, len(values)))
+        numbers = np.array(list(told.values()), dtype=np.float64).reshape(len(told), len(values))
+        return cls(values, tuple(told), numbers)
 
     @classmethod
     def of_estimate(cls, estimate: Estimate, show: int | None = None) -> EntryColumns:

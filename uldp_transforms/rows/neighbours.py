@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import itertools
 import json
 import struct
@@ -209,7 +210,7 @@ def smooth_rows(
     """
     windows = Neighbours.of(rows, jump)
     if not len(windows):
-        yield from ((row, None) for row in rows)
+        yield from ((row._replace(estimates=list(row.estimates)), None) for row in rows)
         return
     series = windows.series()
     law, nugget, course = follow(series, alarm_every)
@@ -218,7 +219,10 @@ def smooth_rows(
     places = [starts[milliseconds_of(row.window_start)] if has_numbers(row) else None for row in rows]
     shown = _shown([(t, row) for t, row in zip(places, rows) if t is not None], windows, shares)
     for t, row in zip(places, rows):
-        yield (row, None) if t is None else (next(shown), _change(windows, course, t))
+        if t is None:
+            yield row._replace(estimates=list(row.estimates)), None
+        else:
+            yield next(shown), _change(windows, course, t)
 
 
 def filter_row(
@@ -262,6 +266,7 @@ def has_numbers(row: WindowedEstimate) -> bool:
     return row.status == "ok" and bool(row.estimates) and bool(row.num_reports) and row.window_start is not None
 
 
+@functools.lru_cache(maxsize=4096)  # collections share their windows
 def milliseconds_of(text: str | None) -> int:
     """Of a time in a row."""
     moment = datetime.datetime.fromisoformat((text or "").removesuffix("Z") + "+00:00")

@@ -51,6 +51,7 @@ def check_calendar(runner: object) -> None:
     name = type(runner).__name__
     if name in _JAVA_WINDOWS_ONLY:
         raise SpecError(
-            "JobSpec.timezone and months need a runner that takes windows from Python (elsewhere, hours can be counted "
-            f"and made days by uldp reestimate), got {name}"
+            "JobSpec.timezone and months need a runner that takes windows from Python (elsewhere, count hours with "
+            "--window 1h --write_counts, then uldp reestimate --timezone PLACE --window 1mo makes months of the stored "
+            f"counts, or days, or weeks), got {name}"
         )

@@ -3,7 +3,6 @@ export class UldpError extends Error {
   name = "UldpError";
 }
 
-/** @param {boolean} holds @param {string} sentence "X must be ..., got ..." */
 export function require(holds, sentence) {
   if (!holds) throw new UldpError(sentence);
 }

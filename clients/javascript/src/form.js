@@ -64,6 +64,12 @@ const INTEGERS = {
   two_stages: ({ noise_weight, answer_noise_weight }) => ({ noise_weight, answer_noise_weight }),
 };
 
+/** The sampler of reports that repeat a memo, around the one that draws it. */
+function memoOf(memo, repeat_weight, v) {
+  const two = { sampler: "memo", repeat_weight, memo };
+  return memo.sampler === "symbol" ? { ...two, noise_weight: String((2n ** 64n - BigInt(repeat_weight)) / BigInt(v)) } : two;
+}
+
 /** A fraction such as "1/3" times an integer. */
 function times(fraction, factor) {
   const [numerator, denominator = "1"] = fraction.split("/");
@@ -86,7 +92,7 @@ function bytesOf(number) {
 /** The form without its examples, as it follows from the text that is hashed. */
 export function formOf(canonical) {
   // integers that may exceed 2^53 are read as texts; such a key cannot stand in a text, whose quotes are escaped
-  const quoted = canonical.replace(/("(?:seed|keep_weight|noise_weight|answer_noise_weight)":)(\d+)/g, '$1"$2"');
+  const quoted = canonical.replace(/("(?:seed|keep_weight|noise_weight|answer_noise_weight|repeat_weight)":)(\d+)/g, '$1"$2"');
   const { alphabet, id, mechanism, num_cohorts, version, wire_version } = JSON.parse(quoted);
   require(wire_version === WIRE_VERSION, `wire_version must be ${WIRE_VERSION}, got ${wire_version}`);
   require(Object.hasOwn(ALPHABETS, alphabet.id), `the alphabet must be one of ${Object.keys(ALPHABETS)}, got ${alphabet.id}`);
@@ -94,22 +100,16 @@ export function formOf(canonical) {
     Object.hasOwn(MECHANISMS, mechanism.id),
     `the mechanism must be one of ${Object.keys(MECHANISMS)}, got ${mechanism.id}`,
   );
-  const memos = mechanism.epsilon_inf ?? null;
-  require(memos === null, `epsilon_inf must be absent: this client keeps no memos, got ${memos}`);
   const [symbols, num_symbols, v] = ALPHABETS[alphabet.id](alphabet);
   const [name, protects] = MECHANISMS[mechanism.id];
   const num_sensitive = protects === ALL ? num_symbols : v;
-  const sampler = { sampler: name, ...INTEGERS[name](mechanism, num_sensitive) };
-  const payload = payloadOf(sampler, num_symbols, num_sensitive);
+  const once = { sampler: name, ...INTEGERS[name](mechanism, num_sensitive) };
+  const sampler = mechanism.epsilon_inf === undefined ? once : memoOf(once, mechanism.repeat_weight, num_sensitive);
+  const payload = payloadOf(once, num_symbols, num_sensitive);
   return { id, version, num_cohorts, num_symbols, num_sensitive, symbols, sampler, payload };
 }
 
-/**
- * Refuses a form that does not agree with itself.
- * @param {any} form
- * @param {string} [expected] the fingerprint that it must have
- * @returns {Promise<any>} a copy
- */
+/** A copy of the form; refuses one that does not agree with itself, or with the fingerprint that it must have. */
 export async function checked(form, expected = form?.fingerprint) {
   require(form?.client_form === CLIENT_FORM, `client_form must be ${CLIENT_FORM}, got ${form?.client_form}`);
   require(typeof form.canonical === "string", `canonical must be a text, got ${typeof form.canonical}`);
@@ -125,7 +125,7 @@ export async function checked(form, expected = form?.fingerprint) {
   for (const { value, cohort, symbols } of form.examples) {
     require(same(symbolsOf(form, value, cohort), symbols), "examples must have the symbols of their values, got others");
   }
-  return { ...follows, fingerprint };
+  return { ...follows, epsilon: Number(JSON.parse(form.canonical).mechanism.epsilon), fingerprint };
 }
 
 /** Whether two JSON values are equal. */

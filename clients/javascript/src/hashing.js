@@ -3,6 +3,7 @@ import { require } from "./errors.js";
 import { keccakP } from "./keccak.js";
 
 const RATE = 168; // bytes of a block of SHAKE-128
+const LONG_RATE = 136; // of SHAKE-256
 const WORDS = RATE / 8;
 const DOMAIN = new TextEncoder().encode("uldp-hash-1\0");
 const PREFIX_DOMAIN = new TextEncoder().encode("uldp-prefix-1\0");
@@ -14,13 +15,7 @@ export function canonical(value) {
   return value.normalize("NFC");
 }
 
-/**
- * One 64-bit word of the stream of a value.
- * @param {string} value canonical
- * @param {bigint} seed
- * @param {number} index
- * @returns {bigint}
- */
+/** One 64-bit word of the stream of a canonical value. */
 export function hashWord(value, seed, index) {
   const text = new TextEncoder().encode(value);
   const message = new Uint8Array(DOMAIN.length + 8 + text.length);
@@ -30,14 +25,7 @@ export function hashWord(value, seed, index) {
   return shakeWord(message, index);
 }
 
-/**
- * The 16-bit word of a token at a position, in a cohort.
- * @param {bigint} seed
- * @param {number} position
- * @param {number} number of the token
- * @param {number} cohort
- * @returns {number}
- */
+/** The 16-bit word of a token, by its number, at a position, in a cohort. */
 export function prefixWord(seed, position, number, cohort) {
   const message = new Uint8Array(PREFIX_DOMAIN.length + 16);
   message.set(PREFIX_DOMAIN);
@@ -49,23 +37,45 @@ export function prefixWord(seed, position, number, cohort) {
 }
 
 /** Bytes 8 index to 8 index + 7 of SHAKE-128 (FIPS 202), little-endian. */
-export function shakeWord(message, index) {
-  const padded = new Uint8Array(RATE * Math.ceil((message.length + 1) / RATE));
+function shakeWord(message, index) {
+  const state = absorbed(message, RATE);
+  for (let block = 0; block < Math.floor(index / WORDS); block++) keccakP(state);
+  return lane(state, index % WORDS);
+}
+
+/** All words of SHAKE-256, one after the other. */
+export function shake256Words(message) {
+  const state = absorbed(message, LONG_RATE);
+  let at = 0;
+  return () => {
+    if (at === LONG_RATE / 8) {
+      keccakP(state);
+      at = 0;
+    }
+    return lane(state, at++);
+  };
+}
+
+/** The state after a message, padded for SHAKE, in blocks of so many bytes. */
+function absorbed(message, rate) {
+  const padded = new Uint8Array(rate * Math.ceil((message.length + 1) / rate));
   padded.set(message);
   padded[message.length] = 0x1f;
   padded[padded.length - 1] |= 0x80;
   const view = new DataView(padded.buffer);
   const state = new Uint32Array(50);
-  for (let at = 0; at < padded.length; at += RATE) {
-    for (let i = 0; i < 2 * WORDS; i++) state[i] ^= view.getUint32(at + 4 * i, true);
+  for (let at = 0; at < padded.length; at += rate) {
+    for (let i = 0; i < rate / 4; i++) state[i] ^= view.getUint32(at + 4 * i, true);
     keccakP(state);
   }
-  for (let block = 0; block < Math.floor(index / WORDS); block++) keccakP(state);
-  const lane = 2 * (index % WORDS);
-  return (BigInt(state[lane + 1]) << 32n) | BigInt(state[lane]);
+  return state;
 }
 
-/** floor(word bound / 2^64). @param {bigint} word @param {number} bound */
+function lane(state, at) {
+  return (BigInt(state[2 * at + 1]) << 32n) | BigInt(state[2 * at]);
+}
+
+/** floor(word bound / 2^64). */
 export function scaled(word, bound) {
   return Number((word * BigInt(bound)) >> 64n);
 }

@@ -4,10 +4,6 @@ import { require } from "./errors.js";
 const FIRST_TIME = Date.UTC(1900, 0, 1);
 const END_OF_TIME = Date.UTC(9999, 0, 1);
 
-/**
- * @param {{fingerprint: string, cohort: number, eventTime: number, reportId: Uint8Array, payload: Uint8Array}} report
- * @returns {Uint8Array}
- */
 export function encode({ fingerprint, cohort, eventTime, reportId, payload }) {
   const isTime = Number.isInteger(eventTime) && FIRST_TIME <= eventTime && eventTime < END_OF_TIME;
   require(isTime, `eventTime must be whole milliseconds of the years 1900 to 9998, got ${eventTime}`);
@@ -23,12 +19,10 @@ function long(number) {
   return [...bytes, Number(rest)];
 }
 
-/** @param {string} text @returns {Uint8Array} */
 export function fromHex(text) {
   return Uint8Array.from(text.match(/../g) ?? [], (digits) => parseInt(digits, 16));
 }
 
-/** @param {Uint8Array} bytes */
 export function toHex(bytes) {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

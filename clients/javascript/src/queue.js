@@ -8,24 +8,18 @@ export class Queue {
   #storage;
   #sending;
 
-  /**
-   * @param {{send: (message: Uint8Array) => Promise<void>, storage?: Storage}} options `send` resolves when the message
-   *   was received (or will never be), and rejects if it has to be sent again
-   */
+  /** `send` resolves when the message was received (or will never be), and rejects if it has to be sent again. */
   constructor({ send, storage = new MemoryStorage() }) {
     this.#send = send;
     this.#storage = storage;
   }
 
-  /** Stores a message; await this before the value is forgotten. @param {Uint8Array} message */
+  /** Stores a message; await this before the value is forgotten. */
   async add(message) {
     await this.#storage.set(toHex(message.subarray(ID_START, ID_END)), toHex(message));
   }
 
-  /**
-   * Sends what is stored, one message after the other, up to the first that fails.
-   * @returns {Promise<number>} how many were sent; rejects with the error of `send`
-   */
+  /** Sends what is stored, up to the first that fails; resolves to how many were sent. */
   flush() {
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = undefined;

@@ -1,6 +1,5 @@
 /** From symbols to a payload, with integers only: docs/client.md. Words are drawn in the order of that page. */
 
-/** @type {Record<string, (form: any, symbols: number[], draw: () => bigint) => Uint8Array>} */
 export const SAMPLERS = {
   symbol(form, [x], draw) {
     const keep = BigInt(form.sampler.keep_weight);
@@ -75,7 +74,8 @@ function isOdd(number) {
   return ones % 2 === 1;
 }
 
-function integer({ payload }, number) {
+/** A payload of the layout `integer`. */
+export function integer({ payload }, number) {
   const bytes = new Uint8Array(payload.bytes);
   writeLittleEndian(bytes, number);
   return bytes;

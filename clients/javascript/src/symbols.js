@@ -2,7 +2,6 @@
 import { require } from "./errors.js";
 import { canonical, hashWord, prefixWord, scaled } from "./hashing.js";
 
-/** @type {Record<string, (rule: any, value: string, cohort: number) => number[]>} */
 export const RULES = {
   list({ symbols }, value) {
     return [indexIn(symbols, value)];
@@ -36,12 +35,7 @@ export const RULES = {
   },
 };
 
-/**
- * @param {any} form a client's form
- * @param {string} value
- * @param {number} cohort
- * @returns {number[]} one symbol, or num_hashes of them
- */
+/** One symbol, or num_hashes of them. */
 export function symbolsOf(form, value, cohort) {
   return RULES[form.symbols.rule](form.symbols, canonical(value), cohort);
 }

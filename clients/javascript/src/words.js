@@ -1,6 +1,6 @@
 const AT_ONCE = 64;
 
-/** A source of 64-bit words from the platform's secure generator. @returns {() => bigint} */
+/** A source of 64-bit words from the platform's secure generator. */
 export function secureWords() {
   const words = new BigUint64Array(AT_ONCE);
   let left = 0;

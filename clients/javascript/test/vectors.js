@@ -1,18 +1,19 @@
 /** Compares the client with the vectors of schemas/vectors; in Node and in browsers. */
 import { checked, formOf } from "../src/form.js";
 import { canonical, hashWord } from "../src/hashing.js";
-import { toHex } from "../src/message.js";
+import { cohortOf, memoOf, repeated, turnOf } from "../src/memos.js";
+import { fromHex, toHex } from "../src/message.js";
 import { makeReport } from "../src/report.js";
 import { SAMPLERS } from "../src/samplers.js";
 import { symbolsOf } from "../src/symbols.js";
 
-export const FILES = ["collections", "hashes", "symbols", "payloads", "reports"];
+export const FILES = ["collections", "hashes", "symbols", "payloads", "reports", "memos"];
 
 /**
  * @param {Record<string, any[]>} records by file
  * @returns {Promise<number>} how many vectors were compared; rejects at the first difference
  */
-export async function compare({ collections, hashes, symbols, payloads, reports }) {
+export async function compare({ collections, hashes, symbols, payloads, reports, memos }) {
   const forms = Object.fromEntries(collections.map(({ name, client }) => [name, client]));
   for (const { name, client } of collections) {
     const { client_form: _, fingerprint, canonical: text, examples: __, ...follows } = client;
@@ -36,7 +37,24 @@ export async function compare({ collections, hashes, symbols, payloads, reports 
     equal(toHex(makeReport(forms[collection], value, event_time, draw)), message, `report of ${collection}`);
     equal(draw.left(), 0, `words of ${collection}`);
   }
-  return [collections, hashes, symbols, payloads, reports].reduce((sum, { length }) => sum + length, 0);
+  for (const { client, derived, reports: repeats } of memos) {
+    const { client_form: _, fingerprint, canonical: text, examples: __, ...follows } = client;
+    equal(sorted(formOf(text)), sorted(follows), client.id);
+    const form = await checked(client);
+    equal(form.fingerprint, fingerprint, client.id);
+    for (const { secret, value, cohort, symbol, memo, report_every, turn } of derived) {
+      equal(cohortOf(secret, form), cohort, `cohort of ${client.id}`);
+      equal(symbolsOf(form, canonical(value), cohort), [symbol], `symbol of ${client.id}`);
+      equal(toHex(memoOf(secret, form, symbol)), memo, `memo of ${client.id}`);
+      equal(turnOf(secret, form, report_every), turn, `turn of ${client.id}`);
+    }
+    for (const { memo, words, payload } of repeats) {
+      const draw = drawing(words);
+      equal(toHex(repeated(form, fromHex(memo), draw)), payload, `report of ${client.id}`);
+      equal(draw.left(), 0, `words of ${client.id}`);
+    }
+  }
+  return [collections, hashes, symbols, payloads, reports, memos].reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Draws these words; one more is an error. */
