@@ -281,7 +281,7 @@ def _estimate(
     counts = functools.reduce(operator.add, (_counts(collection, row) for row in jobs))
     withheld = reason_to_withhold(counts, spec.min_reports, partial)
     estimator, entries = ESTIMATORS[spec.estimator](), EntryColumns.of_estimate if task.smooth else None
-    row = estimate_window(collection, counts, place, estimator, spec.candidates, withheld, spec.show, entries)
+    row = estimate_window(collection, counts, place, estimator, spec.candidates, withheld, spec.show, entries=entries)
     values = discover_window(collection, counts, place, withheld) if spec.discover else []
     simulated = _simulated([job["simulated"] for job in jobs])
     return row._replace(simulated=simulated), [value._replace(simulated=simulated) for value in values]

@@ -209,7 +209,7 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
         timezone=args.timezone,
         allowed_lateness=f"{args.allowed_lateness}ms",
         early_every=_text(args.early_every),
-        late_every=_text(LATE_EVERY if args.late_every is None else args.late_every),
+        late_every=f"{LATE_EVERY if args.late_every is None else args.late_every}ms",
         release=args.release,
         deduplicate=args.deduplicate,
         deduplicate_parts=args.deduplicate_parts,

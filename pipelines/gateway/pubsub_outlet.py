@@ -7,7 +7,7 @@ import asyncio
 from typing import Any, ClassVar
 
 from google.api_core import exceptions, retry
-from google.cloud import pubsub_v1  # type: ignore[attr-defined]
+from google.cloud import pubsub_v1
 
 from uldp_transforms.ldp.errors import SpecError
 

@@ -54,7 +54,7 @@ def avro_file(records: Sequence[bytes], schema: Any) -> bytes:
     return out.getvalue()
 
 
-ENCODED: dict[str, Callable[[Any, Any], bytes]] = {"jsonl": json_line, "avro": avro_record}
+ENCODED: dict[str, Callable[..., bytes]] = {"jsonl": json_line, "avro": avro_record}
 """A row as bytes."""
 
 JOINED: dict[str, Callable[[Sequence[bytes], Any], bytes]] = {"jsonl": json_file, "avro": avro_file}
