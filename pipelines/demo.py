@@ -664,8 +664,8 @@ $ledger
 <ul>
 $files
 </ul>
-<p class="note">Data: flights of 14 February to 16 March 2001, US Bureau of Transportation Statistics (public domain), local times taken
-as UTC. Departures stand for people; no person's data are in it.</p>
+<p class="note">Data: flights of 14 February to 16 March 2001, US Bureau of Transportation Statistics (public domain),
+local times taken as UTC. Departures stand for people; no person's data are in it.</p>
 </body>
 </html>
 """)
