@@ -11,12 +11,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.support.tolerance import binomial_limits
+from tests.support.tolerance import binomial_limits, student_limit
 from uldp_transforms.ldp.smoothing import (
     LEAST_HISTORY,
     LEAST_SHARE,
+    SUDDEN,
+    Law,
     Series,
     Track,
+    _judge,
+    _lasting,
+    change_of,
     filtered,
     fit,
     follow,
@@ -277,6 +282,76 @@ def test_a_jump_rings_at_once_and_only_the_value_that_moved_begins_anew() -> Non
     shown = smoothed(jumped, law, nugget, course).means
     assert shown[39, 7] < 0.05  # the jump is not smeared into the past
     assert shown[41, 7] > 0.35
+
+
+def scores(rng: np.random.Generator, windows: int, values: int) -> np.ndarray:
+    """Two-sided probabilities of normal numbers (windows, values) of which neighbouring values are much alike."""
+    normal = rng.normal(size=(windows, values))
+    normal += 2 * rng.normal(size=(windows, 1))  # all values share most of their noise
+    return normal / np.sqrt(5)
+
+
+@pytest.mark.parametrize("sudden", [1.0, SUDDEN, 0.1])
+def test_alarms_of_independent_windows_are_as_rare_as_proved_however_values_depend(sudden: float) -> None:
+    """One alarm in 20 windows at most: 20 in a stream of 400 windows, on average. Student's limit over streams."""
+    every, streams, windows = 20, 40, 400
+    alarms = np.zeros(streams)
+    for seed in range(streams):
+        evidence: np.ndarray = np.zeros((6, 10))
+        for u in scores(np.random.default_rng([19, seed]), windows, 10):
+            tails = 2 * stats.norm.sf(np.abs(u))
+            evidence = _lasting(evidence, tails, np.sign(u))
+            _, moved = _judge(evidence, tails, every, sudden)
+            evidence = evidence * (not moved.any())
+            alarms[seed] += moved.any()
+    limit = student_limit(streams)
+    assert alarms.mean() <= windows / every + limit * max(alarms.std(ddof=1), 1) / np.sqrt(streams)
+    assert alarms.sum() > 0
+
+
+def test_evidence_of_one_window_has_the_mean_1() -> None:
+    """By integration over a normal number, for each size and for jumps."""
+    u = np.linspace(-14, 14, 200_001)
+    weights = stats.norm.pdf(u) * (u[1] - u[0])
+    first = _lasting(np.zeros((6, len(u))), 2 * stats.norm.sf(np.abs(u)), np.sign(u))
+    np.testing.assert_allclose(first @ weights, 1, rtol=1e-6)
+    every, sudden, size = 50.0, 0.5, 4  # a jump counts size every / sudden, and is as likely as sudden / (size every)
+    rates = [
+        _judge(np.zeros((6, size)), np.array([tail, 1, 1, 1]), every, sudden)[1].any() for tail in (0.0024, 0.0026)
+    ]
+    assert rates == [True, False]
+
+
+def test_a_change_that_is_no_jump_rings_when_it_lasts() -> None:
+    """Five standard errors that stay. The interval of the change is one that misses with probability 1e-9."""
+    for seed in range(5):
+        series, _ = noisy_stream(np.random.default_rng([23, seed]), drift=1e-6, nugget=5e-4)
+        raw = series.raw.copy()
+        raw[40:, 7] += (shift := 5 * np.sqrt(series.variances[40, 7]))
+        moved = dataclasses.replace(series, raw=raw)
+        course = track(moved, series.law(), 1e-6, 5e-4, 1000)
+        t, value = np.argwhere(course.moved)[0].tolist()
+        assert value == 7 and 40 <= t < 50
+        change = change_of(moved, course, t, np.array([value]))
+        assert 1 <= change.windows[0] <= change.looks[0]
+        assert abs(change.size[0] - shift) <= stats.norm.isf(0.5e-9 / change.looks[0]) * change.error[0]
+        assert (course.evidence[t] == 0).all()
+
+
+def test_evidence_is_kept_of_windows_that_are_forgotten() -> None:
+    """A series that is cut goes on as the whole does."""
+    series, _ = noisy_stream(np.random.default_rng(29))
+    law = series.law()
+    whole = track(series, law, 1e-6, 1e-4, 1000)
+    cut = 30
+    parts = {name: getattr(series, name)[cut:] for name in ("raw", "variances", "num_reports", "steps")}
+    names = {"level": "level", "spread": "variance", "history": "history", "squares": "squares", "evidence": "evidence"}
+    left = {name: getattr(whole, own)[cut - 1] for name, own in names.items()}
+    later = dataclasses.replace(series, **parts, **left)
+    rest = track(later, Law(law.shares, law.noise[cut:], law.people[cut:]), 1e-6, 1e-4, 1000)
+    assert whole.evidence.max() > 0
+    np.testing.assert_allclose(rest.evidence, whole.evidence[cut:], rtol=1e-4)
+    np.testing.assert_allclose(rest.p_value, whole.p_value[cut:], rtol=1e-4)
 
 
 def test_reports_come_in_whole_numbers() -> None:

@@ -24,10 +24,18 @@ LEAST_SHARE = 1e-5
 LEAST_HISTORY = 8
 """Windows in which a value was seen before it can be said to have moved: a week and a day."""
 
+SUDDEN = 0.9
+"""What share of all false alarms is spent on jumps, that is on a single window; the rest is for changes that last.
+
+Their evidence grows by a factor with each window, so that a tenth costs them a window or two.
+"""
+
+_SIZES = np.array([1.0, -1.0, 2.0, -2.0, 4.0, -4.0])[:, np.newaxis]  # of changes that last, in standard deviations
 _BEND = 3.0  # standard deviations from which an innovation counts linearly, so that one jump is not taken for drift
 _FITTED = 256  # values that decide on the two numbers, at most
 _COARSE = np.array([0.0, *np.logspace(-8, 0, 5)])
 _FINER = (10 ** np.linspace(-1, 1, 5), 10 ** np.linspace(-0.25, 0.25, 5))
+_LEAST_TAIL = 1e-300  # its normal number is 37
 _TOGETHER = 4  # variances whose product is a number of 32 bits; a logarithm costs more than all else of a step
 _LEAST_UNIT = 1e-8  # of variances in the fit
 
@@ -46,6 +54,7 @@ class Series:
         level, spread: (S,) mean and variance of the drifting share just before the first window, from windows that
             are no longer here. By default nothing is known: 0 and 1.
         history, squares: (S,) how many standardised innovations these windows had, and the sum of their squares.
+        evidence: (6, S) of changes that last, see ``track``.
     """
 
     raw: np.ndarray
@@ -58,6 +67,7 @@ class Series:
     spread: np.ndarray | float = 1.0
     history: np.ndarray | int = 0
     squares: np.ndarray | float = 0.0
+    evidence: np.ndarray | float = 0.0
 
     @property
     def seen(self) -> np.ndarray:
@@ -201,8 +211,8 @@ def _best(
 
 
 def _of_values(series: Series, chosen: np.ndarray) -> Series:
-    parts = {name: getattr(series, name) for name in ("common", "level", "spread", "history", "squares")}
-    parts = {name: part[chosen] if np.ndim(part) else part for name, part in parts.items()}
+    parts = {name: getattr(series, name) for name in ("common", "level", "spread", "history", "squares", "evidence")}
+    parts = {name: part[..., chosen] if np.ndim(part) else part for name, part in parts.items()}
     return dataclasses.replace(series, raw=series.raw[:, chosen], variances=series.variances[:, chosen], **parts)
 
 
@@ -216,8 +226,10 @@ class Track:
         moved: bool, whether the value was found to begin anew in this window.
         change: raw - expected.
         change_error: its standard deviation, if nothing had moved.
-        p_value: (T,) of the largest change, times the number of values; 1 where nothing could be judged.
-        history, squares: (S,), as in ``Series``, after each window.
+        p_value: (T,) false alarms a window of a rule that would just ring here; 1 if nothing could be judged.
+        history, squares: as in ``Series``, after each window.
+        evidence: (T, 6, S), the same.
+        drift: (S,) variance of a step of the drifting share.
     """
 
     expected: np.ndarray
@@ -230,41 +242,58 @@ class Track:
     p_value: np.ndarray
     history: np.ndarray
     squares: np.ndarray
+    evidence: np.ndarray
+    drift: np.ndarray
 
 
-def track(series: Series, law: Law, drift: float, nugget: float, alarm_every: float | None = None) -> Track:
+def track(
+    series: Series, law: Law, drift: float, nugget: float, alarm_every: float | None = None, sudden: float = SUDDEN
+) -> Track:
     """The Kalman filter. A value that moved is followed anew from there; all others go on.
 
     A change z, in standard deviations, is judged by the value's own past ones: under a steady course z / rms of m past
     ones is Student's with m degrees of freedom, whatever the scale is (at least 1), so that weekly patterns, and days
-    that differ more than the model thinks, widen the limit by themselves. With limits of 1 / (alarm_every S) for each
-    value, the mean time between false alarms is at least ``alarm_every`` windows. Counts are no normal numbers: the
-    limit z has z^2 / 6 reports on top (Bernstein).
+    that differ more than the model thinks, widen the limit by themselves. Let u be the standard normal number of the
+    same probability, and a = ``sudden`` / (``alarm_every`` S). Of each value
+
+        jump = 1 / a if |u| is less likely than a, else 0           evidence of this window alone
+        R_d <- (R_d + 1) exp(d u - d^2 / 2),  d in _SIZES           evidence of a change that lasts (Shiryaev, Roberts)
+
+    and its evidence is ``sudden`` times the jump and 1 - ``sudden`` times the mean of the R_d. It rings when the mean
+    over values is ``alarm_every`` or more; then all R begin at 0 again. If nothing moves, each factor has the mean 1
+    given the past, so that the mean evidence grows by at most 1 a window, and it falls by ``alarm_every`` at least at
+    each alarm: there is at most one alarm in ``alarm_every`` windows, in the mean, however values depend on each other.
+    Those whose own evidence is ``alarm_every`` or more have moved; it is at least one.
 
     Args:
         series, law: T windows.
         drift, nugget: q and w.
         alarm_every: windows; None: nothing is judged.
+        sudden: in (0, 1], the share of false alarms spent on jumps.
     """
     size = series.raw.shape
     names = ("expected", "expected_variance", "level", "variance", "change", "change_error", "history", "squares")
     kept = {name: np.zeros(size) for name in names}
+    kept["evidence"] = np.zeros((size[0], len(_SIZES), size[1]), dtype=np.float32)
     moved, p_value = np.zeros(size, dtype=bool), np.ones(size[0])
     mean, variance = np.zeros(size[1]) + series.level, np.zeros(size[1]) + series.spread
     history, squares = np.zeros(size[1]) + series.history, np.zeros(size[1]) + series.squares
+    evidence: np.ndarray = np.zeros((len(_SIZES), size[1])) + series.evidence
     fixed = law.noise + law.people + nugget * law.shares
+    step = drift * law.shares
     seen, known = series.seen, variance < 1
     for t in range(size[0]):
         here = seen[t]
-        variance = variance + series.steps[t] * drift * law.shares
+        variance = variance + series.steps[t] * step
         scale = variance + fixed[t]
         change = np.where(here, series.raw[t] - mean, 0)
         judged = here & known
         if alarm_every is not None:
-            limits = _limits(change, np.sqrt(scale), series.jump / series.num_reports[t], history, squares)
-            tails = _tails(limits, history, judged & (history >= LEAST_HISTORY), 1 / alarm_every)
-            p_value[t] = min(float(tails.min(initial=1)), 1)
-            moved[t] = tails < 1 / alarm_every
+            tails = _tails(change, np.sqrt(scale), series.jump / series.num_reports[t], history, squares)
+            tails = np.where(judged & (history >= LEAST_HISTORY), tails, 1)
+            evidence = _lasting(evidence, tails, np.sign(change))
+            p_value[t], moved[t] = _judge(evidence, tails, alarm_every, sudden)
+            evidence = evidence * (not moved[t].any())
         kept["change"][t], kept["change_error"][t] = change, np.sqrt(scale)
         usual = judged & ~moved[t]
         history, squares = history + usual, squares + np.where(usual, change**2 / scale, 0)
@@ -273,37 +302,85 @@ def track(series: Series, law: Law, drift: float, nugget: float, alarm_every: fl
         gain = np.where(here, variance / (variance + fixed[t]), 0)
         mean, variance, known = mean + gain * change, variance * (1 - gain), known | here
         kept["level"][t], kept["variance"][t] = mean, variance
-        kept["history"][t], kept["squares"][t] = history, squares
-    return Track(moved=moved, p_value=p_value, **kept)
+        kept["history"][t], kept["squares"][t], kept["evidence"][t] = history, squares, evidence
+    return Track(moved=moved, p_value=p_value, drift=step, **kept)
 
 
-def _limits(change: np.ndarray, error: np.ndarray, jump: float, history: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """(S,) changes as multiples of the past ones of the same value, so that they are Student's."""
+def _tails(change: np.ndarray, error: np.ndarray, jump: float, history: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """(S,) two-sided probability of a change as large, given how large those of the past were.
+
+    Counts are no normal numbers: a rise by z needs z^2 / 6 reports more for the same probability (Bernstein). A fall
+    does not, whose tail is below that of a normal number with the variance of the count.
+    """
     z = np.abs(change) / error
-    jumps = jump / error / 6  # z = limit + jumps limit^2, solved for the limit
+    jumps = np.where(change > 0, jump, 0) / error / 6  # z = limit + jumps limit^2, solved for the limit
     limit = np.where(jumps > 0, 2 * z / (1 + np.sqrt(1 + 4 * jumps * z)), z)
     scale = np.sqrt(np.maximum(squares / np.maximum(history, 1), 1))
-    ratio: np.ndarray = limit / scale
-    return ratio
-
-
-def _tails(limits: np.ndarray, history: np.ndarray, judged: np.ndarray, least: float) -> np.ndarray:
-    """(S,) two-sided probability of a change as large, times S; 1 where nothing is judged.
-
-    Where all have the same history and not even the largest change is below ``least``, the others, which cannot be
-    either, are said to be 1: the probability costs more than all else of a step.
-    """
-    tails = np.ones(len(limits))
-    places = np.flatnonzero(judged)
-    if not len(places):
-        return tails
-    if history[places].min() == history[places].max():
-        largest = places[np.argmax(limits[places])]
-        tails[largest] = len(tails) * 2 * special.stdtr(history[largest], -limits[largest])
-        if tails[largest] >= least:
-            return tails
-    tails[places] = len(tails) * 2 * special.stdtr(history[places], -limits[places])
+    tails: np.ndarray = 2 * special.stdtr(np.maximum(history, 1), -limit / scale)
     return tails
+
+
+def _lasting(evidence: np.ndarray, tails: np.ndarray, sign: np.ndarray) -> np.ndarray:
+    """(6, S) evidence of lasting changes with one window more; as it was where (S,) ``tails`` are 1: not judged."""
+    normal = -sign * special.ndtri(np.clip(tails / 2, _LEAST_TAIL, 0.5))
+    more: np.ndarray = np.where(tails < 1, (evidence + 1) * np.exp(_SIZES * normal - _SIZES**2 / 2), evidence)
+    return more
+
+
+def _judge(evidence: np.ndarray, tails: np.ndarray, alarm_every: float, sudden: float) -> tuple[float, np.ndarray]:
+    """False alarms a window of a rule that would just ring, at most 1, and (S,) which values moved."""
+    size = len(tails)
+    lasting = (1 - sudden) * evidence.mean(axis=0)
+    own = lasting + sudden * np.where(tails * size * alarm_every < sudden, size * alarm_every / sudden, 0)
+    rings = own.mean() >= alarm_every
+    rate = min(float(tails.min(initial=1)) * size / sudden, 1 / max(float(lasting.mean()), 1))
+    return rate, own >= (alarm_every if rings else np.inf)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Change:
+    """How much some values moved, M of them; all (M,).
+
+    Attributes:
+        size: the mean of the windows since it began, less what was expected before.
+        error: its standard deviation.
+        windows: int64, since it began, this one included.
+        looks: int64, from how many that was chosen.
+    """
+
+    size: np.ndarray
+    error: np.ndarray
+    windows: np.ndarray
+    looks: np.ndarray
+
+
+def change_of(series: Series, course: Track, t: int, values: np.ndarray) -> Change:
+    """How much values moved up to window t: since the window from which on the change is most significant.
+
+    Args:
+        series, course: T windows.
+        t: the window in which they were found to have moved.
+        values: (M,) int64, their places.
+    """
+    raw, seen = series.raw[: t + 1, values], series.seen[: t + 1, values]
+    before = course.moved[:t, values][::-1]
+    since = np.where(before.any(axis=0), before.argmax(axis=0), t)  # windows before this one that may be looked back
+    number, total = _summed(seen), _summed(np.where(seen, raw, 0))
+    known = course.expected_variance[: t + 1, values] - course.moved[: t + 1, values]
+    noise = _summed(np.where(seen, course.change_error[: t + 1, values] ** 2 - known, 0))
+    k = np.maximum(number, 1)
+    size = total / k - course.expected[: t + 1, values]
+    variance = known + noise / k**2 + course.drift[values] * (k - 1) * (2 * k - 1) / (6 * k)
+    possible = seen & (known < 1 / 2) & (np.arange(t, -1, -1)[:, np.newaxis] <= since)
+    z = np.where(possible, np.abs(size) / np.sqrt(variance), -1)
+    best = z.argmax(axis=0), np.arange(len(values))
+    return Change(size[best], np.sqrt(variance[best]), number[best], possible.sum(axis=0))
+
+
+def _summed(cells: np.ndarray) -> np.ndarray:
+    """(T, M) sums from each window to the last."""
+    sums: np.ndarray = np.cumsum(cells[::-1], axis=0)[::-1]
+    return sums
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -344,12 +421,12 @@ def _own_shares(series: Series, law: Law, nugget: float, level: np.ndarray, vari
     return Shares(means, np.where(series.seen, variances, np.nan))
 
 
-def follow(series: Series, alarm_every: float | None) -> tuple[Law, float, Track]:
+def follow(series: Series, alarm_every: float | None, sudden: float = SUDDEN) -> tuple[Law, float, Track]:
     """The law of a series, its nugget w and its track, with drift and nugget fitted beside what moved."""
     law = series.law()
     drift, nugget = fit(series, law)
-    course = track(series, law, drift, nugget, alarm_every)
+    course = track(series, law, drift, nugget, alarm_every, sudden)
     if course.moved.any():
         drift, nugget = fit(series, law, course.moved)
-        course = track(series, law, drift, nugget, alarm_every)
+        course = track(series, law, drift, nugget, alarm_every, sudden)
     return law, nugget, course

@@ -23,7 +23,7 @@ from uldp_transforms.ldp.estimators.simplex import project_onto_simplex
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.sentinels import NOTHING_UNUSUAL, Finding
-from uldp_transforms.ldp.smoothing import Series, Shares, Track, filtered, follow, smoothed
+from uldp_transforms.ldp.smoothing import Change, Series, Shares, Track, change_of, filtered, follow, smoothed
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
 
@@ -38,7 +38,8 @@ _FEWEST = 4  # windows, however many values there are
 CHANGE = "change"
 """Name of the finding that values moved."""
 
-_VERSION = 1
+_VERSION = 2
+_PAST = 10
 _HEAD = struct.Struct("<BI")  # version, bytes of the description
 _NAMED = 5  # values in a sentence
 _NOT_THERE = -1e9  # so far below all shares that the nearest distribution has 0 there
@@ -56,7 +57,7 @@ class Neighbours:
         raw, variances, common: (T, S) raw frequencies, squared standard errors, and of these what is the same in all
             windows; NaN where a window does not have the value.
         gone: end of the last window that was forgotten, in milliseconds; None: none was.
-        past: (4, S) what is left of these: level, spread, history and squares of ``Series``.
+        past: (10, S) what is left of these: level, spread, history, squares and the six of evidence of ``Series``.
         jump: n times what one more counted report adds to an estimate.
     """
 
@@ -106,7 +107,7 @@ class Neighbours:
         before = 0 if self.gone is None or not len(self) else int(self.spans[0, 0]) - self.gone
         lengths = self.spans[:, 1] - self.spans[:, 0]
         missing = np.rint(np.append(before, gaps)[: len(self)] / lengths)
-        level, spread, history, squares = self.past
+        level, spread, history, squares = self.past[:4]
         with np.errstate(invalid="ignore"):
             known = self.variances - np.maximum(self.common, 0)
         times = np.maximum(np.isfinite(self.common).sum(axis=0), 1)
@@ -121,6 +122,7 @@ class Neighbours:
             spread=spread,
             history=history,
             squares=squares,
+            evidence=self.past[4:],
         )
 
     # ------------------------------------------------------------------ streams
@@ -160,10 +162,11 @@ class Neighbours:
         if surplus <= 0:
             return self
         last = surplus - 1
-        left = (course.level[last], course.variance[last], course.history[last], course.squares[last])
+        left = np.stack([course.level[last], course.variance[last], course.history[last], course.squares[last]])
+        left = np.concatenate([left, course.evidence[last]])
         names = ("spans", "num_reports", "raw", "variances", "common")
         later: dict[str, Any] = {name: getattr(self, name)[surplus:] for name in names}
-        return dataclasses.replace(self, gone=int(self.spans[last, 1]), past=np.array(left), **later)
+        return dataclasses.replace(self, gone=int(self.spans[last, 1]), past=left, **later)
 
     def to_bytes(self) -> bytes:
         """Version, a JSON description, then the arrays, little-endian."""
@@ -183,8 +186,8 @@ class Neighbours:
         told = json.loads(encoded[_HEAD.size : body])
         t, values = told["windows"], tuple(told["values"])
         whole = np.frombuffer(encoded, "<i8", 3 * t, body).astype(np.int64)
-        cells = np.frombuffer(encoded, "<f8", -1, body + 24 * t).reshape(4 + 3 * t, len(values)).astype(np.float64)
-        past, raw, variances, common = np.split(cells, [4, 4 + t, 4 + 2 * t])
+        cells = np.frombuffer(encoded, "<f8", -1, body + 24 * t).reshape(_PAST + 3 * t, len(values)).astype(np.float64)
+        past, raw, variances, common = np.split(cells, [_PAST, _PAST + t, _PAST + 2 * t])
         return cls(
             values=values,
             spans=whole[: 2 * t].reshape(t, 2),
@@ -222,7 +225,7 @@ def smooth_rows(
         if t is None:
             yield row._replace(estimates=list(row.estimates)), None
         else:
-            yield next(shown), _change(windows, course, t)
+            yield next(shown), _change(windows, series, course, t)
 
 
 def filter_row(
@@ -247,7 +250,7 @@ def filter_row(
     law, nugget, course = follow(series, alarm_every)
     [shown] = _shown([(t, row)], windows, filtered(series, law, nugget, course))
     most = horizon_of(len(windows.values)) if horizon is None else horizon
-    return windows.forget(course, most), shown, _change(windows, course, t)
+    return windows.forget(course, most), shown, _change(windows, series, course, t)
 
 
 def horizon_of(num_values: int) -> int:
@@ -277,7 +280,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def _nothing_known(size: int) -> np.ndarray:
-    past = np.zeros((4, size))
+    past = np.zeros((_PAST, size))
     past[1] = 1
     return past
 
@@ -314,30 +317,34 @@ def _shown(
         yield row._replace(estimates=list(smooth))
 
 
-def _change(windows: Neighbours, course: Track, t: int) -> Finding:
+def _change(windows: Neighbours, series: Series, course: Track, t: int) -> Finding:
     """What moved in a window; the intervals hold together for all values, with 95 %."""
     z = np.abs(course.change[t]) / course.change_error[t]
     z[course.p_value[t] == 1] = 0
     moved = np.flatnonzero(course.moved[t])
-    moved = moved[np.argsort(-np.abs(course.change[t, moved]), kind="stable")]
     return Finding(
         name=CHANGE,
         statistic=float(z.max(initial=0)),
         p_value=float(course.p_value[t]),
         fired=bool(len(moved)),
-        sentence=_sentence(windows, course, t, moved) if len(moved) else NOTHING_UNUSUAL,
+        sentence=_sentence(windows, change_of(series, course, t, moved), moved) if len(moved) else NOTHING_UNUSUAL,
     )
 
 
-def _sentence(windows: Neighbours, course: Track, t: int, moved: np.ndarray) -> str:
-    half = -float(special.ndtri((1 - CONFIDENCE) / 2 / len(windows.values))) * course.change_error[t]
+def _sentence(windows: Neighbours, change: Change, moved: np.ndarray) -> str:
+    half = -special.ndtri((1 - CONFIDENCE) / 2 / len(windows.values) / change.looks) * change.error
+    order = np.argsort(-np.abs(change.size), kind="stable")[:_NAMED]
     told = [
-        f"{describe(windows.values[place])} {_points(change)} ({_points(change - half[place])} to "
-        f"{_points(change + half[place])})"
-        for place, change in zip(moved[:_NAMED].tolist(), course.change[t, moved].tolist())
+        f"{describe(windows.values[moved[i]])} {_points(change.size[i])} ({_points(change.size[i] - half[i])} to "
+        f"{_points(change.size[i] + half[i])}){_since(int(change.windows[i]))}"
+        for i in order.tolist()
     ]
     more = [f"and {len(moved) - _NAMED} more"] if len(moved) > _NAMED else []
     return f"Shares moved, in percentage points: {', '.join([*told, *more])}."
+
+
+def _since(windows: int) -> str:
+    return f" over {windows} windows" if windows > 1 else ""
 
 
 def _points(share: float) -> str:
