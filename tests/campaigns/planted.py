@@ -55,8 +55,9 @@ PLANTED = (
         "estimates are skipped",
         "uldp_transforms/estimate_distribution.py",
         "        row = estimate_window(\n"
-        "            collection, counts, place, self._estimator, self._candidates, withheld, self._show, "
-        "self._anytime_scale\n"
+        "            collection,\n            counts,\n            place,\n            self._estimator,\n"
+        "            self._candidates,\n            withheld,\n            show=self._show,\n"
+        "            anytime_scale=self._anytime_scale,\n            entries=self._entries,\n"
         "        )\n",
         "        try:\n"
         "            row = estimate_window(\n"
