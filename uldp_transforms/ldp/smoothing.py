@@ -13,6 +13,7 @@ mean share; the two numbers (q, w) are the most likely ones. docs/smoothing.md d
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -153,7 +154,7 @@ def log_likelihood(
 
 def _bent(square: np.ndarray, bend: np.floating) -> np.ndarray:
     """Squares that go on as their tangents; (2 r - min(r, bend)) min(r, bend) of the roots r."""
-    root = np.sqrt(square)
+    root: np.ndarray = np.sqrt(square)
     near = np.minimum(root, bend)
     root += root
     root -= near
@@ -185,7 +186,7 @@ def _in_units(series: Series, law: Law, moved: np.ndarray | None) -> tuple[Serie
         "level": series.level / np.sqrt(unit),
         "spread": series.spread / unit,
     }
-    small = {name: part.astype(np.float32) for name, part in parts.items()}
+    small: dict[str, Any] = {name: part.astype(np.float32) for name, part in parts.items()}
     own = Law(*((part / unit).astype(np.float32) for part in (law.shares, law.noise, law.people)))
     return dataclasses.replace(series, **small), own, None if moved is None else (moved / unit).astype(np.float32)
 
