@@ -280,8 +280,9 @@ def _estimate(
     place = times | {name: last[name] for name in ("pane_index", "pane_timing", "run")}
     counts = functools.reduce(operator.add, (_counts(collection, row) for row in jobs))
     withheld = reason_to_withhold(counts, spec.min_reports, partial)
-    estimator, entries = ESTIMATORS[spec.estimator](), EntryColumns.of_estimate if task.smooth else None
-    row = estimate_window(collection, counts, place, estimator, spec.candidates, withheld, spec.show, entries=entries)
+    estimator = ESTIMATORS[spec.estimator]()
+    columns = EntryColumns.of_estimate if task.smooth else None
+    row = estimate_window(collection, counts, place, estimator, spec.candidates, withheld, spec.show, entries=columns)
     values = discover_window(collection, counts, place, withheld) if spec.discover else []
     simulated = _simulated([job["simulated"] for job in jobs])
     return row._replace(simulated=simulated), [value._replace(simulated=simulated) for value in values]

@@ -57,7 +57,7 @@ def test_cohorts_stay_and_memos_are_repeated(tmp_path: Path) -> None:
     mechanism = AGAIN.mechanism
     repeat = mechanism.repeat_weight / 2**64  # type: ignore[attr-defined]  # of all members with memos
     pairs = [(own[day]["payload"], own[day + 1]["payload"]) for own in of_person for day in range(0, DAYS, 2)]
-    low, high = binomial_limits(len(pairs), repeat**2 + (1 - repeat**2) / 3)
+    low, high = binomial_limits(np.array(len(pairs)), np.array(repeat**2 + (1 - repeat**2) / 3))
     assert low <= sum(one == other for one, other in pairs) <= high
     channel = np.array(mechanism.channel()[1], dtype=float)  # of fresh reports
     assert len(pairs) * (channel[:, 0] ** 2).sum() < low
