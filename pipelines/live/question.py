@@ -14,6 +14,6 @@ COLLECTION = Collection.from_json(
         "id": "sleep",
         "version": 1,
         "alphabet": {"id": "closed", "values": list(SHARES)},
-        "mechanism": {"id": "krr", "epsilon": 1.0},
+        "mechanism": {"id": "krr", "epsilon": 1.5},
     }
 )

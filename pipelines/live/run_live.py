@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import sys
 import tempfile
 import threading
@@ -22,14 +23,13 @@ from uldp_transforms.ldp.errors import SpecError
 from .. import cli
 from ..pubsub_stand_in.pubsub_server import PubsubServer
 from ..runs import read_records
-from ..signals import Signals
 from .ask_page import AskPage
 from .crowd import Crowd
 from .live_options import Live, configure
 from .programs import NotReady, Program
 from .question import COLLECTION, SHARES, TEXT
 
-TOPIC, SUBSCRIPTION = "projects/live/topics/reports", "projects/live/subscriptions/reports"
+TOPIC, SUBSCRIPTION = "projects/uldp-live/topics/reports", "projects/uldp-live/subscriptions/reports"
 LATENESS = "20s"
 
 START_SECONDS = 120.0
@@ -38,10 +38,9 @@ DRAIN_SECONDS = 30.0
 
 def job(live: Live) -> int:
     """Run until a signal; returns the exit code."""
-    with Signals() as signals, contextlib.ExitStack() as stack:
-        signals.can_drain = True
+    with _told_to_stop() as stop, contextlib.ExitStack() as stack:
         try:
-            return _run(live, signals.stop, stack)
+            return _run(live, stop, stack)
         except NotReady as error:
             print(f"live: {error}", file=sys.stderr)
             return 1
@@ -60,7 +59,7 @@ def _run(live: Live, stop: threading.Event, stack: contextlib.ExitStack) -> int:
     results = Program("report", ["--follow", live.output, "--serve", str(live.results_port), "--title", TEXT])
     stack.callback(results.stop)
     streaming = ["--subscription", SUBSCRIPTION, "--early_every", live.early_every, "--output", live.output]
-    stream = Program("estimate", [*same, *streaming, "--min_reports", "1"], queue)
+    stream = Program("estimate", [*same, *streaming, "--min_reports", "1", "--smooth"], queue)
     stack.callback(_stop_stream, stream, server)
     gateway = Program("gateway", [*same, "--topic", TOPIC, "--port", "0", "--allow_origin", page.address], queue)
     stack.callback(gateway.stop)
@@ -77,6 +76,24 @@ def _run(live: Live, stop: threading.Event, stack: contextlib.ExitStack) -> int:
     stack.close()
     _say_the_end(live, crowd.acknowledged, accepted)
     return cli.DONE
+
+
+@contextlib.contextmanager
+def _told_to_stop() -> Iterator[threading.Event]:
+    """Set by Ctrl-C or SIGTERM; further ones change nothing."""
+    stop = threading.Event()
+
+    def heed(*_: object) -> None:
+        if not stop.is_set():
+            os.write(2, b"live: stopping\n")  # past buffers that the interrupted code may be writing to
+        stop.set()
+
+    before = {number: signal.signal(number, heed) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
