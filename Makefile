@@ -5,10 +5,13 @@ BIN := $(VENV)/bin
 # two workers of the tests share the cores
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test quick golden slow fuzz soak mutants bench peers flink prism pubsub lint lock audit-deps sbom clean
+.PHONY: demo live test quick golden slow fuzz soak mutants bench peers flink prism pubsub lint lock audit-deps sbom clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
+
+live: $(VENV)/.gateway-installed $(VENV)/.plot-installed  ## the whole way on this machine: a page that asks, the gateway, a stream, its estimates
+	$(BIN)/python -m pipelines.live
 
 test: lint  ## ruff, mypy and the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile

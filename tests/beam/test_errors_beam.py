@@ -23,7 +23,8 @@ from google.api_core.exceptions import NotFound, RetryError
 
 import uldp_transforms
 from tests.beam import test_manifests, test_spec, test_wiring
-from tests.pipelines import test_gateway_errors, test_yaml
+from tests.pipelines import test_gateway_errors, test_live, test_yaml
+from tests.servers import test_pubsub_refusals
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms import (
     DecodeReports,
@@ -817,7 +818,8 @@ def places(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
 
 def calls() -> Iterator[Callable[[], Any]]:
     """The calls of this table and of those of the files that test the specification, wiring and other languages."""
-    for table in (SENTENCES, test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES, test_gateway_errors.REFUSED):
+    tables = (test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES)
+    for table in (SENTENCES, *tables, test_gateway_errors.REFUSED, test_live.REFUSED, test_pubsub_refusals.REFUSED):
         for row in table:
             yield next(
                 part for part in row if callable(part) and not (isinstance(part, type) and issubclass(part, Exception))

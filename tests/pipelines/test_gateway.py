@@ -19,7 +19,6 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from google.cloud import pubsub_v1
 
-from tests.servers.pubsub_server import PubsubServer
 from tests.support import live
 from tests.support.gateways import Running, asked, gateway, posted, posted_at_once, singles
 from tests.support.live import PATIENCE
@@ -39,6 +38,7 @@ from tests.support.messages_cases import (
 )
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines.gateway import spool_file
+from uldp_transforms.pipelines.pubsub_stand_in.pubsub_server import PubsubServer
 
 PUBLISHING = ["--topic", live.TOPIC]
 SOON = ["--pack_every=20ms"]

@@ -1,6 +1,6 @@
 """The Pub/Sub servers that tests can talk to, and where they differ.
 
-* in-process: ``pubsub_server``, always there.
+* in-process: ``pipelines.pubsub_stand_in``, always there.
 * pstest: that of Google's own Go tests (``deploy/pubsub``), built by ``make pubsub``.
 * official emulator: Google's, where ``cloud-pubsub-emulator`` is on PATH (pubsub-emulator/bin of the Google Cloud CLI).
 
@@ -34,7 +34,7 @@ from unittest import mock
 import pytest
 
 from deploy.pubsub import server as pstest
-from tests.servers.pubsub_server import PubsubServer
+from uldp_transforms.pipelines.pubsub_stand_in.pubsub_server import PubsubServer
 
 IN_PROCESS, PSTEST, EMULATOR = "in-process", "pstest", "official emulator"
 

@@ -1,13 +1,13 @@
-"""A small Pub/Sub server for tests: real gRPC on a loopback port, state in memory, gone when it closes.
+"""A small Pub/Sub server: real gRPC on a loopback port, state in memory, gone when it closes.
 
     with PubsubServer() as server:
-        server.address  # for PUBSUB_EMULATOR_HOST; pubsub_servers.serving sets it
+        server.address  # for PUBSUB_EMULATOR_HOST
 
 As in the service, a subscription gets every message published to its topic since it was created; a message that was
 handed out is leased, and comes back when its ack deadline passes or when it is nacked (deadline 0). If the subscription
 asks for it, messages of one ordering key come one after the other; if the topic has an Avro schema, it takes data of
-that schema only. Where this server and others differ stands in ``pubsub_servers``. The real clients refuse a response
-above 4 MiB from an emulator, so no message may be larger than that.
+that schema only. Where this server and others differ stands in ``tests/servers/pubsub_servers.py``. The real clients
+refuse a response above 4 MiB from an emulator, so no message may be larger than that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from google.pubsub_v1 import types as pb
 from grpc import ServicerContext as Context
 from grpc import StatusCode
 
-from tests.servers.pubsub_refusals import (
+from .pubsub_refusals import (
     Refused,
     check_deadline,
     check_messages,
@@ -35,7 +35,7 @@ from tests.servers.pubsub_refusals import (
     find,
     statuses,
 )
-from tests.servers.pubsub_schemas import Schemas
+from .pubsub_schemas import Schemas
 
 EMPTY_PULL_SECONDS = 0.2
 DEFAULT_ACK_DEADLINE_SECONDS = 10
@@ -82,6 +82,11 @@ class PubsubServer:
             self._changed.notify_all()
         self._server.stop(grace=0.5).wait()
         self._pool.shutdown(wait=False)
+
+    def backlog(self, subscription: str) -> int:
+        """How many messages of a subscription are not acknowledged."""
+        with self._changed:
+            return self._subscriptions[subscription].number
 
     def _publisher(self) -> grpc.GenericRpcHandler:
         methods = {
@@ -239,6 +244,11 @@ class _Subscription:
         self.waiting: deque[pb.PubsubMessage] = deque()
         self._leases: dict[str, tuple[float, pb.PubsubMessage]] = {}  # ack id -> end of the lease, message
         self._ack_ids = (f"{config.name}:{number}" for number in itertools.count(1))
+
+    @property
+    def number(self) -> int:
+        """How many messages there are, waiting or leased."""
+        return len(self.waiting) + len(self._leases)
 
     def has_ready(self) -> bool:
         """Whether a message can be handed out, after taking back those whose lease has ended."""

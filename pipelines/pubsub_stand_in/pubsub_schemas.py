@@ -1,4 +1,4 @@
-"""The schemas of the test server: Avro only, one revision each. Unlike pstest it looks at every message.
+"""The schemas of the server: Avro only, one revision each. Unlike pstest it looks at every message.
 
 A message of a topic with a schema must be one datum of it, in the topic's encoding, and nothing more; it is delivered
 with the attributes by which the service says so.
@@ -16,7 +16,7 @@ import fastavro
 from google.pubsub_v1 import types as pb
 from grpc import StatusCode
 
-from tests.servers.pubsub_refusals import Refused, check_new_name, find
+from .pubsub_refusals import Refused, check_new_name, find
 
 NOT_A_DATUM = (
     AttributeError,

@@ -1,4 +1,4 @@
-"""What the test server refuses, and how it says so."""
+"""What the server refuses, and how it says so."""
 
 from __future__ import annotations
 
