@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -20,12 +20,13 @@ from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ledger import ACCEPTED, LedgerEntry
+from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.runtime import metrics
 from uldp_transforms.runtime.beam_windows import ParDoInto, as_duration, beam_periods, beam_window, beam_windows
 from uldp_transforms.runtime.coders import KEYED_COUNTS, CohortCountsCoder, fingerprint_and_start, key_of_sum
 from uldp_transforms.runtime.panes import cadence
 from uldp_transforms.spec import FINAL, JobSpec
-from uldp_transforms.windows import BasePeriods, Windows, split_by_period
+from uldp_transforms.windows import BasePeriods, Windows, split_by_owner_and_period, split_by_period
 
 _MAX_CELLS = 1 << 22
 """Counters that one worker holds before it hands them on."""
@@ -35,6 +36,12 @@ _SMALL = 1 << 15
 
 _OF_A_SUM = 64
 """Counters that take as much memory as what is around the numbers of a sum."""
+
+_LONG = 1 << 12
+"""Reports of one batch that are counted at once."""
+
+_WAITING_BYTES = 1 << 21
+"""Shorter batches wait for others until they have this size, so that many collections are counted in few passes."""
 
 _ONLY_PANE = PaneInfo(is_first=True, is_last=True, timing=PaneInfoTiming.ON_TIME, index=0, nonspeculative_index=0)
 
@@ -229,21 +236,37 @@ class _CountBundleFn(beam.DoFn):
     def _forget(self) -> None:
         self._sums: dict[tuple[bytes, int | None], CohortCounts] = {}
         self._held = 0
+        self._waiting: list[ReportBatch] = []
+        self._bytes_waiting = 0
 
     def process(self, batch: ReportBatch, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[Any]:
         self._arrival = timestamp
-        collection = self._catalog[batch.fingerprint]
-        for start, counts in count_periods(collection, batch, self._periods, self._bit_patterns):
-            key = (batch.fingerprint, start)
+        if len(batch) >= _LONG:
+            yield from self._count([batch])
+            return
+        self._waiting.append(batch)
+        self._bytes_waiting += batch.num_bytes
+        if self._bytes_waiting >= _WAITING_BYTES:
+            yield from self._count_waiting()
+
+    def _count_waiting(self) -> Iterator[Any]:
+        waiting, self._waiting, self._bytes_waiting = self._waiting, [], 0
+        yield from self._count(waiting)
+
+    def _count(self, batches: list[ReportBatch]) -> Iterator[Any]:
+        for key, counts in count_batches(self._catalog, batches, self._periods, self._bit_patterns):
             known = self._sums.get(key)
             self._sums[key] = total = counts if known is None else known + counts
             self._held += total.num_held + _OF_A_SUM if known is None else total.num_held - known.num_held
             if self._held > _MAX_CELLS:
-                yield from self.finish_bundle()
+                yield from self._hand_on()
 
     def finish_bundle(self) -> Iterator[Any]:
-        sums = self._sums
-        self._forget()
+        yield from self._count_waiting()
+        yield from self._hand_on()
+
+    def _hand_on(self) -> Iterator[Any]:
+        sums, self._sums, self._held = self._sums, {}, 0
         for (fingerprint, start), counts in sums.items():
             window = (GlobalWindow(),)
             metrics.count(counts.total, metrics.ACCEPTED)
@@ -266,13 +289,64 @@ def count_periods(
     Yields:
         (start in milliseconds, counts) of each period.
     """
-    cohorts, num_cohorts = batch.cohorts, collection.num_cohorts
     starts, index = split_by_period(batch.event_times, periods)
+    yield from zip(starts, _count_groups(collection, batch.payloads, batch.cohorts, index, len(starts), bit_patterns))
+
+
+def count_batches(
+    catalog: CollectionCatalog, batches: Sequence[ReportBatch], periods: BasePeriods | None, bit_patterns: bool = False
+) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
+    """``count_periods`` for batches of many collections: one pass for all of one layout.
+
+    Args:
+        catalog: of the job.
+        batches: of at least one report each; several may be of one collection.
+        periods, bit_patterns: as for ``count_periods``.
+
+    Yields:
+        ((fingerprint, start in milliseconds), counts) of each collection and base period, each once.
+    """
+    layouts: dict[int, dict[bytes, list[ReportBatch]]] = {}
+    for batch in batches:
+        layouts.setdefault(catalog.layout(batch.fingerprint), {}).setdefault(batch.fingerprint, []).append(batch)
+    for by_fingerprint in layouts.values():
+        (fingerprint, parts), *others = by_fingerprint.items()
+        collection = catalog[fingerprint]
+        if not others:
+            for start, counts in count_periods(collection, _joined(parts), periods, bit_patterns):
+                yield (fingerprint, start), counts
+            continue
+        fingerprints = list(by_fingerprint)
+        sizes = [sum(map(len, own)) for own in by_fingerprint.values()]
+        together = [batch for own in by_fingerprint.values() for batch in own]
+        cohorts, payloads, times = (
+            np.concatenate([getattr(batch, name) for batch in together])
+            for name in ("cohorts", "payloads", "event_times")
+        )
+        of, starts, index = split_by_owner_and_period(np.repeat(np.arange(len(sizes)), sizes), times, periods)
+        keys = zip((fingerprints[owner] for owner in of), starts)
+        yield from zip(keys, _count_groups(collection, payloads, cohorts, index, len(starts), bit_patterns))
+
+
+def _joined(batches: list[ReportBatch]) -> ReportBatch:
+    return batches[0] if len(batches) == 1 else ReportBatch.concatenate(batches)
+
+
+def _count_groups(
+    collection: Collection,
+    payloads: np.ndarray,
+    cohorts: np.ndarray,
+    index: np.ndarray,
+    num_groups: int,
+    bit_patterns: bool,
+) -> Iterator[CohortCounts]:
+    """Counts of groups of reports, for instance base periods; ``index`` (n,) is the group of each report."""
+    num_cohorts = collection.num_cohorts
     patterns = collection.mechanism.num_patterns * bit_patterns
-    counters = len(starts) * (num_cohorts * collection.num_cells + patterns)
-    if counters <= _SMALL or (counters <= _MAX_CELLS and collection.are_many(len(batch), len(starts))):
-        rows = cohorts if len(starts) == 1 else index * num_cohorts + cohorts
-        yield from zip(starts, collection.count_groups(batch.payloads, rows, len(starts), bit_patterns))
+    counters = num_groups * (num_cohorts * collection.num_cells + patterns)
+    if counters <= _SMALL or (counters <= _MAX_CELLS and collection.are_many(len(cohorts), num_groups)):
+        rows = cohorts if num_groups == 1 else index * num_cohorts + cohorts
+        yield from collection.count_groups(payloads, rows, num_groups, bit_patterns)
         return
     order = np.argsort(index, kind="stable")
     sizes = np.bincount(index)
@@ -280,11 +354,11 @@ def count_periods(
     rows_of_each = np.where(many, num_cohorts, np.minimum(sizes, num_cohorts))
     ends, costs = np.cumsum(sizes), np.cumsum(rows_of_each * collection.num_cells + patterns)
     first = 0
-    while first < len(starts):
+    while first < num_groups:
         spent = costs[first - 1] if first else 0
         last = max(first + 1, int(np.searchsorted(costs, spent + _MAX_CELLS, side="right")))
         here = order[ends[first] - sizes[first] : ends[last - 1]]
         rows = (index[here] - first) * num_cohorts + cohorts[here]
         count = collection.count_groups if many[first:last].all() else collection.count_few
-        yield from zip(starts[first:last], count(batch.payloads[here], rows, last - first, bit_patterns))
+        yield from count(payloads[here], rows, last - first, bit_patterns)
         first = last

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -26,7 +26,7 @@ from uldp_transforms.rejected_share import Watch
 from uldp_transforms.runtime import metrics
 from uldp_transforms.spec import JobSpec
 from uldp_transforms.transit import by_arrival, handed_on
-from uldp_transforms.windows import BasePeriods, split_by_period
+from uldp_transforms.windows import BasePeriods, split_by_owner_and_period
 
 
 class DecodedReports(NamedTuple):
@@ -132,11 +132,9 @@ def received_entries(decoded: Decoded, periods: BasePeriods | None) -> Iterator[
     entered without a period, and the ledger does not balance.
     """
     unaccounted = Counter(decoded.num_received)
-    for batch in decoded.batches:
-        starts, index = split_by_period(batch.event_times, periods)
-        unaccounted[batch.fingerprint] -= len(batch)
-        for start, number in zip(starts, np.bincount(index).tolist()):
-            yield LedgerEntry(RECEIVED, batch.fingerprint, start, number)
+    for fingerprint, start, number in _accepted(decoded.batches, periods):
+        unaccounted[fingerprint] -= number
+        yield LedgerEntry(RECEIVED, fingerprint, start, number)
     for found in decoded.rejections:
         fingerprint = found.collection.fingerprint if found.collection else b""
         unaccounted[fingerprint] -= found.num_reports
@@ -144,3 +142,14 @@ def received_entries(decoded: Decoded, periods: BasePeriods | None) -> Iterator[
     for fingerprint, number in unaccounted.items():
         if number:
             yield LedgerEntry(RECEIVED, fingerprint, None, number)
+
+
+def _accepted(batches: Sequence[ReportBatch], periods: BasePeriods | None) -> Iterator[tuple[bytes, int | None, int]]:
+    """Fingerprint, start and number of reports of each batch and base period."""
+    if not batches:
+        return
+    owners = np.repeat(np.arange(len(batches)), [len(batch) for batch in batches])
+    times = np.concatenate([batch.event_times for batch in batches]) if len(batches) > 1 else batches[0].event_times
+    of, starts, index = split_by_owner_and_period(owners, times, periods)
+    for owner, start, number in zip(of, starts, np.bincount(index).tolist()):
+        yield batches[owner].fingerprint, start, number

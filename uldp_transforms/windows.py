@@ -143,6 +143,30 @@ def split_by_period(event_times: np.ndarray, periods: BasePeriods | None) -> tup
     return ([None], np.zeros(len(event_times), dtype=np.int64)) if periods is None else periods.split(event_times)
 
 
+def split_by_owner_and_period(
+    owners: np.ndarray, event_times: np.ndarray, periods: BasePeriods | None
+) -> tuple[list[int], list[int | None], np.ndarray]:
+    """``split_by_period`` for reports of several owners at once.
+
+    Args:
+        owners: (n,) int64 small integers from 0 on, for instance numbers of collections; n >= 1.
+        event_times: (n,) int64 milliseconds.
+        periods: None: all reports are in one, which has no start.
+
+    Returns:
+        owners and starts of the G pairs that occur, in order; (n,) int64 positions of the reports among them.
+    """
+    starts, index = split_by_period(event_times, periods)
+    pairs = owners * len(starts) + index
+    if (int(owners.max()) + 1) * len(starts) < 4 * len(pairs) + 1024:  # no sorting where a table of all is small
+        seen = np.bincount(pairs) > 0
+        present, positions = np.flatnonzero(seen), (np.cumsum(seen) - 1)[pairs]
+    else:
+        present, positions = np.unique(pairs, return_inverse=True)
+    of, places = np.divmod(present, len(starts))
+    return of.tolist(), [starts[place] for place in places.tolist()], positions
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Windows:
     """Fixed or sliding windows of event time.

@@ -209,8 +209,8 @@ def loses_a_refusal(found: LedgerEntry | Rejection) -> tuple[str, dict[str, int]
     return (key, {}) if "cohort_range" in numbers else (key, numbers)
 
 
-def loses_what_it_judges(decoder: MessageDecoder, *parts: Any) -> ReportBatch:
-    return judge(decoder, *parts)[:-1]
+def loses_what_it_judges(decoder: MessageDecoder, *parts: Any) -> list[ReportBatch]:
+    return [batch[:-1] for batch in judge(decoder, *parts)]
 
 
 def leaves_a_message_out(decoder: MessageDecoder, *parts: Any) -> Iterator[Any]:

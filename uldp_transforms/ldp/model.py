@@ -13,7 +13,7 @@ from uldp_transforms.ldp.checks import describe, require_int
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import Mechanism
-from uldp_transforms.ldp.sparse_counts import PAYS, counts_at
+from uldp_transforms.ldp.sparse_counts import PAYS, split_counts
 
 MAX_COHORTS = 1 << 16
 MAX_CELLS = 1 << 22
@@ -129,15 +129,13 @@ class Model:
         periods_of_rows, cohorts = np.divmod(present.astype(np.int64), self.num_cohorts)
         at, numbers = self.mechanism.count_places(payloads, groups, len(present))
         row, cell = np.divmod(at, self.num_cells)
-        places = self.num_cohorts + cohorts[row] * self.num_cells + cell
         patterns = np.zeros((num_periods, 0), dtype=np.int64)
         if bit_patterns:
             patterns = self.mechanism.count_patterns(payloads, periods_of_rows[groups], num_periods)
-        bounds = np.searchsorted(periods_of_rows, np.arange(num_periods + 1))
-        cell_bounds = np.searchsorted(periods_of_rows[row], np.arange(num_periods + 1))
-        found = []
-        for period, own in enumerate(patterns):
-            here, there = slice(*bounds[period : period + 2]), slice(*cell_bounds[period : period + 2])
-            together = np.concatenate([cohorts[here], places[there]]), np.concatenate([sizes[here], numbers[there]])
-            found.append(counts_at(shape, *together, own))
-        return found
+        # one list of all periods, each of which has C numbers of reports and then C M cells
+        length = self.num_cohorts * (1 + self.num_cells)
+        of_reports = periods_of_rows * length + cohorts
+        of_cells = periods_of_rows[row] * length + self.num_cohorts + cohorts[row] * self.num_cells + cell
+        places = np.concatenate([of_reports, of_cells])
+        order = np.argsort(places, kind="stable")  # linear: both parts are in order
+        return split_counts(shape, places[order], np.concatenate([sizes, numbers])[order], patterns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -53,9 +54,8 @@ class ReportBatch:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ReportBatch):
             return NotImplemented
-        arrays = ("cohorts", "payloads", "event_times", "report_ids")
         return (self.fingerprint, self.seeded) == (other.fingerprint, other.seeded) and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in _COLUMNS
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays: equal by content, not hashable
@@ -70,6 +70,44 @@ class ReportBatch:
             event_times=self.event_times[rows],
             report_ids=ids,
         )
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the columns in memory."""
+        return sum(column.nbytes for column in (self.cohorts, self.payloads, self.event_times, self.report_ids))
+
+    @classmethod
+    def several(
+        cls, fingerprints: Sequence[bytes], sizes: np.ndarray, columns: Mapping[str, np.ndarray]
+    ) -> list[ReportBatch]:
+        """Batches of several collections from columns in which their reports stand one collection after the other.
+
+        It takes a microsecond or two for each batch, because all are checked together.
+
+        Args:
+            fingerprints: of B collections.
+            sizes: (B,) int64, the number of reports of each, n together.
+            columns: the arrays of ``ReportBatch`` by name, for all n reports; the batches have views of them.
+
+        Raises:
+            SpecError: for columns that no batch can have.
+        """
+        cls(fingerprint=b"", **columns)
+        cohorts, payloads, times, ids = (columns[name] for name in _COLUMNS)
+        with_ids, stop, batches = len(ids) > 0, 0, []
+        for fingerprint, size in zip(fingerprints, sizes.tolist()):
+            start, stop = stop, stop + size
+            batch = object.__new__(cls)
+            vars(batch).update(  # the class is frozen
+                fingerprint=fingerprint,
+                cohorts=cohorts[start:stop],
+                payloads=payloads[start:stop],
+                event_times=times[start:stop],
+                report_ids=ids[start:stop] if with_ids else ids,
+                seeded=False,
+            )
+            batches.append(batch)
+        return batches
 
     @classmethod
     def concatenate(cls, batches: list[ReportBatch]) -> ReportBatch:
@@ -92,3 +130,6 @@ class ReportBatch:
             report_ids=np.concatenate(id_columns),
             seeded=any(b.seeded for b in batches),
         )
+
+
+_COLUMNS = ("cohorts", "payloads", "event_times", "report_ids")

@@ -115,3 +115,24 @@ def counts_at(shape: tuple[int, int], places: np.ndarray, numbers: np.ndarray, p
         places, numbers = places[kept], numbers[kept]
     counts = SparseCounts(shape, places, numbers, patterns)
     return counts if counts.pays else counts.in_full()
+
+
+def split_counts(
+    shape: tuple[int, int], places: np.ndarray, numbers: np.ndarray, patterns: np.ndarray
+) -> list[CohortCounts]:
+    """Many counts of one shape from one list of all their numbers: sparse where that pays, else in full.
+
+    Args:
+        shape: (C, M).
+        places: (n,) int64, increasing, ``number of the counts * (C + C M) + place``: see ``SparseCounts``.
+        numbers: (n,) int64, none of them 0.
+        patterns: (G, P) int64, of each of the G counts.
+    """
+    length = shape[0] * (1 + shape[1])
+    bounds = np.searchsorted(places, np.arange(len(patterns) + 1) * length).tolist()
+    places = places % length
+    found: list[CohortCounts] = []
+    for start, stop, own in zip(bounds, bounds[1:], patterns):
+        counts = SparseCounts(shape, places[start:stop], numbers[start:stop], own)
+        found.append(counts if (stop - start) * PAYS <= length else counts.in_full())
+    return found

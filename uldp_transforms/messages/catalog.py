@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+
+import numpy as np
 
 from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
 from uldp_transforms.ldp.errors import SpecError
@@ -11,6 +13,14 @@ from uldp_transforms.ldp.errors import SpecError
 
 class CollectionCatalog:
     """A fixed set of collections; old and new versions stand side by side.
+
+    Each has a number from 0 on. Those of one *layout* follow each other: their reports are checked and counted in the
+    same way, whatever they mean.
+
+    Attributes:
+        numbered: the collections by number.
+        layouts: (N,) int64, the layout of each, from 0 on.
+        payload_sizes: (N,) int64, bytes of the payloads of each.
 
     Raises:
         SpecError: if there are none, or two that reports cannot tell apart.
@@ -37,6 +47,22 @@ class CollectionCatalog:
                 )
         if not names:
             raise SpecError("a job needs at least one collection, got none")
+        self._number()
+
+    def _number(self) -> None:
+        """Give numbers, by layout and then by prefix."""
+        known: dict[Hashable, int] = {}
+        layouts = [known.setdefault(_layout(c), len(known)) for c in self]
+        prefixes = np.array([_as_integer(c.fingerprint) for c in self], dtype="<u8")
+        order = np.lexsort((prefixes, layouts))
+        collections = list(self)
+        self.numbered: list[Collection] = [collections[place] for place in order.tolist()]
+        self.layouts = np.array(layouts, dtype=np.int64)[order]
+        self.payload_sizes = np.array([c.mechanism.payload_size for c in self.numbered], dtype=np.int64)
+        self._numbers = {c.fingerprint[:PREFIX_BYTES]: number for number, c in enumerate(self.numbered)}
+        self._layouts = {c.fingerprint: layout for c, layout in zip(self.numbered, self.layouts.tolist())}
+        self._by_value = np.argsort(prefixes[order])
+        self._sorted = prefixes[order][self._by_value]
 
     def __iter__(self) -> Iterator[Collection]:
         return iter(self._by_fingerprint.values())
@@ -50,3 +76,26 @@ class CollectionCatalog:
     def find(self, prefix: bytes) -> Collection | None:
         """The collection whose fingerprint begins with these 8 bytes."""
         return self._by_prefix.get(prefix)
+
+    def number(self, prefix: bytes) -> int:
+        """The number of the collection whose fingerprint begins with these 8 bytes; -1: none does."""
+        return self._numbers.get(prefix, -1)
+
+    def layout(self, fingerprint: bytes) -> int:
+        """The layout of the collection with this fingerprint."""
+        return self._layouts[fingerprint]
+
+    def numbers(self, prefixes: np.ndarray) -> np.ndarray:
+        """``number`` of many: (n,) little-endian uint64, the 8 bytes of each; (n,) int64."""
+        if (prefixes == prefixes[:1]).all():
+            return np.full(len(prefixes), self.number(prefixes[:1].tobytes()))
+        places = np.minimum(np.searchsorted(self._sorted, prefixes), len(self) - 1)
+        return np.where(self._sorted[places] == prefixes, self._by_value[places], -1)
+
+
+def _as_integer(fingerprint: bytes) -> int:
+    return int.from_bytes(fingerprint[:PREFIX_BYTES], "little")
+
+
+def _layout(collection: Collection) -> Hashable:
+    return collection.num_cohorts, collection.mechanism.layout

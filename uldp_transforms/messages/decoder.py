@@ -1,5 +1,8 @@
 """From messages to reports and verdicts: strict, columnar, and never an exception for bad data. No Beam.
 
+Messages become columns first, whatever their collections; reports of all collections of one layout are then judged
+together, and come apart at the very end. So a thousand collections, mixed, cost little more than one.
+
 Each report gets exactly one verdict: accepted, or the first of the checks that it fails. Well-formed bytes are the
 ones that the schema and the collection allow, nothing is masked, clamped or guessed.
 """
@@ -8,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import operator
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -22,6 +26,11 @@ from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, TimeGate
+
+_FIRST_BYTE = operator.itemgetter(0)
+
+_NOBODY = -1
+"""The number of no collection."""
 
 _PADDING = 64  # zero bytes behind the messages, so that reading over an end is harmless
 
@@ -50,9 +59,16 @@ class Decoded(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Columns:
-    """n reports of one collection, their values not checked yet; ``message`` (n,) is where each came from."""
+    """n >= 1 reports of collections of one layout, their values not checked yet; those of one follow each other.
+
+    Attributes:
+        collection: any of them.
+        numbers: (n,) int64, of their collections in the catalog, not decreasing.
+        message: (n,) where each came from.
+    """
 
     collection: Collection
+    numbers: np.ndarray
     cohorts: np.ndarray
     event_times: np.ndarray
     report_ids: np.ndarray
@@ -85,8 +101,9 @@ class MessageDecoder:
             Accepted reports, and everything else: every report stands in exactly one of them; and how many came.
         """
         lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
-        verdicts = _Verdicts(lengths, arrival_times)
-        form = np.frombuffer(b"".join([message[:1] or b"\0" for message in messages]), dtype=np.uint8).copy()
+        verdicts = _Verdicts(self._catalog, lengths, arrival_times)
+        form = np.zeros(len(messages), dtype=np.uint8)
+        form[lengths > 0] = np.frombuffer(bytes(map(_FIRST_BYTE, filter(None, messages))), dtype=np.uint8)
         # batches are taken apart one by one; everything else is looked at together, in one buffer
         small = form != wire.BATCH_FORM
         data = np.frombuffer(b"".join((*itertools.compress(messages, small), bytes(_PADDING))), dtype=np.uint8)
@@ -107,15 +124,11 @@ class MessageDecoder:
         verdicts.refuse(np.flatnonzero(lengths == 0), Reason.MALFORMED)
         verdicts.refuse(np.flatnonzero((lengths > 0) & ~too_large & ~single & ~packed), Reason.UNKNOWN_SCHEMA)
 
-        batches = []
         columns = [
             *self._split_singles(data, starts + skipped, ends, np.flatnonzero(single), verdicts),
             *self._split_packed(messages, skipped, np.flatnonzero(packed), verdicts),
         ]
-        for part in columns:
-            batch = self._judge(part, verdicts)
-            if len(batch):
-                batches.append(batch)
+        batches = [batch for part in columns for batch in self._judge(part, verdicts)]
         received = verdicts.num_received()
         return Decoded(batches, verdicts.rejections, received, verdicts.off_by, len(lengths), verdicts.stranger)
 
@@ -144,47 +157,52 @@ class MessageDecoder:
         fail((cohorts < -(1 << 31)) | (cohorts >= 1 << 31), Reason.OUT_OF_RANGE)
         _refuse_each(verdicts, which, reason)
 
-        prefixes = np.ascontiguousarray(fixed[:, 1 : 1 + PREFIX_BYTES]).view(np.uint64)[:, 0]
-        strangers = reason == 0
-        for prefix in prefixes[:1] if (prefixes == prefixes[:1]).all() else np.unique(prefixes):
-            collection = self._catalog.find(prefix.tobytes())
-            if collection is None:
-                continue
-            here = (prefixes == prefix) & (reason == 0)
-            strangers &= ~here
-            rows = np.flatnonzero(here)
-            wrong = sizes[rows] != collection.mechanism.payload_size
-            verdicts.refuse(which[rows[wrong]], Reason.PAYLOAD_LENGTH, collection)
-            rows = rows[~wrong]
-            if not len(rows):
-                continue
-            verdicts.take_out(which[rows], collection, len(rows))
+        prefixes = np.ascontiguousarray(fixed[:, 1 : 1 + PREFIX_BYTES]).view("<u8")[:, 0]
+        numbers = self._catalog.numbers(prefixes)
+        strangers = (numbers < 0) & (reason == 0)
+        if strangers.any():
+            verdicts.stranger = prefixes[strangers][0].tobytes()
+            verdicts.refuse(which[strangers], Reason.UNKNOWN_COLLECTION)
+        rows = np.flatnonzero((numbers >= 0) & (reason == 0))
+        numbers = numbers[rows]
+        wrong = sizes[rows] != self._catalog.payload_sizes[numbers]
+        if wrong.any():
+            verdicts.refuse(which[rows[wrong]], Reason.PAYLOAD_LENGTH, numbers[wrong])
+            rows, numbers = rows[~wrong], numbers[~wrong]
+        order = _order_of(numbers)
+        rows, numbers = rows[order], numbers[order]
+        verdicts.take_out(which[rows], numbers)
+        for first, last in self._by_layout(numbers):
+            here = rows[first:last]
+            collection = self._catalog.numbered[numbers[first]]
             windows = sliding_window_view(data, collection.mechanism.payload_size)
             yield _Columns(
                 collection=collection,
-                cohorts=cohorts[rows],
-                event_times=times[rows],
-                report_ids=fixed[rows, 1 + PREFIX_BYTES :],
-                payloads=windows[payload_at[rows]],
-                message=which[rows],
+                numbers=numbers[first:last],
+                cohorts=cohorts[here],
+                event_times=times[here],
+                report_ids=fixed[here, 1 + PREFIX_BYTES :],
+                payloads=windows[payload_at[here]],
+                message=which[here],
             )
-        if strangers.any():
-            verdicts.stranger = prefixes[strangers][0].tobytes()
-        verdicts.refuse(which[strangers], Reason.UNKNOWN_COLLECTION)
+
+    def _by_layout(self, numbers: np.ndarray) -> Iterator[tuple[int, int]]:
+        """Bounds of the runs of collections of one layout among numbers (n,) that do not decrease."""
+        bounds = _bounds_of_runs(self._catalog.layouts[numbers]).tolist()
+        return itertools.pairwise(bounds)
 
     # ---------------------------------------------------------------- packed reports: columns are joined
 
     def _split_packed(
         self, messages: Sequence[bytes], offsets: np.ndarray, which: np.ndarray, verdicts: _Verdicts
     ) -> Iterator[_Columns]:
-        joined: dict[tuple[bytes, bool], list[tuple[int, int, list[memoryview]]]] = {}
-        refused: dict[tuple[Reason, Collection | None, int], list[int]] = defaultdict(list)
-        known: dict[bytes, Collection] = {}
+        joined: dict[bool, list[tuple[int, int, int, list[memoryview]]]] = defaultdict(list)
+        refused: dict[tuple[Reason, int, int], list[int]] = defaultdict(list)
+        payload_sizes = self._catalog.payload_sizes
         for index in which.tolist():
             message = messages[index]
             prefix, fields, end, reason = wire.split_batch(message, int(offsets[index]))
-            collection = self._catalog.find(prefix)
-            num_reports = 1
+            number, num_reports = self._catalog.number(prefix), 1
             if reason is Reason.ACCEPTED and end < len(message):
                 reason = Reason.TRAILING_BYTES
             if reason is Reason.ACCEPTED:
@@ -194,61 +212,79 @@ class MessageDecoder:
                     reason = Reason.MALFORMED
                 else:
                     num_reports = n
-                    if collection is None:
+                    if number < 0:
                         reason, verdicts.stranger = Reason.UNKNOWN_COLLECTION, prefix
-                    elif sizes[3] != n * collection.mechanism.payload_size:
+                    elif sizes[3] != n * payload_sizes[number]:
                         reason = Reason.PAYLOAD_LENGTH
                     else:
-                        known[prefix] = collection
-                        joined.setdefault((prefix, sizes[2] > 0), []).append((index, n, fields))
+                        joined[sizes[2] > 0].append((number, index, n, fields))
                         continue
-            established = collection if reason is Reason.PAYLOAD_LENGTH else None
+            established = number if reason is Reason.PAYLOAD_LENGTH else _NOBODY
             refused[reason, established, num_reports].append(index)
         for (reason, established, num_reports), indexes in refused.items():
             verdicts.refuse(np.array(indexes), reason, established, num_reports)
-        for (prefix, with_ids), parts in joined.items():
-            counts = np.array([n for _, n, _ in parts])
-            cohorts, times, ids, payloads = (b"".join(fields[i] for _, _, fields in parts) for i in range(4))
-            n = int(counts.sum())
-            which = np.array([index for index, _, _ in parts])
-            verdicts.take_out(which, known[prefix], n)
+        for with_ids, parts in joined.items():
+            yield from self._join(sorted(parts, key=lambda part: part[:2]), with_ids, verdicts)
+
+    def _join(
+        self, parts: list[tuple[int, int, int, list[memoryview]]], with_ids: bool, verdicts: _Verdicts
+    ) -> Iterator[_Columns]:
+        """Columns of messages: number of the collection, place, number of reports and fields of each, in order."""
+        numbers, which, counts = (np.array([part[i] for part in parts]) for i in range(3))
+        verdicts.take_out(which, numbers, counts)
+        for first, last in self._by_layout(numbers):
+            here = slice(first, last)
+            cohorts, times, ids, payloads = (b"".join([part[3][i] for part in parts[here]]) for i in range(4))
+            n = int(counts[here].sum())
             yield _Columns(
-                collection=known[prefix],
+                collection=self._catalog.numbered[numbers[first]],
+                numbers=np.repeat(numbers[here], counts[here]),
                 cohorts=np.frombuffer(cohorts, dtype="<u2"),
                 event_times=np.frombuffer(times, dtype="<i8"),
                 report_ids=np.frombuffer(ids, dtype=np.uint8).reshape(n if with_ids else 0, ID_BYTES),
                 payloads=np.frombuffer(payloads, dtype=np.uint8).reshape(n, -1),
-                message=np.repeat(which, counts),
+                message=np.repeat(which[here], counts[here]),
             )
 
     # ---------------------------------------------------------------- what the reports say
 
-    def _judge(self, part: _Columns, verdicts: _Verdicts) -> ReportBatch:
+    def _judge(self, part: _Columns, verdicts: _Verdicts) -> list[ReportBatch]:
         """The reports that pass all checks of meaning and time; the others go to the verdicts."""
-        collection = part.collection
         n = len(part.cohorts)
         reason: np.ndarray | None = None
         for why, mask in self._violations(part, verdicts):
             if mask.any():
                 reason = np.zeros(n, dtype=np.uint8) if reason is None else reason
                 reason[mask & (reason == 0)] = why
-        batch = ReportBatch(
-            fingerprint=collection.fingerprint,
-            cohorts=part.cohorts.astype(np.uint16, copy=False),
-            payloads=part.payloads,
-            event_times=part.event_times.astype(np.int64, copy=False),
-            report_ids=part.report_ids,
-        )
         if reason is None:
-            return batch
+            return self._apart(part)
         for why in map(Reason, np.unique(reason[reason > 0])):
             rows = np.flatnonzero(reason == why)
             times, messages, periods = part.event_times[rows], part.message[rows], None
             if self._gate is not None and verdicts.arrival_times is not None and why in self._gate.off_by:
                 periods = self._gate.periods.start_of(times)
                 verdicts.note(why, self._gate.off_by[why](times, verdicts.arrival_times[messages]))
-            verdicts.refuse_reports(messages, why, collection, periods)
-        return batch[np.flatnonzero(reason == 0)]
+            verdicts.refuse_reports(messages, why, part.numbers[rows], periods)
+        return self._apart(part, np.flatnonzero(reason == 0))
+
+    def _apart(self, part: _Columns, rows: np.ndarray | None = None) -> list[ReportBatch]:
+        """Batches of one collection each, of all reports or of those at increasing ``rows``."""
+
+        def of(column: np.ndarray) -> np.ndarray:
+            return column if rows is None else column[rows]
+
+        numbers = of(part.numbers)
+        bounds = _bounds_of_runs(numbers)
+        return ReportBatch.several(
+            [self._catalog.numbered[number].fingerprint for number in numbers[bounds[:-1]].tolist()],
+            np.diff(bounds),
+            {
+                "cohorts": of(part.cohorts).astype(np.uint16, copy=False),
+                "payloads": of(part.payloads),
+                "event_times": of(part.event_times).astype(np.int64, copy=False),
+                "report_ids": of(part.report_ids) if len(part.report_ids) else part.report_ids,
+            },
+        )
 
     def _violations(self, part: _Columns, verdicts: _Verdicts) -> Iterator[tuple[Reason, np.ndarray]]:
         yield Reason.COHORT_RANGE, (part.cohorts < 0) | (part.cohorts >= part.collection.num_cohorts)
@@ -268,19 +304,20 @@ class MessageDecoder:
 class _Verdicts:
     """Collects the rejections of one ``decode`` call, and counts what came."""
 
-    def __init__(self, lengths: np.ndarray, arrival_times: np.ndarray | None):
+    def __init__(self, catalog: CollectionCatalog, lengths: np.ndarray, arrival_times: np.ndarray | None):
         self.arrival_times = arrival_times
         self.off_by: dict[Reason, int] = {}
         self.stranger = b""
-        self._refused: Counter[tuple[Reason, int, Collection | None, int | None, int]] = Counter()
+        self._catalog = catalog
+        self._refused: Counter[tuple[Reason, int, int, int | None, int]] = Counter()
         self._lengths = lengths
         self._settled = np.zeros(len(lengths), dtype=bool)
-        self._num_received: Counter[bytes] = Counter()
+        self._num_received = np.zeros(len(catalog) + 1, dtype=np.int64)  # the last one: of no collection
 
-    def take_out(self, messages: np.ndarray, collection: Collection, num_reports: int) -> None:
-        """Count the reports of messages that are going to be judged."""
+    def take_out(self, messages: np.ndarray, numbers: np.ndarray, num_reports: np.ndarray | int = 1) -> None:
+        """Count the reports of messages that are going to be judged, by the numbers of their collections."""
         self._settled[messages] = True
-        self._num_received[collection.fingerprint] += num_reports
+        np.add.at(self._num_received, numbers, num_reports)
 
     def note(self, reason: Reason, off_by: np.ndarray) -> None:
         """Remember by how many milliseconds the worst of these reports missed its time."""
@@ -288,53 +325,83 @@ class _Verdicts:
 
     def num_received(self) -> Counter[bytes]:
         """See ``Decoded.num_received``."""
-        return self._num_received + Counter({b"": int((~self._settled).sum())})
+        self._num_received[_NOBODY] += int((~self._settled).sum())
+        present = np.flatnonzero(self._num_received)
+        pairs = zip(present.tolist(), self._num_received[present].tolist())
+        return Counter({self._fingerprint(number): received for number, received in pairs})
+
+    def _fingerprint(self, number: int) -> bytes:
+        return self._catalog.numbered[number].fingerprint if number < len(self._catalog) else b""
 
     def refuse(
-        self, messages: np.ndarray, reason: Reason, collection: Collection | None = None, num_reports: int = 1
+        self, messages: np.ndarray, reason: Reason, numbers: np.ndarray | int = _NOBODY, num_reports: int = 1
     ) -> None:
         """Refuse whole messages, of ``num_reports`` each."""
         if not len(messages):
             return
-        self._settled[messages] = True
-        self._num_received[collection.fingerprint if collection else b""] += len(messages) * num_reports
-        self._add(messages, reason, num_reports, collection, None)
+        numbers = np.broadcast_to(numbers, len(messages))
+        self.take_out(messages, numbers, num_reports)
+        self._add(messages, reason, num_reports, numbers, None)
 
     def refuse_reports(
-        self, messages: np.ndarray, reason: Reason, collection: Collection, periods: np.ndarray | None
+        self, messages: np.ndarray, reason: Reason, numbers: np.ndarray, periods: np.ndarray | None
     ) -> None:
-        """Refuse single reports, given by their messages (n,) and, if these are established, base periods (n,)."""
-        self._add(messages, reason, 1, collection, periods)
+        """Refuse single reports, given by their messages (n,), collections and, if established, base periods (n,)."""
+        self._add(messages, reason, 1, numbers, periods)
 
     def _add(
         self,
         messages: np.ndarray,
         reason: Reason,
         num_reports: int,
-        collection: Collection | None,
+        numbers: np.ndarray,
         periods: np.ndarray | None,
     ) -> None:
-        """Count by size, time of arrival and period."""
+        """Count by size, time of arrival, period and collection."""
         nothing = np.zeros(len(messages), dtype=np.int64)
         keys = [
             self._lengths[messages],
             nothing if self.arrival_times is None else self.arrival_times[messages],
             nothing if periods is None else periods,
+            numbers,
         ]
         groups, counts = np.unique(np.stack(keys, axis=1), axis=0, return_counts=True)
-        for (size, arrival, period), count in zip(groups.tolist(), counts.tolist()):
-            key = (reason, size, collection, None if periods is None else period, arrival)
+        for (size, arrival, period, number), count in zip(groups.tolist(), counts.tolist()):
+            key = (reason, size, number, None if periods is None else period, arrival)
             self._refused[key] += num_reports * count
 
     @property
     def rejections(self) -> list[Rejection]:
         """Everything that was refused, one for each reason, size, collection, period and time of arrival."""
         return [
-            Rejection(reason, number, size, collection, period, None if self.arrival_times is None else arrival)
-            for (reason, size, collection, period, arrival), number in self._refused.items()
+            Rejection(
+                reason,
+                count,
+                size,
+                None if number == _NOBODY else self._catalog.numbered[number],
+                period,
+                None if self.arrival_times is None else arrival,
+            )
+            for (reason, size, number, period, arrival), count in self._refused.items()
         ]
 
 
 def _refuse_each(verdicts: _Verdicts, which: np.ndarray, reason: np.ndarray) -> None:
     for why in np.unique(reason[reason > 0]):
         verdicts.refuse(which[reason == why], Reason(why))
+
+
+def _order_of(numbers: np.ndarray) -> np.ndarray | slice:
+    """What puts numbers (n,) in order; equal ones stay in theirs."""
+    if not len(numbers) or (numbers == numbers[0]).all():
+        return slice(None)
+    short = numbers.astype(np.uint16) if numbers.max() < 1 << 16 else numbers  # sorted by digits: linear
+    return np.argsort(short, kind="stable")
+
+
+def _bounds_of_runs(numbers: np.ndarray) -> np.ndarray:
+    """Where runs of equal numbers (n,) begin, and n: (R + 1,) int64."""
+    n = len(numbers)
+    if not n or numbers[0] == numbers[-1]:  # they do not decrease
+        return np.array([0, n] if n else [0])
+    return np.concatenate([[0], np.flatnonzero(np.diff(numbers)) + 1, [n]])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -239,6 +239,11 @@ class Mechanism(abc.ABC):
         Returns:
             (n, W) uint8.
         """
+
+    @property
+    def layout(self) -> Hashable:
+        """Equal for mechanisms that have the same ``payload_size``, ``violations`` and counts, whatever their noise."""
+        return self
 
     @abc.abstractmethod
     def violations(self, payloads: np.ndarray) -> Iterator[tuple[Reason, np.ndarray]]:

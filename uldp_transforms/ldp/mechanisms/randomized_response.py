@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -43,6 +43,10 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
         source="Murakami & Kawamoto 2019, definition 4",
         payload=ONE_SYMBOL,
     )
+
+    @property
+    def layout(self) -> Hashable:
+        return type(self), self.num_symbols, self.num_sensitive
 
     @functools.cached_property
     def noise_weight(self) -> int:

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -154,6 +154,10 @@ class _Unary(BitReportMechanism):
         bits = bernoulli_planes(source, len(symbols), self.num_sensitive, self.noise_numerator)
         set_bits(bits, symbols, given)
         return self.protected(bits)
+
+    @property
+    def layout(self) -> Hashable:
+        return type(self), self.num_symbols, self.num_sensitive, self.num_hashes, bool(self.clear_rate)
 
     @property
     def num_patterns(self) -> int:

@@ -1,0 +1,166 @@
+"""Reports of many collections, mixed: decoded and counted together they are what they are one by one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.cases import MECHANISMS_TO_TEST
+from tests.support.messages_cases import KNOWN, NOON, STRANGER, long, packed, rows_of, single
+from uldp_transforms.count import count_batches, count_periods
+from uldp_transforms.decode import received_entries
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages import wire
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.decoder import Decoded, MessageDecoder
+from uldp_transforms.windows import BasePeriods, TimeGate, split_by_owner_and_period
+
+HOUR = BasePeriods(3_600_000)
+
+
+def renamed(of: Collection, number: int, **mechanism: Any) -> Collection:
+    spec = of.to_json()
+    return Collection.from_json(spec | {"id": f"{of.id}-{number}", "mechanism": spec["mechanism"] | mechanism})
+
+
+COLLECTIONS = [renamed(of, number) for of in KNOWN for number in range(7)]
+CATALOG = CollectionCatalog(COLLECTIONS)
+
+
+def mixed(seed: int, each: int = 12) -> list[bytes]:
+    """Single and packed reports of all collections in random order; some are wrong in several ways."""
+    rng = np.random.default_rng(seed)
+    messages = []
+    for of in COLLECTIONS:
+        times = NOON + rng.integers(-8_000_000, 8_000_000, each)
+        batch = of.perturb(["0"] * each, rng, times)
+        messages += wire.encode_reports(batch)
+        messages += [wire.encode_batch(batch[:5]), wire.encode_batch(batch[5:], single_object=True)]
+        messages += [single(of, cohort=long(9)), single(of, payload=b"\0"), packed(of)[:-1], single(STRANGER)]
+        messages += [wire.encode_batch(dataclasses.replace(batch, report_ids=batch.report_ids[:0]))]
+    return [messages[place] for place in rng.permutation(len(messages))]
+
+
+def books(parts: list[Decoded]) -> tuple[Any, ...]:
+    """What several calls found: accepted reports, refusals, numbers of reports, and the ledger."""
+    refused: Counter[Any] = Counter()
+    received, ledger, accepted = Counter[bytes](), Counter[Any](), Counter[Any]()
+    for decoded in parts:
+        accepted.update(rows_of(decoded.batches))
+        received.update(decoded.num_received)
+        for found in decoded.rejections:
+            refused[dataclasses.replace(found, num_reports=0)] += found.num_reports
+        for entry in received_entries(decoded, HOUR):
+            ledger[entry._replace(num_reports=0)] += entry.num_reports
+    return accepted, refused, received, ledger
+
+
+@pytest.mark.parametrize("gate", [None, TimeGate(periods=HOUR, allowed_lateness=0)], ids=["files", "stream"])
+@pytest.mark.parametrize("require_ids", [False, True])
+def test_mixed_messages_get_the_verdicts_that_each_gets_alone(gate: TimeGate | None, require_ids: bool) -> None:
+    messages = mixed(1)
+    arrivals = NOON + np.arange(len(messages)) % 3
+    decoder = MessageDecoder(CATALOG, gate, require_ids)
+    together = decoder.decode(messages, arrivals)
+    alone = [decoder.decode([message], arrivals[at : at + 1]) for at, message in enumerate(messages)]
+    assert books([together]) == books(alone)
+    assert together.num_received.total() > len(COLLECTIONS) * 12 * 2
+    keys = [(batch.fingerprint, len(batch.report_ids) > 0) for batch in together.batches]
+    assert max(Counter(keys).values()) <= 2  # of single messages, and of packed ones
+    for reason, worst in together.off_by.items():
+        assert worst == max(decoded.off_by.get(reason, 0) for decoded in alone)
+
+
+def added(pairs: Any) -> dict[Any, CohortCounts]:
+    sums: dict[Any, CohortCounts] = {}
+    for key, counts in pairs:
+        sums[key] = sums[key] + counts if key in sums else counts
+    return sums
+
+
+@pytest.mark.parametrize("bit_patterns", [False, True])
+@pytest.mark.parametrize("periods", [None, HOUR], ids=["all", "hours"])
+@pytest.mark.parametrize("cohorts", [3, 60_000], ids=["full tables", "sparse ones"])
+def test_counted_together_they_are_counted_one_by_one(
+    periods: BasePeriods | None, bit_patterns: bool, cohorts: int
+) -> None:
+    of_some = [Collection.from_json(of.to_json() | {"num_cohorts": cohorts}) for of in COLLECTIONS if of.id[0] in "kr"]
+    catalog, rng = CollectionCatalog(of_some), np.random.default_rng(2)
+    batches = [
+        of.perturb(["0"] * size, rng, NOON + rng.integers(-8_000_000, 8_000_000, size))
+        for of in of_some * 2
+        for size in rng.integers(1, 40, 1).tolist()
+    ]
+    found = list(count_batches(catalog, batches, periods, bit_patterns))
+    expected = added(
+        ((batch.fingerprint, start), counts)
+        for batch in batches
+        for start, counts in count_periods(catalog[batch.fingerprint], batch, periods, bit_patterns)
+    )
+    assert len(found) == len(expected) > len(of_some) // 2
+    assert dict(found) == expected
+    assert sum(counts.total for _, counts in found) == sum(map(len, batches))
+
+
+LAYOUTS: dict[Any, list[Any]] = {}
+for mechanism in MECHANISMS_TO_TEST:
+    LAYOUTS.setdefault(mechanism.layout, []).append(mechanism)
+
+
+def test_mechanisms_of_one_layout_check_and_count_alike() -> None:
+    """Some differ in epsilon; whatever bytes come, each says of them what the first of its layout says."""
+    rng = np.random.default_rng(3)
+    shared = [same for same in LAYOUTS.values() if len(same) > 1]
+    assert len(shared) > 5
+    for first, *others in shared:
+        small = rng.integers(0, 8, (400, 1), np.uint8)  # few bits, so that some payloads are valid
+        payloads = rng.integers(0, 256, (400, first.payload_size), np.uint8) & small
+        for other in others:
+            assert other.payload_size == first.payload_size
+            assert other.num_patterns == first.num_patterns
+            both = [{why: mask.tolist() for why, mask in each.violations(payloads)} for each in (first, other)]
+            assert both[0] == both[1]
+            valid = payloads[first.is_valid(payloads)]
+            groups = rng.integers(0, 3, len(valid))
+            for name in ("count", "count_patterns"):
+                tables = [getattr(each, name)(valid, groups, 3) for each in (first, other)]
+                assert np.array_equal(*tables)
+
+
+def test_collections_have_numbers_by_layout() -> None:
+    prefixes = [of.fingerprint[:8] for of in (*CATALOG, STRANGER)]
+    numbers = CATALOG.numbers(np.frombuffer(b"".join(prefixes), "<u8")).tolist()
+    assert numbers == [CATALOG.number(prefix) for prefix in prefixes]
+    assert sorted(numbers) == list(range(-1, len(CATALOG)))
+    assert [CATALOG.numbered[number] for number in numbers[:-1]] == list(CATALOG)
+    assert (np.diff(CATALOG.layouts) >= 0).all()
+    assert [CATALOG.layout(of.fingerprint) for of in CATALOG.numbered] == CATALOG.layouts.tolist()
+    assert CATALOG.numbers(np.zeros(0, "<u8")).tolist() == []
+
+
+def test_owners_and_periods_as_pairs() -> None:
+    rng = np.random.default_rng(4)
+    for owners, span in ((3, 10_000_000), (50, 1 << 50)):
+        of, times = rng.integers(0, owners, 200), rng.integers(-span, span, 200)
+        found, starts, index = split_by_owner_and_period(of, times, HOUR)
+        assert [(found[i], starts[i]) for i in index] == list(zip(of.tolist(), HOUR.start_of(times).tolist()))
+        pairs = list(zip(found, starts))
+        assert pairs == sorted(set(pairs))
+    assert split_by_owner_and_period(np.array([2, 0]), np.array([5, 5]), None)[:2] == ([0, 2], [None, None])
+
+
+def test_several_batches_need_columns_that_fit() -> None:
+    columns = {
+        "cohorts": np.zeros(3, np.uint16),
+        "payloads": np.zeros((3, 1), np.uint8),
+        "event_times": np.zeros(2, np.int64),
+        "report_ids": np.zeros((0, 16), np.uint8),
+    }
+    with pytest.raises(SpecError) as error:
+        ReportBatch.several([b"a"], np.array([3]), columns)
+    assert str(error.value) == "ReportBatch.event_times must be int64 (3,), got int64 (2,)"
