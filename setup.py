@@ -14,6 +14,7 @@ NAME = "uldp_transforms"
 MAPPED = ("pipelines", "schemas")
 
 PLOT = ["matplotlib>=3.8,<4"]
+KAFKA = ["confluent-kafka>=2.8,<3"]
 YAML = ["apache-beam[yaml]>=2.77,<3"]
 DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10", "mkdocstrings[python]>=1,<2"]
 LINT = ["ruff>=0.6", "mypy>=1.11"]
@@ -55,5 +56,12 @@ setup(
         "fastavro>=1.9,<2",
         "google-cloud-pubsub>=2.21,<3",
     ],
-    extras_require={"plot": PLOT, "yaml": YAML, "docs": DOCS, "lint": LINT, "test": [*PLOT, *YAML, *LINT, *TEST]},
+    extras_require={
+        "plot": PLOT,
+        "kafka": KAFKA,
+        "yaml": YAML,
+        "docs": DOCS,
+        "lint": LINT,
+        "test": [*PLOT, *KAFKA, *YAML, *LINT, *TEST],
+    },
 )

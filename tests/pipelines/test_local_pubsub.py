@@ -294,7 +294,9 @@ def test_a_timer_for_early_reports_fires_no_late_pane(mended: bool) -> None:
         assert not list(driver.process_elements(state, [WindowedValue(1, Timestamp(5), [window])], Timestamp(1)))
         for where, (name, domain, moment, _) in state.get_timers(watermark=Timestamp(10), processing_time=0)[0]:
             assert len(list(driver.process_timer(where, name, domain, moment, state, Timestamp(10)))) == 1
-        late = list(driver.process_timer(where, "triggerearly", TimeDomain.REAL_TIME, Timestamp(60), state, Timestamp(10)))
+        late = list(
+            driver.process_timer(where, "triggerearly", TimeDomain.REAL_TIME, Timestamp(60), state, Timestamp(10))
+        )
     assert len(late) == (0 if mended else 1)
 
 
