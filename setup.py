@@ -14,12 +14,13 @@ NAME = "uldp_transforms"
 MAPPED = ("pipelines", "schemas")
 
 PLOT = ["matplotlib>=3.8,<4", "altair>=6,<7", "vl-convert-python>=1.9,<2", "jinja2>=3.1,<4"]
+KAFKA = ["confluent-kafka>=2.8,<3"]
 GATEWAY = [
+    *KAFKA,
     "starlette>=1,<2",
     "uvicorn>=0.34,<1",
     "httptools>=0.6,<1",
     "uvloop>=0.21,<1; sys_platform != 'win32'",
-    "confluent-kafka>=2.8,<3",
     "prometheus-client>=0.21,<1",
 ]
 YAML = ["apache-beam[yaml]>=2.77,<3"]
@@ -68,6 +69,7 @@ setup(
     ],
     extras_require={
         "plot": PLOT,
+        "kafka": KAFKA,
         "gateway": GATEWAY,
         "yaml": YAML,
         "docs": DOCS,

@@ -35,10 +35,7 @@ class PublishRows(beam.PTransform[PCollection[Any], PCollection[Any]]):
         super().__init__()
         self._topic = topic
         self._times = tuple(time_fields(schema))
-        self._schema = {
-            "schema": f"{schema['namespace']}.{schema['name']}",
-            "schema_fingerprint": single_object_header(schema)[2:].hex(),
-        }
+        self._schema = schema_attributes(schema)
 
     def expand(self, rows: PCollection[Any]) -> PCollection[Any]:
         return (
@@ -52,10 +49,22 @@ ATTRIBUTES = ("collection_id", "fingerprint", "pane_index", "pane_timing", "stat
 """Fields that messages repeat as attributes, by which a subscription can filter."""
 
 
-def _message(row: Any, schema: dict[str, str], times: tuple[str, ...]) -> beam.io.PubsubMessage:
+def schema_attributes(schema: Any) -> dict[str, str]:
+    """What messages say of the schema of their rows."""
+    return {
+        "schema": f"{schema['namespace']}.{schema['name']}",
+        "schema_fingerprint": single_object_header(schema)[2:].hex(),
+    }
+
+
+def attributes_of(row: Any, times: tuple[str, ...]) -> dict[str, str]:
+    """The fields of a row that its message repeats."""
     fields = row._asdict()
-    named = {name: str(fields[name]) for name in (*ATTRIBUTES, *times) if fields.get(name) is not None}
-    return beam.io.PubsubMessage(to_json(row).encode("utf-8"), schema | named)
+    return {name: str(fields[name]) for name in (*ATTRIBUTES, *times) if fields.get(name) is not None}
+
+
+def _message(row: Any, schema: dict[str, str], times: tuple[str, ...]) -> beam.io.PubsubMessage:
+    return beam.io.PubsubMessage(to_json(row).encode("utf-8"), schema | attributes_of(row, times))
 
 
 class PubSubTopics(Sink):

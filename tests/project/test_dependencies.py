@@ -68,10 +68,10 @@ def test_a_lock_has_versions_and_hashes_only(lock: str) -> None:
     assert all(re.match(r"[a-z0-9-]+==[^ ]+( ; [^\\]+)? \\\n +--hash=", entry) for entry in entries)
 
 
-@pytest.mark.parametrize("extra", ["run", "plot", "gateway", "yaml", "docs", "lint", "test"])
+@pytest.mark.parametrize("extra", ["run", "plot", "kafka", "gateway", "yaml", "docs", "lint", "test"])
 def test_locks_are_within_the_ranges_of_the_package(extra: str, package: dict[str, Any]) -> None:
     """For every version of Python and platform; linters and Beam YAML come with the tests."""
-    assert set(package["extras_require"]) == {"plot", "gateway", "yaml", "docs", "lint", "test"}
+    assert set(package["extras_require"]) == {"plot", "kafka", "gateway", "yaml", "docs", "lint", "test"}
     needed = [Requirement(text) for text in package["install_requires"]]
     needed += [Requirement(text) for text in package["extras_require"].get(extra, ())]
     for environment in environments():

@@ -1,0 +1,158 @@
+"""Confluent's Kafka producer (librdkafka) in a worker: its settings, and delivery that is acknowledged."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.runtime.texts import read_text
+
+CHECK_SECONDS = 15.0
+
+OURS = {"enable.idempotence": "true", "acks": "all"}
+"""What is not left to the file: the client's own repetitions make no duplicates, and no record is half there."""
+
+DEFAULTS = {"linger.ms": "5", "delivery.timeout.ms": "120000", "message.max.bytes": "20000000"}
+
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+class NotDelivered(RuntimeError):
+    """Kafka did not acknowledge records; the engine tries their bundle again."""
+
+
+@dataclasses.dataclass(frozen=True)
+class KafkaSettings:
+    """Where settings of a producer are. The graph of a job has the path alone: what is secret stays on the machine.
+
+    Attributes:
+        path: of a file that each worker reads, with NAME=VALUE in each line, ``#`` before comments; may be in a store.
+    """
+
+    path: str
+
+    def read(self) -> dict[str, str]:
+        """The settings, with variables of the environment in place of ``${NAME}``.
+
+        Raises:
+            SpecError: for a line that is none, a variable that is not set, or without brokers; values are never shown.
+            OSError: the file cannot be read.
+        """
+        found: dict[str, str] = {}
+        for number, line in enumerate(read_text(self.path).splitlines(), 1):
+            text = line.strip()
+            if not text or text.startswith("#"):
+                continue
+            name, equals, value = text.partition("=")
+            if not equals or not name.strip():
+                raise SpecError(f"--kafka_config must have NAME=VALUE in each line, got another line {number}")
+            found[name.strip()] = _with_environment(name.strip(), value.strip())
+        if not found.get("bootstrap.servers"):
+            raise SpecError("--kafka_config must have bootstrap.servers, got none")
+        taken = sorted(set(OURS) & set(found))
+        if taken:
+            raise SpecError(f"--kafka_config must leave out {', '.join(OURS)}, which are set here, got {taken[0]}")
+        return DEFAULTS | found | OURS
+
+
+def _with_environment(name: str, value: str) -> str:
+    variable = _VARIABLE.fullmatch(value)
+    if variable is None:
+        return value
+    if variable[1] not in os.environ:
+        raise SpecError(f"--kafka_config names a variable for {name} that must be set, got no {variable[1]}")
+    return os.environ[variable[1]]
+
+
+def _client() -> Any:
+    try:
+        import confluent_kafka  # noqa: PLC0415  # an extra
+    except ImportError:
+        raise SpecError(
+            "Kafka topics for rows need the package confluent-kafka (pip install 'uldp-transforms[kafka]'), got none"
+        ) from None
+    return confluent_kafka
+
+
+_producers: dict[KafkaSettings, Any] = {}
+_lock = threading.Lock()
+
+
+def _producer(settings: KafkaSettings) -> Any:
+    """The one of this process; engines make functions anew for each bundle."""
+    with _lock:
+        if settings not in _producers:
+            _producers[settings] = new_producer(settings)
+        return _producers[settings]
+
+
+def new_producer(settings: KafkaSettings) -> Any:
+    """A producer with these settings.
+
+    Raises:
+        SpecError: librdkafka refuses one of them; its name is shown, its value never.
+    """
+    client = _client()
+    try:
+        return client.Producer(settings.read())
+    except (client.KafkaException, TypeError, ValueError) as error:
+        named = re.search(r'property:? "([\w.]+)"', str(error))
+        got = named[1] if named else "one, or several together, that it refuses"
+        raise SpecError(f"settings of --kafka_config must be those of librdkafka, got {got}") from None
+
+
+def deliver(settings: KafkaSettings, topic: str, records: Sequence[Any]) -> None:
+    """Send records (key, value, headers), and wait until Kafka has acknowledged all of them.
+
+    Raises:
+        NotDelivered: it has not; nothing is known of which ones it has. The next call begins with a new connection.
+    """
+    if not records:
+        return
+    producer, faults, arrived = _producer(settings), list[str](), list[None]()
+
+    def told(error: Any, _: Any) -> None:
+        if error is None:
+            arrived.append(None)
+        else:
+            faults.append(error.str())
+
+    client = _client()
+    for key, value, headers in records:
+        while True:
+            try:
+                producer.produce(topic, value, key, headers=headers, on_delivery=told)
+                break
+            except BufferError:
+                producer.poll(1.0)
+            except client.KafkaException as error:
+                faults.append(error.args[0].str())
+                break
+        producer.poll(0)
+    producer.flush()
+    if len(arrived) < len(records):
+        with _lock:
+            _producers.pop(settings, None)
+        missing = len(records) - len(arrived)
+        said = faults[0] if faults else "nothing"
+        raise NotDelivered(f"Kafka did not take {missing} of {len(records)} rows for topic {topic!r}: {said}")
+
+
+def check_topic(settings: KafkaSettings, topic: str, option: str) -> None:
+    """Ask the brokers for a topic.
+
+    Raises:
+        SpecError: nobody answers, or there is none.
+    """
+    client, producer = _client(), new_producer(settings)
+    try:
+        error = producer.list_topics(topic, timeout=CHECK_SECONDS).topics[topic].error
+    except client.KafkaException as caught:
+        raise SpecError(f"brokers of --kafka_config must answer, got {caught.args[0].str()}") from None
+    if error is not None and error.code() != client.KafkaError.LEADER_NOT_AVAILABLE:
+        raise SpecError(f"{option} must be a topic that exists, got {topic!r}: {error.str()}")
