@@ -330,10 +330,11 @@ def _lasting(evidence: np.ndarray, tails: np.ndarray, sign: np.ndarray) -> np.nd
 def _judge(evidence: np.ndarray, tails: np.ndarray, alarm_every: float, sudden: float) -> tuple[float, np.ndarray]:
     """False alarms a window of a rule that would just ring, at most 1, and (S,) which values moved."""
     size = len(tails)
-    lasting = (1 - sudden) * evidence.mean(axis=0)
+    lasting = np.add.reduce(evidence) * ((1 - sudden) / len(evidence))
     own = lasting + sudden * np.where(tails * size * alarm_every < sudden, size * alarm_every / sudden, 0)
-    rings = own.mean() >= alarm_every
-    rate = min(float(tails.min(initial=1)) * size / sudden, 1 / max(float(lasting.mean()), 1))
+    rings = np.add.reduce(own) >= alarm_every * size
+    lasts = float(np.add.reduce(lasting)) / size if size else 0.0
+    rate = min(float(np.minimum.reduce(tails, initial=1)) * size / sudden, 1 / max(lasts, 1))
     return rate, own >= (alarm_every if rings else np.inf)
 
 
