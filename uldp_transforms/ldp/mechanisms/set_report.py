@@ -459,7 +459,7 @@ class SetReportMechanism(Mechanism):
         return np.concatenate([sensitive, clear / self.kappa - clear**2 + self._shift_terms(frequencies)], axis=-1)
 
     def variances_alone(self, frequencies: np.ndarray) -> np.ndarray:
-        variances = self.variances(frequencies).copy()
+        variances: np.ndarray = self.variances(frequencies).copy()
         variances[..., self.num_sensitive :] -= self._shift_terms(frequencies)
         return variances
 
