@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS := 1
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
 
-live: $(VENV)/.gateway-installed $(VENV)/.plot-installed  ## the whole way on this machine: a page that asks, the gateway, a stream, its estimates
+live: $(VENV)/.gateway-installed $(VENV)/.plot-installed  ## the whole way here: a page that asks, a gateway, a stream, its estimates
 	$(BIN)/python -m pipelines.live
 
 test: lint  ## ruff, mypy and the whole test suite

@@ -30,9 +30,9 @@ _SERVING: cli.Options = {
     "--max_body": {"type": cli.positive(), "default": 1_000_000, "help": "bytes of a request's body"},
     "--body_timeout": {
         "type": cli.duration("--body_timeout"),
-        "default": 20_000,
+        "default": "20s",
         "metavar": "DURATION",
-        "help": "time that a body may take to come, such as 20s; in milliseconds",
+        "help": "time that a body may take to come, such as 20s",
     },
     "--max_waiting": {"type": cli.positive(), "default": 10_000, "help": "requests without an answer at a time"},
     "--max_waiting_bytes": {"type": cli.positive(), "default": 64_000_000, "help": "bytes of their bodies"},
@@ -42,9 +42,9 @@ _PACKING: cli.Options = {
     "--pack_size": {"type": cli.positive(), "default": 1_000, "help": "reports with which a packed message is full"},
     "--pack_every": {
         "type": cli.duration("--pack_every"),
-        "default": 200,
+        "default": "200ms",
         "metavar": "DURATION",
-        "help": "time after which a message goes that is not full, such as 200ms or 1s; in milliseconds",
+        "help": "time after which a message goes that is not full, such as 200ms or 1s",
     },
 }
 

@@ -6,7 +6,7 @@ import contextlib
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 
 import uvicorn
 from starlette.applications import Starlette
@@ -16,7 +16,7 @@ from uldp_transforms.messages.decoder import MessageDecoder
 
 from .. import cli
 from .admission import Admission
-from .gateway_options import GatewayConfig, configure
+from .gateway_options import GatewayConfig
 from .limits import Limits
 from .meters import Meters
 from .outlet import Delivery
@@ -106,7 +106,3 @@ def _signals_end_the_server_only() -> Iterator[None]:
 
 def _say(sentence: str) -> None:
     print(f"gateway: {sentence}", file=sys.stderr, flush=True)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return cli.run("gateway", configure, job, argv, faults_of_job=(SpecError, OSError))

@@ -7,6 +7,7 @@ import concurrent.futures
 import os
 import shlex
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -48,6 +49,11 @@ def limits(length: str, waiting: int = 1) -> Callable[[], Any]:
             pass
 
     return call
+
+
+def without_the_extra() -> None:
+    with mock.patch.dict(sys.modules, {"confluent_kafka": None}):
+        gateway.configure([])
 
 
 def listening_twice() -> None:
@@ -190,6 +196,11 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
                 'No such configuration property: "no.such"',
             ),
         )
+    ),
+    (
+        SpecError,
+        without_the_extra,
+        "a gateway needs confluent_kafka, of the extra 'gateway': pip install '.[gateway]'",
     ),
     (SpecError, listening_twice, "--host and --port must be free to listen on, got 127.0.0.1:"),
     (SpecError, checking(live.TOPIC, None), f"--topic must exist, got {live.TOPIC!r}"),
