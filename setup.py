@@ -53,7 +53,7 @@ setup(
     package_dir={f"{NAME}.{folder}": folder for folder in MAPPED},
     package_data={
         NAME: ["py.typed"],
-        f"{NAME}.schemas": ["*.avsc", "*.json"],
+        f"{NAME}.schemas": ["*.avsc", "*.json", "sql/*.sql"],
         f"{NAME}.pipelines": ["data/*"],
         f"{NAME}.pipelines.report": ["*.jinja", "*.css", "*.js"],
     },

@@ -1,4 +1,4 @@
-"""What large jobs meet: a thousand million reports, one hot window, thousands of collections, bytes between workers."""
+"""What large jobs meet: a thousand million reports, one hot window, bytes between workers, state of duplicates."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Timestamp
 
 from benchmarks.measure import DAY, collection, cpu_seconds, line, reports
-from uldp_transforms import CountReports, DecodeReports, EstimateReports, JobSpec, Windows
+from uldp_transforms import CountReports, DecodeReports, JobSpec, Windows
 from uldp_transforms.count import SumCountsFn, count_periods
 from uldp_transforms.deduplicate import merge, to_rows
-from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
-from uldp_transforms.rows.forms import to_json
 from uldp_transforms.runtime.coders import CohortCountsCoder
-from uldp_transforms.windows import BasePeriods
 
 HOUR = DAY // 24
 
@@ -81,54 +78,6 @@ def merging() -> None:
         )
 
 
-def many_collections() -> None:
-    """Jobs of many collections; each message is of another one than the one before."""
-    for number in (1, 1000, 10_000):
-        specs = [
-            Collection.from_json(collection("krr", 16, 64).to_json() | {"id": f"collection-{i}"}) for i in range(number)
-        ]
-        begin = time.process_time()
-        registry = CollectionCatalog(specs)
-        print(f"  {number:,} collections: {time.process_time() - begin:.2f} s to build each registry", flush=True)
-        batches = [reports(spec, 100) for spec in specs[:1000]]
-        packed = [wire.encode_batch(batch) for batch in batches] * (2000 // len(batches))
-        single = [wire.encode_reports(batch[:1])[0] for batch in batches] * (2000 // len(batches))
-        for name, messages, size in (("packed 100", packed, 100), ("single", single, 1)):
-            seconds = cpu_seconds(lambda r=registry, m=messages: _decode_and_count(r, m))
-            line(f"    {name}, {len(batches):,} collections in turn", len(messages) * size, seconds)
-
-
-def one_job_of_many_collections() -> None:
-    """10,000 collections with 100 packed reports each, from messages to estimates, health and ledger."""
-    specs = [_closed(i) for i in range(10_000)]
-    messages = [
-        wire.encode_batch(spec.perturb(["0", "1"] * 50, np.random.default_rng(i), [i * 1000] * 100))
-        for i, spec in enumerate(specs)
-    ]
-
-    def run() -> None:
-        with beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"])) as pipeline:
-            estimated = (
-                pipeline | beam.Create(messages) | EstimateReports(collections=specs, window="1h", min_reports=1)
-            )
-            _ = estimated.estimates | beam.Map(to_json)
-
-    seconds = cpu_seconds(run, repeats=1)
-    line(f"  10,000 collections, one window each: {seconds:.1f} s", 100 * len(messages), seconds)
-
-
-def _closed(number: int) -> Collection:
-    alphabet = {"id": "closed", "values": [str(value) for value in range(16)]}
-    spec = {"id": f"collection-{number}", "version": 1, "alphabet": alphabet, "num_cohorts": 1}
-    return Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 1}})
-
-
-def _decode_and_count(catalog: CollectionCatalog, messages: list[bytes]) -> None:
-    for batch in MessageDecoder(catalog).decode(messages)[0]:
-        for _ in count_periods(catalog[batch.fingerprint], batch, BasePeriods(HOUR)):
-            pass
-
-
 def deduplication() -> None:
     """One part of a base period: 1,000 reports more, by how many are known already; the whole part is written again."""
     spec = collection("krr", 16, 64)
@@ -175,10 +124,6 @@ def main() -> None:
     encoded_sums()
     print("merging a hot window (library)")
     merging()
-    print("many collections (library)")
-    many_collections()
-    print("many collections (local engine, one worker)")
-    one_job_of_many_collections()
     print("deduplication (library)")
     deduplication()
     print("deduplication (local streaming engine, 20 bundles of 10,000 reports)")

@@ -92,8 +92,8 @@ class ReportBatch:
         Raises:
             SpecError: for columns that no batch can have.
         """
-        cls(fingerprint=b"", **columns)
         cohorts, payloads, times, ids = (columns[name] for name in _COLUMNS)
+        cls(fingerprint=b"", cohorts=cohorts, payloads=payloads, event_times=times, report_ids=ids)
         with_ids, stop, batches = len(ids) > 0, 0, []
         for fingerprint, size in zip(fingerprints, sizes.tolist()):
             start, stop = stop, stop + size

@@ -54,13 +54,16 @@ class CollectionCatalog:
         known: dict[Hashable, int] = {}
         layouts = [known.setdefault(_layout(c), len(known)) for c in self]
         prefixes = np.array([_as_integer(c.fingerprint) for c in self], dtype="<u8")
-        order = np.lexsort((prefixes, layouts))
+        order = np.lexsort((prefixes, np.array(layouts)))
         collections = list(self)
         self.numbered: list[Collection] = [collections[place] for place in order.tolist()]
         self.layouts = np.array(layouts, dtype=np.int64)[order]
         self.payload_sizes = np.array([c.mechanism.payload_size for c in self.numbered], dtype=np.int64)
-        self._numbers = {c.fingerprint[:PREFIX_BYTES]: number for number, c in enumerate(self.numbered)}
-        self._layouts = {c.fingerprint: layout for c, layout in zip(self.numbered, self.layouts.tolist())}
+        self._numbers: dict[bytes, int] = {}
+        self._layouts: dict[bytes, int] = {}
+        for number, (collection, layout) in enumerate(zip(self.numbered, self.layouts.tolist())):
+            self._numbers[collection.fingerprint[:PREFIX_BYTES]] = number
+            self._layouts[collection.fingerprint] = layout
         self._by_value = np.argsort(prefixes[order])
         self._sorted = prefixes[order][self._by_value]
 

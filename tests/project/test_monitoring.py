@@ -1,0 +1,208 @@
+"""Dashboards and alerts: every metric exists, every query can be evaluated, every alert fires when it should."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy.monitoring.__main__ import FOLDER, files
+from deploy.monitoring.panels import ALERTS, FLINK, OF_FLINK, OF_GOOGLE, PANELS
+from tests.project.documents import ROOT
+from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.runtime import metrics
+
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+OF_PAGE = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|(.*)\| (?:counter|distribution) \|", OPERATIONS, re.M))))
+"""Names of metrics in docs/operations.md, which another test compares with what the code shows."""
+
+PROMTOOL = shutil.which("promtool")
+needs_promtool = pytest.mark.skipif(
+    PROMTOOL is None, reason="promtool is not installed (Debian: apt-get install prometheus)"
+)
+
+
+def kind_of(name: str) -> str:
+    """``rejected_REASON`` of a name, a pattern or a prefix that stands for some of these."""
+    for kind, what in ((metrics.REJECTED, "REASON"), (metrics.WINDOWS, "STATUS"), (metrics.ALARMS, "NAME")):
+        if re.fullmatch(rf"{kind}_(\.\+|\*|\w+)", name):
+            rest = name.removeprefix(f"{kind}_")
+            assert kind != metrics.REJECTED or rest in {".+", "*"} | {reason.code for reason in Reason}
+            return f"{kind}_{what}"
+    return name
+
+
+def test_the_files_are_what_the_table_says() -> None:
+    for name, text in files().items():
+        assert (FOLDER / name).read_text(encoding="utf-8") == text, "python -m deploy.monitoring"
+
+
+def test_every_metric_exists() -> None:
+    queries = [panel.query for panel in PANELS] + [alert.query for alert in ALERTS]
+    of_us = {name for query in queries for name in re.findall(rf"{FLINK}([\w.+]+)", query)}
+    of_us |= {name for panel in PANELS for name in panel.names}
+    assert {kind_of(name) for name in of_us} == OF_PAGE
+    of_flink = {
+        name for query in queries for name in re.findall(r"flink_\w+", query) if not name.startswith(FLINK[:-1])
+    }
+    assert of_flink == set(OF_FLINK)
+    assert {panel.google for panel in PANELS if panel.google} == set(OF_GOOGLE)
+    assert len(OF_PAGE) == 10
+
+
+def test_a_metric_that_does_not_exist_is_found() -> None:
+    assert kind_of("recieved") not in OF_PAGE
+    with pytest.raises(AssertionError):
+        kind_of("rejected_nonsense")
+
+
+def test_distributions_are_not_asked_of_flink() -> None:
+    """Its reporter leaves them out."""
+    text = "".join((FOLDER / name).read_text("utf-8") for name in ("grafana.json", "alerts.yml"))
+    assert "_ms" not in text.replace("TimeMsPerSecond", "")
+
+
+def test_dashboards_have_no_panel_twice_and_none_without_a_query() -> None:
+    dashboard = json.loads((FOLDER / "grafana.json").read_text("utf-8"))
+    assert all(target["expr"] for panel in dashboard["panels"] for target in panel["targets"])
+    places = [tuple(panel["gridPos"].values()) for panel in dashboard["panels"]]
+    assert len(set(places)) == len({panel["id"] for panel in dashboard["panels"]}) == len(places)
+    layout = json.loads((FOLDER / "cloud_monitoring.json").read_text("utf-8"))["mosaicLayout"]
+    for tile in layout["tiles"]:
+        assert tile["xPos"] + tile["width"] <= layout["columns"]
+        assert all(
+            each["timeSeriesQuery"]["timeSeriesFilter"]["filter"] for each in tile["widget"]["xyChart"]["dataSets"]
+        )
+
+
+def test_every_alert_has_a_row_in_the_runbook() -> None:
+    runbook = OPERATIONS.split("### Alerts")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `(Uldp\w+)` \|", runbook, re.M) == [alert.name for alert in ALERTS]
+
+
+# ---------------------------------------------------------------------- by Prometheus itself
+
+HOURS = 3
+"""Of synthetic data, a sample a minute."""
+
+LABELS = '{job_name="estimate",operator_name="Decode",subtask_index="%d"}'
+MINUTES = 60 * HOURS
+
+
+def steady(start: int, step: int) -> str:
+    return f"{start}+{step}x{MINUTES}"
+
+
+HEALTHY = {
+    f"{FLINK}received": steady(0, 1000),
+    f"{FLINK}accepted": steady(0, 989),
+    f"{FLINK}duplicates": steady(0, 10),
+    f"{FLINK}rejected_too_old": steady(0, 1),
+    f"{FLINK}windows_ok": steady(0, 1),
+    f"{FLINK}after_release": steady(0, 0),
+    f"{FLINK}alarms_cohorts": steady(3, 0),
+    "flink_taskmanager_job_task_currentInputWatermark": steady(0, 60_000),
+    "flink_taskmanager_job_task_backPressuredTimeMsPerSecond": steady(100, 0),
+    "flink_jobmanager_job_numRestarts": steady(1, 0),
+    "flink_jobmanager_job_numberOfFailedCheckpoints": steady(2, 0),
+}
+"""Of each of two tasks."""
+
+TROUBLE: dict[str, dict[str, str | None]] = {
+    "UldpReportsRefused": {f"{FLINK}accepted": steady(0, 890), f"{FLINK}rejected_too_old": steady(0, 100)},
+    "UldpNothingReceived": {f"{FLINK}{name}": steady(5, 0) for name in ("received", "accepted")}
+    | {f"{FLINK}{name}": steady(0, 0) for name in ("duplicates", "rejected_too_old")},
+    "UldpWatermarkStuck": {"flink_taskmanager_job_task_currentInputWatermark": steady(60_000, 0)},
+    "UldpBacklog": {"flink_taskmanager_job_task_backPressuredTimeMsPerSecond": steady(700, 0)},
+    "UldpSentinelAlarm": {f"{FLINK}alarms_cohorts": f"_x{MINUTES - 30} 1x40"},  # a series that was not there before
+    "UldpLedgerImbalance": {f"{FLINK}accepted": steady(0, 900)},
+    "UldpAfterRelease": {f"{FLINK}after_release": f"0x{MINUTES - 30} 1x40"},
+    "UldpRestarts": {"flink_jobmanager_job_numRestarts": steady(0, 1)},
+    "UldpCheckpointsFail": {"flink_jobmanager_job_numberOfFailedCheckpoints": steady(0, 1)},
+}
+
+
+def series(changed: dict[str, str | None]) -> list[dict[str, str]]:
+    shown = HEALTHY | changed
+    return [
+        {"series": name + LABELS % task, "values": values}
+        for name, values in shown.items()
+        if values
+        for task in (0, 1)
+    ]
+
+
+def promtool(folder: Path, case: dict[str, Any]) -> str:
+    """What ``promtool test rules`` says of a case; "" if it passes."""
+    content = {"rule_files": [str(FOLDER / "alerts.yml")], "evaluation_interval": "1m", "tests": [case]}
+    path = folder / "case.yml"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    assert PROMTOOL is not None
+    done = subprocess.run([PROMTOOL, "test", "rules", str(path)], check=False, capture_output=True, text=True)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def expected(fired: list[str]) -> list[dict[str, Any]]:
+    found = []
+    for alert in ALERTS:
+        labels = {"exp_labels": {"job_name": "estimate", "severity": alert.severity}}
+        texts = {"exp_annotations": {"summary": alert.summary, "runbook": "docs/operations.md#alerts"}}
+        alerts = [labels | texts] if alert.name in fired else []
+        found.append({"eval_time": f"{MINUTES - 1}m", "alertname": alert.name, "exp_alerts": alerts})
+    return found
+
+
+@needs_promtool
+@pytest.mark.parametrize("name", [None, *TROUBLE])
+def test_an_alert_fires_in_its_case_and_in_no_other(name: str | None, tmp_path: Path) -> None:
+    changed = TROUBLE[name] if name else {}
+    case = {"interval": "1m", "input_series": series(changed)}
+    assert not promtool(tmp_path, case | {"alert_rule_test": expected([name] if name else [])})
+
+
+@needs_promtool
+def test_a_missing_alert_is_found(tmp_path: Path) -> None:
+    case = {"interval": "1m", "input_series": series({}), "alert_rule_test": expected(["UldpBacklog"])}
+    assert "UldpBacklog" in promtool(tmp_path, case)
+
+
+def test_every_alert_has_a_case() -> None:
+    assert list(TROUBLE) == [alert.name for alert in ALERTS]
+
+
+VALUES: dict[str, list[float]] = {
+    "Reports received in 10 minutes": [20_000],
+    "Share of reports that are refused": [0.001],
+    "Refused reports, by reason": [2 * 179],
+    "Duplicates in 10 minutes": [200],
+    "Age of the watermark": [0],
+    "Share of time in which steps wait for others": [0.1],
+    "Windows, by status": [2 * 179],
+    "Alarms of sentinels": [6],
+    "Received and in no other bin": [0],
+    "Rows after the only one of a window": [0],
+    "Restarts": [2],
+    "Failed checkpoints": [4],
+}
+"""What the panels show of two healthy tasks after 179 minutes, by hand."""
+
+
+@needs_promtool
+def test_every_query_of_the_dashboard_has_an_answer(tmp_path: Path) -> None:
+    queries = {panel.title: panel.query for panel in PANELS if panel.query}
+    assert set(queries) == set(VALUES)
+    for title, query in queries.items():
+        label = "__name__" if "by (__name__)" in query else "job_name"
+        kind = re.findall(rf"{FLINK}(\w+)_\.\+", query)
+        of = {"rejected": "rejected_too_old", "windows": "windows_ok", "alarms": "alarms_cohorts"}
+        labels = f"{FLINK}{of[kind[0]]}" if label == "__name__" else '{job_name="estimate"}'
+        samples = [{"labels": labels, "value": value} for value in VALUES[title]]
+        asked = {"expr": query, "eval_time": f"{MINUTES - 1}m", "exp_samples": samples}
+        case = {"interval": "1m", "input_series": series({}), "promql_expr_test": [asked]}
+        assert not promtool(tmp_path, case), title
