@@ -19,6 +19,7 @@ import confluent_kafka
 import fastavro
 import numpy as np
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -177,7 +178,8 @@ def test_what_is_not_acknowledged_fails_the_bundle(servers: str, tmp_path: Path)
     deliver(settings, "some", [record_of(row(2))])
     deliver(settings, "some", [])
     assert len(consumed({"bootstrap.servers": servers}, "some", 2)) == 2
-    gone = KafkaSettings(str(config(tmp_path, f"127.0.0.1:{free_port()}", "delivery.timeout.ms=1500")))
+    (tmp_path / "gone").mkdir()
+    gone = KafkaSettings(str(config(tmp_path / "gone", f"127.0.0.1:{free_port()}", "delivery.timeout.ms=1500")))
     with pytest.raises(NotDelivered) as caught:
         deliver(gone, "some", [record_of(row(3))])
     assert str(caught.value) == "Kafka did not take 1 of 1 rows for topic 'some': Local: Message timed out"
@@ -329,6 +331,12 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
         }
 
 
+def create(settings: dict[str, str], topics: list[str]) -> None:
+    made = AdminClient(settings).create_topics([NewTopic(topic, 2, 1) for topic in topics])
+    for future in made.values():
+        future.result(60)
+
+
 def lines_of(settings: dict[str, str]) -> list[str]:
     return [f"{name}={value}" for name, value in settings.items() if name != "bootstrap.servers"]
 
@@ -347,6 +355,7 @@ def test_a_real_broker_with_tls_and_sasl(
     hidden = secured | {"sasl.password": "${ULDP_KAFKA_PASSWORD}"}
     path = config(tmp_path, secured["bootstrap.servers"], *lines_of(hidden))
     topics = [f"{option}-{form}" for option in TOPICS]
+    create(secured, [option.partition("=")[2] for option in topics])
     assert job(tmp_path, *topics, f"--kafka_config={path}", f"--kafka_form={form}") == 0
     said = capfd.readouterr()
     assert SECRET not in said.out + said.err
