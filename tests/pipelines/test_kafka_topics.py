@@ -332,7 +332,8 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
 
 
 def create(settings: dict[str, str], topics: list[str]) -> None:
-    made = AdminClient(settings).create_topics([NewTopic(topic, 2, 1) for topic in topics])
+    client = AdminClient(settings)  # must outlive its futures
+    made = client.create_topics([NewTopic(topic, 2, 1) for topic in topics])
     for future in made.values():
         future.result(60)
 
