@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from deploy.flink.cached import JARS, client
@@ -18,25 +18,31 @@ EXPANSION_SERVICE = "org.apache.beam.sdk.expansion.service.ExpansionService"
 
 
 @contextlib.contextmanager
-def broker(folder: Path) -> Iterator[str]:
+def broker(
+    folder: Path, secured: int | None = None, more: Mapping[str, str | int | Path] | None = None
+) -> Iterator[str]:
     """One process that is broker and controller, and listens on this machine only.
 
     Args:
         folder: for its log and its data.
+        secured: a free port on which it also listens, by SASL_SSL; None: it does not.
+        more: settings, such as those of TLS and SASL.
 
     Yields:
         HOST:PORT for clients.
     """
     port, controller = free_port(), free_port()
+    beside = "" if secured is None else f",SASL_SSL://127.0.0.1:{secured}"
     settings = {
         "process.roles": "broker,controller",
         "node.id": 1,
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}{beside}",
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL",
         "log.dirs": folder / "kafka",
         "offsets.topic.replication.factor": 1,
+        **(more or {}),
     }
     properties, log = folder / "kafka.properties", folder / "kafka.log"
     properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), "utf-8")

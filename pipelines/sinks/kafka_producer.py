@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 import re
 import threading
@@ -17,7 +18,12 @@ CHECK_SECONDS = 15.0
 OURS = {"enable.idempotence": "true", "acks": "all"}
 """What is not left to the file: the client's own repetitions make no duplicates, and no record is half there."""
 
-DEFAULTS = {"linger.ms": "5", "delivery.timeout.ms": "120000", "message.max.bytes": "20000000"}
+DEFAULTS = {
+    "linger.ms": "5",
+    "delivery.timeout.ms": "120000",
+    "message.max.bytes": "20000000",
+    "reconnect.backoff.ms": "1000",
+}
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
@@ -97,9 +103,9 @@ def new_producer(settings: KafkaSettings) -> Any:
     Raises:
         SpecError: librdkafka refuses one of them; its name is shown, its value never.
     """
-    client = _client()
+    client, chosen = _client(), settings.read()
     try:
-        return client.Producer(settings.read())
+        return client.Producer(chosen, logger=logging.getLogger("kafka"))
     except (client.KafkaException, TypeError, ValueError) as error:
         named = re.search(r'property:? "([\w.]+)"', str(error))
         got = named[1] if named else "one, or several together, that it refuses"
@@ -131,7 +137,7 @@ def deliver(settings: KafkaSettings, topic: str, records: Sequence[Any]) -> None
             except BufferError:
                 producer.poll(1.0)
             except client.KafkaException as error:
-                faults.append(error.args[0].str())
+                faults.append(_said(error))
                 break
         producer.poll(0)
     producer.flush()
@@ -141,6 +147,11 @@ def deliver(settings: KafkaSettings, topic: str, records: Sequence[Any]) -> None
         missing = len(records) - len(arrived)
         said = faults[0] if faults else "nothing"
         raise NotDelivered(f"Kafka did not take {missing} of {len(records)} rows for topic {topic!r}: {said}")
+
+
+def _said(error: Any) -> str:
+    """librdkafka's words, without its codes and what it was doing."""
+    return re.sub(r"^(Failed to get metadata|Unable to produce message): ", "", error.args[0].str())
 
 
 def check_topic(settings: KafkaSettings, topic: str, option: str) -> None:
@@ -153,6 +164,6 @@ def check_topic(settings: KafkaSettings, topic: str, option: str) -> None:
     try:
         error = producer.list_topics(topic, timeout=CHECK_SECONDS).topics[topic].error
     except client.KafkaException as caught:
-        raise SpecError(f"brokers of --kafka_config must answer, got {caught.args[0].str()}") from None
+        raise SpecError(f"brokers of --kafka_config must answer, got {_said(caught)}") from None
     if error is not None and error.code() != client.KafkaError.LEADER_NOT_AVAILABLE:
         raise SpecError(f"{option} must be a topic that exists, got {topic!r}: {error.str()}")

@@ -10,12 +10,11 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import PCollection
 
-from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.wire import single_object_header
 from uldp_transforms.rows.forms import time_fields, to_json
 
 from .. import cli
-from ..sources import PubSubSubscription, Source
+from ..sources import Source
 from .sink import Output, Sink
 
 
@@ -73,11 +72,11 @@ class PubSubTopics(Sink):
     options: ClassVar[cli.Options] = {
         "--output_topic": {
             "type": cli.resource("topics"),
-            "help": "Pub/Sub topic for the estimates, projects/P/topics/T (needs --subscription)",
+            "help": "Pub/Sub topic for the estimates, projects/P/topics/T",
         },
         "--rejected_topic": {
             "type": cli.resource("topics"),
-            "help": "Pub/Sub topic for what was refused, projects/P/topics/T (needs --subscription)",
+            "help": "Pub/Sub topic for what was refused, projects/P/topics/T",
         },
     }
 
@@ -88,9 +87,6 @@ class PubSubTopics(Sink):
 
     @classmethod
     def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> PubSubTopics | None:
-        for name in cls.options:
-            if getattr(args, name[2:]) is not None and source is not PubSubSubscription:
-                raise SpecError(f"{name} needs {PubSubSubscription.option}, got {source.option}")
         topics = {"estimates": args.output_topic, "rejected": args.rejected_topic}
         named = {name: topic for name, topic in topics.items() if topic is not None}
         return cls(named) if named else None

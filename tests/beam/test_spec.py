@@ -24,7 +24,16 @@ from uldp_transforms import CalendarWindows, JobSpec, Windows
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.runtime.beam_windows import as_duration, beam_periods, beam_windows, windows_of_beam
 from uldp_transforms.runtime.texts import read_text
-from uldp_transforms.spec import CORRECTED, FINAL, MAX_OPEN_WINDOWS, MAX_PARTS, PARTS, SpecValues, read_collection
+from uldp_transforms.spec import (
+    CORRECTED,
+    FINAL,
+    LATE_EVERY,
+    MAX_OPEN_WINDOWS,
+    MAX_PARTS,
+    PARTS,
+    SpecValues,
+    read_collection,
+)
 from uldp_transforms.windows import (
     FUTURE_SKEW,
     LATENESS_SLACK,
@@ -52,6 +61,7 @@ ALL_VALUES: dict[str, Any] = {
     "timezone": "Europe/Berlin",
     "allowed_lateness": "PT2H",
     "early_every": "30s",
+    "late_every": "PT2M",
     "release": "corrected",
     "deduplicate": True,
     "deduplicate_parts": 3,
@@ -75,6 +85,7 @@ ALL_FIELDS = JobSpec(
     windows=CalendarWindows(size=7, slide=2, offset=1, unit="d", timezone="Europe/Berlin"),
     allowed_lateness=2 * HOUR,
     early_every=30_000,
+    late_every=2 * MINUTE,
     release=CORRECTED,
     deduplicate=True,
     deduplicate_parts=3,
@@ -145,6 +156,7 @@ def test_only_collections_are_needed() -> None:
         "timezone": None,
         "allowed_lateness": f"{HOUR}ms",
         "early_every": None,
+        "late_every": "60000ms",
         "release": "corrected",
         "deduplicate": False,
         "deduplicate_parts": None,
@@ -468,6 +480,7 @@ REFUSED = [
     ),
     (lambda: of(early_every=ms(999)), f"JobSpec.early_every must be an integer in [1000, {CENTURY}], got 999"),
     (lambda: of(early_every=ms(1_500)), "JobSpec.early_every must be whole seconds, got 1500 ms"),
+    (lambda: of(late_every=ms(1_500)), "JobSpec.late_every must be whole seconds, got 1500 ms"),
     *(
         (
             lambda share=share: of(max_rejected_share=share),
@@ -557,6 +570,14 @@ REFUSED = [
     (
         lambda: of(release="final", early_every="1m"),
         'JobSpec.early_every must be null where release is "final", got both',
+    ),
+    (
+        lambda: of(release="final", late_every="0s"),
+        'JobSpec.late_every must be absent where release is "final", got 0 ms',
+    ),
+    (
+        lambda: of(bounded=True, late_every="2m"),
+        "JobSpec.late_every must be absent where the input is bounded, got 120000 ms",
     ),
     (
         lambda: of(bounded=True, early_every="1m"),
@@ -668,6 +689,9 @@ def test_for_input_keeps_a_slack_that_is_given() -> None:
 
 def test_for_bounded_input_there_are_no_early_panes_and_nothing_to_release() -> None:
     assert of(early_every="1m").for_input(True).early_every is None
+    assert of(late_every="5m").for_input(True).late_every == LATE_EVERY
+    assert of(late_every="5m").for_input(False).late_every == 5 * MINUTE
+    assert of(late_every="0s").late_every == 0
     assert of(release="final").for_input(True).release == CORRECTED
     assert of(early_every="1m").for_input(False).early_every == MINUTE
 

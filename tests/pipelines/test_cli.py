@@ -255,7 +255,6 @@ ERRORS = [
     ("estimate", f"{ESTIMATE} --min_reports 0", "--min_reports must be a whole number above 0, got '0'"),
     ("estimate", f"{ESTIMATE} --streaming", "--streaming needs --subscription or --kafka_topic, got --input"),
     ("estimate", STREAM, "--subscription needs --window: an endless stream without windows has no estimate, got none"),
-    ("estimate", f"{ESTIMATE} --output_topic projects/p/topics/t", "--output_topic needs --subscription, got --input"),
     (
         "estimate",
         f"{KAFKA} --runner PortableRunner",
@@ -275,11 +274,6 @@ ERRORS = [
             "--kafka_timestamps CreateTime",
             "--expansion_service localhost:8097",
         )
-    ),
-    (
-        "estimate",
-        f"{KAFKA} --window 1h --output_topic projects/p/topics/t",
-        "--output_topic needs --subscription, got --kafka_topic",
     ),
     ("estimate", f"{KAFKA} --kafka_timestamps Now", "argument --kafka_timestamps: invalid choice: 'Now' "),
     *(

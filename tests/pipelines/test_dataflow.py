@@ -25,6 +25,7 @@ from uldp_transforms.ldp import SpecError
 from uldp_transforms.pipelines import cli, estimate
 from uldp_transforms.pipelines.estimate.options import command_line
 from uldp_transforms.pipelines.estimate.run import configure
+from uldp_transforms.pipelines.sinks import KafkaTopics
 from uldp_transforms.runtime.texts import read_lines
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +63,8 @@ NEED_JAVA = {
     "kafka_property",
     "expansion_service",
 }
-NOT_OFFERED = {"input", "manifest"} | NEED_JAVA  # the template is for streams, and its image has no Java
+KAFKA_OUT = {option[2:] for option in KafkaTopics.options}
+NOT_OFFERED = {"input", "manifest"} | NEED_JAVA | KAFKA_OUT  # it is for streams, without Java and Kafka's client
 
 
 def test_the_template_offers_the_options_of_the_program():
@@ -78,7 +80,7 @@ def test_the_template_is_exactly_once():
     assert (METADATA["supportsExactlyOnce"], METADATA["supportsAtLeastOnce"]) == (True, False)
 
 
-DURATIONS = ("window", "slide", "window_offset", "allowed_lateness", "early_every")
+DURATIONS = ("window", "slide", "window_offset", "allowed_lateness", "early_every", "late_every", "flush_every")
 TOPICS = ("output_topic", "rejected_topic")
 SWITCHES = ("deduplicate", "bit_patterns", "smooth", "discover", "write_counts")
 GOOD = {
@@ -164,6 +166,8 @@ def test_the_template_is_launched(server, monkeypatch):
         "timezone": "Europe/Berlin",
         "allowed_lateness": "1d",
         "early_every": "60s",
+        "late_every": "120s",
+        "flush_every": "5m",
         "release": "corrected",
         "estimator": "eb",
         "candidates": "gs://bucket/candidates.txt",

@@ -151,10 +151,6 @@ WRONG = [
         "--hex_lines in.hex --early_every 1m",
         "--early_every needs --subscription or --kafka_topic or --endless, got --hex_lines",
     ),
-    (
-        "--hex_lines in.hex --output_topic projects/p/topics/t",
-        "--output_topic needs --subscription, got --hex_lines",
-    ),
 ]
 
 
