@@ -27,7 +27,7 @@ from .ask_page import AskPage
 from .crowd import Crowd
 from .live_options import Live, configure
 from .programs import NotReady, Program
-from .question import COLLECTION, SHARES, TEXT
+from .sleep_question import COLLECTION, SHARES, TEXT
 
 TOPIC, SUBSCRIPTION = "projects/uldp-live/topics/reports", "projects/uldp-live/subscriptions/reports"
 LATENESS = "20s"

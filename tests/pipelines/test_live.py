@@ -26,7 +26,7 @@ from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.client_form import client_form
 from uldp_transforms.pipelines.live import ask_page, live_options, run_live
 from uldp_transforms.pipelines.live.programs import NotReady, Program
-from uldp_transforms.pipelines.live.question import COLLECTION, SHARES, TEXT
+from uldp_transforms.pipelines.live.sleep_question import COLLECTION, SHARES, TEXT
 from uldp_transforms.pipelines.runs import read_records
 
 LIVE = (
