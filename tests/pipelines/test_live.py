@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import math
 import os
@@ -186,6 +187,11 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         lambda: live_options.configure(["--people=many"]),
         "--people must be a number from 0 to 1000, got 'many'",
+    ),
+    (
+        argparse.ArgumentTypeError,
+        lambda: live_options._rate("1001"),
+        "must be a number from 0 to 1000, got '1001'",
     ),
     (SpecError, taken_port, "--port must be free, got "),
     (
