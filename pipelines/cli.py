@@ -36,6 +36,7 @@ PROGRAMS = {
     "check": "whether the runs of a directory are well: for cron and alarms",
     "report": "a page and a picture of what a directory says; or a page that follows a stream",
     "tokens": "make the tokens of an alphabet of prefixes from public text",
+    "evaluate": "try mechanisms on one's own data: error, coverage and time",
     "plan": "compare mechanisms before anybody is asked, and write a collection",
     "gateway": "take reports by HTTP, pack them, and publish them to Pub/Sub or Kafka",
     "export": "write a collection as clients need it: all symbols in order, weights, sizes, fingerprint",

@@ -70,13 +70,23 @@ def latest_svg(entries: Sequence[Entry]) -> str:
 
 def picture(report: Report) -> bytes:
     """PNG: of each collection the latest window and the first trends."""
-    parts = [_part(part, report.zone) for part in report.parts[:_PARTS_IN_PICTURE] if part.latest is not None]
+    parts = [_part(part, report.zone) for part in report.parts[:_PARTS_IN_PICTURE] if part.trends]
     left_out = len(report.parts) - len(parts)
     subtitle = f"{left_out} further collection(s) have no numbers or no room here" if left_out else ""
     title = alt.TitleParams(shown(report.title), subtitle=subtitle, fontSize=20, offset=16)
     empty = alt.Chart(_data([{}])).mark_text(text="Not enough data for numbers", size=16, color=INK)
     whole: Any = alt.vconcat(*(parts or [empty.properties(width=700, height=120)]), title=title, spacing=40)
-    spec = whole.configure(**_CONFIG | {"background": PAPER, "padding": 20}).to_dict()
+    return png_of(configured(whole))
+
+
+def configured(chart: Any) -> dict[str, Any]:
+    """The specification of a picture that stands alone."""
+    spec: dict[str, Any] = chart.configure(**_CONFIG | {"background": PAPER, "padding": 20}).to_dict()
+    return spec
+
+
+def png_of(spec: dict[str, Any]) -> bytes:
+    """A picture, drawn without a network."""
     return bytes(vl_convert.vegalite_to_png(spec, scale=1.5, allowed_base_urls=[]))
 
 
@@ -220,7 +230,7 @@ def sentence_of(trend: Trend, windows: Sequence[WindowLine]) -> str:
     """What the chart of a trend shows, for people who do not see it."""
     known = np.flatnonzero(np.isfinite(trend.share)).tolist()
     first, last = known[0], known[-1]
-    moved = [windows[at].name for at in np.flatnonzero(trend.moved)]
+    moved = [windows[at].name for at in np.flatnonzero(trend.moved).tolist()]
     ends = (f"{percent(trend.share[at])} in {windows[at].name}" for at in (first, last))
     low, high = percent(np.nanmin(trend.share)), percent(np.nanmax(trend.share))
     sentence = f"{shown(trend.entry.value)}: {', '.join(ends)}, between {low} and {high} in {len(known)} windows."

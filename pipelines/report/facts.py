@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,18 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WindowLine:
-    """One window of one collection; ``row`` is that of its estimates, without entries."""
+    """One window of one collection.
+
+    Attributes:
+        start, end: None: one window for everything.
+        name: in words.
+        status: as of its row.
+        num_reports: None where that is not told.
+        unexplained, unexplained_low, unexplained_high: share of people whose value is none of the listed ones.
+        unlisted: the true one, if that is known.
+        is_open: whether it was not over when its row was made.
+        holds_always: whether its intervals are for all looks at the window, and not for one.
+    """
 
     start: str | None
     end: str | None
@@ -74,11 +84,8 @@ class WindowLine:
     unexplained_low: float | None
     unexplained_high: float | None
     unlisted: float | None
-    row: Any
-
-    @property
-    def has_numbers(self) -> bool:
-        return self.status == "ok"
+    is_open: bool
+    holds_always: bool
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -175,7 +182,8 @@ class Account:
 class CollectionPart:
     """All about one version of one collection.
 
-    ``judged`` windows were looked at by sentinels, ``watched`` of them for shares that move.
+    ``judged`` windows were looked at by sentinels, ``watched`` of them for shares that move. ``not_there`` are values
+    that somebody asked for and that have no chart.
     """
 
     id: str
@@ -188,6 +196,7 @@ class CollectionPart:
     windows_left_out: int
     latest: Latest | None
     trends: Sequence[Trend]
+    not_there: Sequence[str]
     alarms: Sequence[Alarm]
     alarms_left_out: int
     judged: int

@@ -45,6 +45,7 @@ class Asked:
         directory: of the rows.
         title: of the page.
         limits: how much there is of everything.
+        values: to be charted before others.
         truth: what people hold, if that is known.
         collections: those that the directory's runs do not name.
     """
@@ -52,6 +53,7 @@ class Asked:
     directory: str
     title: str
     limits: Limits = dataclasses.field(default_factory=Limits)
+    values: tuple[str, ...] = ()
     truth: Truth | None = None
     collections: tuple[Collection, ...] = ()
 
@@ -132,7 +134,8 @@ class _Part:
     def gather(self, health: Sequence[Row], found: Sequence[Row]) -> CollectionPart:
         """Its facts; ``health`` and ``found`` are the rows of this collection."""
         limits, first = self._asked.limits, self._all[0]
-        latest, values = self._latest()
+        latest, charted = self._latest()
+        values = [entry.value for entry in charted]
         tables, coverage, unlisted = self._through(values)
         windows = [self._line(row, unlisted.get(at)) for at, row in enumerate(self._rows)]
         moved = _moved(health, [row["window_start"] for row in self._rows], values)
@@ -153,8 +156,9 @@ class _Part:
             latest=latest,
             trends=[
                 Trend(entry=entry, moved=moved[at], **{name: table[:, at] for name, table in tables.items()})
-                for at, entry in enumerate(latest.entries[: limits.trends] if latest else ())
+                for at, entry in enumerate(charted)
             ],
+            not_there=[value for value in self._asked.values if value not in values],
             alarms=alarms[-limits.rows :][::-1],
             alarms_left_out=max(0, len(alarms) - limits.rows),
             judged=sum(bool(row["findings"]) for row in health),
@@ -180,25 +184,31 @@ class _Part:
             unexplained_low=row.get("unexplained_low"),
             unexplained_high=row.get("unexplained_high"),
             unlisted=unlisted,
-            row=row,
+            is_open=row.get("pane_timing") == "EARLY",
+            holds_always=row.get("interval") == "anytime",
         )
 
-    def _latest(self) -> tuple[Latest | None, list[str]]:
-        """The latest window with numbers, and the values whose trends are shown."""
+    def _latest(self) -> tuple[Latest | None, list[Entry]]:
+        """The latest window with numbers, and its values whose trends are shown."""
         limits, with_numbers = self._asked.limits, [row for row in self._rows if row["status"] == "ok"]
         if not with_numbers:
             return None, []
         ((row, given),) = self._directory.entries(with_numbers[-1:])
         truth = self._truth(row, [entry["value"] for entry in given])
         order = sorted(range(len(given)), key=lambda at: (-_sure_of(given[at]), -given[at]["frequency"]))
-        entries = [self._entry(given[at], None if truth is None else truth[at]) for at in order[: limits.rows]]
+        first = [at for at in order if given[at]["value"] in self._asked.values]
+        charted = list(dict.fromkeys([*first, *order]))[: limits.trends]
+        entries, trends = (
+            [self._entry(given[at], None if truth is None else truth[at]) for at in places]
+            for places in (order[: limits.rows], charted)
+        )
         latest = Latest(
             window=self._line(row, None),
             entries=entries,
             others=(row.get("num_values") or len(given)) - len(entries),
             other_share=sum(given[at]["frequency"] for at in order[limits.rows :]),
         )
-        return latest, [entry.value for entry in entries[: limits.trends]]
+        return latest, trends
 
     def _truth(self, row: Row, values: Sequence[str]) -> np.ndarray | None:
         """(S,) or None if nobody knows."""
@@ -251,7 +261,10 @@ class _Part:
         if self._sensitive is not None:
             sensitive = np.array([entry["value"] in self._sensitive for entry in given])
         found: Counter[tuple[str, bool]] = Counter()
-        for what, low, high in (("plain", "ci_low", "ci_high"), ("smoothed", "smoothed_low", "smoothed_high")):
+        for what, low, high in (
+            ("each window alone", "ci_low", "ci_high"),
+            ("smoothed", "smoothed_low", "smoothed_high"),
+        ):
             if not given or given[0].get(low) is None:
                 continue
             lows, highs = (np.array([entry[name] for entry in given]) for name in (low, high))

@@ -64,6 +64,9 @@ def configure(argv: Sequence[str]) -> Task:
         "--collection", action="append", default=[], help="JSON file of a collection that no run of the directory names"
     )
     parser.add_argument("--title", default=TITLE, help="title of the page")
+    parser.add_argument(
+        "--value", action="append", default=[], help="value to chart before others; may be given several times"
+    )
     limits = Limits()
     parser.add_argument("--trends", type=cli.positive(), default=limits.trends, help="values with a chart of their own")
     parser.add_argument("--windows", type=cli.positive(), default=limits.windows, help="windows shown, the latest ones")
@@ -78,6 +81,7 @@ def configure(argv: Sequence[str]) -> Task:
             directory=args.input or args.follow,
             title=args.title,
             limits=Limits(trends=args.trends, windows=args.windows, rows=args.rows),
+            values=tuple(args.value),
             truth=None if args.truth is None else Truth(args.truth, args.truth_column),
             collections=tuple(cli.read_collections(args.collection)),
         ),

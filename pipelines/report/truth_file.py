@@ -28,11 +28,13 @@ class Truth:
     """
 
     def __init__(self, path: str, column: str):
+        self._path = path
         codes: dict[str, int] = {}
         found, times = [], []
         for values, moments in ValuesFile(path, column).read(_ROWS_AT_ONCE):
             found.append(np.array([codes.setdefault(canonical(value), len(codes)) for value in values]))
             times.append(np.zeros(len(values), dtype=np.int64) if moments is None else moments)
+            self._has_times = moments is not None
         if not found:
             raise SpecError(f"{path} must have at least one value, got none")
         self._codes = codes
@@ -41,9 +43,15 @@ class Truth:
         self._times, self._of = self._times[order], np.concatenate(found)[order]
 
     def shares(self, start: str | None, end: str | None, values: Sequence[str]) -> np.ndarray:
-        """(S,) the shares of the people of a window, from start to end, who hold each value; nan if it has nobody."""
+        """(S,) the shares of the people of a window, from start to end, who hold each value; nan if it has nobody.
+
+        Raises:
+            SpecError: if it has times, and the file has none.
+        """
         first, last = 0, len(self._of)
         if start is not None and end is not None:
+            if not self._has_times:
+                raise SpecError(f"{self._path} must have the column event_time for rows with windows, got none")
             first, last = (int(np.searchsorted(self._times, moment(edge))) for edge in (start, end))
         counts = np.bincount(self._of[first:last], minlength=len(self._codes) + 1)
         at = [self._codes.get(canonical(value), len(self._codes)) for value in values]

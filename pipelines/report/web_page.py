@@ -14,7 +14,7 @@ from uldp_transforms.version import __version__
 
 from . import charts
 from .facts import Limits, Report
-from .texts_for_readers import certain, percent, shown, span
+from .texts_for_readers import certain, in_words, percent, shown, span
 
 _HERE = Path(__file__).parent
 _IN_CHART = 25  # values of the latest window
@@ -44,7 +44,13 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": percent, "shown": shown, "certain": certain}
-    environment.globals |= {"span": span, "statuses": STATUSES, "drawn": _drawn, "sentence_of": charts.sentence_of}
+    environment.globals |= {
+        "span": span,
+        "in_words": in_words,
+        "statuses": STATUSES,
+        "drawn": _drawn,
+        "sentence_of": charts.sentence_of,
+    }
     return environment.get_template("page.html.jinja")
 
 

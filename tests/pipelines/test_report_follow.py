@@ -19,11 +19,13 @@ from wsgiref.validate import validator
 
 import pytest
 
+from tests.project.documents import DOCS, blocks
 from tests.support import report_rows as rows
-from tests.support.html_tree import chromium, needs_chromium, tree_of
+from tests.support.html_tree import chromium, needs_chromium, table, tree_of
 from uldp_transforms.pipelines.report import follow
 from uldp_transforms.pipelines.report.follow import Following
 from uldp_transforms.pipelines.report.gathering import Asked
+from uldp_transforms.pipelines.run_directory import RunDirectory
 
 PATIENCE = 60.0
 VALUES = ["ant", "bee"]
@@ -157,6 +159,17 @@ def test_the_application_of_another_server(tmp_path: Path) -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "report-follow"]
 
 
+def test_the_program_of_the_page_on_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As printed, in a folder that has a directory of rows."""
+    rows.survey(tmp_path / "output", VALUES, 1)
+    monkeypatch.chdir(tmp_path)
+    (program,) = blocks(DOCS / "report.md")
+    names: dict[str, Any] = {}
+    exec(program.code, names)
+    names["server"].server_close()
+    assert b"survey" in ask(names["following"])[1]
+
+
 def test_what_cannot_be_read_is_said_once_and_tried_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "estimates.jsonl").write_text("[]\n", encoding="utf-8")
     following = Following(Asked(directory=str(tmp_path), title="Broken"))
@@ -185,6 +198,22 @@ def test_a_page_is_made_only_for_other_rows(tmp_path: Path, monkeypatch: pytest.
     rows.record(tmp_path, rows.collection(VALUES), run="20261123T000000.000Z-000000", end="failed")
     following.look()
     assert len(made) == 2
+
+
+def test_a_run_that_is_killed_is_seen(tmp_path: Path) -> None:
+    """Though its rows stay as they are: the page asks the lock of its directory."""
+    rows.survey(tmp_path, VALUES, 1)
+    rows.record(tmp_path, rows.collection(VALUES), run="b", end=None)
+    directory = RunDirectory(str(tmp_path), "b", bounded=False, launched=False)
+    directory.prepare()
+    following = Following(Asked(directory=str(tmp_path), title="State"))
+    states = []
+    for _ in range(2):
+        following.look()
+        found = table(tree_of(ask(following)[1].decode()), "Starts of the job in this directory; times in UTC")
+        states.append(found[-1][3])
+        directory.close()
+    assert states == ["running", "killed"]
 
 
 @needs_chromium

@@ -36,7 +36,13 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("survey")
     of = rows.survey(folder, ["ant", "bee", "cat", "dog"], 10)
     estimates = [rows.estimate(of, at, rows.waves(["ant", "bee", "cat", "dog"], at)) for at in range(9)]
-    early = {"pane_timing": "EARLY", "unexplained_mass": 0.25, "unexplained_low": 0.2, "unexplained_high": 0.3}
+    early = {
+        "pane_timing": "EARLY",
+        "interval": "anytime",
+        "unexplained_mass": 0.25,
+        "unexplained_low": 0.2,
+        "unexplained_high": 0.3,
+    }
     shares = {"ant": 0.3, "bee": 0.5, "cat": 0.01, "dog": 0.19}
     latest = rows.estimate(of, 9, [rows.entry(value, share) for value, share in shares.items()], **early)
     estimates[3] = rows.estimate(of, 3, status="suppressed", num_reports=None)
@@ -82,6 +88,7 @@ def test_the_latest_window_by_what_is_certain(tree: Node) -> None:
         ["cat", "1.0 %", "may be nobody", "0.0 to 3.0 %"],
     ]
     assert "1,000 reports, so far: the window is not over" in tree.text
+    assert "Intervals hold in all rows of the window together, however often one looks" in tree.text
 
 
 def test_trends_of_each_value(tree: Node) -> None:
@@ -137,6 +144,14 @@ def test_one_window_and_one_for_everything(tmp_path: Path) -> None:
     assert "The latest window with numbers: all reports" in tree_of(page_of(tmp_path / "all")).text
 
 
+def test_rows_of_no_candidates(tmp_path: Path) -> None:
+    of = rows.collection(["a", "b"])
+    rows.write(tmp_path, "estimates.jsonl", [rows.estimate(of, at) for at in range(2)])
+    tree = tree_of(page_of(tmp_path, "--png", str(tmp_path / "p.png")))
+    assert "It has the share of no value: there was no list of candidates." in tree.text
+    assert not list(tree.all("figure"))
+
+
 def test_discovered_values_of_the_pane_that_counts(tmp_path: Path) -> None:
     of = rows.survey(tmp_path, ["a", "b"], 2)
     place = {"collection_id": of.id, "collection_version": 1, "fingerprint": of.fingerprint.hex(), "run": rows.RUN}
@@ -168,8 +183,8 @@ def test_truth_and_coverage(tmp_path: Path) -> None:
     assert cells == [["a", "no", "0.0 %", "no"], ["b", "no", "75.0 %", "no"], ["c", "yes", "25.0 %", "yes"]]
     caption = "Intervals that hold the truth, of all values in all windows shown; promised: 95 %"
     assert table(tree, caption)[1:] == [
-        ["plain, sensitive values", "2", "2", "100.0 %"],
-        ["plain, other values", "2", "4", "50.0 %"],
+        ["each window alone, sensitive values", "2", "2", "100.0 %"],
+        ["each window alone, other values", "2", "4", "50.0 %"],
         ["smoothed, sensitive values", "2", "2", "100.0 %"],
         ["smoothed, other values", "2", "4", "50.0 %"],
     ]
@@ -224,6 +239,14 @@ def test_limits_can_be_given(survey: Path) -> None:
     )
     assert "Charts and tables show the latest 5 windows; 5 earlier ones are left out." in tree.text
     assert tree.text.count("Numbers of ") == 1
+
+
+def test_values_that_are_charted_first(survey: Path) -> None:
+    tree = tree_of(page_of(survey, "--trends=2", "--rows=1", "--value=cat", "--value=elk"))
+    figures = [node for node in tree.all("figure") if node.attributes.get("id", "").startswith("part-1-trend-")]
+    assert [next(node.all("bdi")).text for node in figures] == ["cat", "bee"]
+    assert "Asked for, but not in the latest row with numbers, or without room: elk." in tree.text
+    assert "Left out here: 2 values without a chart of their own." in tree.text
 
 
 def test_a_picture(survey: Path, tmp_path: Path) -> None:
@@ -393,11 +416,17 @@ def test_names_of_windows(start: str | None, end: str | None, zone: str | None, 
         ("--follow {0}", "--follow needs --serve, got none"),
         ("--follow {0} --serve 65536", "--serve must be a port from 0 to 65535, got '65536'"),
         ("--input {0} --output x.html --rows 0", "--rows must be a whole number above 0, got '0'"),
+        (
+            "--input {0}/rows --output {0}/x.html --truth {0}/times.csv",
+            "{0}/times.csv must have the column event_time for rows with windows, got none",
+        ),
         ("--input {0} --output x.html --truth {0}/empty.csv", "{0}/empty.csv must have at least one value, got none"),
     ],
 )
 def test_wrong_command_line(options: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty.csv").write_text("value\n", encoding="utf-8")
+    (tmp_path / "times.csv").write_text("value\na\n", encoding="utf-8")
+    rows.survey(tmp_path / "rows", ["a", "b"], 1)
     assert cli.main(["report", *options.format(tmp_path).split()]) == 2
     assert capsys.readouterr().err == f"report: {sentence.format(tmp_path)}\n"
 

@@ -1,0 +1,118 @@
+"""``uldp evaluate``: what it says of mechanisms on one's own data is what theory says of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.support.tolerance import binomial_limits, chi_square_limits
+from uldp_transforms.pipelines import cli
+from uldp_transforms.pipelines.evaluate import EVERYBODY, SENSITIVE_ONLY, configure
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """2,000 people and three values, in a column of its own name."""
+    path = tmp_path / "people.csv"
+    path.write_text("id,answer\n" + "".join(f"{at},{'aaabbbbbcc'[at % 10]}\n" for at in range(2000)), encoding="utf-8")
+    (tmp_path / "sensitive.txt").write_text("c\nnobody holds this\n", encoding="utf-8")
+    return path
+
+
+def evaluate(path: Path, *options: str) -> list[dict[str, Any]]:
+    output = path.with_name("table.json")
+    arguments = ["--values", str(path), "--column", "answer", "--json", str(output), *options]
+    assert cli.main(["evaluate", *arguments]) == 0
+    found: list[dict[str, Any]] = json.loads(output.read_text("utf-8"))
+    return found
+
+
+def test_errors_are_those_of_theory(people: Path) -> None:
+    """The mean square of R errors of one value is chi-square of R degrees over R; the mean over values, which are
+    correlated, varies no more."""
+    repetitions = 100
+    sensitive = ["--sensitive", str(people.with_name("sensitive.txt"))]
+    options = [*sensitive, "--epsilon=1,2", f"--repetitions={repetitions}", "--seed=5"]
+    outcomes = evaluate(people, *options)
+    assert [(of["mechanism"], of["epsilon"]) for of in outcomes] == [
+        (name, epsilon) for name in (*EVERYBODY, *SENSITIVE_ONLY) for epsilon in (1.0, 2.0)
+    ]
+    trial = configure(["--values", str(people), "--column", "answer", *options])
+    low, high = chi_square_limits(repetitions, comparisons=len(outcomes))
+    for of, collection in zip(outcomes, trial.collections, strict=True):
+        symbols = collection.alphabet.encode(list(trial.values), np.zeros(3, dtype=np.int64), 1).ravel()
+        shares = np.zeros(collection.mechanism.num_symbols)
+        shares[symbols] = [0.3, 0.5, 0.2]
+        expected = collection.mechanism.variances(shares)[symbols].mean() / 2000
+        assert low <= repetitions * of["raw_error"] ** 2 / expected <= high, of["mechanism"]
+        assert of["payload_bytes"] == collection.mechanism.payload_size
+        assert of["client_us"] > 0 and of["collector_us"] > 0
+
+
+def test_intervals_hold_the_truth_as_promised(tmp_path: Path) -> None:
+    """Of two values both intervals hold it, or none. Counts are discrete, so that they do so in 94 to 96 % of cases."""
+    path = tmp_path / "people.csv"
+    path.write_text("answer\n" + "yes\n" * 300 + "no\n" * 700, encoding="utf-8")
+    repetitions = 400
+    (of,) = evaluate(
+        path, "--mechanisms=krr", "--epsilon=2", f"--repetitions={repetitions}", "--reports=5000", "--seed=1"
+    )
+    low, _ = binomial_limits(np.array(repetitions), np.array(0.94))
+    _, high = binomial_limits(np.array(repetitions), np.array(0.96))
+    assert low <= of["covered"] * repetitions <= high
+    normal = stats.norm.ppf(0.975)
+    assert math.isclose(of["half_width"], normal * of["raw_error"], rel_tol=0.3)
+
+
+def test_a_seed_makes_it_reproducible_and_the_table_has_everything(
+    people: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--mechanisms=krr,ss", "--epsilon=1", "--repetitions=2", "--estimator=empirical", "--seed=3"]
+    first, second = (
+        [{name: number for name, number in of.items() if not name.endswith("_us")} for of in evaluate(people, *options)]
+        for _ in range(2)
+    )
+    assert first == second
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "3 values; 2,000 reports, drawn from the file's 2,000 people, 2 times; estimator empirical"
+    titles = "mechanism epsilon bytes raw error error l1 covered half width client collector"
+    assert lines[1].split() == titles.split()
+    assert [line.split()[:3] for line in lines[2:4]] == [["krr", "1", "1"], ["ss", "1", "1"]]
+    raw, error = lines[2].split()[3:5]
+    assert raw == error  # of the empirical estimator
+
+
+def test_a_picture(people: Path) -> None:
+    evaluate(people, "--repetitions=1", "--epsilon=1", "--png", str(people.with_name("p.png")))
+    content = people.with_name("p.png").read_bytes()
+    assert content.startswith(b"\x89PNG\r\n") and len(content) > 10_000
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--mechanisms krr,x", "--mechanisms must be some of krr, rappor, ss, hr, urr, urap, uss, uhr, got 'krr,x'"),
+        ("--epsilon 1,x", "--epsilon must be numbers with commas between, got '1,x'"),
+        ("--epsilon 17", "KaryRR.epsilon must be a number in (0, 16], got 17.0"),
+        (
+            "--estimator x",
+            "--estimator must be one of eb, em, empirical, ml, normalized, projected, threshold, got 'x'",
+        ),
+        ("--seed -1", "--seed must be a whole number from 0 on, got -1"),
+        ("--sensitive {0}/nobody.txt", "{0}/nobody.txt must name a value that somebody holds, got none"),
+        ("--column id --values {0}/one.csv", "{0}/one.csv must have at least 2 different values, got 1"),
+    ],
+)
+def test_wrong_command_line(options: str, sentence: str, people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = people.parent
+    (folder / "one.csv").write_text("id\n1\n1\n", encoding="utf-8")
+    (folder / "nobody.txt").write_text("nobody\n", encoding="utf-8")
+    arguments = ["--values", str(people), "--column", "answer", *options.format(folder).split()]
+    assert cli.main(["evaluate", *arguments]) == 2
+    assert capsys.readouterr().err == f"evaluate: {sentence.format(folder)}\n"
