@@ -28,6 +28,9 @@ from .web import Desk, application
 STOP_SECONDS = 60
 """How long requests may take to end once the gateway is told to stop; their senders then get no answer."""
 
+SPARE = 1_000
+"""Connections, beside two for each request that may wait, before the server refuses further ones."""
+
 BACKLOG = 2048
 """Connections that wait to be taken up."""
 
@@ -75,7 +78,7 @@ def job(config: GatewayConfig) -> int:
                 proxy_headers=False,
                 ws="none",
                 lifespan="on",
-                limit_concurrency=2 * config.max_waiting,
+                limit_concurrency=2 * config.max_waiting + SPARE,
                 timeout_graceful_shutdown=STOP_SECONDS,
             )
         )

@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from google.cloud import pubsub_v1
+from google.cloud import pubsub_v1  # type: ignore[attr-defined]
 
 from uldp_transforms.ldp.client_form import client_form
 from uldp_transforms.ldp.errors import SpecError
@@ -27,7 +27,7 @@ from .ask_page import AskPage
 from .crowd import Crowd
 from .live_options import Live, configure
 from .programs import NotReady, Program
-from .survey import COLLECTION, SHARES, TEXT
+from .sleep_question import COLLECTION, SHARES, TEXT
 
 TOPIC, SUBSCRIPTION = "projects/uldp-live/topics/reports", "projects/uldp-live/subscriptions/reports"
 LATENESS = "20s"

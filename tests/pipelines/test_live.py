@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import math
 import os
@@ -26,7 +27,7 @@ from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.client_form import client_form
 from uldp_transforms.pipelines.live import ask_page, live_options, run_live
 from uldp_transforms.pipelines.live.programs import NotReady, Program
-from uldp_transforms.pipelines.live.survey import COLLECTION, SHARES, TEXT
+from uldp_transforms.pipelines.live.sleep_question import COLLECTION, SHARES, TEXT
 from uldp_transforms.pipelines.runs import read_records
 
 LIVE = (
@@ -186,6 +187,11 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         lambda: live_options.configure(["--people=many"]),
         "--people must be a number from 0 to 1000, got 'many'",
+    ),
+    (
+        argparse.ArgumentTypeError,
+        lambda: live_options._rate("1001"),
+        "must be a number from 0 to 1000, got '1001'",
     ),
     (SpecError, taken_port, "--port must be free, got "),
     (
