@@ -416,7 +416,7 @@ def _bounds_of_runs(numbers: np.ndarray) -> np.ndarray:
 
 
 def _runs(numbers: np.ndarray, sizes: np.ndarray | None = None) -> dict[str, np.ndarray]:
-    """Owners and sizes, as in ``_Columns``, of numbers (n,) that do not decrease, of one report each or of ``sizes``."""
+    """Owners and sizes, as in ``_Columns``, of numbers (n,) that do not decrease, of 1 report each or of ``sizes``."""
     bounds = _bounds_of_runs(numbers)
     lengths = np.diff(bounds) if sizes is None or not len(sizes) else np.add.reduceat(sizes, bounds[:-1])
     return {"owners": numbers[bounds[:-1]], "sizes": lengths}
