@@ -126,7 +126,7 @@ def _timed(function: Callable[..., Any], part: str, seconds: Counter[str]) -> Ca
     return timed
 
 
-def run_job(number: int) -> None:
+def run_job(number: int, estimator: str) -> None:
     """100 packed reports of each collection, from messages to estimates, health and ledger."""
     specs = [closed(i) for i in range(number)]
     messages = [
@@ -135,12 +135,16 @@ def run_job(number: int) -> None:
     ]
     begin = time.process_time()
     with stopwatches() as parts, beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"])) as pipeline:
-        estimated = pipeline | beam.Create(messages) | EstimateReports(collections=specs, window="1h", min_reports=1)
+        estimated = (
+            pipeline
+            | beam.Create(messages)
+            | EstimateReports(collections=specs, window="1h", min_reports=1, estimator=estimator)
+        )
         _ = estimated.estimates | beam.Map(_json)
         _ = estimated.health | "Health" >> beam.Map(_json)
     whole = time.process_time() - begin
     each = 1000 * whole / number
-    print(f"  {number:,} collections, one window each: {whole:.1f} s, {each:.2f} ms a window", flush=True)
+    print(f"  {number:,} collections, one window each, {estimator}: {whole:.1f} s, {each:.2f} ms a window", flush=True)
     for part, *_ in PARTS:
         print(f"    {part}: {1000 * parts[part] / number:.3f} ms a window", flush=True)
     print(f"    everything else: {1000 * (whole - parts.total()) / number:.3f} ms a window", flush=True)
@@ -155,5 +159,5 @@ def main() -> None:
     rates()
     memory()
     print("many collections (local engine, one worker)")
-    for number in (1000, 10_000):
-        run_job(number)
+    for number, estimator in ((1000, "eb"), (1000, "projected"), (10_000, "projected")):
+        run_job(number, estimator)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from uldp_transforms.rejected_share import Watch
 from uldp_transforms.runtime import metrics
 from uldp_transforms.spec import JobSpec
 from uldp_transforms.transit import by_arrival, handed_on
-from uldp_transforms.windows import BasePeriods, split_by_owner_and_period
+from uldp_transforms.windows import BasePeriods, split_by_owner_and_period, split_by_period
 
 
 class DecodedReports(NamedTuple):
@@ -146,10 +147,14 @@ def received_entries(decoded: Decoded, periods: BasePeriods | None) -> Iterator[
 
 def _accepted(batches: Sequence[ReportBatch], periods: BasePeriods | None) -> Iterator[tuple[bytes, int | None, int]]:
     """Fingerprint, start and number of reports of each batch and base period."""
-    if not batches:
+    if len(batches) == 1:
+        (batch,) = batches
+        alone, index = split_by_period(batch.event_times, periods)
+        yield from zip(itertools.repeat(batch.fingerprint), alone, np.bincount(index).tolist())
+    if len(batches) < 2:
         return
     owners = np.repeat(np.arange(len(batches)), [len(batch) for batch in batches])
-    times = np.concatenate([batch.event_times for batch in batches]) if len(batches) > 1 else batches[0].event_times
+    times = np.concatenate([batch.event_times for batch in batches])
     of, starts, index = split_by_owner_and_period(owners, times, periods)
     for owner, start, number in zip(of, starts, np.bincount(index).tolist()):
         yield batches[owner].fingerprint, start, number

@@ -63,17 +63,24 @@ class _Columns:
 
     Attributes:
         collection: any of them.
-        numbers: (n,) int64, of their collections in the catalog, not decreasing.
+        owners: (R,) int64, numbers of their collections in the catalog, increasing.
+        sizes: (R,) int64, how many reports each of these has, n together.
         message: (n,) where each came from.
     """
 
     collection: Collection
-    numbers: np.ndarray
+    owners: np.ndarray
+    sizes: np.ndarray
     cohorts: np.ndarray
     event_times: np.ndarray
     report_ids: np.ndarray
     payloads: np.ndarray
     message: np.ndarray
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """(n,) int64, the number of the collection of each report."""
+        return np.repeat(self.owners, self.sizes)
 
 
 class MessageDecoder:
@@ -178,7 +185,7 @@ class MessageDecoder:
             windows = sliding_window_view(data, collection.mechanism.payload_size)
             yield _Columns(
                 collection=collection,
-                numbers=numbers[first:last],
+                **_runs(numbers[first:last]),
                 cohorts=cohorts[here],
                 event_times=times[here],
                 report_ids=fixed[here, 1 + PREFIX_BYTES :],
@@ -238,7 +245,7 @@ class MessageDecoder:
             n = int(counts[here].sum())
             yield _Columns(
                 collection=self._catalog.numbered[numbers[first]],
-                numbers=np.repeat(numbers[here], counts[here]),
+                **_runs(numbers[here], counts[here]),
                 cohorts=np.frombuffer(cohorts, dtype="<u2"),
                 event_times=np.frombuffer(times, dtype="<i8"),
                 report_ids=np.frombuffer(ids, dtype=np.uint8).reshape(n if with_ids else 0, ID_BYTES),
@@ -273,11 +280,12 @@ class MessageDecoder:
         def of(column: np.ndarray) -> np.ndarray:
             return column if rows is None else column[rows]
 
-        numbers = of(part.numbers)
-        bounds = _bounds_of_runs(numbers)
+        owners, sizes = part.owners, part.sizes
+        if rows is not None:
+            owners, sizes = _runs(part.numbers[rows]).values()
         return ReportBatch.several(
-            [self._catalog.numbered[number].fingerprint for number in numbers[bounds[:-1]].tolist()],
-            np.diff(bounds),
+            [self._catalog.numbered[number].fingerprint for number in owners.tolist()],
+            sizes,
             {
                 "cohorts": of(part.cohorts).astype(np.uint16, copy=False),
                 "payloads": of(part.payloads),
@@ -405,3 +413,10 @@ def _bounds_of_runs(numbers: np.ndarray) -> np.ndarray:
     if not n or numbers[0] == numbers[-1]:  # they do not decrease
         return np.array([0, n] if n else [0])
     return np.concatenate([[0], np.flatnonzero(np.diff(numbers)) + 1, [n]])
+
+
+def _runs(numbers: np.ndarray, sizes: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """Owners and sizes, as in ``_Columns``, of numbers (n,) that do not decrease, of 1 report each or of ``sizes``."""
+    bounds = _bounds_of_runs(numbers)
+    lengths = np.diff(bounds) if sizes is None or not len(sizes) else np.add.reduceat(sizes, bounds[:-1])
+    return {"owners": numbers[bounds[:-1]], "sizes": lengths}
