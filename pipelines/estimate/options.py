@@ -195,7 +195,7 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
         timezone=args.timezone,
         allowed_lateness=f"{args.allowed_lateness}ms",
         early_every=_text(args.early_every),
-        late_every=_text(LATE_EVERY if args.late_every is None else args.late_every),
+        late_every=f"{LATE_EVERY if args.late_every is None else args.late_every}ms",
         release=args.release,
         deduplicate=args.deduplicate,
         deduplicate_parts=args.deduplicate_parts,
@@ -225,7 +225,7 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
         (standard.streaming and not stream, f"--streaming needs {streams}, got {source.option}"),
         *(
             (getattr(args, name[2:]) is not None and not stream, f"{name} needs {streams}, got {source.option}")
-            for name in ("--early_every", "--late_every", "--flush_every")
+            for name in ("--early_every", "--late_every")
         ),
         (
             stream and args.window is None,

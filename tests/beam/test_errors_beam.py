@@ -539,7 +539,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (SpecError, estimating("--early_every 1h"), "--early_every needs --subscription or --kafka_topic, got --input"),
     (SpecError, estimating("--late_every 1h"), "--late_every needs --subscription or --kafka_topic, got --input"),
-    (SpecError, estimating("--flush_every 1h"), "--flush_every needs --subscription or --kafka_topic, got --input"),
+    (SpecError, estimating("--flush_every 1h"), "--flush_every needs a source that does not end, got --input"),
     (SpecError, streaming("--window 1h --flush_every 1h"), "--flush_every must be at most 10m, got 1h"),
     (
         SpecError,

@@ -16,7 +16,8 @@ from apache_beam.testing.test_stream import Event
 
 from tests.support import cases, live, replay
 from uldp_transforms.messages import wire
-from uldp_transforms.pipelines.sinks import RowFiles, flushed_rows
+from uldp_transforms.pipelines import flushed_rows
+from uldp_transforms.pipelines.sinks import RowFiles
 from uldp_transforms.spec import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 

@@ -33,7 +33,7 @@ from tests.support.messages_cases import write_files
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import estimate
-from uldp_transforms.pipelines.sinks.kafka_producer import KafkaSettings, NotDelivered, check_topic, deliver
+from uldp_transforms.pipelines.kafka_producer import KafkaSettings, NotDelivered, check_topic, deliver
 from uldp_transforms.pipelines.sinks.kafka_topics import AVRO, JSON, KafkaTopics, RecordOfRow
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
 from uldp_transforms.rows.place import name_of, span_of
@@ -223,7 +223,7 @@ SECRET = "correct horse battery staple"
 def test_wrong_settings_are_named_and_never_shown(
     lines: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uldp_transforms.pipelines.sinks.kafka_producer.CHECK_SECONDS", 2.0)
+    monkeypatch.setattr("uldp_transforms.pipelines.kafka_producer.CHECK_SECONDS", 2.0)
     path = tmp_path / "kafka.properties"
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(SpecError) as caught:
@@ -376,7 +376,7 @@ def test_a_real_broker_with_tls_and_sasl(
 def test_a_real_broker_lets_nobody_else_in(
     secured: dict[str, str], wrong: dict[str, str | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uldp_transforms.pipelines.sinks.kafka_producer.CHECK_SECONDS", 5.0)
+    monkeypatch.setattr("uldp_transforms.pipelines.kafka_producer.CHECK_SECONDS", 5.0)
     certificate(tmp_path, "stranger")
     settings = secured | {name: value or str(tmp_path / "stranger.pem") for name, value in wrong.items()}
     path = config(tmp_path, secured["bootstrap.servers"], *lines_of(settings))
