@@ -20,7 +20,7 @@ import pytest
 
 import uldp_transforms
 from tests.beam import test_manifests, test_spec, test_wiring
-from tests.pipelines import test_yaml
+from tests.pipelines import test_kafka_topics, test_yaml
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms import (
     DecodeReports,
@@ -749,7 +749,7 @@ def places(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
 
 def calls() -> Iterator[Callable[[], Any]]:
     """The calls of this table and of those of the files that test the specification, wiring and other languages."""
-    for table in (SENTENCES, test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES):
+    for table in (SENTENCES, test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES, test_kafka_topics.REFUSED):
         for row in table:
             yield next(
                 part for part in row if callable(part) and not (isinstance(part, type) and issubclass(part, Exception))
