@@ -248,5 +248,5 @@ def test_a_job_over_files_publishes_its_rows_too(tmp_path: Path) -> None:
         assert estimate.main([*argv, f"--output={tmp_path}/output", f"--output_topic={topic}"]) == 0
         messages = pull(from_rows)
     [line] = (tmp_path / "output/estimates.jsonl").read_text("utf-8").splitlines()
-    assert [received.message.data.decode() for received in messages] == [line]
-    assert messages[0].message.attributes["schema"] == "uldp.WindowedEstimate"
+    assert [message.data.decode() for message in messages] == [line]
+    assert messages[0].attributes["schema"] == "uldp.WindowedEstimate"
