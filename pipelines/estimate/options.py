@@ -239,7 +239,7 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
         (standard.streaming and not stream, f"--streaming needs {streams}, got {source.option}"),
         *(
             (getattr(args, name[2:]) is not None and not stream, f"{name} needs {streams}, got {source.option}")
-            for name in ("--early_every", "--late_every", "--flush_every")
+            for name in ("--early_every", "--late_every")
         ),
         (
             stream and args.window is None,

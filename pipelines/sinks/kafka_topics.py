@@ -16,8 +16,8 @@ from uldp_transforms.messages.wire import single_object_header
 from uldp_transforms.rows.forms import time_fields, to_json
 
 from .. import cli
+from ..kafka_producer import KafkaSettings, check_topic, deliver
 from ..sources import Source
-from .kafka_producer import KafkaSettings, check_topic, deliver
 from .pubsub_topics import attributes_of, schema_attributes
 from .row_files import avro_record
 from .sink import Output, Sink

@@ -23,9 +23,9 @@ from uldp_transforms.spec import FINAL
 from uldp_transforms.windows import duration_text
 
 from .. import cli
+from ..flushed_rows import FLUSH_EVERY, MOST_FLUSH_EVERY, FlushRows
 from ..sources import Source
 from ..whole_file import whole_file
-from .flushed_rows import FLUSH_EVERY, MOST_FLUSH_EVERY, FlushRows
 from .sink import Output, Sink
 
 
@@ -111,7 +111,7 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
     def expand(self, rows: PCollection[Any]) -> Any:
         if self._unbounded and self._flush_every:
             return rows | "WriteTogether" >> FlushRows(
-                functools.partial(ENCODED[self._form], schema=fastavro.parse_schema(self._schema)),
+                functools.partial(_encoded, form=self._form, schema=fastavro.parse_schema(self._schema)),
                 functools.partial(_write, path=self._path, form=self._form, schema=self._schema),
                 flush_every=self._flush_every,
                 keyed=self._keyed,
@@ -129,6 +129,10 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
             | "Records" >> beam.Map(to_avro, self._schema)
             | "Write" >> WriteToAvro(self._path, self._schema, **one_file)
         )
+
+
+def _encoded(row: Any, *, form: str, schema: Any) -> bytes:
+    return ENCODED[form](row, schema)
 
 
 def _write(rows: Sequence[bytes], name: str, *, path: str, form: str, schema: Any) -> None:
@@ -217,6 +221,8 @@ class RowFiles(Sink):
 
     @classmethod
     def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> RowFiles:
+        if source.bounded and args.flush_every is not None:
+            raise SpecError(f"--flush_every needs a source that does not end, got {source.option}")
         return cls(
             args.output,
             unbounded=not source.bounded,

@@ -23,7 +23,7 @@ from google.api_core.exceptions import NotFound, RetryError
 
 import uldp_transforms
 from tests.beam import test_manifests, test_spec, test_wiring
-from tests.pipelines import test_gateway_errors, test_live, test_yaml
+from tests.pipelines import test_gateway_errors, test_kafka_topics, test_live, test_yaml
 from tests.servers import test_pubsub_refusals
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms import (
@@ -610,7 +610,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (SpecError, estimating("--early_every 1h"), "--early_every needs --subscription or --kafka_topic, got --input"),
     (SpecError, estimating("--late_every 1h"), "--late_every needs --subscription or --kafka_topic, got --input"),
-    (SpecError, estimating("--flush_every 1h"), "--flush_every needs --subscription or --kafka_topic, got --input"),
+    (SpecError, estimating("--flush_every 1h"), "--flush_every needs a source that does not end, got --input"),
     (SpecError, streaming("--window 1h --flush_every 1h"), "--flush_every must be at most 10m, got 1h"),
     (
         SpecError,
@@ -820,7 +820,7 @@ def places(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
 
 def calls() -> Iterator[Callable[[], Any]]:
     """The calls of this table and of those of the files that test the specification, wiring and other languages."""
-    tables = (test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES)
+    tables = (test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES, test_kafka_topics.REFUSED)
     for table in (SENTENCES, *tables, test_gateway_errors.REFUSED, test_live.REFUSED, test_pubsub_refusals.REFUSED):
         for row in table:
             yield next(

@@ -15,15 +15,17 @@ import pytest
 from apache_beam.testing.test_stream import Event
 
 from tests.support import cases, live, replay
+from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
-from uldp_transforms.pipelines.sinks import RowFiles, flushed_rows
+from uldp_transforms.pipelines import flushed_rows
+from uldp_transforms.pipelines.sinks import RowFiles
 from uldp_transforms.spec import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
 MINUTE = 60_000
 HOUR = 60 * MINUTE
-BEGIN = 1_000_000 * HOUR
+BEGIN = 400_000 * HOUR
 KINDS = {"estimates.jsonl": 1, "estimates.avro": 1, "health.jsonl": 1, "ledger.jsonl": 1, "counts.avro": 1}
 
 
@@ -141,7 +143,7 @@ def test_what_is_final_has_the_same_files_again(tmp_path: Path) -> None:
 
 
 def test_windows_that_are_final_together_have_one_file(tmp_path: Path) -> None:
-    places = cases.COLLECTIONS["hashed-krr"]
+    places = Collection.from_json(cases.COLLECTIONS["hashed-krr"].to_json() | {"id": "places"})
     moment = BEGIN + MINUTE
     both = reports(3, moment) + wire.encode_reports(places.perturb(["ant"] * 3, np.random.default_rng(1), [moment] * 3))
     job = replay.streaming_job([ANIMALS, places], Windows(size=HOUR), release=FINAL, candidates=("ant", "bee"))

@@ -27,6 +27,7 @@ from tests.servers.pubsub_servers import (
     CHECKED_SCHEMAS,
     DEAD_LETTERS,
     FEATURES,
+    IN_PROCESS,
     LOST_ACKS,
     STORED_SCHEMAS,
     params,
@@ -36,6 +37,7 @@ from tests.support import live
 from tests.support.messages_cases import BATCH, KRR, REPORT, decoder, packed, read_datum, single, write_files
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
+from uldp_transforms.pipelines import estimate
 from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
 
 PROJECT = "projects/test-project"
@@ -227,3 +229,24 @@ def test_a_topic_with_a_schema_takes_no_rows(server: str, encoding: str, tmp_pat
         with live.job([*options(tmp_path), f"--output_topic={estimates}"], log) as process:
             assert process.wait(live.PATIENCE) == 1
     assert f"A message must be a datum of {made.name}" in log.read_text()
+
+
+# ---------------------------------------------------------------------- rows of files
+
+
+def test_a_job_over_files_publishes_its_rows_too(tmp_path: Path) -> None:
+    """Also on the engine for files; the topic has the rows of the files."""
+    topic, from_rows = f"{PROJECT}/topics/rows", f"{PROJECT}/subscriptions/rows"
+    write_files(tmp_path, {"krr.json": KRR})
+    with (tmp_path / "reports.avro").open("wb") as file:
+        batch = KRR.perturb(["0", "1", "2"] * 40, np.random.default_rng(7), [1_000_000_000_000] * 120)
+        fastavro.writer(file, wire.REPORT_SCHEMA, wire.report_records(batch))
+    with serving(IN_PROCESS), publishing() as publisher, pubsub_v1.SubscriberClient() as subscriber:
+        publisher.create_topic(name=topic)
+        subscriber.create_subscription(name=from_rows, topic=topic, ack_deadline_seconds=600)
+        argv = [f"--collection={tmp_path}/krr.json", f"--input={tmp_path}/reports.avro", "--window=1h"]
+        assert estimate.main([*argv, f"--output={tmp_path}/output", f"--output_topic={topic}"]) == 0
+        messages = pull(from_rows)
+    [line] = (tmp_path / "output/estimates.jsonl").read_text("utf-8").splitlines()
+    assert [message.data.decode() for message in messages] == [line]
+    assert messages[0].attributes["schema"] == "uldp.WindowedEstimate"
