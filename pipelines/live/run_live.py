@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from google.cloud import pubsub_v1  # type: ignore[attr-defined]
+from google.cloud import pubsub_v1
 
 from uldp_transforms.ldp.client_form import client_form
 from uldp_transforms.ldp.errors import SpecError
