@@ -28,6 +28,7 @@ DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10", "mkdocstrings[python]>=1,<
 LINT = ["ruff>=0.6", "mypy>=1.11"]
 TEST = [
     "apache-beam[dataframe]>=2.77,<3",
+    "duckdb>=1.1,<3",
     "pytest>=8,<10",
     "pytest-xdist>=3.5,<4",
     "hypothesis>=6.100,<7",

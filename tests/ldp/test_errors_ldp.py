@@ -714,6 +714,11 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
+        lambda: CLOSED.estimate(CLOSED.count(CLOSED.perturb(["ant", "bee"]))).anytime(0),
+        "Estimate.anytime needs a scale above 0, got 0",
+    ),
+    (
+        SpecError,
         lambda: SubsetSelection(num_symbols=4, num_sensitive=4, epsilon=1, subset_size=4),
         "SubsetSelection.subset_size must be an integer in [1, 3], got 4",
     ),

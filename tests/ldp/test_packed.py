@@ -129,4 +129,4 @@ def test_the_table_is_not_part_of_what_is_sent_to_workers():
     item = Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 2.0}})
     before = len(pickle.dumps(item))
     item.estimate(item.count(item.perturb(["value 1"] * 500, generator("sent"))), candidates=values_of(600))
-    assert len(pickle.dumps(item)) <= before + 200
+    assert len(pickle.dumps(item)) <= before + 2_000  # what a mechanism works out once; the table has 38,400 cells

@@ -18,6 +18,7 @@ from tests.support import replay
 from tests.support.messages_cases import KRR
 from uldp_transforms import CalendarWindows
 from uldp_transforms.messages import wire
+from uldp_transforms.runtime import engines
 from uldp_transforms.windows import Windows
 
 pytestmark = pytest.mark.skipif(prism.missing() is not None, reason=str(prism.missing()))
@@ -82,11 +83,12 @@ def test_a_stream_in_weeks_of_a_place(slide: int | None) -> None:
     assert 167 * 3_600_000 in {end - start for start, end in found}
 
 
-def test_state_ends_with_its_window() -> None:
+def test_state_ends_with_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prism forgets state at the end of a window, not after its lateness: ``ReleaseOnce`` finds nothing to release.
 
-    When this fails, Prism has been mended: say so in docs/deploy.md.
+    That is why the library refuses this. When this fails, Prism has been mended: say so in docs/deploy.md.
     """
+    monkeypatch.setattr(engines, "PRISM", "no runner")
     windows = same.WINDOWS["fixed"]
     assert windows is not None
     rng = np.random.default_rng(5)
