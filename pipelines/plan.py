@@ -19,7 +19,9 @@ from uldp_transforms.ldp.utility.longitudinal import text_of
 from uldp_transforms.ldp.utility.open_question import FLAT, ZIPF
 
 from . import cli
+from .report.report_command import require_charts
 from .values import ValuesFile
+from .whole_file import whole_file
 
 _ROWS_AT_ONCE = 1 << 16
 
@@ -34,6 +36,7 @@ class Planning:
     targets: dict[str, float]
     values: str | None
     json: str | None
+    png: str | None
     reports_per_person: int | None
     epsilon_inf: float | None
 
@@ -87,7 +90,10 @@ def configure(argv: Sequence[str]) -> Planning:
         "has; by default it has none, and what is said of memos is for twice epsilon",
     )
     parser.add_argument("--json", help="file to write the recommended collection to (default: print it)")
+    parser.add_argument("--png", help="file of a picture; needs the extra 'plot'")
     args = parser.parse_args(argv)
+    if args.png is not None:
+        require_charts()
     if args.epsilon_inf is not None and args.reports_per_person is None:
         raise SpecError(f"--epsilon_inf needs --reports_per_person, got {args.epsilon_inf:g} alone")
     names = [name.removeprefix("--") for name in TARGETS]
@@ -98,6 +104,7 @@ def configure(argv: Sequence[str]) -> Planning:
         targets={name: getattr(args, name) for name in names if getattr(args, name) is not None},
         values=args.values,
         json=args.json,
+        png=args.png,
         reports_per_person=args.reports_per_person,
         epsilon_inf=args.epsilon_inf,
     )
@@ -190,6 +197,11 @@ def job(planning: Planning) -> int:
     targets = {f"target_{name.removeprefix('target_')}": value for name, value in planning.targets.items()}
     found = plan(planning.question, planning.epsilon, planning.num_reports, **targets)
     spec = recommended(planning, found)
+    if planning.png is not None:
+        from .report.plan_chart import picture_of_plan  # noqa: PLC0415  # an optional extra
+
+        with whole_file(planning.png) as picture:
+            picture.write(picture_of_plan([_drawn(row) for row in found.rows]))
     if planning.json is not None:
         with open(planning.json, "w", encoding="utf-8") as file:
             file.write(spec_text(spec))
@@ -272,6 +284,11 @@ def _cells(row: PlanRow, is_open: bool, has_target: bool) -> list[str]:
     cells = [described(mechanism), protected, f"{mechanism.payload_size:,}", *errors, *sizes]
     needed = f"{row.epsilon_needed:.3f}" if row.epsilon_needed else "above 16"
     return cells + ([reports, needed] if has_target else [])
+
+
+def _drawn(row: PlanRow) -> dict[str, Any]:
+    name = row.name if row.setup is None else described(row.setup.mechanism)
+    return {"name": name, "l1": row.l1, "half_width": row.half_width, "private": row.setup is not None}
 
 
 def legend(planning: Planning) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -500,3 +501,17 @@ def test_more_reports_do_not_help_against_collisions(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert cells(lines[4])[-1] != "no number"  # people who tell have no collisions
     assert all("no number" in cells(line) for line in lines[5:] if line.startswith(("krr", "ss", "rappor")))
+
+
+def test_a_picture(tmp_path: Path) -> None:
+    """Every way to ask, and asking without privacy, are in it: more rows make a higher picture."""
+    sizes = []
+    for number, more in enumerate(("", "--num_sensitive 3")):
+        path = tmp_path / f"{number}.png"
+        argv = f"--num_values 8 {more} --epsilon 1 --reports 10000 --png {path} --json {tmp_path}/C.json"
+        assert program.main(argv.split()) == 0
+        content = path.read_bytes()
+        assert content[:8] == b"\x89PNG\r\n\x1a\n"
+        sizes.append(struct.unpack(">II", content[16:24]))
+    assert sizes[0][0] > 300
+    assert sizes[1][1] > sizes[0][1]
