@@ -147,10 +147,7 @@ def _chosen(path: str, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
 def _json_lines(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
     for number, text in enumerate(file):
         if lines is None or number in lines:
-            row = json.loads(text)
-            if not isinstance(row, dict):
-                raise ValueError
-            yield number, row
+            yield number, dict(json.loads(text))
 
 
 def _avro(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:

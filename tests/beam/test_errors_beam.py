@@ -42,12 +42,28 @@ from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
-from uldp_transforms.pipelines import check, cli, demo, plan, pubsub_access, reestimate, runners, simulate, tokens
+from uldp_transforms.pipelines import (
+    check,
+    cli,
+    demo,
+    evaluate,
+    plan,
+    pubsub_access,
+    reestimate,
+    runners,
+    simulate,
+    tokens,
+)
 from uldp_transforms.pipelines.estimate import run as estimate
 from uldp_transforms.pipelines.estimate.options import _share
+from uldp_transforms.pipelines.report import report_command
+from uldp_transforms.pipelines.report.reading import RowDirectory
+from uldp_transforms.pipelines.report.truth_file import Truth
 from uldp_transforms.pipelines.run_directory import RunDirectory
 from uldp_transforms.pipelines.sinks import bigquery_tables, row_files
 from uldp_transforms.rejected_share import RejectedShareError, Watch
+from uldp_transforms.rows import entry_columns
+from uldp_transforms.rows.entry_columns import unpacked
 from uldp_transforms.rows.neighbours import Neighbours
 from uldp_transforms.rows.place import name_of, span_of
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
@@ -117,6 +133,9 @@ FILES = {
     "local.csv": "value,event_time\n0,2001-10-28 02:30:00\n",
     "day.parquet": "PAR1",
     "half.parquet": parquet(code=[1, 2], value=["0", None], half=[0.5, 1.5]),
+    "no-rows.csv": "value\n",
+    "reported/estimates.jsonl": "{}\n",
+    "listed/estimates.jsonl": "5\n",
     "file": "",
     "counted/counts.avro": "",
     **{
@@ -224,9 +243,9 @@ def a_name_that_its_module_does_not_have() -> None:
         _ = uldp_transforms.Windows
 
 
-def demo_without_matplotlib() -> None:
+def demo_without_charts() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "matplotlib", None)
+        patch.setitem(sys.modules, "altair", None)
         demo.configure(["--output", "demo"])
 
 
@@ -265,7 +284,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: CohortCountsCoder().decode(b"\x03" * 20),
         "CohortCountsCoder reads versions 1 and 2, got version 3",
     ),
-    (ValueError, lambda: Neighbours.from_bytes(b"\x02" * 9), "Neighbours reads version 1, got version 2"),
+    (ValueError, lambda: Neighbours.from_bytes(b"\x01" * 9), "Neighbours reads version 2, got version 1"),
+    (ValueError, lambda: unpacked(b"\x09" * 50), f"unpacked reads version {entry_columns._VERSION}, got version 9"),
     (ValueError, lambda: ReportBatchCoder().decode(b"\x02" * 50), "ReportBatchCoder reads version 1, got version 2"),
     # transforms
     (
@@ -769,8 +789,57 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (SpecError, lambda: demo.configure(["--seed", "-1"]), "--seed must be a whole number from 0 to 2**63 - 1, got -1"),
     (
         SpecError,
-        demo_without_matplotlib,
-        "the picture needs matplotlib, the extra 'plot': pip install '.[plot]'",
+        demo_without_charts,
+        "a report needs altair, of the extra 'plot': pip install '.[plot]'",
+    ),
+    (
+        SpecError,
+        simulating("--person_column value"),
+        "--person_column needs a collection with epsilon_inf, got krr without",
+    ),
+    # evaluate
+    *(
+        (SpecError, run(evaluate.configure, f"--values {options}"), sentence)
+        for options, sentence in (
+            ("good.csv --estimator x", f"--estimator must be one of {', '.join(sorted(ESTIMATORS))}, got 'x'"),
+            ("good.csv --seed -1", "--seed must be a whole number from 0 on, got -1"),
+            (
+                "good.csv --mechanisms x",
+                "--mechanisms must be some of krr, rappor, ss, hr, urr, urap, uss, uhr, got 'x'",
+            ),
+            ("good.csv --epsilon x", "--epsilon must be numbers with commas between, got 'x'"),
+            ("good.csv", "good.csv must have at least 2 different values, got 1"),
+            ("stranger.csv --sensitive two.txt", "two.txt must name a value that somebody holds, got none"),
+        )
+    ),
+    (
+        argparse.ArgumentTypeError,
+        lambda: evaluate._names("krr,x"),
+        "must be some of krr, rappor, ss, hr, urr, urap, uss, uhr, got 'krr,x'",
+    ),
+    (argparse.ArgumentTypeError, lambda: evaluate._numbers("1,x"), "must be numbers with commas between, got '1,x'"),
+    # report
+    (
+        SpecError,
+        run(report_command.configure, "--input . --output p.html --serve 0"),
+        "--serve needs --follow, got --input",
+    ),
+    (argparse.ArgumentTypeError, lambda: report_command._port("65536"), "must be a port from 0 to 65535, got '65536'"),
+    (SpecError, lambda: Truth("no-rows.csv", "value"), "no-rows.csv must have at least one value, got none"),
+    (
+        SpecError,
+        lambda: Truth("other.csv", "values").shares("2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", ["0"]),
+        "other.csv must have the column event_time for rows with windows, got none",
+    ),
+    (
+        SpecError,
+        lambda: RowDirectory("reported").windows(),
+        "reported/estimates.jsonl must have rows of estimates, got one without collection_id",
+    ),
+    (
+        SpecError,
+        lambda: RowDirectory("listed").windows(),
+        "listed/estimates.jsonl must have rows of uldp estimate, got something else",
     ),
     # plan
     *(
@@ -849,4 +918,4 @@ def test_every_refusal_has_a_row():
         with pytest.raises(Exception) as caught:  # which one it is: test_sentence
             call()
         missing -= {refusals[place] for place in places(caught.tb) if place in refusals}
-    assert not missing
+    assert not sorted(missing), sorted(missing)
