@@ -15,7 +15,9 @@ _EVERY = 0.5  # seconds
 
 def bar(program: str) -> tqdm[None]:
     """A line that counts reports: a context, whose ``update`` adds to them."""
-    return tqdm(desc=program, unit=" reports", unit_scale=True, disable=None, leave=False)
+    line: tqdm[None] = tqdm(desc=program, unit=" reports", unit_scale=True, disable=None, leave=False)
+    line.refresh()
+    return line
 
 
 @contextlib.contextmanager

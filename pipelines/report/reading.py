@@ -147,7 +147,7 @@ def _chosen(path: str, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
 def _json_lines(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
     for number, text in enumerate(file):
         if lines is None or number in lines:
-            yield number, dict(json.loads(text))
+            yield number, {**json.loads(text)}
 
 
 def _avro(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:

@@ -23,7 +23,6 @@ from google.cloud.pubsub_v1 import PublisherClient, SubscriberClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.servers.pubsub_server import PubsubServer
 from tests.support import cases, replay
 from tests.support.messages_cases import KRR, NOON, container, decoder, long, single, write_files
 from tests.support.tolerance import generator
@@ -36,6 +35,7 @@ from uldp_transforms.pipelines import estimate
 from uldp_transforms.pipelines.estimate import run
 from uldp_transforms.pipelines.estimate.build import build
 from uldp_transforms.pipelines.event_times import milliseconds
+from uldp_transforms.pipelines.pubsub_stand_in.pubsub_server import PubsubServer
 from uldp_transforms.pipelines.runs import read_records
 from uldp_transforms.pipelines.sources import PubSubSubscription
 from uldp_transforms.pipelines.values import ValuesFile

@@ -29,6 +29,7 @@ from uldp_transforms.rows.neighbours import Neighbours, filter_row, horizon_of, 
 from uldp_transforms.rows.place import span_of
 from uldp_transforms.rows.window_health import WindowHealth, health_of_window, with_change
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
+from uldp_transforms.spec import LATE_EVERY
 from uldp_transforms.windows import Windows
 
 DAY = 86_400_000
@@ -309,7 +310,7 @@ def test_names_of_steps_and_what_is_grouped_stay(bounded: bool) -> None:
     job = replay.streaming_job([KRR], Windows(size=DAY), smooth=True)
     pipeline = beam.Pipeline(options=replay.stream_options())
     messages = pipeline | (beam.Create([b""]) if bounded else replay.stream([]))
-    windows = messages | EstimateReports(dataclasses.replace(job.spec, bounded=bounded))
+    windows = messages | EstimateReports(dataclasses.replace(job.spec, bounded=bounded, late_every=LATE_EVERY))
     assert (windows.estimates.element_type, windows.health.element_type) == (WindowedEstimate, WindowHealth)
     proto = pipeline.to_runner_api()
     coders = PipelineContext(proto.components).coders

@@ -64,7 +64,9 @@ NEED_JAVA = {
     "expansion_service",
 }
 KAFKA_OUT = {option[2:] for option in KafkaTopics.options}
-NOT_OFFERED = {"input", "manifest"} | NEED_JAVA | KAFKA_OUT  # it is for streams, without Java and Kafka's client
+NOT_OFFERED = (
+    {"input", "manifest", "report"} | NEED_JAVA | KAFKA_OUT
+)  # it is for streams, without Java and Kafka's client
 
 
 def test_the_template_offers_the_options_of_the_program():

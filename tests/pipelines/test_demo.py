@@ -108,7 +108,9 @@ def test_table_lists_the_busiest_and_the_sensitive_airports(run: Run) -> None:
 def test_page_is_a_report_beside_the_truth(run: Run) -> None:
     """What such a page has, its own tests say (``tests/pipelines/report``)."""
     assert f"<h1>{demo.TITLE}</h1>" in run.page
-    assert [f"{name}</bdi>, version 1</h2>" in run.page for name in COLLECTIONS] == [True, True]
+    assert [f"{name}</bdi>, version {version}</h2>" in run.page for name, version in zip(COLLECTIONS, (1, 2))] == [
+        True
+    ] * 2
     for lines in re.findall(r"intervals: ([\d,]+) of ([\d,]+)|, all values: ([\d,]+) of ([\d,]+)", run.printed):
         held, number = filter(None, lines)
         assert f'<td class="number">{held}</td><td class="number">{number}</td>' in run.page

@@ -465,7 +465,7 @@ def test_open_lists_of_ones_own(own, tmp_path, capsys):
         ("--sensitive_share 0.1", "--sensitive_share can be given only without --values, got 0.1"),
         ("--unlisted_share 0.1", "--unlisted_share can be given only with --open, got 0.1"),
         ("--column age", "PATH must have at least 2 different values, got 1"),
-        ("--column none", "PATH must have a column named none in its first line, got 3 other column(s)"),
+        ("--column none", "PATH must have a column named none, got 3 other column(s); --value_column names another"),
         ("--sensitive EMPTY", "EMPTY must name a sensitive value, got none"),
         ("--sensitive none.txt", "none.txt: No such file or directory"),
     ],

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,7 @@ NUMBER = 150_000
 def on_a_terminal(argv: list[str], folder: Path) -> str:
     """What a program prints where its standard error is a terminal."""
     here, there = pty.openpty()
+    fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     with subprocess.Popen([sys.executable, "-m", *argv], cwd=folder, stderr=there) as program:
         os.close(there)
         printed = b""

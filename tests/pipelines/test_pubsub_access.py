@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.pubsub_server import PubsubServer
 from uldp_transforms.pipelines import estimate, pubsub_access, simulate
+from uldp_transforms.pipelines.pubsub_stand_in.pubsub_server import PubsubServer
 
 COLLECTION = """{"version": 1, "id": "survey", "mechanism": {"id": "krr", "epsilon": 1.0},
   "alphabet": {"id": "closed", "values": ["0", "1"]}}"""

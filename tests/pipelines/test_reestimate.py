@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import operator
 import os
 import shlex
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ import pytest
 
 from tests.servers.google_server import GoogleServer
 from tests.support import replay
+from tests.support.looks import without_intervals
 from tests.support.messages_cases import KRR, URAP, collection, container, single, write_files
 from tests.support.tolerance import generator
 from uldp_transforms import JobSpec
@@ -141,7 +143,13 @@ def test_of_a_stream_the_last_panes_are_made_again_byte_for_byte(
             key = (row["collection_id"], row["window_start"])
             last[key] = max(last.get(key, (-1, b"")), (row["pane_index"], line))
     output = again(f"{ALL} --counts job --min_reports 1")
-    assert lines(output / "estimates.jsonl") == sorted(line for _, line in last.values())
+    found, expected = lines(output / "estimates.jsonl"), sorted(line for _, line in last.values())
+    if release == FINAL:
+        assert found == expected
+    else:  # intervals of such streams are for all looks
+        assert [without_intervals(json.loads(line)) for line in found] == [
+            without_intervals(json.loads(line)) for line in expected
+        ]
     assert number == len(last) if release == FINAL else number > len(last)
     files = len(list((folder / "job").glob("counts-*.avro")))
     assert capfd.readouterr().err.endswith(f"reestimate: {len(last)} windows from {files} file(s)\n")
@@ -266,7 +274,11 @@ def test_days_of_a_place_are_alike_in_files_streams_and_from_stored_hours(option
     job = replay.streaming_job([KRR], windows, min_reports=20, allowed_lateness=DAY)
     rows = replay.replay(job, [*events, replay.watermark(SPRING + 60 * DAY)])
     last = {row.window_start: row for row in sorted(rows["estimates"], key=lambda row: row.pane_index)}
-    assert sorted((without_run(json.loads(to_json(row))) for row in last.values()), key=repr) == expected
+    streamed = sorted((without_run(json.loads(to_json(row))) for row in last.values()), key=repr)
+    by_window = operator.itemgetter("collection_id", "window_start")
+    assert sorted(map(without_intervals, streamed), key=by_window) == sorted(
+        map(without_intervals, expected), key=by_window
+    )
     assert not periods_out_of_balance([row._asdict() for row in rows["ledger"]])
     assert sum(row.accepted for row in rows["ledger"]) == 600
 
