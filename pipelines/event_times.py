@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import functools
 import zoneinfo
 from collections.abc import Callable
 
@@ -75,7 +76,7 @@ class Clock:
             some = _converted(texts.take(rows), read)
             if isinstance(some, int):
                 raise self._no_time(place(int(rows[some])), "neither")
-            result[rows] = self._of_timestamps(some, lambda row, rows=rows: place(int(rows[row])))  # type: ignore[misc]
+            result[rows] = self._of_timestamps(some, functools.partial(_place_of, place, rows))
             others &= ~chosen
         if others.any():
             raise self._no_time(place(int(others.argmax())), "neither")
@@ -100,6 +101,10 @@ class Clock:
 def milliseconds(text: str, where: str) -> int:
     """One text as :class:`Clock` reads it; raises SpecError beginning with ``where``."""
     return int(Clock("event_time").milliseconds(pa.array([text], pa.string()), lambda _: where)[0])
+
+
+def _place_of(place: Place, rows: np.ndarray, row: int) -> str:
+    return place(int(rows[row]))
 
 
 def _of_seconds(texts: pa.Array) -> pa.Array:

@@ -155,11 +155,8 @@ def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]
 def _strangers(simulation: Simulation) -> str | None:
     """The lines with values that the collection does not list, by number: the values may be secrets."""
     listed = set(simulation.collection.alphabet.known_values or ())
-    rows = (
-        []
-        if not listed
-        else [canonical(value) not in listed for values, _ in simulation.values.read(_CHUNK_ROWS) for value in values]
-    )
+    chunks = simulation.values.read(_CHUNK_ROWS) if listed else ()
+    rows = [canonical(value) not in listed for values, _ in chunks for value in values]
     if not any(rows):
         return None
     sentence = f"must have one of the {len(listed)} values of the collection, got another, as do {sum(rows)} in all"

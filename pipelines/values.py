@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import gzip
 import itertools
 import re
@@ -67,13 +68,16 @@ class ValuesFile:
             times = None
             if self.time_column is not None:
                 column = table[self.time_column].combine_chunks()
-                times = self._clock.milliseconds(column, lambda row, first=first: self.place(first + row))  # type: ignore[misc]
+                times = self._clock.milliseconds(column, functools.partial(self._place_after, first))
             yield values, times
             first += len(values)
 
     def place(self, row: int) -> str:
         """Where a row stands (the first one after the header is 0): file and line."""
         return f"{self.path} {self._table.place(row)}"
+
+    def _place_after(self, first: int, row: int) -> str:
+        return self.place(first + row)
 
     def _texts(self, column: pa.ChunkedArray, first: int) -> list[str]:
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type

@@ -35,7 +35,7 @@ def configure(argv: Sequence[str]) -> Any:
 
 
 def _job(config: Any) -> int:
-    from . import serve  # noqa: PLC0415
+    from . import serve  # noqa: PLC0415  # needs the extra
 
     return serve.job(config)
 

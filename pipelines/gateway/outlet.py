@@ -54,5 +54,5 @@ class Outlet(abc.ABC):
     async def start(self) -> None:  # noqa: B027  # most have nothing to do
         """Called once, in the loop that delivers."""
 
-    async def close(self) -> None:  # noqa: B027
+    async def close(self) -> None:  # noqa: B027  # most have nothing to do
         """Called once, when nothing is delivered any more."""

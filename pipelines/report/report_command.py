@@ -125,7 +125,7 @@ def write(asked: Asked, output: str | None, png: str | None) -> None:
         OSError: for what cannot be read or written.
     """
     from .charts import picture  # noqa: PLC0415  # an optional extra
-    from .web_page import page  # noqa: PLC0415
+    from .web_page import page  # noqa: PLC0415  # an optional extra
 
     report = gather(asked)
     if output is not None:
