@@ -45,7 +45,7 @@ def test_what_only_some_entries_have_stays_so() -> None:
     assert list(columns) == entries
     assert columns.names == (*ValueEstimate._fields[1:6], "common_variance")
     assert np.isnan(columns.column("smoothed_low")).all()
-    wider = columns.with_columns(smoothed_low=np.array([0.1, 0.2]), frequency=np.array([0.0, 1.0]))
+    wider = columns.with_columns(("smoothed_low", "frequency"), np.array([[0.1, 0.2], [0.0, 1.0]]))
     assert list(wider) == [
         entries[0]._replace(smoothed_low=0.1, frequency=0.0),
         entries[1]._replace(smoothed_low=0.2, frequency=1.0),

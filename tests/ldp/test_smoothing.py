@@ -300,9 +300,9 @@ def test_alarms_of_independent_windows_are_as_rare_as_proved_however_values_depe
         evidence: np.ndarray = np.zeros((6, 10))
         for u in scores(np.random.default_rng([19, seed]), windows, 10):
             tails = 2 * stats.norm.sf(np.abs(u))
-            evidence = _lasting(evidence, tails, np.sign(u))
-            _, moved = _judge(evidence, tails, every, sudden)
-            evidence = evidence * (not moved.any())
+            after = _lasting(evidence, tails[np.newaxis], np.sign(u)[np.newaxis])
+            _, moved = _judge(after, tails[np.newaxis], every, sudden)
+            evidence = after[0] * (not moved.any())
             alarms[seed] += moved.any()
     limit = student_limit(streams)
     assert alarms.mean() <= windows / every + limit * max(alarms.std(ddof=1), 1) / np.sqrt(streams)
@@ -313,11 +313,11 @@ def test_evidence_of_one_window_has_the_mean_1() -> None:
     """By integration over a normal number, for each size and for jumps."""
     u = np.linspace(-14, 14, 200_001)
     weights = stats.norm.pdf(u) * (u[1] - u[0])
-    first = _lasting(np.zeros((6, len(u))), 2 * stats.norm.sf(np.abs(u)), np.sign(u))
-    np.testing.assert_allclose(first @ weights, 1, rtol=1e-6)
+    first = _lasting(np.zeros((6, len(u))), 2 * stats.norm.sf(np.abs(u))[np.newaxis], np.sign(u)[np.newaxis])
+    np.testing.assert_allclose(first[0] @ weights, 1, rtol=1e-6)
     every, sudden, size = 50.0, 0.5, 4  # a jump counts size every / sudden, and is as likely as sudden / (size every)
     rates = [
-        _judge(np.zeros((6, size)), np.array([tail, 1, 1, 1]), every, sudden)[1].any() for tail in (0.0024, 0.0026)
+        _judge(np.zeros((1, 6, size)), np.array([[tail, 1, 1, 1]]), every, sudden)[1].any() for tail in (0.0024, 0.0026)
     ]
     assert rates == [True, False]
 

@@ -13,6 +13,7 @@ mean share; the two numbers (q, w) are the most likely ones. docs/smoothing.md d
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,8 @@ _FITTED = 256  # values that decide on the two numbers, at most
 _COARSE = np.array([0.0, *np.logspace(-8, 0, 5)])
 _FINER = (10 ** np.linspace(-1, 1, 5), 10 ** np.linspace(-0.25, 0.25, 5))
 _LEAST_TAIL = 1e-300  # its normal number is 37
-_TOGETHER = 4  # variances whose product is a number of 32 bits; a logarithm costs more than all else of a step
+_TOGETHER = 16  # windows whose likelihoods are computed at once
+_FACTORS = 4  # variances whose product is a number of 32 bits: fewer logarithms
 _LEAST_UNIT = 1e-8  # of variances in the fit
 
 
@@ -129,47 +131,43 @@ def log_likelihood(
     kind = np.result_type(series.raw, law.noise)
     drift_of, nugget_of = ((part[:, np.newaxis] * law.shares).astype(kind) for part in (drift, nugget))
     mean, variance = ((np.zeros_like(drift_of) + start).astype(kind) for start in (series.level, series.spread))
-    squares, logs = np.zeros(len(drift)), np.zeros(len(drift))
-    some, product = np.zeros_like(variance), np.ones_like(variance)
-    seen = series.seen
+    total, gain, seen = np.zeros(len(drift)), np.empty_like(variance), series.seen
     raw, fixed = np.where(seen, series.raw, kind.type(0)), law.noise + law.people
-    whole = set(np.flatnonzero(seen.all(axis=1)).tolist())
-    for t in range(len(raw)):
-        variance += drift_of if series.steps[t] == 1 else kind.type(series.steps[t]) * drift_of
-        if moved is not None and moved[t].any():
-            variance += moved[t]
-        noise = nugget_of + fixed[t]
-        scale = variance + noise
-        innovation = raw[t] - mean
-        gain = variance / scale
-        square = innovation * innovation
-        square /= scale
-        if bend < np.inf:
-            square = _bent(square, kind.type(bend))
-        noise *= gain  # the variance that is left, without a difference of large numbers
-        if t not in whole:
-            parts = ((scale, 1), (square, 0), (gain, 0), (noise, variance))
-            scale, square, gain, noise = (np.where(seen[t], part, other).astype(kind) for part, other in parts)
-        some += square
-        product *= scale
-        if t % _TOGETHER == _TOGETHER - 1 or t == len(raw) - 1:
-            squares += some.sum(axis=1, dtype=np.float64)
-            logs += np.log(product).sum(axis=1, dtype=np.float64)
-            some[:], product[:] = 0, 1
-        innovation *= gain
-        mean += innovation
-        variance = noise
-    return -(logs + squares) / 2
+    steps, whole = series.steps.tolist(), seen.all(axis=1).tolist()
+    anew = set() if moved is None else set(np.flatnonzero(moved.any(axis=1)).tolist())
+    blocks = np.empty((3, min(_TOGETHER, len(raw)), *variance.shape), dtype=kind)
+    for begin in range(0, len(raw), _TOGETHER):
+        here = slice(begin, begin + _TOGETHER)
+        noises, scales, innovations = blocks[:, : len(raw) - begin]
+        np.add(nugget_of, fixed[here, np.newaxis], out=noises)
+        innovations[:] = raw[here, np.newaxis]
+        for t, noise, scale, innovation in zip(itertools.count(begin), noises, scales, innovations):
+            variance += drift_of if steps[t] == 1 else kind.type(steps[t]) * drift_of
+            if moved is not None and t in anew:
+                variance += moved[t]
+            np.add(variance, noise, out=scale)
+            np.subtract(innovation, mean, out=innovation)
+            np.divide(variance, scale, out=gain)
+            if whole[t]:
+                np.multiply(noise, gain, out=variance)  # what is left, without a difference of large numbers
+            else:
+                gain *= seen[t]
+                variance = np.where(seen[t], noise * gain, variance)
+                scale[:, ~seen[t]], innovation[:, ~seen[t]] = 1, 0
+            mean += np.multiply(gain, innovation, out=gain)
+        innovations *= innovations
+        innovations /= scales
+        _bend(innovations.reshape(-1), bend)
+        parts = [np.log(np.multiply.reduce(scales[at : at + _FACTORS])) for at in range(0, len(scales), _FACTORS)]
+        for part in (np.add.reduce(innovations), *parts):
+            total += part.sum(axis=1, dtype=np.float64)
+    return -total / 2
 
 
-def _bent(square: np.ndarray, bend: np.floating) -> np.ndarray:
-    """Squares that go on as their tangents; (2 r - min(r, bend)) min(r, bend) of the roots r."""
-    root: np.ndarray = np.sqrt(square)
-    near = np.minimum(root, bend)
-    root += root
-    root -= near
-    root *= near
-    return root
+def _bend(squares: np.ndarray, bend: float) -> None:
+    """From ``bend`` squared on, squares (N,) go on as their tangents."""
+    far = np.flatnonzero(squares > bend**2)
+    squares[far] = 2 * bend * np.sqrt(squares[far]) - bend**2
 
 
 def fit(series: Series, law: Law, moved: np.ndarray | None = None) -> tuple[float, float]:
@@ -271,43 +269,107 @@ def track(
         alarm_every: windows; None: nothing is judged.
         sudden: in (0, 1], the share of false alarms spent on jumps.
     """
-    size = series.raw.shape
-    names = ("expected", "expected_variance", "level", "variance", "change", "change_error", "history", "squares")
-    kept = {name: np.zeros(size) for name in names}
-    kept["evidence"] = np.zeros((size[0], len(_SIZES), size[1]), dtype=np.float32)
-    moved, p_value = np.zeros(size, dtype=bool), np.ones(size[0])
-    mean, variance = np.zeros(size[1]) + series.level, np.zeros(size[1]) + series.spread
-    history, squares = np.zeros(size[1]) + series.history, np.zeros(size[1]) + series.squares
-    evidence: np.ndarray = np.zeros((len(_SIZES), size[1])) + series.evidence
-    fixed = law.noise + law.people + nugget * law.shares
-    step = drift * law.shares
-    seen, known = series.seen, variance < 1
-    for t in range(size[0]):
-        here = seen[t]
-        variance = variance + series.steps[t] * step
-        scale = variance + fixed[t]
-        change = np.where(here, series.raw[t] - mean, 0)
-        judged = here & known
-        if alarm_every is not None:
-            tails = _tails(change, np.sqrt(scale), series.jump / series.num_reports[t], history, squares)
-            tails = np.where(judged & (history >= LEAST_HISTORY), tails, 1)
-            evidence = _lasting(evidence, tails, np.sign(change))
-            p_value[t], moved[t] = _judge(evidence, tails, alarm_every, sudden)
-            evidence = evidence * (not moved[t].any())
-        kept["change"][t], kept["change_error"][t] = change, np.sqrt(scale)
-        usual = judged & ~moved[t]
-        history, squares = history + usual, squares + np.where(usual, change**2 / scale, 0)
-        variance = variance + moved[t]
-        kept["expected"][t], kept["expected_variance"][t] = mean, variance
-        gain = np.where(here, variance / (variance + fixed[t]), 0)
-        mean, variance, known = mean + gain * change, variance * (1 - gain), known | here
-        kept["level"][t], kept["variance"][t] = mean, variance
-        kept["history"][t], kept["squares"][t], kept["evidence"][t] = history, squares, evidence
-    return Track(moved=moved, p_value=p_value, drift=step, **kept)
+    tracker = _Tracker(series, law, drift, nugget)
+    begin, size = 0, len(series.raw)
+    while begin < size:
+        end = min(begin + _TOGETHER, size)
+        tracker.follow(begin, end)
+        begin = end if alarm_every is None else tracker.judge(begin, end, alarm_every, sudden)
+    return tracker.course()
 
 
-def _tails(change: np.ndarray, error: np.ndarray, jump: float, history: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """(S,) two-sided probability of a change as large, given how large those of the past were.
+class _Tracker:
+    """The filter while it runs. Arrays of T + 1 rows hold what is known before each window, and after the last.
+
+    Windows are followed some at a time, as if nothing moved, and then judged together. After one that rings it goes on
+    from there.
+    """
+
+    def __init__(self, series: Series, law: Law, drift: float, nugget: float):
+        size = series.raw.shape
+        self._seen, self._steps, self._step = series.seen, series.steps, drift * law.shares
+        self._raw = np.where(self._seen, series.raw, 0)
+        self._fixed = law.noise + law.people + nugget * law.shares
+        self._noise = np.where(self._seen, self._fixed, np.inf)  # of what is not seen nothing is learned
+        self._rise = (series.jump / series.num_reports)[:, np.newaxis]
+        starts = (series.level, series.spread, series.history, series.squares)
+        self._level, self._variance, self._history, self._squares = np.zeros((len(starts), size[0] + 1, size[1]))
+        for part, start in zip((self._level, self._variance, self._history, self._squares), starts):
+            part[0] = start
+        known = np.concatenate([self._variance[:1] < 1, self._seen])
+        self._judged = self._seen & np.logical_or.accumulate(known)[:-1]
+        self._prior, self._change, self._error = np.zeros((3, *size))
+        self._moved, self._p_value = np.zeros(size, dtype=bool), np.ones(size[0])
+        self._evidence = np.empty((size[0], len(_SIZES), size[1]), dtype=np.float32)
+        self._evidence[:] = series.evidence
+        self._lasting: np.ndarray = np.zeros((len(_SIZES), size[1])) + series.evidence
+
+    def follow(self, begin: int, end: int) -> None:
+        """Windows in which nothing moves."""
+        for t in range(begin, end):
+            np.add(self._variance[t], self._steps[t] * self._step, out=self._prior[t])
+            self._look(t)
+        here, sums = slice(begin, end), slice(begin, end + 1)
+        np.subtract(self._raw[here], self._level[here], out=self._change[here], where=self._seen[here])
+        scale = self._prior[here] + self._fixed[here]
+        self._error[here] = np.sqrt(scale)
+        judged, after = self._judged[here], slice(begin + 1, end + 1)
+        self._history[after], self._squares[after] = judged, judged * self._change[here] ** 2 / scale
+        for part in (self._history, self._squares):
+            np.cumsum(part[sums], axis=0, out=part[sums])
+
+    def _look(self, t: int) -> None:
+        """What is known after a window, from what was expected of it."""
+        gain = self._prior[t] / (self._prior[t] + self._noise[t])
+        np.multiply(self._prior[t], 1 - gain, out=self._variance[t + 1])
+        gain *= self._raw[t] - self._level[t]
+        np.add(self._level[t], gain, out=self._level[t + 1])
+
+    def judge(self, begin: int, end: int, alarm_every: float, sudden: float) -> int:
+        """Windows that were followed, up to the first that rings; the one after it."""
+        here = slice(begin, end)
+        told = self._judged[here] & (self._history[here] >= LEAST_HISTORY)
+        past = self._history[here], self._squares[here]
+        tails = np.where(told, _tails(self._change[here], self._error[here], self._rise[here], *past), 1)
+        evidence = _lasting(self._lasting, tails, np.sign(self._change[here]))
+        rates, moved = _judge(evidence, tails, alarm_every, sudden)
+        rang = np.flatnonzero(moved.any(axis=1)).tolist()
+        number = rang[0] + 1 if rang else end - begin
+        if rang:
+            evidence[rang[0]] = 0
+            self._begin_anew(begin + rang[0], moved[rang[0]])
+        self._lasting = evidence[number - 1]
+        here = slice(begin, begin + number)
+        self._evidence[here], self._p_value[here] = evidence[:number], rates[:number]
+        return begin + number
+
+    def _begin_anew(self, t: int, moved: np.ndarray) -> None:
+        """Values (S,) bool are followed from this window on as if nothing was before; it is no part of their past."""
+        self._moved[t] = moved
+        self._prior[t] += moved
+        self._look(t)
+        for part in (self._history, self._squares):
+            part[t + 1] = np.where(moved, part[t], part[t + 1])
+
+    def course(self) -> Track:
+        return Track(
+            expected=self._level[:-1],
+            expected_variance=self._prior,
+            level=self._level[1:],
+            variance=self._variance[1:],
+            moved=self._moved,
+            change=self._change,
+            change_error=self._error,
+            p_value=self._p_value,
+            history=self._history[1:],
+            squares=self._squares[1:],
+            evidence=self._evidence,
+            drift=self._step,
+        )
+
+
+def _tails(change: np.ndarray, error: np.ndarray, jump: Any, history: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Two-sided probabilities, all (T, S), of changes as large, given how large those of the past were.
 
     Counts are no normal numbers: a rise by z needs z^2 / 6 reports more for the same probability (Bernstein). A fall
     does not, whose tail is below that of a normal number with the variance of the count.
@@ -321,21 +383,30 @@ def _tails(change: np.ndarray, error: np.ndarray, jump: float, history: np.ndarr
 
 
 def _lasting(evidence: np.ndarray, tails: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """(6, S) evidence of lasting changes with one window more; as it was where (S,) ``tails`` are 1: not judged."""
+    """(T, 6, S) evidence of lasting changes, (6, S) before, after each of T windows if none of them rings.
+
+    It stays as it was where (T, S) ``tails`` are 1: not judged.
+    """
     normal = -sign * special.ndtri(np.clip(tails / 2, _LEAST_TAIL, 0.5))
-    more: np.ndarray = np.where(tails < 1, (evidence + 1) * np.exp(_SIZES * normal - _SIZES**2 / 2), evidence)
-    return more
+    judged = (tails < 1)[:, np.newaxis]
+    factors = np.where(judged, np.exp(_SIZES * normal[:, np.newaxis] - _SIZES**2 / 2), 1)
+    kept = np.empty_like(factors)
+    with np.errstate(over="ignore", invalid="ignore"):  # long after one that would have rung
+        for t in range(len(kept)):
+            evidence = np.add(evidence, judged[t], out=kept[t])
+            evidence *= factors[t]
+    return kept
 
 
-def _judge(evidence: np.ndarray, tails: np.ndarray, alarm_every: float, sudden: float) -> tuple[float, np.ndarray]:
-    """False alarms a window of a rule that would just ring, at most 1, and (S,) which values moved."""
-    size = len(tails)
-    lasting = np.add.reduce(evidence) * ((1 - sudden) / len(evidence))
+def _judge(evidence: np.ndarray, tails: np.ndarray, alarm_every: float, sudden: float) -> tuple[np.ndarray, np.ndarray]:
+    """Of T windows false alarms a window of rules that would just ring, at most 1, and (T, S) which values moved."""
+    size = tails.shape[1]
+    lasting = np.add.reduce(evidence, axis=1) * ((1 - sudden) / len(_SIZES))
     own = lasting + sudden * np.where(tails * size * alarm_every < sudden, size * alarm_every / sudden, 0)
-    rings = np.add.reduce(own) >= alarm_every * size
-    lasts = float(np.add.reduce(lasting)) / size if size else 0.0
-    rate = min(float(np.minimum.reduce(tails, initial=1)) * size / sudden, 1 / max(lasts, 1))
-    return rate, own >= (alarm_every if rings else np.inf)
+    rings = np.add.reduce(own, axis=1) >= alarm_every * size
+    lasts = np.add.reduce(lasting, axis=1) / max(size, 1)
+    rates = np.minimum(np.minimum.reduce(tails, axis=1, initial=1) * size / sudden, 1 / np.maximum(lasts, 1))
+    return rates, (own >= alarm_every) & rings[:, np.newaxis]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

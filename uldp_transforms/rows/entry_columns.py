@@ -6,8 +6,9 @@ import dataclasses
 import functools
 import itertools
 import json
+import math
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -61,19 +62,21 @@ class EntryColumns(Sequence[ValueEstimate]):
         column: np.ndarray = self.numbers[self.names.index(name)]
         return column
 
-    def with_columns(self, **columns: np.ndarray) -> EntryColumns:
-        """These entries with other numbers in some fields."""
-        kept = [place for place, name in enumerate(self.names) if name not in columns]
-        names = (*(self.names[place] for place in kept), *columns)
-        return EntryColumns(self.values, names, np.concatenate([self.numbers[kept], np.array(list(columns.values()))]))
+    def with_columns(self, names: tuple[str, ...], numbers: np.ndarray) -> EntryColumns:
+        """These entries with other numbers, (len(names), S), in some fields."""
+        kept, own = self.names, self.numbers
+        if not set(names).isdisjoint(kept):
+            places = [place for place, name in enumerate(kept) if name not in names]
+            kept, own = tuple(kept[place] for place in places), own[places]
+        return EntryColumns(self.values, kept + names, np.concatenate([own, numbers]))
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __iter__(self) -> Iterator[ValueEstimate]:
-        lists: dict[str, Iterable[float | None]] = dict(zip(self.names, self.numbers.tolist()))
-        for place in np.flatnonzero(np.isnan(self.numbers).any(axis=1)):
-            lists[self.names[place]] = [None if np.isnan(x) else x for x in self.numbers[place].tolist()]
+        lists: dict[str, list[float | None]] = dict(zip(self.names, self.numbers.tolist()))
+        for name in self.names if np.isnan(np.add.reduce(self.numbers, axis=None)) else ():
+            lists[name] = [None if math.isnan(x) else x for x in lists[name]]
         nothing = itertools.repeat(None)
         return map(_make_entry, zip(self.values, *(lists.get(name, nothing) for name in _NUMBERS)))
 

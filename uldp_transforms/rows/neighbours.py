@@ -43,6 +43,7 @@ _PAST = 10
 _HEAD = struct.Struct("<BI")  # version, bytes of the description
 _NAMED = 5  # values in a sentence
 _NOT_THERE = -1e9  # so far below all shares that the nearest distribution has 0 there
+_SMOOTHED = ("smoothed_frequency", "smoothed_low", "smoothed_high")
 _Z = float(special.ndtri((1 + CONFIDENCE) / 2))
 
 
@@ -305,27 +306,23 @@ def _shown(
     whole = np.concatenate([means, rest[:, np.newaxis]], axis=1)
     nearest = project_onto_simplex(np.where(np.isnan(whole), _NOT_THERE, whole))
     low, high = np.clip(means - _Z * errors, 0, 1), np.clip(means + _Z * errors, 0, 1)
+    numbers = np.stack([nearest[:, :-1], low, high], axis=1)
     places: dict[tuple[str, ...], Any] = {}
-    for at, (_, row) in enumerate(rows):
+    for own, (_, row) in zip(numbers, rows):
         columns = EntryColumns.of(row.estimates)
         if columns.values not in places:
             places[columns.values] = _places(columns.values, windows.values)
-        here = places[columns.values]
-        smooth = columns.with_columns(
-            smoothed_frequency=nearest[at, :-1][here], smoothed_low=low[at, here], smoothed_high=high[at, here]
-        )
+        smooth = columns.with_columns(_SMOOTHED, own[:, places[columns.values]])
         yield row._replace(estimates=list(smooth))
 
 
 def _change(windows: Neighbours, series: Series, course: Track, t: int) -> Finding:
     """What moved in a window; the intervals hold together for all values, with 95 %."""
-    z = np.abs(course.change[t]) / course.change_error[t]
-    z[course.p_value[t] == 1] = 0
-    moved = np.flatnonzero(course.moved[t])
+    p_value, moved = float(course.p_value[t]), np.flatnonzero(course.moved[t])
     return Finding(
         name=CHANGE,
-        statistic=float(z.max(initial=0)),
-        p_value=float(course.p_value[t]),
+        statistic=0.0 if p_value == 1 else float(np.max(np.abs(course.change[t]) / course.change_error[t], initial=0)),
+        p_value=p_value,
         fired=bool(len(moved)),
         sentence=_sentence(windows, change_of(series, course, t, moved), moved) if len(moved) else NOTHING_UNUSUAL,
     )
