@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,8 +17,10 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedV
 
 from uldp_transforms.deduplicate import CountNewReports
 from uldp_transforms.inputs import mark, require_spec, spec_for
-from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
 from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.joint_counts import count_cells
+from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanism
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ledger import ACCEPTED, LedgerEntry
 from uldp_transforms.messages.catalog import CollectionCatalog
@@ -42,6 +45,8 @@ _LONG = 1 << 12
 
 _WAITING_BYTES = 1 << 21
 """Shorter batches wait for others until they have this size, so that many collections are counted in few passes."""
+
+_NO_WINDOW = (GlobalWindow(),)
 
 _ONLY_PANE = PaneInfo(is_first=True, is_last=True, timing=PaneInfoTiming.ON_TIME, index=0, nonspeculative_index=0)
 
@@ -267,12 +272,15 @@ class _CountBundleFn(beam.DoFn):
 
     def _hand_on(self) -> Iterator[Any]:
         sums, self._sums, self._held = self._sums, {}, 0
+        moments = {start: Timestamp(micros=(start or 0) * 1000) for start in {start for _, start in sums}}
+        accepted = 0
         for (fingerprint, start), counts in sums.items():
-            window = (GlobalWindow(),)
-            metrics.count(counts.total, metrics.ACCEPTED)
-            yield WindowedValue((key_of_sum(fingerprint, start), counts), Timestamp(micros=(start or 0) * 1000), window)
-            accepted = LedgerEntry(ACCEPTED, fingerprint, start, counts.total)
-            yield TaggedOutput("ledger", WindowedValue(accepted, self._arrival, window))
+            total = counts.total
+            accepted += total
+            yield WindowedValue((key_of_sum(fingerprint, start), counts), moments[start], _NO_WINDOW)
+            entry = LedgerEntry(ACCEPTED, fingerprint, start, total)
+            yield TaggedOutput("ledger", WindowedValue(entry, self._arrival, _NO_WINDOW))
+        metrics.count(accepted, metrics.ACCEPTED)
 
 
 def count_periods(
@@ -296,7 +304,7 @@ def count_periods(
 def count_batches(
     catalog: CollectionCatalog, batches: Sequence[ReportBatch], periods: BasePeriods | None, bit_patterns: bool = False
 ) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
-    """``count_periods`` for batches of many collections: one pass for all of one layout.
+    """``count_periods`` for batches of many collections: one pass for all that ``CollectionCatalog.passes`` allows.
 
     Args:
         catalog: of the job.
@@ -306,26 +314,42 @@ def count_batches(
     Yields:
         ((fingerprint, start in milliseconds), counts) of each collection and base period, each once.
     """
-    layouts: dict[int, dict[bytes, list[ReportBatch]]] = {}
+    passes: dict[int, dict[bytes, list[ReportBatch]]] = {}
     for batch in batches:
-        layouts.setdefault(catalog.layout(batch.fingerprint), {}).setdefault(batch.fingerprint, []).append(batch)
-    for by_fingerprint in layouts.values():
+        fingerprint = batch.fingerprint
+        passes.setdefault(catalog.passes[fingerprint], {}).setdefault(fingerprint, []).append(batch)
+    for by_fingerprint in passes.values():
         (fingerprint, parts), *others = by_fingerprint.items()
-        collection = catalog[fingerprint]
-        if not others:
-            for start, counts in count_periods(collection, _joined(parts), periods, bit_patterns):
-                yield (fingerprint, start), counts
+        if others:
+            yield from _count_together(catalog, by_fingerprint, periods, bit_patterns)
             continue
-        fingerprints = list(by_fingerprint)
-        sizes = [sum(map(len, own)) for own in by_fingerprint.values()]
-        together = [batch for own in by_fingerprint.values() for batch in own]
-        cohorts, payloads, times = (
-            np.concatenate([getattr(batch, name) for batch in together])
-            for name in ("cohorts", "payloads", "event_times")
-        )
-        of, starts, index = split_by_owner_and_period(np.repeat(np.arange(len(sizes)), sizes), times, periods)
-        keys = zip((fingerprints[owner] for owner in of), starts)
-        yield from zip(keys, _count_groups(collection, payloads, cohorts, index, len(starts), bit_patterns))
+        for start, counts in count_periods(catalog[fingerprint], _joined(parts), periods, bit_patterns):
+            yield (fingerprint, start), counts
+
+
+def _count_together(
+    catalog: CollectionCatalog,
+    by_fingerprint: dict[bytes, list[ReportBatch]],
+    periods: BasePeriods | None,
+    bit_patterns: bool,
+) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
+    """``count_batches`` in one pass."""
+    fingerprints = list(by_fingerprint)
+    sizes = [sum([len(batch.cohorts) for batch in own]) for own in by_fingerprint.values()]
+    together = list(itertools.chain.from_iterable(by_fingerprint.values()))
+    cohorts, payloads, times = (
+        np.concatenate([getattr(batch, name) for batch in together]) for name in ("cohorts", "payloads", "event_times")
+    )
+    of, starts, index = split_by_owner_and_period(np.repeat(np.arange(len(sizes)), sizes), times, periods)
+    first = catalog[fingerprints[0]]
+    found: Iterable[CohortCounts]
+    if isinstance(first.mechanism, IntegerReportMechanism) and first.mechanism.one_place:
+        cells = first.mechanism.integers(payloads)
+        numbers = np.array([catalog.number(fingerprint[:PREFIX_BYTES]) for fingerprint in fingerprints])
+        found = count_cells(cohorts, cells, index, catalog.shapes[numbers[of]])
+    else:
+        found = _count_groups(first, payloads, cohorts, index, len(starts), bit_patterns)
+    yield from zip(zip([fingerprints[owner] for owner in of], starts), found)
 
 
 def _joined(batches: list[ReportBatch]) -> ReportBatch:

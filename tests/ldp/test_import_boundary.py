@@ -21,7 +21,7 @@ LAYERS = [  # a module imports from layers below its own, and from its own packa
     {"client", "client_form", "privacy", "utility"},
     {"collection", "discovery", "sentinels", "smoothing"},
     {"estimators"},
-    {"model"},
+    {"joint_counts", "model"},
     {"alphabets", "mechanisms", "sparse_counts"},
     {"bitcounts", "counts", "hashing", "keyed_words", "reports", "sampling", "registry"},
     {"checks"},

@@ -132,14 +132,35 @@ def test_mechanisms_of_one_layout_check_and_count_alike() -> None:
                 assert np.array_equal(*tables)
 
 
-def test_collections_have_numbers_by_layout() -> None:
+def test_collections_have_numbers_by_size_and_layout() -> None:
     prefixes = [of.fingerprint[:8] for of in (*CATALOG, STRANGER)]
     numbers = CATALOG.numbers(np.frombuffer(b"".join(prefixes), "<u8")).tolist()
     assert numbers == [CATALOG.number(prefix) for prefix in prefixes]
     assert sorted(numbers) == list(range(-1, len(CATALOG)))
     assert [CATALOG.numbered[number] for number in numbers[:-1]] == list(CATALOG)
-    assert (np.diff(CATALOG.layouts) >= 0).all()
-    assert [CATALOG.layout(of.fingerprint) for of in CATALOG.numbered] == CATALOG.layouts.tolist()
+    layouts = [(of.num_cohorts, of.mechanism.layout) for of in CATALOG.numbered]
+    assert [len(set(layouts[: number + 1])) - 1 for number in range(len(layouts))] == CATALOG.layouts.tolist()
+    assert (np.diff(CATALOG.payload_sizes) >= 0).all()
+    assert CATALOG.payload_sizes.tolist() == [of.mechanism.payload_size for of in CATALOG.numbered]
+    assert CATALOG.shapes.tolist() == [[of.num_cohorts, of.num_cells] for of in CATALOG.numbered]
+
+
+def test_collections_are_counted_in_one_pass_where_they_can_be() -> None:
+    """All of one layout are, and of reports in one cell all with payloads of one size."""
+    for of in CATALOG:
+        together = {other for other in CATALOG if CATALOG.passes[other.fingerprint] == CATALOG.passes[of.fingerprint]}
+        if of.mechanism.one_place:
+            assert of.mechanism.num_cells == of.mechanism.num_symbols
+            assert of.mechanism.num_patterns == 0
+            alike = {
+                other
+                for other in CATALOG
+                if other.mechanism.one_place and other.mechanism.payload_size == of.mechanism.payload_size
+            }
+        else:
+            own = of.num_cohorts, of.mechanism.layout
+            alike = {other for other in CATALOG if (other.num_cohorts, other.mechanism.layout) == own}
+        assert together == alike
     assert CATALOG.numbers(np.zeros(0, "<u8")).tolist() == []
 
 

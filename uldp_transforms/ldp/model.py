@@ -124,7 +124,7 @@ class Model:
         Returns:
             One for each period.
         """
-        shape = (self.num_cohorts, self.num_cells)
+        shapes = np.broadcast_to([self.num_cohorts, self.num_cells], (num_periods, 2))
         present, groups, sizes = np.unique(rows, return_inverse=True, return_counts=True)
         periods_of_rows, cohorts = np.divmod(present.astype(np.int64), self.num_cohorts)
         at, numbers = self.mechanism.count_places(payloads, groups, len(present))
@@ -138,4 +138,4 @@ class Model:
         of_cells = periods_of_rows[row] * length + self.num_cohorts + cohorts[row] * self.num_cells + cell
         places = np.concatenate([of_reports, of_cells])
         order = np.argsort(places, kind="stable")  # linear: both parts are in order
-        return split_counts(shape, places[order], np.concatenate([sizes, numbers])[order], patterns)
+        return split_counts(shapes, places[order], np.concatenate([sizes, numbers])[order], patterns)

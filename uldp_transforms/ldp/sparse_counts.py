@@ -36,7 +36,8 @@ class SparseCounts(CohortCounts):
 
     @property
     def total(self) -> int:
-        return int(self.numbers[: np.searchsorted(self.places, self._shape[0])].sum())
+        of_reports = self.numbers[: self.places.searchsorted(self._shape[0])]
+        return int(np.add.reduce(of_reports))
 
     @property
     def num_held(self) -> int:
@@ -118,21 +119,27 @@ def counts_at(shape: tuple[int, int], places: np.ndarray, numbers: np.ndarray, p
 
 
 def split_counts(
-    shape: tuple[int, int], places: np.ndarray, numbers: np.ndarray, patterns: np.ndarray
+    shapes: np.ndarray, places: np.ndarray, numbers: np.ndarray, patterns: np.ndarray
 ) -> list[CohortCounts]:
-    """Many counts of one shape from one list of all their numbers: sparse where that pays, else in full.
+    """Many counts from one list of all their numbers: sparse where that pays, else in full.
 
     Args:
-        shape: (C, M).
-        places: (n,) int64, increasing, ``number of the counts * (C + C M) + place``: see ``SparseCounts``.
+        shapes: (G, 2) int64, C and M of each of the G counts.
+        places: (n,) int64, increasing, in the list that holds the C + C M numbers of each one after the other: see
+            ``SparseCounts``.
         numbers: (n,) int64, none of them 0.
-        patterns: (G, P) int64, of each of the G counts.
+        patterns: (G, P) int64, of each.
     """
-    length = shape[0] * (1 + shape[1])
-    bounds = np.searchsorted(places, np.arange(len(patterns) + 1) * length).tolist()
-    places = places % length
-    found: list[CohortCounts] = []
-    for start, stop, own in zip(bounds, bounds[1:], patterns):
-        counts = SparseCounts(shape, places[start:stop], numbers[start:stop], own)
-        found.append(counts if (stop - start) * PAYS <= length else counts.in_full())
+    lengths = shapes[:, 0] * (1 + shapes[:, 1])
+    ends = np.cumsum(lengths)
+    stops = np.searchsorted(places, ends)
+    sizes = np.diff(stops, prepend=0)
+    places = places - np.repeat(ends - lengths, sizes)
+    start, found = 0, []
+    as_tuples = zip(*shapes.T.tolist())
+    for shape, stop, pays, own in zip(as_tuples, stops.tolist(), (sizes * PAYS <= lengths).tolist(), patterns):
+        counts = object.__new__(SparseCounts)  # as __init__ does, without another call
+        vars(counts).update(_shape=shape, places=places[start:stop], numbers=numbers[start:stop], patterns=own)
+        found.append(counts if pays else counts.in_full())
+        start = stop
     return found

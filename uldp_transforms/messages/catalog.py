@@ -14,13 +14,16 @@ from uldp_transforms.ldp.errors import SpecError
 class CollectionCatalog:
     """A fixed set of collections; old and new versions stand side by side.
 
-    Each has a number from 0 on. Those of one *layout* follow each other: their reports are checked and counted in the
-    same way, whatever they mean.
+    Each has a number from 0 on. Those with payloads of one size follow each other, and among them those of one
+    *layout*: their reports are checked and counted in the same way, whatever they mean.
 
     Attributes:
         numbered: the collections by number.
         layouts: (N,) int64, the layout of each, from 0 on.
         payload_sizes: (N,) int64, bytes of the payloads of each.
+        shapes: (N, 2) int64, numbers of cohorts and of counted cells of each.
+        passes: an integer for each fingerprint, equal for collections whose reports can be counted in one pass: those
+            of one layout; or those with payloads of one size, where a payload is the number of the one cell it is in.
 
     Raises:
         SpecError: if there are none, or two that reports cannot tell apart.
@@ -50,20 +53,21 @@ class CollectionCatalog:
         self._number()
 
     def _number(self) -> None:
-        """Give numbers, by layout and then by prefix."""
+        """Give numbers, by size of the payloads, layout and prefix."""
         known: dict[Hashable, int] = {}
-        layouts = [known.setdefault(_layout(c), len(known)) for c in self]
+        layouts = np.array([known.setdefault(_layout(c), len(known)) for c in self])
+        sizes = np.array([c.mechanism.payload_size for c in self], dtype=np.int64)
         prefixes = np.array([_as_integer(c.fingerprint) for c in self], dtype="<u8")
-        order = np.lexsort((prefixes, np.array(layouts)))
+        order = np.lexsort((prefixes, layouts, sizes))
         collections = list(self)
         self.numbered: list[Collection] = [collections[place] for place in order.tolist()]
-        self.layouts = np.array(layouts, dtype=np.int64)[order]
-        self.payload_sizes = np.array([c.mechanism.payload_size for c in self.numbered], dtype=np.int64)
-        self._numbers: dict[bytes, int] = {}
-        self._layouts: dict[bytes, int] = {}
-        for number, (collection, layout) in enumerate(zip(self.numbered, self.layouts.tolist())):
-            self._numbers[collection.fingerprint[:PREFIX_BYTES]] = number
-            self._layouts[collection.fingerprint] = layout
+        self.layouts = np.cumsum(np.diff(layouts[order], prepend=layouts[order[0]]) != 0)
+        self.payload_sizes = sizes[order]
+        self.shapes = np.array([(c.num_cohorts, c.num_cells) for c in self.numbered], dtype=np.int64)
+        one_place = [c.mechanism.one_place for c in self.numbered]
+        passes = np.where(one_place, -self.payload_sizes, self.layouts).tolist()
+        self.passes: dict[bytes, int] = dict(zip((c.fingerprint for c in self.numbered), passes))
+        self._numbers = {c.fingerprint[:PREFIX_BYTES]: number for number, c in enumerate(self.numbered)}
         self._by_value = np.argsort(prefixes[order])
         self._sorted = prefixes[order][self._by_value]
 
@@ -83,10 +87,6 @@ class CollectionCatalog:
     def number(self, prefix: bytes) -> int:
         """The number of the collection whose fingerprint begins with these 8 bytes; -1: none does."""
         return self._numbers.get(prefix, -1)
-
-    def layout(self, fingerprint: bytes) -> int:
-        """The layout of the collection with this fingerprint."""
-        return self._layouts[fingerprint]
 
     def numbers(self, prefixes: np.ndarray) -> np.ndarray:
         """``number`` of many: (n,) little-endian uint64, the 8 bytes of each; (n,) int64."""

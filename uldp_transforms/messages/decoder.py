@@ -1,6 +1,6 @@
 """From messages to reports and verdicts: strict, columnar, and never an exception for bad data. No Beam.
 
-Messages become columns first, whatever their collections; reports of all collections of one layout are then judged
+Messages become columns first, whatever their collections; all reports whose payloads have one size are then judged
 together, and come apart at the very end. So a thousand collections, mixed, cost little more than one.
 
 Each report gets exactly one verdict: accepted, or the first of the checks that it fails. Well-formed bytes are the
@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
+from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.messages import wire
@@ -59,16 +59,14 @@ class Decoded(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Columns:
-    """n >= 1 reports of collections of one layout, their values not checked yet; those of one follow each other.
+    """n >= 1 reports with payloads of one size, their values not checked yet; those of a collection follow each other.
 
     Attributes:
-        collection: any of them.
         owners: (R,) int64, numbers of their collections in the catalog, increasing.
         sizes: (R,) int64, how many reports each of these has, n together.
         message: (n,) where each came from.
     """
 
-    collection: Collection
     owners: np.ndarray
     sizes: np.ndarray
     cohorts: np.ndarray
@@ -80,7 +78,11 @@ class _Columns:
     @property
     def numbers(self) -> np.ndarray:
         """(n,) int64, the number of the collection of each report."""
-        return np.repeat(self.owners, self.sizes)
+        return self.of_each(self.owners)
+
+    def of_each(self, values: np.ndarray) -> np.ndarray:
+        """(n,) for each report what ``values`` (R,) say of its collection."""
+        return np.repeat(values, self.sizes)
 
 
 class MessageDecoder:
@@ -179,12 +181,10 @@ class MessageDecoder:
         order = _order_of(numbers)
         rows, numbers = rows[order], numbers[order]
         verdicts.take_out(which[rows], numbers)
-        for first, last in self._by_layout(numbers):
+        for first, last in _runs_of(self._catalog.payload_sizes[numbers]):
             here = rows[first:last]
-            collection = self._catalog.numbered[numbers[first]]
-            windows = sliding_window_view(data, collection.mechanism.payload_size)
+            windows = sliding_window_view(data, int(self._catalog.payload_sizes[numbers[first]]))
             yield _Columns(
-                collection=collection,
                 **_runs(numbers[first:last]),
                 cohorts=cohorts[here],
                 event_times=times[here],
@@ -192,11 +192,6 @@ class MessageDecoder:
                 payloads=windows[payload_at[here]],
                 message=which[here],
             )
-
-    def _by_layout(self, numbers: np.ndarray) -> Iterator[tuple[int, int]]:
-        """Bounds of the runs of collections of one layout among numbers (n,) that do not decrease."""
-        bounds = _bounds_of_runs(self._catalog.layouts[numbers]).tolist()
-        return itertools.pairwise(bounds)
 
     # ---------------------------------------------------------------- packed reports: columns are joined
 
@@ -239,12 +234,11 @@ class MessageDecoder:
         """Columns of messages: number of the collection, place, number of reports and fields of each, in order."""
         numbers, which, counts = (np.array([part[i] for part in parts]) for i in range(3))
         verdicts.take_out(which, numbers, counts)
-        for first, last in self._by_layout(numbers):
+        for first, last in _runs_of(self._catalog.payload_sizes[numbers]):
             here = slice(first, last)
             cohorts, times, ids, payloads = (b"".join([part[3][i] for part in parts[here]]) for i in range(4))
             n = int(counts[here].sum())
             yield _Columns(
-                collection=self._catalog.numbered[numbers[first]],
                 **_runs(numbers[here], counts[here]),
                 cohorts=np.frombuffer(cohorts, dtype="<u2"),
                 event_times=np.frombuffer(times, dtype="<i8"),
@@ -257,13 +251,12 @@ class MessageDecoder:
 
     def _judge(self, part: _Columns, verdicts: _Verdicts) -> list[ReportBatch]:
         """The reports that pass all checks of meaning and time; the others go to the verdicts."""
-        n = len(part.cohorts)
-        reason: np.ndarray | None = None
-        for why, mask in self._violations(part, verdicts):
+        reason = np.zeros(len(part.cohorts), dtype=np.uint8)
+        for looked_at, why, mask in self._violations(part, verdicts):
             if mask.any():
-                reason = np.zeros(n, dtype=np.uint8) if reason is None else reason
-                reason[mask & (reason == 0)] = why
-        if reason is None:
+                here = reason[looked_at]
+                here[mask & (here == 0)] = why
+        if not reason.any():
             return self._apart(part)
         for why in map(Reason, np.unique(reason[reason > 0])):
             rows = np.flatnonzero(reason == why)
@@ -294,19 +287,28 @@ class MessageDecoder:
             },
         )
 
-    def _violations(self, part: _Columns, verdicts: _Verdicts) -> Iterator[tuple[Reason, np.ndarray]]:
-        yield Reason.COHORT_RANGE, (part.cohorts < 0) | (part.cohorts >= part.collection.num_cohorts)
-        yield from part.collection.mechanism.violations(part.payloads)
+    def _violations(self, part: _Columns, verdicts: _Verdicts) -> Iterator[tuple[slice, Reason, np.ndarray]]:
+        """Which rows are looked at, for what, and where it is so among them; in the order of the checks of a report."""
+        every = slice(None)
+        num_cohorts = self._catalog.shapes[part.owners, 0]
+        most = int(num_cohorts[0]) if (num_cohorts == num_cohorts[0]).all() else part.of_each(num_cohorts)
+        yield every, Reason.COHORT_RANGE, (part.cohorts < 0) | (part.cohorts >= most)
+        ends = np.cumsum(part.sizes)
+        for first, last in _runs_of(self._catalog.layouts[part.owners]):
+            rows = slice(int(ends[first] - part.sizes[first]), int(ends[last - 1]))
+            mechanism = self._catalog.numbered[part.owners[first]].mechanism
+            for why, mask in mechanism.violations(part.payloads[rows]):
+                yield rows, why, mask
         if self._require_ids and len(part.report_ids) < len(part.cohorts):
-            yield Reason.NO_REPORT_ID, np.ones(len(part.cohorts), dtype=bool)
+            yield every, Reason.NO_REPORT_ID, np.ones(len(part.cohorts), dtype=bool)
         times = part.event_times
         if times.min() < MIN_EVENT_TIME or times.max() >= MAX_EVENT_TIME:
-            yield Reason.TIME_RANGE, (times < MIN_EVENT_TIME) | (times >= MAX_EVENT_TIME)
+            yield every, Reason.TIME_RANGE, (times < MIN_EVENT_TIME) | (times >= MAX_EVENT_TIME)
             times = np.clip(times, MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
         if self._gate is not None and verdicts.arrival_times is not None:
             arrived = verdicts.arrival_times[part.message]
-            yield Reason.TOO_EARLY, self._gate.early_by(times, arrived) > 0
-            yield Reason.TOO_OLD, self._gate.late_by(times, arrived) > 0
+            yield every, Reason.TOO_EARLY, self._gate.early_by(times, arrived) > 0
+            yield every, Reason.TOO_OLD, self._gate.late_by(times, arrived) > 0
 
 
 class _Verdicts:
@@ -413,6 +415,11 @@ def _bounds_of_runs(numbers: np.ndarray) -> np.ndarray:
     if not n or numbers[0] == numbers[-1]:  # they do not decrease
         return np.array([0, n] if n else [0])
     return np.concatenate([[0], np.flatnonzero(np.diff(numbers)) + 1, [n]])
+
+
+def _runs_of(numbers: np.ndarray) -> Iterator[tuple[int, int]]:
+    """First and behind the last place of each run of equal numbers; they do not decrease."""
+    return itertools.pairwise(_bounds_of_runs(numbers).tolist())
 
 
 def _runs(numbers: np.ndarray, sizes: np.ndarray | None = None) -> dict[str, np.ndarray]:
