@@ -11,9 +11,8 @@ from apache_beam.pvalue import PCollection
 from uldp_transforms.inputs import require_spec, spec_for
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.rows.discovered_value import DiscoveredValue, discover_window
-from uldp_transforms.rows.windowed_estimate import reason_to_withhold
 from uldp_transforms.runtime.coders import KEYED_COUNTS
-from uldp_transforms.runtime.panes import is_cut, is_partial, place_of
+from uldp_transforms.runtime.panes import Withholding, place_of
 from uldp_transforms.spec import JobSpec
 
 
@@ -42,9 +41,7 @@ class DiscoverValues(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PC
 class _DiscoverFn(beam.DoFn):
     def __init__(self, spec: JobSpec):
         self._catalog = spec.catalog
-        self._min_reports = spec.min_reports
-        self._complete_after = spec.complete_after
-        self._partial_before = spec.partial_before
+        self._withholding = Withholding(spec.min_reports, spec.complete_after, spec.partial_before)
         self._run = spec.run
 
     def process(
@@ -54,6 +51,5 @@ class _DiscoverFn(beam.DoFn):
         pane: Any = beam.DoFn.PaneInfoParam,
     ) -> Iterator[DiscoveredValue]:
         fingerprint, counts = element
-        partial = is_partial(window, pane, self._complete_after) or is_cut(window, self._partial_before)
-        withheld = reason_to_withhold(counts, self._min_reports, partial)
+        withheld = self._withholding.reason(counts, window, pane)
         yield from discover_window(self._catalog[fingerprint], counts, place_of(window, pane, self._run), withheld)

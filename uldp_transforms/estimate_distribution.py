@@ -15,10 +15,10 @@ from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.window_counts import WindowCounts, counts_of_window
 from uldp_transforms.rows.window_health import WindowHealth, health_of_window
-from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate, estimate_window, reason_to_withhold
+from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate, estimate_window
 from uldp_transforms.runtime import metrics
 from uldp_transforms.runtime.coders import KEYED_COUNTS
-from uldp_transforms.runtime.panes import is_cut, is_partial, place_of
+from uldp_transforms.runtime.panes import Withholding, is_partial, place_of
 from uldp_transforms.smooth_estimates import KEYED_ROWS, SmoothEstimates
 from uldp_transforms.spec import JobSpec
 
@@ -78,11 +78,9 @@ class _EstimateFn(beam.DoFn):
         self._catalog = spec.catalog
         self._estimator = ESTIMATORS[spec.estimator]()
         self._candidates = spec.candidates
-        self._min_reports = spec.min_reports
+        self._withholding = Withholding(spec.min_reports, spec.complete_after, spec.partial_before)
         self._show = spec.show
         self._anytime_scale = spec.anytime_scale
-        self._complete_after = spec.complete_after
-        self._partial_before = spec.partial_before
         self._run = spec.run
 
     def start_bundle(self) -> None:
@@ -103,8 +101,7 @@ class _EstimateFn(beam.DoFn):
     ) -> tuple[WindowedEstimate, WindowHealth]:
         fingerprint, counts = element
         collection, place = self._catalog[fingerprint], place_of(window, pane, self._run)
-        partial = is_partial(window, pane, self._complete_after) or is_cut(window, self._partial_before)
-        withheld = reason_to_withhold(counts, self._min_reports, partial)
+        withheld = self._withholding.reason(counts, window, pane)
         begin = time.monotonic_ns()
         row = estimate_window(
             collection,

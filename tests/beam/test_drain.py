@@ -20,7 +20,7 @@ from tests.support.tolerance import generator
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import reestimate
 from uldp_transforms.runtime import panes
-from uldp_transforms.runtime.panes import CLOCK_SKEW, is_cut, is_partial
+from uldp_transforms.runtime.panes import CLOCK_SKEW, Withholding, is_cut, is_partial
 from uldp_transforms.spec import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 
@@ -98,6 +98,21 @@ def test_windows_that_begin_before_the_end_of_an_earlier_run_are_cut() -> None:
         assert is_cut(IntervalWindow(0, 600), moment) == expected
     assert not is_cut(IntervalWindow(0, 600), None)
     assert not is_cut(GlobalWindow(), PERIOD)
+
+
+@pytest.mark.parametrize(("size", "clock", "begin", "expected"), [
+    (7, 600, 0, None), (6, 600, 0, "suppressed"),
+    (7, 599, 0, "partial"), (7, 600, -1, "partial"), (6, 599, -1, "partial"),
+])  # fmt: skip
+def test_what_withholds_the_numbers_of_a_window(
+    size: int, clock: int, begin: int, expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few reports, a clock before its end, or an earlier run that has some of them; few reports are said last."""
+    monkeypatch.setattr(panes, "now", lambda: 1000 * clock - CLOCK_SKEW)
+    rule = Withholding(min_reports=7, complete_after=0, partial_before=0)
+    counts = KRR.count(KRR.perturb(["0"] * size))
+    on_time = PaneInfo(True, False, PaneInfoTiming.ON_TIME, 0, 0)
+    assert rule.reason(counts, IntervalWindow(begin, 600), on_time) == expected
 
 
 @pytest.mark.parametrize("release", [CORRECTED, FINAL])

@@ -21,6 +21,7 @@ from uldp_transforms.messages import containers, manifest, wire
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.pipelines import estimate
 from uldp_transforms.rows import windowed_estimate
+from uldp_transforms.runtime import panes
 from uldp_transforms.spec import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 
@@ -69,7 +70,7 @@ INNER = [
     pytest.param(read_files, "read_messages", id="reading: as a whole"),
     pytest.param(read_files, "_open", id="reading: to open"),
     pytest.param(estimate_distribution, "estimate_window", id="estimate: as a whole"),
-    pytest.param(estimate_distribution, "reason_to_withhold", id="estimate: whether to"),
+    pytest.param(panes, "reason_to_withhold", id="estimate: whether to"),
     pytest.param(windowed_estimate, "value_estimates", id="estimate: values"),
     pytest.param(estimate_distribution, "health_of_window", id="estimate: health"),
 ]

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from tests.support.tolerance import binomial_limits, student_limit
+from uldp_transforms.ldp import smoothing
 from uldp_transforms.ldp.smoothing import (
     LEAST_HISTORY,
     LEAST_SHARE,
@@ -126,6 +127,30 @@ def test_the_filter_ends_where_the_smoother_begins() -> None:
     np.testing.assert_array_equal(forwards.means[-1], both.means[-1])
     np.testing.assert_array_equal(forwards.variances[-1], both.variances[-1])
     assert (both.variances[:-1] < forwards.variances[:-1]).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_windows_together_are_as_one_after_the_other(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many at a time are computed by the same operations, so nothing differs; with jumps, gaps and missing cells."""
+    rng = np.random.default_rng([31, seed])
+    series, _ = noisy_stream(rng, drift=1e-6, nugget=5e-4)
+    raw, jumps = series.raw.copy(), [12, 20, 21, 44]
+    missing = rng.random(raw.shape) < 0.05
+    missing[30], missing[jumps, jumps] = True, False
+    raw[missing] = np.nan
+    for t in jumps:
+        raw[t:, t] += 0.4
+    series = dataclasses.replace(series, raw=raw, steps=rng.integers(1, 3, len(raw)), jump=2.0)
+    grid, found = np.array([0, 1e-6, 1e-3]), []
+    for together in (smoothing._TOGETHER, 1):
+        monkeypatch.setattr(smoothing, "_TOGETHER", together)
+        course = track(series, series.law(), 1e-6, 5e-4, 1000)
+        found.append((course, log_likelihood(series, series.law(), grid, grid[::-1], course.moved, 3.0)))
+    (many, likelihood), (one, other) = found
+    assert many.moved[jumps, jumps].all()
+    for field in dataclasses.fields(Track):
+        np.testing.assert_array_equal(getattr(many, field.name), getattr(one, field.name), err_msg=field.name)
+    np.testing.assert_allclose(likelihood, other, rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(4))

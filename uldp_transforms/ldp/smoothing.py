@@ -133,7 +133,7 @@ def log_likelihood(
     mean, variance = ((np.zeros_like(drift_of) + start).astype(kind) for start in (series.level, series.spread))
     total, gain, seen = np.zeros(len(drift)), np.empty_like(variance), series.seen
     raw, fixed = np.where(seen, series.raw, kind.type(0)), law.noise + law.people
-    steps, whole = series.steps.tolist(), seen.all(axis=1).tolist()
+    steps, whole = series.steps.tolist(), set(np.flatnonzero(seen.all(axis=1)).tolist())
     anew = set() if moved is None else set(np.flatnonzero(moved.any(axis=1)).tolist())
     blocks = np.empty((3, min(_TOGETHER, len(raw)), *variance.shape), dtype=kind)
     for begin in range(0, len(raw), _TOGETHER):
@@ -148,7 +148,7 @@ def log_likelihood(
             np.add(variance, noise, out=scale)
             np.subtract(innovation, mean, out=innovation)
             np.divide(variance, scale, out=gain)
-            if whole[t]:
+            if t in whole:
                 np.multiply(noise, gain, out=variance)  # what is left, without a difference of large numbers
             else:
                 gain *= seen[t]

@@ -22,6 +22,7 @@ _VERSION = 1
 _HEAD = struct.Struct("<BII")  # version, bytes of the description, bytes of the values
 _ESTIMATES = WindowedEstimate._fields.index("estimates")
 _FINDINGS = WindowHealth._fields.index("findings")
+_as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 _make_entry = functools.partial(tuple.__new__, ValueEstimate)
 
 
@@ -74,9 +75,10 @@ class EntryColumns(Sequence[ValueEstimate]):
         return len(self.values)
 
     def __iter__(self) -> Iterator[ValueEstimate]:
-        lists: dict[str, list[float | None]] = dict(zip(self.names, self.numbers.tolist()))
-        for name in self.names if np.isnan(np.add.reduce(self.numbers, axis=None)) else ():
-            lists[name] = [None if math.isnan(x) else x for x in lists[name]]
+        columns: list[list[float]] = self.numbers.tolist()
+        lists: dict[str, Sequence[float | None]] = dict(zip(self.names, columns))
+        if np.isnan(np.add.reduce(self.numbers, axis=None)):
+            lists = {name: [None if math.isnan(x) else x for x in column] for name, column in zip(self.names, columns)}
         nothing = itertools.repeat(None)
         return map(_make_entry, zip(self.values, *(lists.get(name, nothing) for name in _NUMBERS)))
 
@@ -116,7 +118,7 @@ def unpacked(encoded: bytes) -> tuple[WindowedEstimate, WindowHealth]:
 
 
 def _to_json(told: Any) -> bytes:
-    return json.dumps(told, ensure_ascii=False, check_circular=False).encode()
+    return _as_json(told).encode()
 
 
 @functools.lru_cache(maxsize=64)  # of a collection they are the same in all windows

@@ -6,6 +6,7 @@ clock tells that more reports would have come. The run that follows has the rest
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import Any
 
@@ -13,6 +14,8 @@ from apache_beam.transforms import trigger
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
+from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.rows.windowed_estimate import reason_to_withhold
 from uldp_transforms.windows import rfc3339
 
 CLOCK_SKEW = 5_000
@@ -76,6 +79,26 @@ def is_cut(window: Any, partial_before: int | None) -> bool:
     if partial_before is None or window == GlobalWindow():
         return False
     return bool(window.start.micros // 1000 < partial_before)
+
+
+@dataclasses.dataclass(frozen=True)
+class Withholding:
+    """Which windows must not have numbers, in all rows that could have some.
+
+    Attributes:
+        min_reports: that a window must have.
+        complete_after: as for ``is_partial``.
+        partial_before: as for ``is_cut``.
+    """
+
+    min_reports: int
+    complete_after: int | None
+    partial_before: int | None
+
+    def reason(self, counts: CohortCounts, window: Any, pane: Any) -> str | None:
+        """The status of a window without numbers; None if it may have them."""
+        partial = is_partial(window, pane, self.complete_after) or is_cut(window, self.partial_before)
+        return reason_to_withhold(counts, self.min_reports, partial)
 
 
 def now() -> int:
