@@ -36,6 +36,7 @@ TEST = [
     "jsonschema>=4.20,<5",
     "kubernetes-validate>=1.30,<2",
     "packaging>=23.2",
+    "pyiceberg[sql-sqlite]>=0.9,<1",
     "pyyaml>=6,<7",
 ]
 

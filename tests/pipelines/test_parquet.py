@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.beam.test_flushed_rows import LATE, write
+from tests.beam.test_flushed_rows import ANIMALS, LATE, write
 from tests.beam.test_schemas import ROWS
 from tests.support import live
 from tests.support.messages_cases import KRR, container, single, write_files
@@ -23,6 +24,9 @@ from uldp_transforms.rows.arrow_form import arrow_schema
 from uldp_transforms.rows.forms import as_dict
 from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
 
+ROOT = Path(__file__).parents[2]
+SQL = ROOT / "schemas" / "sql"
+PAGE = (ROOT / "docs" / "consume.md").read_text(encoding="utf-8")
 KINDS = {name for name, _, _ in RowFiles.PARQUET} - {"discovered"}
 
 
@@ -149,3 +153,54 @@ def test_duckdb_reads_all_files_of_a_stream(tmp_path: Path) -> None:
     )
     (found,) = answer.fetchall()
     assert found == (max(row["pane_index"] for row in rows), len(rows))
+
+
+# ---------------------------------------------------------------------- tables that read them
+
+
+def test_the_views_over_parquet_have_the_latest_rows(tmp_path: Path) -> None:
+    """The rule itself is tested on many rows, in the same words, in test_views.py."""
+    folder = write(tmp_path, LATE, 0, with_parquet=True)
+    latest = max(live.rows(folder, "estimates"), key=lambda row: row["pane_index"])
+    database = duckdb.connect()
+    database.execute(f"SET file_search_path = '{folder}'")
+    database.execute((SQL / "latest_duckdb_parquet.sql").read_text("utf-8"))
+    for table in ("estimates", "health"):
+        (found,) = database.execute(f"SELECT pane_index, run FROM latest_{table}").fetchall()
+        assert found == (latest["pane_index"], latest["run"])
+
+
+def test_the_query_of_the_page_reads_values(tmp_path: Path) -> None:
+    (query,) = re.findall(r"## Parquet and Iceberg.*?```sql\n(.*?)```", PAGE, re.DOTALL)
+    folder = write(tmp_path / "output", LATE, 0, with_parquet=True)
+    database = duckdb.connect()
+    database.execute(f"SET file_search_path = '{tmp_path}'")
+    rows = database.execute(query.replace("'animals'", f"'{ANIMALS.id}'")).fetchall()
+    written = [
+        (row["pane_index"], each["value"]) for row in live.rows(folder, "estimates") for each in row["estimates"]
+    ]
+    assert sorted((row[-1], row[1]) for row in rows) == sorted(written)
+    assert written
+
+
+def test_the_program_of_the_page_makes_an_iceberg_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second time it adds the files that are new, and nothing twice."""
+    (program,) = re.findall(r"## Parquet and Iceberg.*?```python\n(.*?)```", PAGE, re.DOTALL)
+    folder, later = write(tmp_path / "all", LATE, 0, with_parquet=True), tmp_path / "later"
+    rows = json_rows(live.rows(folder, "estimates"))
+    late = sorted(folder.glob("estimates-*.parquet"))[-1]
+    late.rename(later)
+    (tmp_path / "output").symlink_to(folder)
+    monkeypatch.chdir(tmp_path)
+    counts = []
+    for _ in range(2):
+        names: dict[str, Any] = {"__name__": "consume"}
+        exec(program, names)
+        found = names["table"].scan().to_arrow().to_pylist()
+        counts.append(len(found))
+        if not late.exists():
+            later.rename(late)
+    assert sorted(json.dumps(plain(row), sort_keys=True) for row in found) == rows
+    assert counts == [len(rows) - pq.read_table(late).num_rows, len(rows)]
+    partial = names["table"].scan(row_filter="pane_timing = 'LATE'").to_arrow().num_rows
+    assert partial == sum(json.loads(row)["pane_timing"] == "LATE" for row in rows) > 0
