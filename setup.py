@@ -28,12 +28,15 @@ DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10", "mkdocstrings[python]>=1,<
 LINT = ["ruff>=0.6", "mypy>=1.11"]
 TEST = [
     "apache-beam[dataframe]>=2.77,<3",
+    "check-jsonschema>=0.30,<1",
     "duckdb>=1.1,<3",
     "pytest>=8,<10",
     "pytest-xdist>=3.5,<4",
     "hypothesis>=6.100,<7",
     "jsonschema>=4.20,<5",
+    "kubernetes-validate>=1.30,<2",
     "packaging>=23.2",
+    "pyiceberg[sql-sqlite]>=0.9,<1",
     "pyyaml>=6,<7",
 ]
 

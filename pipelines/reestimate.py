@@ -70,6 +70,7 @@ class Reestimation:
     records: list[list[RunRecord]]  # of its runs
     output: str
     smooth: bool = False
+    write_parquet: bool = False
     alarm_every: int = ALARM_EVERY
 
 
@@ -97,6 +98,7 @@ def configure(argv: Sequence[str]) -> Reestimation:
         type=cli.positive(),
         help=f"windows between two false alarms that a share moved, in the mean; with --smooth; none: {ALARM_EVERY}",
     )
+    add("--write_parquet", **cli.SWITCH, help="also write estimates.parquet")
     for name, settings in {**cli.WINDOWS, **_LONGER}.items():
         add(name, **settings)
     args = parser.parse_args(argv)
@@ -139,6 +141,7 @@ def configure(argv: Sequence[str]) -> Reestimation:
         records=records,
         output=args.output,
         smooth=args.smooth,
+        write_parquet=args.write_parquet,
         alarm_every=args.alarm_every or ALARM_EVERY,
     )
 
@@ -193,7 +196,7 @@ def job(task: Reestimation) -> int:
     rows = [row for row, _ in found]
     if task.smooth:
         rows = _smoothed(task, rows)
-    for form in ("jsonl", "avro"):
+    for form in ("jsonl", "avro", *(["parquet"] if task.write_parquet else [])):
         with whole_file(os.path.join(task.output, f"estimates.{form}")) as file:
             file.write(file_of(rows, form, ESTIMATE_SCHEMA))
     if task.spec.discover:

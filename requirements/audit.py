@@ -48,6 +48,7 @@ AS_IT_IS = "weak copyleft of its own files, which are used unchanged"
 EXCEPTIONS: Mapping[str, tuple[str, str]] = {
     "certifi": ("MPL-2.0", AS_IT_IS),
     "hypothesis": ("MPL-2.0", f"{AS_IT_IS}, for tests only"),
+    "kubernetes-validate": ("Apache", "its licence file is that of Apache 2.0; for tests only"),
     "orjson": ("MPL-2.0 AND (Apache-2.0 OR MIT)", AS_IT_IS),
     "pathspec": ("MPL-2.0", f"{AS_IT_IS}, for tests and pages only"),
     "quickjs-ng": ("", "names none; its licence file is that of MIT; for Beam YAML only"),

@@ -7,17 +7,19 @@ import functools
 import hashlib
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import apache_beam as beam
 import fastavro
 from apache_beam.io.avroio import WriteToAvro
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.io.parquetio import WriteToParquet
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import PCollection
 
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.arrow_form import COMPRESSION, arrow_record, arrow_schema, parquet_bytes
 from uldp_transforms.rows.forms import to_avro, to_json
 from uldp_transforms.spec import FINAL
 from uldp_transforms.windows import duration_text
@@ -48,16 +50,29 @@ def json_file(lines: Sequence[bytes], schema: Any) -> bytes:
 
 def avro_file(records: Sequence[bytes], schema: Any) -> bytes:
     """An Avro object container file; equal records make equal bytes."""
-    parsed, out = fastavro.parse_schema(schema), io.BytesIO()
-    decoded = (fastavro.schemaless_reader(io.BytesIO(record), parsed, None) for record in records)
-    fastavro.writer(out, schema, decoded, sync_marker=hashlib.sha256(b"".join(records)).digest()[:16])
+    out, marker = io.BytesIO(), hashlib.sha256(b"".join(records)).digest()[:16]
+    fastavro.writer(out, schema, _decoded(records, schema), sync_marker=marker)
     return out.getvalue()
 
 
-ENCODED: dict[str, Callable[..., bytes]] = {"jsonl": json_line, "avro": avro_record}
+def parquet_file(records: Sequence[bytes], schema: Any) -> bytes:
+    """A Parquet file of Avro records; equal records make equal bytes."""
+    return parquet_bytes(list(_decoded(records, schema)), schema)
+
+
+def _decoded(records: Sequence[bytes], schema: Any) -> Iterator[Any]:
+    parsed = fastavro.parse_schema(schema)
+    return (fastavro.schemaless_reader(io.BytesIO(record), parsed, None) for record in records)
+
+
+ENCODED: dict[str, Callable[..., bytes]] = {"jsonl": json_line, "avro": avro_record, "parquet": avro_record}
 """A row as bytes."""
 
-JOINED: dict[str, Callable[[Sequence[bytes], Any], bytes]] = {"jsonl": json_file, "avro": avro_file}
+JOINED: dict[str, Callable[[Sequence[bytes], Any], bytes]] = {
+    "jsonl": json_file,
+    "avro": avro_file,
+    "parquet": parquet_file,
+}
 """The file of such rows."""
 
 
@@ -68,7 +83,7 @@ def file_of(rows: Sequence[Any], form: str, schema: Any) -> bytes:
 
 
 class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
-    """Writes rows to ``DIR/NAME.jsonl`` or ``.avro``.
+    """Writes rows to ``DIR/NAME.jsonl``, ``.avro`` or ``.parquet``.
 
     Bounded input: one file, also when there are no rows. Unbounded input: files ``NAME-RUN-HASH`` of the rows that came
     within ``flush_every``. If each row stands for a key, window and pane, files are named by these and their content,
@@ -77,7 +92,7 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
     Args:
         directory: where to.
         name: of the files, without ending.
-        form: jsonl or avro.
+        form: jsonl, avro or parquet.
         schema: Avro schema of the rows.
         unbounded: whether rows go on coming.
         keyed: whether each row stands for a key, window and pane.
@@ -124,10 +139,12 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
         one_file: dict[str, Any] = {"file_name_suffix": f".{self._form}", "num_shards": 1, "shard_name_template": ""}
         if self._form == "jsonl":
             return rows | "Lines" >> beam.Map(to_json) | "Write" >> beam.io.WriteToText(self._path, **one_file)
-        return (
-            rows
-            | "Records" >> beam.Map(to_avro, self._schema)
-            | "Write" >> WriteToAvro(self._path, self._schema, **one_file)
+        records = rows | "Records" >> beam.Map(to_avro, self._schema)
+        if self._form == "avro":
+            return records | "Write" >> WriteToAvro(self._path, self._schema, **one_file)
+        columns = records | "ArrowRecords" >> beam.Map(arrow_record).with_output_types(dict[str, Any])
+        return columns | "Write" >> WriteToParquet(
+            self._path, arrow_schema(self._schema), codec=COMPRESSION, **one_file
         )
 
 
@@ -179,6 +196,8 @@ class RowFiles(Sink):
         "--output": {"required": True, "help": "directory for the results"},
         "--write_counts": cli.SWITCH
         | {"help": "also write the counts of each window, for estimating them again (uldp reestimate)"},
+        "--write_parquet": cli.SWITCH
+        | {"help": "also write the rows, and values with one row each, as Parquet files, for tables"},
         "--flush_every": {
             "type": cli.duration("--flush_every"),
             "help": "how long rows wait for others to be in one file with them (streams); 0s: a file for each bundle "
@@ -197,6 +216,12 @@ class RowFiles(Sink):
     )
     """Kinds of rows, the forms in which they are written, and the names of these steps."""
 
+    PARQUET = tuple(
+        (name, "parquet", f"Write{name.capitalize()}Parquet")
+        for name in ("estimates", "values", "rejected", "ledger", "health", "discovered")
+    )
+    """The same, with ``--write_parquet``."""
+
     AS_THEY_COME = ("ledger", "rejected")
     """Kinds of rows that come before their window is final, also with ``--release final``."""
 
@@ -210,9 +235,11 @@ class RowFiles(Sink):
         run: str | None = None,
         flush_every: int = 0,
         final: bool = False,
+        with_parquet: bool = False,
     ):
         self._flush_every = flush_every
         self._final = final
+        self._forms = self.FORMS + (self.PARQUET if with_parquet else ())
         self.directory = directory
         self._rows = rows or directory
         self._run = run
@@ -231,11 +258,12 @@ class RowFiles(Sink):
             run=args.run,
             flush_every=flush_every(args),
             final=args.release == FINAL,
+            with_parquet=args.write_parquet,
         )
 
     def write(self, outputs: Sequence[Output]) -> None:
         of_name = {output.name: output for output in outputs}
-        for name, form, label in self.FORMS:
+        for name, form, label in self._forms:
             if name in of_name and (name != "counts" or self.takes_counts):
                 output = of_name[name]
                 _ = output.rows | label >> WriteRowFiles(

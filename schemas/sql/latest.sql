@@ -1,6 +1,6 @@
--- The row of each window that counts, by the rule of docs/consume.md: no partial row if there is another one, the latest
--- run, and of that run the row with the most reports and the highest pane_index. Plain SQL, for SQLite, PostgreSQL, Spark
--- and Flink. The column place is always 1.
+-- The row of each window that counts, by the rule of docs/consume.md: no partial row if there is another one, the
+-- latest run, and of that run the row with the most reports and the highest pane_index. Plain SQL, for SQLite,
+-- PostgreSQL, Flink and Spark. The column place is always 1.
 
 CREATE VIEW latest_estimates AS
 SELECT *

@@ -38,7 +38,9 @@ def bundles(number: int, arrival: int, moment: int) -> list[Event]:
     return [replay.arrive(arrival, reports(1, moment)) for _ in range(number)]
 
 
-def write(folder: Path, events: Sequence[Event], flush_every: int, **fields: Any) -> Path:
+def write(
+    folder: Path, events: Sequence[Event], flush_every: int, *, with_parquet: bool = False, **fields: Any
+) -> Path:
     """The files of a stream."""
     job = replay.streaming_job([ANIMALS], Windows(size=HOUR), allowed_lateness=HOUR, **fields)
     sink = RowFiles(
@@ -47,6 +49,7 @@ def write(folder: Path, events: Sequence[Event], flush_every: int, **fields: Any
         with_counts=True,
         flush_every=flush_every,
         final=fields.get("release") == FINAL,
+        with_parquet=with_parquet,
     )
     replay.run(dataclasses.replace(job, sinks=(sink,)), events)
     return folder

@@ -48,8 +48,8 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
-JSON_LINES, AVRO, PUBSUB, BIGQUERY = blocks("python")
-ONE_VALUE, LEDGER = blocks("sql")
+JSON_LINES, AVRO, PUBSUB, BIGQUERY, _ = blocks("python")  # the last one: test_parquet.py
+ONE_VALUE, LEDGER, _ = blocks("sql")
 [GCLOUD] = blocks("sh")
 
 

@@ -84,7 +84,7 @@ def test_the_template_is_exactly_once():
 
 DURATIONS = ("window", "slide", "window_offset", "allowed_lateness", "early_every", "late_every", "flush_every")
 TOPICS = ("output_topic", "rejected_topic")
-SWITCHES = ("deduplicate", "bit_patterns", "smooth", "discover", "write_counts")
+SWITCHES = ("deduplicate", "bit_patterns", "smooth", "discover", "write_counts", "write_parquet")
 GOOD = {
     ("collection",): ["gs://b/c.json", "gs://b/c/*.json"],
     ("subscription",): ["projects/p/subscriptions/s"],
@@ -183,6 +183,7 @@ def test_the_template_is_launched(server, monkeypatch):
         "alarm_every": "500",
         "discover": "false",
         "write_counts": "false",
+        "write_parquet": "true",
         "output_topic": "projects/my-project/topics/estimates",
         "rejected_topic": "projects/my-project/topics/rejected",
         "bigquery": "my-project:reports",

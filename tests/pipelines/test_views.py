@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import random
-import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -120,18 +119,3 @@ def test_views_without_windows_have_one_row() -> None:
 def test_the_rows_have_these_columns() -> None:
     for schema in TABLES.values():
         assert set(COLUMNS) <= {field["name"] for field in load(schema)["fields"]}
-
-
-@needs_duckdb
-def test_the_statement_of_the_page_makes_parquet_files(tmp_path: Path) -> None:
-    duckdb, parquet = importlib.import_module("duckdb"), pytest.importorskip("pyarrow.parquet")
-    page = (SQL.parents[1] / "docs" / "consume.md").read_text("utf-8")
-    (statement,) = re.findall(r'`duckdb -c "(COPY .*?)"`', page, re.DOTALL)
-    among = rows(8)
-    (tmp_path / "estimates-1.jsonl").write_text("".join(json.dumps(row) + "\n" for row in among), "utf-8")
-    database = duckdb.connect()
-    database.execute(f"SET file_search_path = '{tmp_path}'")
-    database.execute(statement.replace("'estimates.parquet'", f"'{tmp_path}/estimates.parquet'"))
-    found = parquet.read_table(tmp_path / "estimates.parquet").to_pylist()
-    assert [row["run"] for row in found] == [row["run"] for row in among]
-    assert [row["num_reports"] for row in found] == [row["num_reports"] for row in among]

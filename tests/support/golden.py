@@ -1,4 +1,4 @@
-"""Files that are made from the code and kept for review: golden records, and what pages say of each mechanism.
+"""Files that are made from the code and kept for review: golden records, what pages say of each mechanism, views.
 
 ``python -m tests.support.golden`` writes them all and prints what changed; tests fail until they are up to date.
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.support import views
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +73,7 @@ def pages() -> dict[str, str]:
         "README.md": _with_table("README.md", ["mechanism", "sends", "protects", "source"], of_readme),
         "docs/wire.md": _with_table("docs/wire.md", ["mechanism", "payload"], of_payload),
         "schemas/collection.schema.json": _with_schemas("schemas/collection.schema.json", classes),
+        **views.files(),
     }
 
 

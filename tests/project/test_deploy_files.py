@@ -1,0 +1,385 @@
+"""Images, compose file and manifests: valid by their schemas, and of one mind with the program and each other."""
+
+from __future__ import annotations
+
+import copy
+import fnmatch
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+
+from deploy.flink.processes import OPENED
+from deploy.kubernetes import __main__ as operator
+from tests.project.documents import ROOT
+from tests.project.test_package import FILES, MAPPED, NAME
+from uldp_transforms.pipelines import check
+from uldp_transforms.pipelines.estimate.options import read_arguments
+from uldp_transforms.pipelines.gateway import gateway_options
+from uldp_transforms.windows import milliseconds
+
+CONTAINER, COMPOSE, KUBERNETES = (ROOT / "deploy" / name for name in ("container", "compose", "kubernetes"))
+VERSION = "1.30"
+"""Of Kubernetes, whose schemas hold; later ones have all of these fields too."""
+
+needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+needs_definition = pytest.mark.skipif(operator.missing() is not None, reason=str(operator.missing()))
+needs_promtool = pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="promtool is not installed (Debian: apt-get install prometheus)"
+)
+
+Document = dict[str, Any]
+
+
+def load(path: Path) -> list[Document]:
+    return list(yaml.safe_load_all(path.read_text("utf-8")))
+
+
+SERVICES: Document = load(COMPOSE / "compose.yaml")[0]["services"]
+KUSTOMIZATION = load(KUBERNETES / "kustomization.yaml")[0]
+RESOURCES = [found for name in KUSTOMIZATION["resources"] for found in load(KUBERNETES / name)]
+(FLINK,) = (found for found in RESOURCES if found["kind"] == "FlinkDeployment")
+
+
+def pods() -> Iterator[tuple[str, Document]]:
+    """The pods of the manifests; each one of Flink with what its two templates say together."""
+    for found in RESOURCES:
+        if found["kind"] == "FlinkDeployment":
+            for part in ("jobManager", "taskManager"):
+                pod = copy.deepcopy(found["spec"]["podTemplate"])
+                pod["spec"] |= found["spec"][part]["podTemplate"]["spec"]
+                yield part, pod
+        elif found["kind"] in ("Deployment", "Job"):
+            yield found["metadata"]["name"], found["spec"]["template"]
+        elif found["kind"] == "CronJob":
+            yield found["metadata"]["name"], found["spec"]["jobTemplate"]["spec"]["template"]
+
+
+def containers(pod: Document) -> list[Document]:
+    return [*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]]
+
+
+# ---------------------------------------------------------------------- images
+
+
+def instructions(name: str) -> list[tuple[str, str]]:
+    """The instructions of a Dockerfile, with what follows each."""
+    lines = [line for line in (CONTAINER / name).read_text("utf-8").splitlines() if not line.startswith("#")]
+    joined = re.sub(r"\\\n", " ", "\n".join(lines))
+    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in joined.splitlines() if line)]
+
+
+def copied(name: str) -> list[str]:
+    """What is copied from the repository."""
+    sources = [rest.split()[:-1] for word, rest in instructions(name) if word == "COPY" and "--from=" not in rest]
+    return [source for group in sources for source in group]
+
+
+IMAGES = ("Dockerfile", "flink.Dockerfile")
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_an_image_copies_what_is_there_and_nothing_else(name: str) -> None:
+    first, *allowed = (CONTAINER / f"{name}.dockerignore").read_text("utf-8").splitlines()
+    assert first == "*"
+    patterns = [pattern.removeprefix("!") for pattern in allowed]
+    for source in copied(name):
+        assert (ROOT / source).exists(), source
+        assert any(fnmatch.fnmatch(pattern, f"{source}*") for pattern in patterns), source
+    assert len(patterns) == len(copied(name))
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_an_image_runs_as_the_user_of_flink(name: str) -> None:
+    assert [rest for word, rest in instructions(name) if word == "USER"] == ["9999"]
+    last = max(place for place, (word, _) in enumerate(instructions(name)) if word in ("RUN", "COPY"))
+    assert instructions(name).index(("USER", "9999")) > last
+
+
+def test_the_image_has_the_package_and_the_versions_of_the_locks() -> None:
+    assert set(copied("Dockerfile")) == {"requirements", *FILES, *MAPPED, NAME}
+    installs = [
+        each
+        for word, rest in instructions("Dockerfile")
+        if word == "RUN"
+        for each in re.findall(r"pip install [^&]+", rest)
+    ]
+    assert [each.split()[-1] for each in installs] == ["requirements/build.txt", "requirements/gateway.txt", "."]
+    assert ["--require-hashes" in each for each in installs] == [True, True, False]
+    assert "--no-deps" in installs[-1]
+    assert ("ENTRYPOINT", '["uldp"]') in instructions("Dockerfile")
+
+
+def test_what_the_image_copies_is_enough_for_the_package(tmp_path: Path) -> None:
+    """Built from these files alone, it has the command that is the entry point."""
+    for source in copied("Dockerfile"):
+        if (ROOT / source).is_dir():
+            shutil.copytree(ROOT / source, tmp_path / source, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / source, tmp_path / source)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps"]
+    built = subprocess.run(
+        [*command, "--target", str(tmp_path / "to"), str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert built.returncode == 0, built.stderr
+    assert (tmp_path / "to" / "bin" / "uldp").exists()
+    assert (tmp_path / "to" / NAME / "pipelines" / "gateway" / "web.py").exists()
+
+
+def test_flinks_image_has_the_versions_that_were_run() -> None:
+    pom = (ROOT / "deploy" / "flink" / "pom.xml").read_text("utf-8")
+    (flink,) = set(re.findall(r"<artifactId>beam-runners-flink-([\d.]+)</artifactId>", pom))
+    (worker,) = re.findall(r"<artifactId>beam-sdks-java-harness</artifactId>\s*<version>([\d.]+)", pom)
+    bases = [rest.split()[0] for word, rest in instructions("flink.Dockerfile") if word == "FROM"]
+    assert bases[1:] == [f"apache/beam_java17_sdk:{worker}", f"flink:{flink}.0-java17"]
+    jars = (ROOT / "deploy" / "flink" / "jars.sha256").read_text("utf-8")
+    assert f" flink-runtime-{flink}.0.jar\n" in jars
+    assert FLINK["spec"]["flinkVersion"] == f"v{flink.replace('.', '_')}"
+    (options,) = (rest for word, rest in instructions("flink.Dockerfile") if word == "ENV")
+    assert options.removeprefix("JAVA_TOOL_OPTIONS=").strip('"').split() == OPENED
+
+
+# ---------------------------------------------------------------------- schemas
+
+
+def test_the_compose_file_is_one() -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
+    done = subprocess.run([*command, str(COMPOSE / "compose.yaml")], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda found: f"{found['kind']} {found['metadata']['name']}")
+def test_a_manifest_is_one(resource: Document) -> None:
+    if resource["kind"] != "FlinkDeployment":
+        kubernetes_validate.validate(resource, VERSION, strict=True)
+
+
+@pytest.mark.parametrize("part", ["jobManager", "taskManager"])
+def test_a_pod_of_flink_is_one(part: str) -> None:
+    pod = copy.deepcopy(dict(pods())[part])
+    pod["spec"]["containers"][0] |= {"image": "flink"}  # the operator's
+    kubernetes_validate.validate({"metadata": {"name": "pod"}} | pod, VERSION, strict=True)
+    assert pod["spec"]["containers"][0]["name"] == "flink-main-container"
+
+
+def test_lists_of_flinks_templates_stand_in_one_of_them() -> None:
+    """The operator merges lists by position."""
+    assert not [value for value in FLINK["spec"]["podTemplate"]["spec"].values() if isinstance(value, list)]
+
+
+@needs_definition
+def test_flinks_operator_knows_all_fields() -> None:
+    assert operator.faults(FLINK) == []
+    wrong = copy.deepcopy(FLINK)
+    wrong["spec"]["taskManager"]["replica"] = 2
+    wrong["spec"]["flinkVersion"] = "v9_9"
+    first, second = sorted(operator.faults(wrong))
+    assert first.startswith("$.spec.flinkVersion: 'v9_9' is not one of")
+    assert second.startswith("$.spec.taskManager: Additional properties are not allowed ('replica' was unexpected)")
+
+
+def test_a_fault_in_a_manifest_is_found() -> None:
+    (job,) = (copy.deepcopy(found) for found in RESOURCES if found["kind"] == "Job")
+    job["spec"]["template"]["spec"]["containers"][0]["arguments"] = ["--none"]
+    with pytest.raises(kubernetes_validate.ValidationError, match="'arguments' was unexpected"):
+        kubernetes_validate.validate(job, VERSION, strict=True)
+
+
+@needs_kubectl
+def test_kustomize_makes_all_of_it() -> None:
+    done = subprocess.run(["kubectl", "kustomize", str(KUBERNETES)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    made = list(yaml.safe_load_all(done.stdout))
+    assert len(made) == len(RESOURCES) + 1  # and the collections
+    assert {found["metadata"]["namespace"] for found in made} == {KUSTOMIZATION["namespace"]}
+    chosen = {image["name"]: f"{image['newName']}:{image['newTag']}" for image in KUSTOMIZATION["images"]}
+    assert set(re.findall(r"image: (.*)", done.stdout)) == set(chosen.values())
+
+
+def test_kustomize_knows_all_files() -> None:
+    others = {"kustomization.yaml", *KUSTOMIZATION["configurations"]}
+    assert {path.name for path in KUBERNETES.glob("*.yaml")} - others == set(KUSTOMIZATION["resources"])
+
+
+@needs_promtool
+def test_prometheus_takes_its_configuration(tmp_path: Path) -> None:
+    text = (COMPOSE / "prometheus.yml").read_text("utf-8")
+    rules = ROOT / "deploy" / "monitoring" / "alerts.yml"
+    (tmp_path / "prometheus.yml").write_text(text.replace("/etc/prometheus/alerts.yml", str(rules)), "utf-8")
+    command = ["promtool", "check", "config", str(tmp_path / "prometheus.yml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---------------------------------------------------------------------- what refers to what
+
+
+def test_manifests_name_what_is_there() -> None:
+    """Claims, config maps, secrets and volumes; one secret is made by hand."""
+    there = {(found["kind"], found["metadata"]["name"]) for found in RESOURCES} | {("Secret", "uldp-kafka")}
+    there |= {("ConfigMap", generated["name"]) for generated in KUSTOMIZATION["configMapGenerator"]}
+    for _, pod in pods():
+        for volume in pod["spec"]["volumes"]:
+            claim, text, secret = (volume.get(kind) for kind in ("persistentVolumeClaim", "configMap", "secret"))
+            assert claim is None or ("PersistentVolumeClaim", claim["claimName"]) in there
+            assert text is None or ("ConfigMap", text["name"]) in there
+            assert secret is None or ("Secret", secret["secretName"]) in there
+            assert sum(kind is not None for kind in (claim, text, secret)) == 1
+        volumes = {volume["name"] for volume in pod["spec"]["volumes"]}
+        for container in containers(pod):
+            assert {mount["name"] for mount in container.get("volumeMounts", ())} <= volumes
+            for variable in container.get("env", ()):
+                assert ("Secret", variable["valueFrom"]["secretKeyRef"]["name"]) in there
+    for generated in KUSTOMIZATION["configMapGenerator"]:
+        assert all((KUBERNETES / name).is_file() for name in generated["files"])
+
+
+@pytest.mark.parametrize(("name", "pod"), list(pods()), ids=[name for name, _ in pods()])
+def test_pods_may_do_no_more_than_they_must(name: str, pod: Document) -> None:
+    assert pod["spec"]["securityContext"] == {
+        "runAsUser": 9999,
+        "runAsGroup": 9999,
+        "fsGroup": 9999,
+        "runAsNonRoot": True,
+    }
+    of_flink = name in ("jobManager", "taskManager")
+    assert pod["metadata"]["labels"]["app.kubernetes.io/part-of"] == "uldp"
+    assert of_flink or pod["spec"]["automountServiceAccountToken"] is False
+    for container in containers(pod):
+        if container["name"] != "flink-main-container":
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "capabilities": {"drop": ["ALL"]},
+            }
+
+
+def arguments(of: Document) -> list[str]:
+    """The arguments of a program of ours, in a service of compose or a container of Kubernetes."""
+    return of.get("command", []) if "args" not in of else of["args"]
+
+
+(JOB,) = (containers(pod)[-1] for name, pod in pods() if name == "uldp-estimate")
+JOBS = {"compose": arguments(SERVICES["job"]), "Kubernetes": arguments(JOB)}
+
+
+def here(argv: list[str], folder: Path) -> list[str]:
+    """The command line with folders of this machine; the collection is that beside the compose file."""
+    texts = [re.sub(r"/etc/uldp/collections?/?[\w*]*\.json", str(COMPOSE / "collection.json"), text) for text in argv]
+    return [text.replace("/uldp/results", str(folder / "results")) for text in texts]
+
+
+@pytest.mark.parametrize("where", JOBS)
+def test_the_program_takes_the_options_of_the_job(where: str, tmp_path: Path) -> None:
+    first, *argv = here(JOBS[where], tmp_path)
+    assert first == "estimate"
+    job = read_arguments(argv)
+    job.directory.close()
+    assert job.source_name == "reports"
+    assert [collection.id for collection in job.spec.collections] == ["example"]
+
+
+def test_the_program_takes_the_options_of_gateway_and_check(tmp_path: Path) -> None:
+    first, *argv = here(arguments(SERVICES["gateway"]), tmp_path)
+    assert first == "gateway"
+    assert gateway_options.configure(argv).port == 8080
+    (pod,) = (pod for name, pod in pods() if name == "uldp-check")
+    first, *argv = arguments(containers(pod)[0])
+    assert first == "check"
+    assert argv[0] == option(JOBS["Kubernetes"], "output")
+    assert check.configure([str(tmp_path), *argv[1:]]).max_age == 4 * 3_600_000
+
+
+def option(argv: list[str], name: str) -> str:
+    (found,) = (text.partition("=")[2] for text in argv if text.startswith(f"--{name}="))
+    return found
+
+
+def of_flink(where: str) -> dict[str, str]:
+    """Flink's settings, as texts."""
+    if where == "Kubernetes":
+        return dict(FLINK["spec"]["flinkConfiguration"])
+    (text,) = {SERVICES[name]["environment"]["FLINK_PROPERTIES"] for name in ("jobmanager", "taskmanager-1")}
+    return dict(line.split(": ", 1) for line in text.splitlines())
+
+
+@pytest.mark.parametrize("where", JOBS)
+def test_settings_that_belong_together_fit(where: str) -> None:
+    argv, settings = JOBS[where], of_flink(where)
+    slots = int(settings["taskmanager.numberOfTaskSlots"])
+    assert int(option(argv, "sdk_worker_parallelism")) == slots
+    assert int(option(argv, "parallelism")) == 2 * slots
+    delay = milliseconds(settings["restart-strategy.exponential-delay.initial-backoff"], "the delay")
+    assert delay > int(option(argv, "environment_cache_millis"))
+    assert option(argv, "environment_config") == "localhost:50000"
+
+
+def test_compose_and_kubernetes_set_flink_alike() -> None:
+    compose, kubernetes = of_flink("compose"), of_flink("Kubernetes")
+    assert set(compose.items()) ^ set(kubernetes.items()) == {
+        ("jobmanager.rpc.address", "jobmanager"),
+        ("taskmanager.memory.process.size", "2g"),
+        ("high-availability.type", "kubernetes"),
+        ("high-availability.storageDir", "file:///uldp/high-availability"),
+    }
+
+
+def test_services_listen_where_others_look_for_them() -> None:
+    (service,) = (found for found in RESOURCES if found["kind"] == "Service")
+    name, ports = service["metadata"]["name"], {port["name"]: port["port"] for port in service["spec"]["ports"]}
+    (pod,) = (pod for name, pod in pods() if name == "uldp-job-server")
+    opened = {port["name"]: port["containerPort"] for each in containers(pod) for port in each["ports"]}
+    assert ports == opened
+    assert pod["metadata"]["labels"].items() >= service["spec"]["selector"].items()
+    argv, (server, expansion) = JOBS["Kubernetes"], containers(pod)
+    assert option(argv, "job_endpoint") == f"{name}:{option(server['args'], 'job-port')}" == f"{name}:{ports['jobs']}"
+    assert option(argv, "artifact_endpoint") == f"{name}:{option(server['args'], 'artifact-port')}"
+    assert option(argv, "expansion_service") == f"{name}:{expansion['args'][0]}"
+    assert option(server["args"], "flink-master") == f"{FLINK['metadata']['name']}-rest:8081"
+    compose, of_compose = JOBS["compose"], SERVICES["job-server"]["command"]
+    assert [text.replace("uldp-flink-rest", "jobmanager") for text in server["args"]] == of_compose
+    assert expansion["args"] == SERVICES["expansion"]["command"]
+    assert option(compose, "job_endpoint") == f"job-server:{option(of_compose, 'job-port')}"
+    assert option(compose, "artifact_endpoint") == f"job-server:{option(of_compose, 'artifact-port')}"
+    assert option(compose, "expansion_service") == f"expansion:{SERVICES['expansion']['command'][0]}"
+
+
+def test_each_task_manager_has_a_pool_at_localhost() -> None:
+    managers = {name for name, service in SERVICES.items() if service.get("command") == "taskmanager"}
+    pools = {name: service for name, service in SERVICES.items() if "network_mode" in service}
+    assert {service["network_mode"].removeprefix("service:") for service in pools.values()} == managers
+    (in_kubernetes,) = (each for each in containers(dict(pods())["taskManager"]) if each["name"] == "worker-pool")
+    for pool in (*pools.values(), {"entrypoint": in_kubernetes["command"]}):
+        assert pool["entrypoint"][1:] == ["-m", "apache_beam.runners.worker.worker_pool_main", "--service_port=50000"]
+    assert len(pools) == len(managers) == 2
+
+
+def test_nothing_of_the_trial_listens_to_other_machines() -> None:
+    published = [port for service in SERVICES.values() for port in service.get("ports", ())]
+    assert len(published) == 3
+    assert all(port.startswith("127.0.0.1:") for port in published)
+
+
+def test_no_secret_is_in_a_file_or_on_a_command_line() -> None:
+    for path in [*KUBERNETES.glob("*.yaml"), *COMPOSE.glob("*.y*ml")]:
+        text = path.read_text("utf-8")
+        assert "kind: Secret" not in text
+        assert not re.search(r"password=(?!\$\{)", text), path
+    assert option(JOBS["Kubernetes"], "kafka_config") == "/etc/uldp/kafka/producer.properties"
+    jaas = "--kafka_property=sasl.jaas.config=${file:/etc/uldp/secret/consumer.properties:jaas}"
+    assert jaas in JOBS["Kubernetes"]
+
+
+def test_the_example_is_one_collection() -> None:
+    texts = [(folder / "collection.json").read_text("utf-8") for folder in (COMPOSE, KUBERNETES)]
+    assert texts[0] == texts[1]
+    schema = json.loads((ROOT / "schemas" / "collection.schema.json").read_text("utf-8"))
+    jsonschema.validate(json.loads(texts[0]), schema)

@@ -1,0 +1,103 @@
+"""The views of ``schemas/sql``: one rule, in the words of each database. ``tests.support.golden`` writes the files."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import NamedTuple
+
+TABLES = ("estimates", "health")
+
+RULE = """\
+PARTITION BY fingerprint, window_start, window_end
+ORDER BY
+  CASE WHEN status = 'partial' THEN 1 ELSE 0 END,
+  COALESCE(run, '') DESC,
+  COALESCE(num_reports, -1) DESC,
+  pane_index DESC"""
+"""Which row of a window is the first. COALESCE, because databases differ in where they sort nulls."""
+
+WITH_COLUMN = """\
+{create} {place}latest_{table} AS
+SELECT *
+FROM (
+  SELECT *, ROW_NUMBER() OVER (
+{rule}
+  ) AS place
+  FROM {place}{table}
+) AS ranked
+WHERE place = 1;
+"""
+
+WITH_QUALIFY = """\
+{create} {place}latest_{table} AS
+SELECT *
+FROM {place}{table}
+WHERE TRUE
+QUALIFY
+  ROW_NUMBER() OVER (
+{rule}
+  ) = 1;
+"""
+
+FROM_JSON = """\
+CREATE OR REPLACE VIEW {table} AS
+SELECT *
+FROM read_json('{table}*.jsonl', format = 'newline_delimited', union_by_name = true, sample_size = -1);
+"""
+
+FROM_PARQUET = """\
+CREATE OR REPLACE VIEW {table} AS
+SELECT *
+FROM read_parquet('{table}*.parquet', union_by_name = true);
+"""
+
+
+class Dialect(NamedTuple):
+    """What a file says at its top, and how it spells a view of a table, after what it needs before."""
+
+    about: str
+    views: tuple[str, ...]
+    create: str = "CREATE OR REPLACE VIEW"
+    place: str = ""
+
+
+_RULE_OF = "The row of each window that counts, by the rule of docs/consume.md"
+
+DIALECTS = {
+    "latest": Dialect(
+        f"{_RULE_OF}: no partial row if there is another one, the latest run, and of that run the row with the most "
+        "reports and the highest pane_index. Plain SQL, for SQLite, PostgreSQL, Flink and Spark. The column place is "
+        "always 1.",
+        (WITH_COLUMN,),
+        create="CREATE VIEW",
+    ),
+    "latest_bigquery": Dialect(
+        f"{_RULE_OF}. BigQuery; put your dataset for my_dataset.", (WITH_QUALIFY,), place="my_dataset."
+    ),
+    "latest_duckdb": Dialect(
+        f"{_RULE_OF}. DuckDB, over the files of a job: run it in the directory in which they are. Times are TIMESTAMP "
+        "in UTC.",
+        (FROM_JSON, WITH_QUALIFY),
+    ),
+    "latest_duckdb_parquet": Dialect(
+        f"{_RULE_OF}. DuckDB, over the Parquet files of a job (--write_parquet): run it in the directory in which they "
+        "are. Times are TIMESTAMP WITH TIME ZONE.",
+        (FROM_PARQUET, WITH_QUALIFY),
+    ),
+}
+
+
+def files() -> dict[str, str]:
+    """Path below the root -> what the file should be."""
+    return {f"schemas/sql/{name}.sql": text_of(dialect) for name, dialect in DIALECTS.items()}
+
+
+def text_of(dialect: Dialect) -> str:
+    about = "".join(f"-- {line}\n" for line in textwrap.wrap(dialect.about, 117))
+    rule = "".join(f"    {line}\n" for line in RULE.splitlines()).rstrip("\n")
+    views = [
+        view.format(create=dialect.create, place=dialect.place, table=table, rule=rule)
+        for table in TABLES
+        for view in dialect.views
+    ]
+    return "\n".join([about, *views])
