@@ -157,7 +157,7 @@ def _count_once(new: np.ndarray, recent: Any, log: Any) -> Changes:
     version, end = stored[:VERSION_BYTES], stored[VERSION_BYTES:]
     known = _HELD.take(version)
     if known is None:
-        known = _from_state([*log.read(), end] if version else [], new.shape[1])
+        known = read_again([*log.read(), end] if version else [], new.shape[1])
     changes = known.add(new)
     if len(changes.added):
         version, end = new_version(), end + changes.added.tobytes()
@@ -170,8 +170,13 @@ def _count_once(new: np.ndarray, recent: Any, log: Any) -> Changes:
     return changes
 
 
-def _from_state(blocks: list[bytes], width: int) -> KnownReports:
-    """The reports that were counted, from all that was written, in any order."""
+def read_again(blocks: list[bytes], width: int) -> KnownReports:
+    """The reports that were counted, from all that was written.
+
+    Args:
+        blocks: rows of bytes, in any order.
+        width: bytes of a row.
+    """
     known = KnownReports(width)
     for block in blocks:
         known.add(np.frombuffer(block, np.uint8).reshape(-1, width))

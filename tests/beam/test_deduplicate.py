@@ -228,13 +228,13 @@ def arrivals(sent: Sequence[ReportBatch]) -> list[Event]:
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Numbers of blocks of state, whenever a worker reads what it does not hold."""
     found: list[int] = []
-    read = deduplicate._from_state
+    read = deduplicate.read_again
 
     def reads(blocks: list[bytes], width: int) -> KnownReports:
         found.append(len(blocks))
         return read(blocks, width)
 
-    monkeypatch.setattr(deduplicate, "_from_state", reads)
+    monkeypatch.setattr(deduplicate, "read_again", reads)
     return found
 
 
