@@ -20,7 +20,7 @@ HEAD = ID_BYTES + 8 + 2
 SEED = secrets.randbits(128)
 """Of this process. Senders choose their ids; whoever does not know it cannot choose ids that meet in a slot."""
 
-_FIRST_SLOTS = 1 << 10
+_FIRST_SLOTS = 1 << 4
 _MAX_FILLED = 0.5
 _NONE = -1
 

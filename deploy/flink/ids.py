@@ -8,6 +8,7 @@ what was written. Needs what ``deploy.flink`` needs.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -159,8 +160,11 @@ def memory(pid: int) -> int:
 
 def newest_checkpoint(folder: Path) -> int:
     """Bytes of all files of the checkpoint that was completed last; 0: there is none."""
-    complete = sorted((folder / "checkpoints").glob("*/chk-*/_metadata"), key=lambda path: path.stat().st_mtime)
-    return sum(path.stat().st_size for path in complete[-1].parent.iterdir()) if complete else 0
+    complete = (folder / "checkpoints").glob("*/chk-*/_metadata")
+    for path in sorted(complete, key=lambda path: int(path.parent.name.removeprefix("chk-")), reverse=True):
+        with contextlib.suppress(FileNotFoundError):  # there is a newer one
+            return sum(file.stat().st_size for file in path.parent.iterdir())
+    return 0
 
 
 @contextmanager
