@@ -16,7 +16,8 @@ from apache_beam.utils.timestamp import Timestamp
 from benchmarks.measure import DAY, collection, cpu_seconds, line, reports
 from uldp_transforms import CountReports, DecodeReports, JobSpec, Windows
 from uldp_transforms.count import SumCountsFn, count_periods
-from uldp_transforms.deduplicate import merge, to_rows
+from uldp_transforms.deduplicate import read_again
+from uldp_transforms.known_reports import KnownReports, to_rows
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
@@ -79,40 +80,67 @@ def merging() -> None:
 
 
 def deduplication() -> None:
-    """One part of a base period: 1,000 reports more, by how many are known already; the whole part is written again."""
-    spec = collection("krr", 16, 64)
-    new = to_rows(reports(spec, 1000))
-    rng = np.random.default_rng(3)
-    for known in (0, 10_000, 100_000, 1_000_000):
-        old = rng.integers(0, 256, (known, new.shape[1]), dtype=np.uint8)
-        old = merge(old[:0], old)[0]
-        seconds = cpu_seconds(lambda o=old: merge(o, new))
-        state = (known + len(new)) * new.shape[1]
-        line(f"  {known:,} known in the part: state {state / 1e6:.1f} MB", len(new), seconds)
+    """One part of a base period: reports more, by how many are known already; then as a worker that reads its state."""
+    spec, rng = collection("krr", 16, 64), np.random.default_rng(3)
+    width = to_rows(reports(spec, 1)).shape[1]
+    known = KnownReports(width)
+    for number in (10_000, 100_000, 1_000_000, 10_000_000):
+        while len(known) < number:
+            known.add(rng.integers(0, 256, (min(number - len(known), 1 << 20), width), dtype=np.uint8))
+        for size, times in ((60, 300), (1_000, 100), (60_000, 3)):
+            new = rng.integers(0, 256, (times, size, width), dtype=np.uint8)
+            begin = time.process_time()
+            for part in new:
+                known.add(part)
+            seconds = time.process_time() - begin
+            held = f"{known.num_bytes / len(known):.0f} B a report"
+            line(f"  {number:,} known, {held}: {size:,} more at a time", size * times, seconds)
+    blocks = [part.tobytes() for part in np.array_split(known.rows, len(known) // 1_200)]
+    begin = time.process_time()
+    again = read_again(blocks, width)
+    line(f"  read again: {len(blocks):,} blocks of state", len(again), time.process_time() - begin)
 
 
 def parts_of_state() -> None:
     """A stream of 200,000 packed reports of one hour in 20 bundles, by the parts in which it is held."""
+    arriving = bundles_of_one_hour(20)
+    plain = cpu_seconds(lambda: count_one_hour(arriving))
+    for parts in (16, 64, 256, 1024):
+        more = cpu_seconds(lambda p=parts: count_one_hour(arriving, deduplicate=True, deduplicate_parts=p), 1) - plain
+        each = 1000 * more / (len(arriving) * parts)
+        line(f"  {parts} parts: {each:.2f} ms more a part and bundle", 200_000, more)
+
+
+def filling() -> None:
+    """The same stream in 16 parts, and ever longer ones: does a report cost more as its hour fills?"""
+    arriving = bundles_of_one_hour(200)
+    before, seconds = 0, 0.0
+    for bundles in (25, 50, 100, 200):
+        until = cpu_seconds(lambda b=bundles: count_one_hour(arriving[:b], deduplicate=True), 1)
+        if before:
+            known, new = 10_000 * before, 10_000 * (bundles - before)
+            line(f"  {new:,} reports more where {known:,} are known", new, until - seconds)
+        before, seconds = bundles, until
+
+
+def bundles_of_one_hour(bundles: int) -> list[ElementEvent]:
+    """10,000 packed reports of one hour in each bundle."""
     spec = collection("krr", 16, 64)
-    batch = reports(spec, 200_000)
+    batch = reports(spec, 10_000 * bundles)
     moment = int(batch.event_times[0])
     batch = dataclasses.replace(batch, event_times=np.full(len(batch), moment))
     messages = [wire.encode_batch(batch[i : i + 1_000]) for i in range(0, len(batch), 1_000)]
-    arrival = Timestamp(micros=1000 * moment)
-    bundles = [[TimestampedValue(m, arrival) for m in messages[i : i + 10]] for i in range(0, len(messages), 10)]
+    arriving = [TimestampedValue(message, Timestamp(micros=1000 * moment)) for message in messages]
+    return [ElementEvent(arriving[i : i + 10]) for i in range(0, len(arriving), 10)]
 
-    def run(**options: Any) -> None:
-        stream = TestStream(coder=beam.coders.BytesCoder(), events=list(map(ElementEvent, bundles)), output_tags=[None])
-        job = JobSpec(collections=(spec,), windows=Windows(size=HOUR), **options)
-        with beam.Pipeline(options=PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])) as pipeline:
-            decoded = pipeline | stream.with_output_types(bytes) | DecodeReports(job)
-            _ = decoded.reports | CountReports(job)
 
-    plain = cpu_seconds(run)
-    for parts in (16, 64, 256, 1024):
-        more = cpu_seconds(lambda p=parts: run(deduplicate=True, deduplicate_parts=p)) - plain
-        each = 1000 * more / (len(bundles) * parts)
-        line(f"  {parts} parts: {each:.2f} ms more a part and bundle", len(batch), more)
+def count_one_hour(arriving: list[ElementEvent], **options: Any) -> None:
+    """Decode and count them on the local engine for streams."""
+    stream = TestStream(coder=beam.coders.BytesCoder(), events=arriving, output_tags=[None])
+    job = JobSpec(collections=(collection("krr", 16, 64),), windows=Windows(size=HOUR), **options)
+    with beam.Pipeline(options=PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])) as pipeline:
+        decoded = pipeline | stream.with_output_types(bytes) | DecodeReports(job)
+        _ = decoded.reports | CountReports(job)
 
 
 def main() -> None:
@@ -128,3 +156,5 @@ def main() -> None:
     deduplication()
     print("deduplication (local streaming engine, 20 bundles of 10,000 reports)")
     parts_of_state()
+    print("deduplication (local streaming engine, bundles of 10,000 reports of one hour, 16 parts)")
+    filling()

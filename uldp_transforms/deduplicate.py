@@ -4,6 +4,9 @@ A report carries its own event time, so an identical copy falls into the same ba
 that it is too old. Keyed state holds the reports of a base period that were counted. The first copy is counted, later
 ones are not. If two reports with one id differ, the one whose bytes are smaller counts, whichever came first; the
 other one is taken back. So the counts do not depend on the order of arrival.
+
+State is a log: what is counted is written to its end. The worker that wrote it holds the same reports in memory, where
+it finds an id; it reads the log only if it does not hold what state says, which is after a restart.
 """
 
 from __future__ import annotations
@@ -21,17 +24,22 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
+from uldp_transforms.known_reports import HEAD, Changes, KnownReports, to_rows
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
+from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ledger import ACCEPTED, DUPLICATES, LedgerEntry
 from uldp_transforms.runtime import metrics
 from uldp_transforms.runtime.coders import ReportBatchCoder, key_of_sum
+from uldp_transforms.runtime.held import VERSION_BYTES, Held, new_version
 from uldp_transforms.spec import JobSpec
 from uldp_transforms.windows import BasePeriods, split_by_period
 
-_HEAD = ID_BYTES + 8 + 2  # id, event time, cohort; the payload follows
+_BLOCK = 1 << 15
+"""Bytes of rows that are written to the log together; fewer wait beside the version, and are written each time."""
+
+_HELD: Held[KnownReports] = Held()
 
 
 class CountNewReports(beam.PTransform[PCollection[ReportBatch], Any]):
@@ -60,7 +68,7 @@ class CountNewReports(beam.PTransform[PCollection[ReportBatch], Any]):
             reports
             | "ByPeriodAndId"
             >> beam.FlatMap(_split, spec.periods, spec.deduplicate_parts).with_output_types(_KEYED_REPORTS)
-            | "CountNew" >> beam.ParDo(_CountNewFn(spec, keep)).with_outputs("ledger", main="counts")
+            | "CountOnce" >> beam.ParDo(_CountOnceFn(spec, keep)).with_outputs("ledger", main="counts")
         )
 
 
@@ -84,10 +92,11 @@ def _split(batch: ReportBatch, periods: BasePeriods | None, num_parts: int) -> I
         yield batch.fingerprint + place, coder.encode(batch[order[start:stop]])
 
 
-class _CountNewFn(beam.DoFn):
-    """Holds the reports of one part that were counted, as rows of bytes sorted by id."""
+class _CountOnceFn(beam.DoFn):
+    """Holds the reports of one part that were counted, and writes them to a log of rows of bytes."""
 
-    COUNTED = userstate.ReadModifyWriteStateSpec("counted", coders.BytesCoder())
+    RECENT = userstate.ReadModifyWriteStateSpec("recent", coders.BytesCoder())
+    LOG = userstate.BagStateSpec("log", coders.BytesCoder())
     FORGET = userstate.TimerSpec("forget", TimeDomain.WATERMARK)
 
     def __init__(self, spec: JobSpec, keep: int | None):
@@ -103,82 +112,72 @@ class _CountNewFn(beam.DoFn):
         self,
         element: tuple[bytes, bytes],
         timestamp: Any = beam.DoFn.TimestampParam,
-        counted: Any = beam.DoFn.StateParam(COUNTED),
+        recent: Any = beam.DoFn.StateParam(RECENT),
+        log: Any = beam.DoFn.StateParam(LOG),
         forget: Any = beam.DoFn.TimerParam(FORGET),
     ) -> Iterator[Any]:
         key, encoded = element
         batch = ReportBatchCoder().decode(encoded)
         collection = self._catalog[batch.fingerprint]
-        old = _from_state(counted.read(), collection)
-        kept, removed, added, duplicates = merge(old, to_rows(batch))
-        counted.write(kept.tobytes())
+        changes = _count_once(to_rows(batch), recent, log)
         start = int.from_bytes(key[32:40], "big", signed=True)
-        if self._keep is not None and self._periods is not None:
+        if len(changes.added) and self._keep is not None and self._periods is not None:
             over = int(self._periods.end_of(start)) + self._keep
             forget.set(Timestamp(micros=min(over * 1000, MAX_TIMESTAMP.micros - 1)))
         period = start if key[44] else None
         window = (GlobalWindow(),)
-        if len(added):
-            counts = self._count(collection, added)
-            if len(removed):
-                counts = counts + -self._count(collection, removed)
+        if len(changes.added):
+            counts = self._count(collection, changes.added)
+            if len(changes.removed):
+                counts = counts + -self._count(collection, changes.removed)
             yield WindowedValue((key_of_sum(batch.fingerprint, period), counts), Timestamp(micros=start * 1000), window)
-        for name, number in ((ACCEPTED, len(added) - len(removed)), (DUPLICATES, duplicates)):
+        accepted = len(changes.added) - len(changes.removed)
+        for name, number in ((ACCEPTED, accepted), (DUPLICATES, changes.duplicates)):
             if number:
                 metrics.count(number, name)
                 entry = LedgerEntry(name, batch.fingerprint, period, number)
                 yield TaggedOutput("ledger", WindowedValue(entry, timestamp, window))
 
     def _count(self, collection: Collection, rows: np.ndarray) -> CohortCounts:
-        cohorts = np.ascontiguousarray(rows[:, _HEAD - 2 : _HEAD]).view("<u2")[:, 0]
+        cohorts = np.ascontiguousarray(rows[:, HEAD - 2 : HEAD]).view("<u2")[:, 0]
         count = collection.count_groups if collection.are_many(len(rows)) else collection.count_few
-        return count(np.ascontiguousarray(rows[:, _HEAD:]), cohorts, 1, self._bit_patterns)[0]
+        return count(np.ascontiguousarray(rows[:, HEAD:]), cohorts, 1, self._bit_patterns)[0]
 
     @userstate.on_timer(FORGET)
-    def forget(self, counted: Any = beam.DoFn.StateParam(COUNTED)) -> Iterable[Any]:
-        counted.clear()
+    def forget(self, recent: Any = beam.DoFn.StateParam(RECENT), log: Any = beam.DoFn.StateParam(LOG)) -> Iterable[Any]:
+        _HELD.take((recent.read() or b"")[:VERSION_BYTES])
+        recent.clear()
+        log.clear()
         return ()
 
 
-def to_rows(batch: ReportBatch) -> np.ndarray:
-    """Reports as rows of bytes, (n, 26 + W) uint8: id, event time, cohort, payload."""
-    times = batch.event_times.astype("<i8")[:, np.newaxis].view(np.uint8)
-    cohorts = batch.cohorts.astype("<u2")[:, np.newaxis].view(np.uint8)
-    return np.concatenate([batch.report_ids, times, cohorts, batch.payloads], axis=1)
+def _count_once(new: np.ndarray, recent: Any, log: Any) -> Changes:
+    """Add rows to those that state has; copies leave state as it is."""
+    stored: bytes = recent.read() or b""
+    version, end = stored[:VERSION_BYTES], stored[VERSION_BYTES:]
+    known = _HELD.take(version)
+    if known is None:
+        known = read_again([*log.read(), end] if version else [], new.shape[1])
+    changes = known.add(new)
+    if len(changes.added):
+        version, end = new_version(), end + changes.added.tobytes()
+        if len(end) > _BLOCK:
+            log.add(end)
+            end = b""
+        recent.write(version + end)
+    if version:
+        _HELD.hold(version, known)
+    return changes
 
 
-def merge(old: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Add reports to those that were counted, as rows of bytes.
+def read_again(blocks: list[bytes], width: int) -> KnownReports:
+    """The reports that were counted, from all that was written.
 
     Args:
-        old: (m, R) uint8 with different ids, sorted.
-        new: (n, R) uint8.
-
-    Returns:
-        kept: the smallest row of each id, sorted; removed: rows of ``old`` that are not among them; added: rows of
-        ``new`` that are, and were not in ``old``; the number of duplicates, n minus the number of new ids.
+        blocks: rows of bytes, in any order.
+        width: bytes of a row.
     """
-    ordered = new[np.argsort(_as_bytes(new))]
-    first = np.ones(len(ordered), dtype=bool)
-    first[1:] = (ordered[1:, :ID_BYTES] != ordered[:-1, :ID_BYTES]).any(axis=1)
-    best = ordered[first]
-    old_ids, ids = _as_bytes(old[:, :ID_BYTES]), _as_bytes(best[:, :ID_BYTES])
-    at = np.searchsorted(old_ids, ids)
-    known = np.append(old_ids, np.zeros(1, old_ids.dtype))[at] == ids
-    known &= at < len(old)
-    smaller = np.zeros(len(best), dtype=bool)
-    smaller[known] = _as_bytes(best[known]) < _as_bytes(old[at[known]])
-    kept = np.insert(old, at[~known], best[~known], axis=0)
-    kept[(at + np.cumsum(~known))[smaller]] = best[smaller]
-    removed, added = old[at[smaller]], best[~known | smaller]
-    return kept, removed, added, len(new) - (len(added) - len(removed))
-
-
-def _as_bytes(rows: np.ndarray) -> np.ndarray:
-    """(n, R) uint8 as (n,) strings of R bytes, which compare byte by byte, the first one first."""
-    return np.ascontiguousarray(rows).view(f"S{rows.shape[1]}")[:, 0]
-
-
-def _from_state(stored: bytes | None, collection: Collection) -> np.ndarray:
-    width = _HEAD + collection.mechanism.payload_size
-    return np.frombuffer(stored or b"", dtype=np.uint8).reshape(-1, width)
+    known = KnownReports(width)
+    for block in blocks:
+        known.add(np.frombuffer(block, np.uint8).reshape(-1, width))
+    return known

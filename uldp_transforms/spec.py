@@ -120,7 +120,8 @@ class SpecValues(TypedDict, total=False):
         release: in a stream, ``"corrected"`` (default): a row when the watermark passes the end of a window, and
             further ones while late reports change it. ``"final"``: one row, after the allowed lateness.
         deduplicate: count each report id once per base period; costs a shuffle and state. Default False.
-        deduplicate_parts: parts of a base period, each of which is held and written whole. None: 16.
+        deduplicate_parts: parts of a base period, over which workers share it; each is read whole after a restart.
+            None: 16.
         bit_patterns: look inside the reports of rappor, urap and aoue, for two more sentinels. Default False.
         smooth: also estimate the shares of each window from its neighbours: in a stream from those before it, in files
             from all. Default False.

@@ -73,8 +73,7 @@ _COUNTING: cli.Options = {
     "--deduplicate": cli.SWITCH | {"help": "count each report id once per base period; costs a shuffle and state"},
     "--deduplicate_parts": {
         "type": cli.positive(),
-        "help": f"parts of a base period, each held and written whole; none: {PARTS}, for up to a million reports a "
-        "base period",
+        "help": f"parts of a base period, over which workers share it; none: {PARTS}",
     },
     "--bit_patterns": cli.SWITCH
     | {"help": "look inside the reports of rappor, urap and aoue, for two more sentinels; costs time per report"},

@@ -14,17 +14,18 @@ import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.testing.test_stream import Event
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.support import replay
 from tests.support.messages_cases import BATCH, KRR, REPORT, URAP, collection, container, numbered
 from tests.support.tolerance import generator
+from uldp_transforms import deduplicate
 from uldp_transforms.count import CountReports
 from uldp_transforms.decode import DecodeReports
-from uldp_transforms.deduplicate import CountNewReports, _split, merge, to_rows
+from uldp_transforms.deduplicate import CountNewReports, _split
+from uldp_transforms.known_reports import KnownReports, to_rows
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
+from uldp_transforms.runtime.held import Held
 from uldp_transforms.windows import BasePeriods, Windows, rfc3339
 
 MINUTE = 60_000
@@ -37,72 +38,9 @@ WIDE = collection("wide", numbered(2_000), "rappor")  # 250 bytes a report
 ALL = [KRR, URAP, WIDE]
 BY_FINGERPRINT = {of.fingerprint.hex(): of for of in ALL}
 
-# ---------------------------------------------------------------------- merging, by a dictionary
-
-IDS = (bytes(16), bytes(15) + b"\1", b"\1" + bytes(15), b"\x80" * 16, b"\xff" * 16)
-TAILS = [bytes(tail) for tail in itertools.product((0, 1, 127, 128, 255), repeat=2)]
-some_rows = st.lists(st.builds(bytes.__add__, st.sampled_from(IDS), st.sampled_from(TAILS)), max_size=12)
-
-
-def as_array(rows: Sequence[bytes], width: int = 18) -> np.ndarray:
-    return np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(-1, width)
-
 
 def as_list(rows: np.ndarray) -> list[bytes]:
     return [row.tobytes() for row in rows]
-
-
-def smallest(rows: Sequence[bytes]) -> dict[bytes, bytes]:
-    """The row that counts, by id; Python compares bytes one by one, the first one first."""
-    kept: dict[bytes, bytes] = {}
-    for row in rows:
-        kept[row[:16]] = min(row, kept.get(row[:16], row))
-    return kept
-
-
-@settings(max_examples=300)
-@given(st.lists(some_rows, max_size=4))
-def test_merging_is_a_dictionary(parts: list[list[bytes]]) -> None:
-    """After each part, and in what changed and how many were there already."""
-    state = as_array([])
-    seen: list[bytes] = []
-    for part in parts:
-        old, new = as_list(state), as_array(part)
-        before = len(smallest(seen))
-        kept, removed, added, duplicates = merge(state, new)
-        seen += part
-        assert as_list(kept) == sorted(smallest(seen).values())
-        assert Counter(old) - Counter(as_list(removed)) + Counter(as_list(added)) == Counter(as_list(kept))
-        assert set(as_list(removed)) <= set(old) and set(as_list(added)) <= set(part)
-        assert not set(as_list(removed)) & set(as_list(added)), "nothing is taken back only to be added again"
-        assert duplicates == len(part) - (len(smallest(seen)) - before)
-        assert (as_list(state), as_list(new)) == (old, part), "inputs are not changed"
-        state = kept
-
-
-@settings(max_examples=100)
-@given(some_rows, st.randoms(use_true_random=False))
-def test_any_order_and_any_cut_keep_the_same(rows: list[bytes], rng: Any) -> None:
-    results = []
-    for _ in range(3):
-        order = rng.sample(rows, len(rows))
-        cut = rng.randint(0, len(rows))
-        first, _, _, one = merge(as_array([]), as_array(order[:cut]))
-        second, _, _, other = merge(first, as_array(order[cut:]))
-        results.append((as_list(second), one + other))
-    assert results == [(sorted(smallest(rows).values()), len(rows) - len(smallest(rows)))] * 3
-
-
-@pytest.mark.parametrize("of", ALL, ids=lambda of: of.id)
-def test_rows_hold_the_whole_report(of: Collection) -> None:
-    """Reports that differ anywhere are different rows, which begin with the id."""
-    batch = of.perturb(["0"] * 9, generator("rows", of.id), np.arange(9) * DAY - DAY)
-    rows = to_rows(batch)
-    assert rows.shape == (9, 26 + of.mechanism.payload_size)
-    assert as_list(rows[:, :16]) == as_list(batch.report_ids)
-    assert rows[:, 16:24].copy().view("<i8")[:, 0].tolist() == batch.event_times.tolist()
-    assert rows[:, 24:26].copy().view("<u2")[:, 0].tolist() == batch.cohorts.tolist()
-    assert as_list(rows[:, 26:]) == as_list(batch.payloads)
 
 
 # ---------------------------------------------------------------------- the job, by the same dictionary
@@ -274,6 +212,66 @@ def test_in_how_many_parts_reports_are_held_changes_nothing(num_parts: int) -> N
     events = [replay.arrive((3 + number) * PERIOD, as_messages(part)) for number, part in enumerate(sent)]
     job = replay.streaming_job(ALL, WINDOWS, deduplicate_parts=num_parts, **JOB)
     check(replay.replay(job, events), sent)
+
+
+def several_bundles() -> list[ReportBatch]:
+    """New reports, copies and conflicts, some of them after the on-time panes."""
+    batches = [some_reports(KRR, 60, number) for number in range(8)]
+    return [part for batch in batches for part in (batch, batch[::3], in_conflict(batch[::5]))]
+
+
+def arrivals(sent: Sequence[ReportBatch]) -> list[Event]:
+    return [replay.arrive((3 + number) * PERIOD, as_messages(part)) for number, part in enumerate(sent)]
+
+
+@pytest.fixture
+def readings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of blocks of state, whenever a worker reads what it does not hold."""
+    found: list[int] = []
+    read = deduplicate.read_again
+
+    def reads(blocks: list[bytes], width: int) -> KnownReports:
+        found.append(len(blocks))
+        return read(blocks, width)
+
+    monkeypatch.setattr(deduplicate, "read_again", reads)
+    return found
+
+
+@pytest.mark.parametrize("block", [-1, 100, 1 << 15])
+def test_a_worker_that_holds_nothing_counts_the_same(
+    block: int, readings: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All is in state: what was written to the log, in blocks of any size, and what waits for it."""
+    monkeypatch.setattr(deduplicate, "_BLOCK", block)
+    monkeypatch.setattr(deduplicate, "_HELD", Held(seconds=-1))
+    sent = several_bundles()
+    check(replay.replay(replay.streaming_job(ALL, WINDOWS, deduplicate_parts=2, **JOB), arrivals(sent)), sent)
+    assert len(readings) > 50
+    assert (max(readings) > 10) == (block < 1_000), "the log has several blocks, or none"
+
+
+def test_what_was_written_is_not_read_again(readings: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part of a base period is read once: when there is nothing."""
+    monkeypatch.setattr(deduplicate, "_BLOCK", 100)
+    held: Held[KnownReports] = Held()
+    monkeypatch.setattr(deduplicate, "_HELD", held)
+    sent = several_bundles()
+    job = replay.streaming_job(ALL, WINDOWS, deduplicate_parts=2, **JOB)
+    check(replay.replay(job, arrivals(sent)), sent)
+    assert readings == [0] * 6, "three base periods in two parts"
+    assert len(held) == 0, "at the end of the stream all is forgotten"
+
+
+def test_copies_write_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither do reports that do not count: the version stays."""
+    versions: list[bytes] = []
+    draw = deduplicate.new_version
+    monkeypatch.setattr(deduplicate, "new_version", lambda: versions.append(draw()) or versions[-1])
+    smaller, larger = reports_in_order()
+    sent = [smaller, smaller, larger, smaller]
+    check(replay.replay(replay.streaming_job(ALL, WINDOWS, **JOB), arrivals(sent)), sent)
+    assert len(versions) == 1
 
 
 def test_ids_are_spread_over_all_parts() -> None:

@@ -22,7 +22,7 @@ from tests.support import cases, replay
 from tests.support.messages_cases import KNOWN, NOON, decoder, write_files
 from uldp_transforms.count import CountReports, count_periods
 from uldp_transforms.decode import DecodeReports, received_entries
-from uldp_transforms.deduplicate import merge, to_rows
+from uldp_transforms.known_reports import KnownReports, to_rows
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import estimate
@@ -43,7 +43,7 @@ def collect(bundles: Sequence[list[tuple[bytes, int]]]) -> Result:
     gate = TimeGate(periods=BasePeriods(HOUR), allowed_lateness=HOUR)
     counts: dict[Any, CohortCounts] = {}
     ledger: Counter[Any] = Counter()
-    kept: dict[bytes, np.ndarray] = {}
+    kept: dict[bytes, KnownReports] = {}
     for bundle in bundles:
         arrivals = np.array([arrival for _, arrival in bundle])
         decoded = decoder(COLLECTIONS, gate=gate).decode([message for message, _ in bundle], arrivals)
@@ -59,8 +59,8 @@ def collect(bundles: Sequence[list[tuple[bytes, int]]]) -> Result:
                 counts[key] = counts[key] + found if key in counts else found
             if len(batch.report_ids):
                 rows = to_rows(batch)
-                kept[batch.fingerprint], *_ = merge(kept.get(batch.fingerprint, rows[:0]), rows)
-    return counts, ledger, {name: rows.tobytes() for name, rows in kept.items()}
+                kept.setdefault(batch.fingerprint, KnownReports(rows.shape[1])).add(rows)
+    return counts, ledger, {name: sorted(map(bytes, known.rows)) for name, known in kept.items()}
 
 
 def test_a_hundred_orders_and_splits_give_the_same_counts() -> None:
@@ -223,14 +223,12 @@ def test_one_id_sent_a_hundred_thousand_times_counts_once() -> None:
     """Equal and different copies, in one bundle or in many: the smallest stays, all others are duplicates."""
     rows = rows_of_ids(np.full((100_000, 16), 7, np.uint8), 1)
     smallest = min(map(bytes, rows))
-    kept, duplicates = rows[:0], 0
-    for part in np.array_split(rows, 50):
-        kept, _, _, more = merge(kept, part)
-        duplicates += more
-    assert [bytes(row) for row in kept] == [smallest]
+    parts, whole = KnownReports(rows.shape[1]), KnownReports(rows.shape[1])
+    duplicates = sum(parts.add(part).duplicates for part in np.array_split(rows, 50))
+    assert [bytes(row) for row in parts.rows] == [smallest]
     assert duplicates == len(rows) - 1
-    whole, removed, added, more = merge(rows[:0], rows)
-    assert ([bytes(row) for row in whole], len(removed), len(added), more) == ([smallest], 0, 1, len(rows) - 1)
+    removed, added, more = whole.add(rows)
+    assert ([bytes(row) for row in whole.rows], len(removed), len(added), more) == ([smallest], 0, 1, len(rows) - 1)
 
 
 def test_different_ids_are_never_taken_for_copies() -> None:
@@ -240,8 +238,10 @@ def test_different_ids_are_never_taken_for_copies() -> None:
     near[np.arange(128), np.arange(128) // 8] = 1 << np.arange(128) % 8
     ids = np.concatenate([near, rng.integers(0, 256, (200_000, 16), dtype=np.uint8)])
     rows = rows_of_ids(ids, 3)
-    kept, removed, added, duplicates = merge(rows[:0], rows)
-    assert (len(kept), len(removed), len(added), duplicates) == (len(rows), 0, len(rows), 0)
-    again, removed, added, duplicates = merge(kept, rows)
+    known = KnownReports(rows.shape[1])
+    removed, added, duplicates = known.add(rows)
+    assert (len(known), len(removed), len(added), duplicates) == (len(rows), 0, len(rows), 0)
+    kept = known.rows
+    removed, added, duplicates = known.add(rows)
     assert (len(removed), len(added), duplicates) == (0, 0, len(rows))
-    assert np.array_equal(again, kept)
+    assert np.array_equal(known.rows, kept)

@@ -80,7 +80,7 @@ HOOKS: dict[str, tuple[type, Sequence[str]]] = {
     "decode": (decode._DecodeFn, ("start_bundle", "process")),
     "count": (count._CountBundleFn, ("start_bundle", "process", "finish_bundle")),
     "sum": (count.SumCountsFn, ("create_accumulator", "add_input", "merge_accumulators", "extract_output")),
-    "deduplicate": (deduplicate._CountNewFn, ("process", "forget")),
+    "deduplicate": (deduplicate._CountOnceFn, ("process", "forget")),
     "release": (release._HoldFn, ("process", "release")),
     "ledger": (ledger.SumByReasonFn, ("create_accumulator", "add_input", "merge_accumulators", "extract_output")),
     "estimate": (estimates._EstimateFn, ("process",)),

@@ -28,7 +28,7 @@ from tests.support import replay
 from tests.support.messages_cases import Row, collection, data, decoder, long, numbered, packed, single
 from uldp_transforms.count import count_periods
 from uldp_transforms.decode import received_entries
-from uldp_transforms.deduplicate import merge, to_rows
+from uldp_transforms.known_reports import KnownReports, to_rows
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.rows import forms
@@ -119,7 +119,8 @@ class Collector:
         self._decoder = decoder(
             COLLECTIONS, gate=TimeGate(periods=BasePeriods(BASE), allowed_lateness=LATENESS), require_ids=True
         )
-        self._counted: dict[Key, bytes] = {}
+        self._log: dict[Key, bytes] = {}
+        self._known: dict[Key, KnownReports] = {}
         self._sums: dict[Key, bytes] = {}
         self.books: Counter[str] = Counter()
         self.received = 0
@@ -138,9 +139,11 @@ class Collector:
         of = BY_PREFIX[batch.fingerprint[:8]]
         key = (batch.fingerprint[:8], period)
         rows = to_rows(batch)
-        old = np.frombuffer(self._counted.get(key, b""), dtype=np.uint8).reshape(-1, rows.shape[1])
-        kept, removed, added, duplicates = merge(old, rows)
-        self._counted[key] = kept.tobytes()
+        known = self._known.setdefault(key, KnownReports(rows.shape[1]))
+        if not len(known):
+            known.add(np.frombuffer(self._log.get(key, b""), dtype=np.uint8).reshape(-1, rows.shape[1]))
+        removed, added, duplicates = known.add(rows)
+        self._log[key] = self._log.get(key, b"") + added.tobytes()
         self.books["accepted"] += len(added) - len(removed)
         self.books["duplicates"] += duplicates
         total = CohortCountsCoder().decode(self._sums.get(key, b"")) or CohortCounts.empty(COHORTS, TAGS)
@@ -153,7 +156,7 @@ class Collector:
     def restarted(self) -> Collector:
         """Another collector, which knows only the stored bytes of this one."""
         other = Collector()
-        other._counted, other._sums = dict(self._counted), dict(self._sums)
+        other._log, other._sums = dict(self._log), dict(self._sums)
         other.books, other.received = Counter(self.books), self.received
         return other
 

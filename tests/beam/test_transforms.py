@@ -164,7 +164,7 @@ def test_what_is_grouped_is_never_pickled() -> None:
         for inputs in transform.inputs.values()
     }
     assert keyed == {
-        "CountReports/CountNewReports/CountNew/ParDo(_CountNewFn)": "TupleCoder[BytesCoder, BytesCoder]",
+        "CountReports/CountNewReports/CountOnce/ParDo(_CountOnceFn)": "TupleCoder[BytesCoder, BytesCoder]",
         "CountReports/SumPeriods/GroupByKey": "TupleCoder[BytesCoder, CohortCountsCoder]",
         "CountReports/SumEachWindow/GroupByKey": "TupleCoder[BytesCoder, CohortCountsCoder]",
         "ReleaseOnce/Hold": "TupleCoder[BytesCoder, CohortCountsCoder]",

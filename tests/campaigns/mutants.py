@@ -67,6 +67,7 @@ TARGETS = (
     "spec.py",
     "inputs.py",
     "deduplicate.py",
+    "known_reports.py",
     "count.py",
     "decode.py",
     "estimate_distribution.py",

@@ -29,7 +29,7 @@ from tests.fuzz.fuzz_reference import Gate, Reference, Verdict, read_file
 from tests.support.messages_cases import BATCH_HEADER, NOON, REPORT_HEADER, data, decoder, long, packed, rows_of, single
 from uldp_transforms.count import count_periods
 from uldp_transforms.decode import received_entries
-from uldp_transforms.deduplicate import merge, to_rows
+from uldp_transforms.known_reports import KnownReports, to_rows
 from uldp_transforms.ldp import ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import read_messages
@@ -131,8 +131,9 @@ def _check_books(decoded: Decoded) -> None:
             books[batch.fingerprint, start] -= counts.total
         if len(batch.report_ids):
             rows = to_rows(batch)
-            kept, removed, added, duplicates = merge(rows[:0], rows)
-            whole = len(kept) == len(added) == len(set(map(bytes, batch.report_ids))) and not len(removed)
+            known = KnownReports(rows.shape[1])
+            removed, added, duplicates = known.add(rows)
+            whole = len(known) == len(added) == len(set(map(bytes, batch.report_ids))) and not len(removed)
             require(whole and len(added) + duplicates == len(batch), "an id is counted twice, or never")
     require(not any(books.values()), f"the ledger does not balance: {dict(+books)}, {dict(-books)}")
 

@@ -30,11 +30,12 @@ ROOMS = [  # from the top down
     {"messages"},
     {"calendar_windows"},
     {"windows"},
+    {"known_reports"},
     {"ldp"},
     {"schemas", "version"},
 ]
 LEVEL = {name: -height for height, room in enumerate(ROOMS) for name in room}
-WITHOUT_BEAM = ("ldp", "windows", "calendar_windows", "messages", "schemas", "version")
+WITHOUT_BEAM = ("ldp", "known_reports", "windows", "calendar_windows", "messages", "schemas", "version")
 
 FOLDERS = (PACKAGE, "pipelines", "schemas")
 SOURCES = {

@@ -1,0 +1,160 @@
+"""The reports of one base period, or of a part of it, that were counted: found by id, replaced by smaller ones.
+
+Reports are rows of bytes. They stand one after the other, in the order in which their ids came, and a table of slots
+says in which row an id stands (open addressing). To add n rows takes time for n, however many are known; only when the
+table is full is it made anew, twice as large.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import NamedTuple
+
+import numpy as np
+
+from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
+
+HEAD = ID_BYTES + 8 + 2
+"""Bytes of a row before the payload: id, event time, cohort."""
+
+SEED = secrets.randbits(128)
+"""Of this process. Senders choose their ids; whoever does not know it cannot choose ids that meet in a slot."""
+
+_FIRST_SLOTS = 1 << 4
+_MAX_FILLED = 0.5
+_NONE = -1
+
+
+class Changes(NamedTuple):
+    """What became of added rows: (n, R) uint8 each, but the number of duplicates.
+
+    Attributes:
+        removed: rows that were counted, and are not any more.
+        added: rows that are counted now, and were not.
+        duplicates: number of added rows minus the number of new ids.
+    """
+
+    removed: np.ndarray
+    added: np.ndarray
+    duplicates: int
+
+
+class KnownReports:
+    """The smallest row of each id.
+
+    Args:
+        width: R, bytes of a row, of which the first 16 are the id.
+        seed: 128 bits that choose the slots; what ``add`` returns does not depend on it.
+    """
+
+    def __init__(self, width: int, seed: int = SEED):
+        self._rows = np.empty((0, width), np.uint8)
+        self._size = 0
+        self._slots = np.full(_FIRST_SLOTS, _NONE, np.int32)
+        words = np.array([seed & (1 << 64) - 1, seed >> 64], np.uint64)
+        self._added, self._factors = words, words * np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows that are counted, (m, R) uint8, in the order in which their ids came."""
+        return self._rows[: self._size].copy()
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of memory."""
+        return self._rows.nbytes + self._slots.nbytes
+
+    def add(self, new: np.ndarray) -> Changes:
+        """Count the smallest row of each id, among those that are known and the new ones.
+
+        Args:
+            new: (n, R) uint8.
+        """
+        best = _smallest_of_each_id(new)
+        at = self._find(_ids(best))
+        known = at != _NONE
+        before, candidates = self._rows[at[known]], best[known]
+        smaller = as_bytes(candidates) < as_bytes(before)
+        self._rows[at[known][smaller]] = candidates[smaller]
+        self._append(best[~known])
+        changed = ~known
+        changed[known] = smaller
+        return Changes(before[smaller], best[changed], len(new) - int((~known).sum()))
+
+    def _find(self, ids: np.ndarray) -> np.ndarray:
+        """The number of the row of each id; -1 for those that have none."""
+        found = np.full(len(ids), _NONE, np.int64)
+        left, slots = np.arange(len(ids)), self._first_slots(ids)
+        while len(left):
+            rows = self._slots[slots]
+            filled = rows != _NONE
+            left, slots, rows = left[filled], slots[filled], rows[filled]
+            same = (_ids(self._rows[rows, :ID_BYTES]) == ids[left]).all(axis=1)
+            found[left[same]] = rows[same]
+            left, slots = left[~same], self._next(slots[~same])
+        return found
+
+    def _append(self, rows: np.ndarray) -> None:
+        """Rows with ids that are different and unknown."""
+        begin, self._size = self._size, self._size + len(rows)
+        if self._size > len(self._rows):
+            self._rows.resize((self._size + (self._size >> 2), self._rows.shape[1]), refcheck=False)
+        self._rows[begin : self._size] = rows
+        if self._size > _MAX_FILLED * len(self._slots):
+            num_slots = len(self._slots)
+            while self._size > _MAX_FILLED * num_slots:
+                num_slots *= 2
+            self._slots = np.full(num_slots, _NONE, np.int32)
+            begin = 0
+        for first in range(begin, self._size, _AT_ONCE):
+            self._put(np.arange(first, min(first + _AT_ONCE, self._size), dtype=np.int32))
+
+    def _put(self, numbers: np.ndarray) -> None:
+        """Give each of these rows the first free slot from its own one on."""
+        slots = self._first_slots(_ids(self._rows[numbers, :ID_BYTES]))
+        while len(numbers):
+            free = self._slots[slots] == _NONE
+            self._slots[slots[free]] = numbers[free]
+            homeless = self._slots[slots] != numbers  # of several that want one slot, one gets it
+            numbers, slots = numbers[homeless], self._next(slots[homeless])
+
+    def _first_slots(self, ids: np.ndarray) -> np.ndarray:
+        mixed = (ids[:, 0] ^ self._added[0]) * self._factors[0]
+        mixed ^= mixed >> np.uint64(32)
+        mixed = (mixed ^ ids[:, 1] ^ self._added[1]) * self._factors[1]
+        mixed ^= mixed >> np.uint64(32)
+        mixed *= self._factors[0]
+        return (mixed >> np.uint64(65 - len(self._slots).bit_length())).astype(np.int64)
+
+    def _next(self, slots: np.ndarray) -> np.ndarray:
+        return (slots + 1) & (len(self._slots) - 1)
+
+
+_AT_ONCE = 1 << 16
+
+
+def to_rows(batch: ReportBatch) -> np.ndarray:
+    """Reports as rows of bytes, (n, 26 + W) uint8: id, event time, cohort, payload."""
+    times = batch.event_times.astype("<i8")[:, np.newaxis].view(np.uint8)
+    cohorts = batch.cohorts.astype("<u2")[:, np.newaxis].view(np.uint8)
+    return np.concatenate([batch.report_ids, times, cohorts, batch.payloads], axis=1)
+
+
+def as_bytes(rows: np.ndarray) -> np.ndarray:
+    """(n, R) uint8 as (n,) strings of R bytes, which compare byte by byte, the first one first."""
+    return np.ascontiguousarray(rows).view(f"S{rows.shape[1]}")[:, 0]
+
+
+def _ids(rows: np.ndarray) -> np.ndarray:
+    """(n, 2) uint64."""
+    return np.ascontiguousarray(rows[:, :ID_BYTES]).view("<u8")
+
+
+def _smallest_of_each_id(rows: np.ndarray) -> np.ndarray:
+    ordered = rows[np.argsort(as_bytes(rows))]
+    first = np.ones(len(ordered), dtype=bool)
+    first[1:] = (ordered[1:, :ID_BYTES] != ordered[:-1, :ID_BYTES]).any(axis=1)
+    return ordered[first]
