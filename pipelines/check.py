@@ -168,8 +168,8 @@ def _rows(directory: str, name: str, seen: Sequence[RunRecord]) -> list[dict[str
 
 
 def latest_rows(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Of each window the row that readers take: of the latest run the last pane, a partial one only if there is no
-    other."""
+    """Of each window the row that readers take, by the rule of docs/consume.md: no partial one if there is another; of
+    the latest run; of that the one with the most reports; of these the last pane."""
     latest: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for row in rows:
         window = (row["fingerprint"], row["window_start"], row["window_end"])
@@ -178,8 +178,9 @@ def latest_rows(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return list(latest.values())
 
 
-def _place(row: Mapping[str, Any]) -> tuple[bool, str, int]:
-    return row["status"] != "partial", row["run"] or "", row["pane_index"]
+def _place(row: Mapping[str, Any]) -> tuple[bool, str, int, int]:
+    reports = row.get("num_reports")  # not in a row without numbers, which comes before those with some
+    return row["status"] != "partial", row.get("run") or "", -1 if reports is None else reports, row["pane_index"]
 
 
 def _words(length: int) -> str:

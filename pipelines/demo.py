@@ -21,7 +21,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import rfc3339
 
 from . import cli, estimate, simulate
+from .check import latest_rows
 from .report.gathering import Asked
 from .report.report_command import require_charts
 from .report.report_command import write as write_report
@@ -149,10 +150,10 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, file)
 
 
-def read_estimates(output: Path, collection_id: str) -> list[dict[str, Any]]:
-    """One row per window, in order of time: the one with the highest pane index, as for every consumer."""
-    rows = sorted(read_rows(output / "estimates.jsonl"), key=lambda row: (row["window_start"], row["pane_index"]))
-    return list({row["window_start"]: row for row in rows if row["collection_id"] == collection_id}.values())
+def read_estimates(output: Path, collection_id: str) -> list[Mapping[str, Any]]:
+    """One row per window, in order of time: the one that counts, as for every consumer."""
+    rows = (row for row in read_rows(output / "estimates.jsonl") if row["collection_id"] == collection_id)
+    return sorted(latest_rows(rows), key=lambda row: row["window_start"])
 
 
 def read_ledger(output: Path, sent: dict[str, int]) -> dict[str, collections.Counter[Any]]:

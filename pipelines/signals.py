@@ -27,13 +27,17 @@ class Signals:
     Outside the main thread, where Python hears no signals, it heeds none. A signal that is ignored when the block
     begins (``nohup``, a shell's background job) stays ignored.
 
+    Args:
+        program: who speaks, for the line that says that it stops.
+
     Attributes:
         stop: set by the first signal, if ``can_drain``.
         can_drain: whether somebody heeds ``stop``.
         cancelled: whether a signal asked to cut off.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, program: str) -> None:
+        self._program = program
         self.stop = threading.Event()
         self.can_drain = False
         self.cancelled = False
@@ -55,7 +59,7 @@ class Signals:
     def _heed(self, number: int, frame: FrameType | None) -> None:
         if self.can_drain and not self.stop.is_set():
             self.stop.set()
-            _say(b"estimate: stopping; a second signal cuts off what is not written yet\n")
+            _say(f"{self._program}: stopping; a second signal cuts off what is not written yet\n")
             return
         if self.cancelled:
             os._exit(CUT_OFF)  # the third time: at once
@@ -72,6 +76,6 @@ class Signals:
         return code
 
 
-def _say(line: bytes) -> None:
+def _say(line: str) -> None:
     """To stderr, past buffers that the interrupted code may be writing to."""
-    os.write(2, line)
+    os.write(2, line.encode())

@@ -46,6 +46,8 @@ from ..signals import CUT_OFF, Signals
 from .build import build
 from .options import Job, read_arguments
 
+_PROGRAM = "estimate"
+
 BROKEN, UNBALANCED, MOSTLY_REJECTED = 1, 3, 4
 
 _GOES_ON = None
@@ -110,7 +112,7 @@ def run(configured: tuple[Job, beam.Pipeline], signals: Signals | None = None) -
     A stream runs until it is told to stop (SIGTERM or Ctrl-C).
     """
     job, pipeline = configured
-    signals = signals or Signals()
+    signals = signals or Signals(_PROGRAM)
     try:
         job.source.check_access(job.options)
         record = start_of_run(job.spec, _source(job), launched=is_only_launched(job.options))
@@ -137,7 +139,7 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
     draining = job.source.draining(job.options, signals.stop)
     signals.can_drain = draining is not None
     here = runs_in_this_process(job.options)
-    with draining or contextlib.nullcontext(), of_this_process("estimate") if here else contextlib.nullcontext():
+    with draining or contextlib.nullcontext(), of_this_process(_PROGRAM) if here else contextlib.nullcontext():
         result = pipeline.run()
         if is_only_launched(job.options):
             return _GOES_ON
@@ -255,13 +257,13 @@ def root_cause(error: BaseException) -> str:
 
 
 def _say(sentence: str) -> None:
-    print(f"estimate: {sentence}", file=sys.stderr)
+    print(f"{_PROGRAM}: {sentence}", file=sys.stderr)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    with Signals() as signals:
+    with Signals(_PROGRAM) as signals:
         try:
-            code = cli.run("estimate", configure, functools.partial(run, signals=signals), argv, (SpecError,))
+            code = cli.run(_PROGRAM, configure, functools.partial(run, signals=signals), argv, (SpecError,))
         except KeyboardInterrupt:
             _say("cancelled before the run began")
             code = CUT_OFF

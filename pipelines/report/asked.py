@@ -18,6 +18,11 @@ _DAY = 86_400_000
 _LENGTHS = (("a day", _DAY), ("a week", 7 * _DAY), ("30 days", 30 * _DAY), ("a year", 365 * _DAY))
 _HARDLY_ANY = 1e-3
 
+_MOST = 1000
+"""Reports of one person beyond which a cost is not told: nobody is asked in every window of 20 s for a year."""
+_SOME = 100
+"""Reports that are told of instead, if already a day has more windows."""
+
 
 def collections_of(records: Iterable[RunRecord], others: Iterable[Collection]) -> dict[str, Collection]:
     """Fingerprint -> collection, of those that runs name and others; one that this version cannot read is left out."""
@@ -105,9 +110,13 @@ def costs_of(collection: Collection | None, starts: Sequence[str], ends: Sequenc
         return costs
     step = float(np.median(np.diff([moment(start) for start in starts]))) if len(starts) > 1 else 0.0
     step = step or float(moment(ends[0]) - moment(starts[0]))
-    for name, length in _LENGTHS:
-        number = round(length / step)
-        if number > 1:
-            what = f"one in each window of {name} ({number:,})"
-            costs.append(Cost(reports=what, epsilon=collection.mechanism.epsilon_after(number)))
-    return costs
+    numbers = {f"one in each window of {name} ({n:,})": n for name, n in _windows_in(step) if 1 < n <= _MOST}
+    if round(_DAY / step) > _MOST:
+        numbers = {f"{_SOME} reports": _SOME}
+    epsilon_after = collection.mechanism.epsilon_after
+    return costs + [Cost(reports=what, epsilon=epsilon_after(number)) for what, number in numbers.items()]
+
+
+def _windows_in(step: float) -> list[tuple[str, int]]:
+    """How many windows each length of time has, one every ``step`` milliseconds."""
+    return [(name, round(length / step)) for name, length in _LENGTHS]

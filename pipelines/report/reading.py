@@ -87,7 +87,7 @@ class RowDirectory:
         return sorted(rows, key=lambda row: row["window_start"] or "")
 
     def discovered(self, windows: Iterable[Row]) -> list[Row]:
-        """The values that were found in the panes that count."""
+        """The values that were found in the rows that count."""
         panes = {_pane(row) for row in windows}
         rows = (row for path in self._files("discovered") for row in _rows_of(path))
         return [row for row in rows if _pane(row) in panes]
@@ -126,8 +126,11 @@ def _in_order(row: Row) -> tuple[Any, ...]:
     return row["collection_id"], row["collection_version"], row["fingerprint"], row["window_start"] or ""
 
 
+_PANE = ("fingerprint", "window_start", "window_end", "run", "num_reports", "pane_index")
+
+
 def _pane(row: Row) -> tuple[Any, ...]:
-    return tuple(row.get(name) for name in ("fingerprint", "window_start", "window_end", "run", "pane_index"))
+    return tuple(row.get(name) for name in _PANE)
 
 
 def _rows_of(path: str) -> Iterator[Row]:

@@ -27,6 +27,7 @@ from tests.support import cases
 from tests.support.live import PATIENCE
 from tests.support.messages_cases import crc_64_avro
 from uldp_transforms.messages import wire
+from uldp_transforms.pipelines.check import latest_rows
 from uldp_transforms.pipelines.estimate.run import configure
 from uldp_transforms.pipelines.sinks.bigquery_tables import table_schema
 from uldp_transforms.pipelines.sinks.pubsub_topics import PublishRows
@@ -307,8 +308,11 @@ RUNS = {
     ],
     "open at a stop": [row_of("a", 2, 7, "partial", None), row_of("b", 2, 0, "partial", None)],
     "corrected": [row_of("b", 3, 1, "ok", 120), row_of("b", 3, 0, "ok", 110), row_of("a", 3, 9, "partial", None)],
+    "written again, in other portions, after a worker was killed": [
+        row_of("b", 4, 5, "ok", 150), row_of("b", 4, 3, "ok", 200), row_of("b", 4, 9, "suppressed", None),
+    ],
 }  # fmt: skip
-TAKEN = [("ok", 40), ("ok", 300), ("partial", None), ("ok", 120)]
+TAKEN = [("ok", 40), ("ok", 300), ("partial", None), ("ok", 120), ("ok", 200)]
 
 
 @pytest.mark.parametrize("backwards", [False, True])
@@ -330,6 +334,8 @@ def test_of_several_runs_every_program_takes_the_same_row(
             exec(program, {})
             printed = capsys.readouterr().out.splitlines()
             assert [tuple(line.split()[2:]) for line in printed] == [(status, str(n)) for status, n in TAKEN]
+    found = sorted(latest_rows(rows), key=lambda row: row["window_start"])
+    assert [(row["status"], row["num_reports"]) for row in found] == TAKEN
 
 
 # ---------------------------------------------------------------------- what stands where

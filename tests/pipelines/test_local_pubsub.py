@@ -56,7 +56,7 @@ def stopped(folder: Path, options: str, ready: Callable[[], bool]) -> tuple[int,
     write_files(folder, {"animals.json": ANIMALS})
     output = folder / "output"
     argv = f"--collection={folder}/animals.json --subscription={live.SUBSCRIPTION} --output={output} {options}"
-    signals = Signals()
+    signals = Signals("estimate")
 
     def stop() -> None:
         end = time.monotonic() + live.PATIENCE

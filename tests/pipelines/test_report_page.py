@@ -17,10 +17,12 @@ from tests.support import report_rows as rows
 from tests.support.html_tree import Node, chromium, needs_chromium, table, tree_of
 from uldp_transforms.pipelines import cli
 from uldp_transforms.pipelines.report import charts, web_page
+from uldp_transforms.pipelines.report.asked import costs_of
 from uldp_transforms.pipelines.report.texts_for_readers import certain, in_words, percent, shown, span
 from uldp_transforms.pipelines.report.window_names import clock, name_of_window
 from uldp_transforms.pipelines.runs import moment
 from uldp_transforms.schemas import load
+from uldp_transforms.windows import rfc3339
 
 
 def page_of(folder: Path, *options: str) -> str:
@@ -75,6 +77,23 @@ def test_what_was_asked_and_what_it_costs(tree: Node) -> None:
         ["one in each window of 30 days (30)", "30"],
         ["one in each window of a year (365)", "365"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("length", "told"),
+    [
+        (20_000, {"100 reports": 100.0}),
+        (3_600_000, {"one in each window of a day (24)": 24.0, "one in each window of a week (168)": 168.0,
+                     "one in each window of 30 days (720)": 720.0}),
+        (30 * rows.DAY, {"one in each window of a year (12)": 12.0}),
+        (400 * rows.DAY, {}),
+    ],
+)  # fmt: skip
+def test_costs_are_told_of_as_many_reports_as_somebody_may_send(length: int, told: dict[str, float]) -> None:
+    """A year of windows of 20 s would be 1.6 million reports."""
+    starts, ends = ([rfc3339(rows.BEGAN + number * length) for number in (n, n + 1)] for n in (0, 1))
+    costs = costs_of(rows.collection(["a", "b"]), starts, ends)
+    assert {cost.reports: cost.epsilon for cost in costs} == {"one report": 1.0} | told
 
 
 def test_the_latest_window_by_what_is_certain(tree: Node) -> None:
@@ -156,11 +175,12 @@ def test_discovered_values_of_the_pane_that_counts(tmp_path: Path) -> None:
     of = rows.survey(tmp_path, ["a", "b"], 2)
     place = {"collection_id": of.id, "collection_version": 1, "fingerprint": of.fingerprint.hex(), "run": rows.RUN}
 
-    def found(window: int, value: str, low: float, pane_index: int = 0) -> dict[str, Any]:
-        numbers = {"frequency": 0.2, "ci_low": low, "ci_high": 0.3, "q_value": 0.001}
+    def found(window: int, value: str, low: float, pane_index: int = 0, num_reports: int = 1000) -> dict[str, Any]:
+        numbers = {"frequency": 0.2, "ci_low": low, "ci_high": 0.3, "q_value": 0.001, "num_reports": num_reports}
         return {**place, **rows.span(window), **numbers, "pane_index": pane_index, "value": value}
 
     lines = [found(0, "old", 0.1), found(1, "less", 0.1), found(1, "more", 0.15), found(1, "other pane", 0.2, 1)]
+    lines.append(found(1, "same index, before a worker was killed", 0.2, num_reports=900))
     rows.write(tmp_path, "discovered.jsonl", lines)
     tree = tree_of(page_of(tmp_path))
     cells = table(tree, "Discovered values; at most one in twenty is expected to be nobody's")

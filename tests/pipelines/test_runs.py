@@ -199,9 +199,10 @@ def test_the_root_of_an_error(error: Exception, sentence: str) -> None:
 # ---------------------------------------------------------------------- signals
 
 
-def test_the_second_signal_cuts_off_a_drain(capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("program", ["estimate", "another"])
+def test_the_second_signal_cuts_off_a_drain(program: str, capfd: pytest.CaptureFixture[str]) -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with Signals() as signals:
+    with Signals(program) as signals:
         signals.can_drain = True
         os.kill(os.getpid(), signal.SIGTERM)
         assert signals.stop.is_set()
@@ -211,13 +212,13 @@ def test_the_second_signal_cuts_off_a_drain(capfd: pytest.CaptureFixture[str]) -
         assert signals.cancelled
     assert signal.getsignal(signal.SIGTERM) is before
     logging.disable(logging.NOTSET)
-    assert capfd.readouterr().err == "estimate: stopping; a second signal cuts off what is not written yet\n"
+    assert capfd.readouterr().err == f"{program}: stopping; a second signal cuts off what is not written yet\n"
 
 
 def test_signals_that_are_ignored_stay_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with Signals():
+        with Signals("estimate"):
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
@@ -228,7 +229,7 @@ def test_outside_the_main_thread_no_signal_is_heard() -> None:
     inside: list[Any] = []
 
     def enter() -> None:
-        with Signals():
+        with Signals("estimate"):
             inside.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=enter)

@@ -6,12 +6,14 @@ import importlib.util
 import json
 import random
 import sqlite3
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from uldp_transforms.pipelines.check import latest_rows
 from uldp_transforms.schemas import load
 
 SQL = Path(__file__).parents[2] / "schemas" / "sql"
@@ -26,7 +28,10 @@ needs_duckdb = pytest.mark.skipif(
 
 
 def rows(seed: int) -> list[Row]:
-    """Panes of some runs in random order, some rows twice; num_reports never decreases from pane to pane."""
+    """Panes of some runs in random order, some rows twice; num_reports never decreases from pane to pane.
+
+    In some windows a worker was killed: what it had written is there, and what it wrote again, in fewer panes.
+    """
     rng = random.Random(seed)
     runs = [f"2026112{day}T081503.042Z-4f2a9c" for day in range(3)]
     found = []
@@ -35,11 +40,12 @@ def rows(seed: int) -> list[Row]:
         start, end = f"2026-11-01T00:{window:02}:00Z", f"2026-11-01T00:{window + 1:02}:00Z"
         for run in rng.sample(runs, rng.randint(0, 3)) or [None]:
             reports, cut = rng.randint(0, 150), rng.random() < 0.3
-            for pane in range(rng.randint(1, 12)):
-                status = "partial" if cut else "suppressed" if reports < 100 else "ok"
-                known = reports if status == "ok" else None
-                found.append(dict(zip(COLUMNS, (f"{number // 30:064}", start, end, pane, known, status, run))))
-                reports += rng.choice([0, rng.randint(1, 40)])
+            for panes in [rng.randint(1, 12), 2][: rng.randint(1, 2)]:
+                for pane in range(panes):
+                    status = "partial" if cut else "suppressed" if reports < 100 else "ok"
+                    known = reports if status == "ok" else None
+                    found.append(dict(zip(COLUMNS, (f"{number // 30:064}", start, end, pane, known, status, run))))
+                    reports += rng.choice([0, rng.randint(1, 40)])
     found += rng.sample(found, 20)
     rng.shuffle(found)
     return found
@@ -55,8 +61,9 @@ def chosen(among: list[Row]) -> list[Row]:
     return sorted(latest.values(), key=lambda row: tuple(map(str, row.values())))
 
 
-def place(row: Row) -> tuple[bool, str, int]:
-    return row["status"] != "partial", row["run"] or "", row["pane_index"]
+def place(row: Row) -> tuple[bool, str, int, int]:
+    reports = -1 if row["num_reports"] is None else row["num_reports"]
+    return row["status"] != "partial", row["run"] or "", reports, row["pane_index"]
 
 
 def in_sqlite(table: str, among: list[Row], folder: Path) -> list[tuple[Any, ...]]:
@@ -109,6 +116,21 @@ def test_a_view_has_the_rows_that_count(engine: Callable[..., Any], table: str, 
     assert {row["status"] for row in chosen(among)} == {"ok", "suppressed", "partial"}
     assert sorted(engine(table, among, tmp_path), key=lambda row: tuple(map(str, row))) == expected
     assert len(expected) == 60
+
+
+def test_the_commands_take_the_same_rows() -> None:
+    """``uldp check`` and ``uldp report``; the highest pane of a run would be another row where a worker was killed."""
+    among = rows(7)
+    found = sorted(latest_rows(among), key=lambda row: tuple(map(str, row.values())))
+    assert found == chosen(among)
+    highest: Counter[Any] = Counter()
+    for row in among:
+        highest[window_of(row)] = max(highest[window_of(row)], row["pane_index"])
+    assert any(row["pane_index"] < highest[window_of(row)] for row in found)
+
+
+def window_of(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("fingerprint", "window_start", "window_end", "run"))
 
 
 def test_views_without_windows_have_one_row() -> None:

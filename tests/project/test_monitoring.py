@@ -111,6 +111,7 @@ HEALTHY = {
     "flink_taskmanager_job_task_backPressuredTimeMsPerSecond": steady(100, 0),
     "flink_jobmanager_job_numRestarts": steady(1, 0),
     "flink_jobmanager_job_numberOfFailedCheckpoints": steady(2, 0),
+    "flink_jobmanager_job_numberOfCompletedCheckpoints": steady(0, 6),
 }
 """Of each of two tasks."""
 
@@ -164,6 +165,50 @@ def test_an_alert_fires_in_its_case_and_in_no_other(name: str | None, tmp_path: 
     changed = TROUBLE[name] if name else {}
     case = {"interval": "1m", "input_series": series(changed)}
     assert not promtool(tmp_path, case | {"alert_rule_test": expected([name] if name else [])})
+
+
+def restarted(minute: int) -> dict[str, str | None]:
+    """Counters begin anew, and 500 reports that were received before are accepted after it."""
+    rates = {"received": 1000, "accepted": 989, "duplicates": 10, "rejected_too_old": 1, "windows_ok": 1}
+    anew = {
+        f"{FLINK}{name}": f"0+{rate}x{minute} {500 * (name == 'accepted')}+{rate}x{MINUTES - minute}"
+        for name, rate in rates.items()
+    }
+    return anew | {"flink_jobmanager_job_numRestarts": f"1x{minute} 2x{MINUTES - minute}"}
+
+
+SEEN_ON_FLINK: dict[str, tuple[list[str], dict[str, str | None]]] = {
+    "half an hour after a restart": ([], restarted(MINUTES - 30)),
+    "an hour after a restart": ([], restarted(MINUTES - 75)),
+    "checkpoints that fail while a job starts": (
+        [],
+        {
+            "flink_jobmanager_job_numberOfFailedCheckpoints": f"_x{MINUTES - 20} 4x30",
+            "flink_jobmanager_job_numberOfCompletedCheckpoints": f"_x{MINUTES - 20} 0+30x30",
+        },
+    ),
+    "restarts in the first hour": (
+        ["UldpRestarts"],
+        {"flink_jobmanager_job_numRestarts": f"_x{MINUTES - 20} 0+1x30"},
+    ),
+    "a watermark that never came": (
+        ["UldpWatermarkStuck"],
+        {"flink_taskmanager_job_task_currentInputWatermark": steady(-(2**63), 0)},
+    ),
+    "an alarm after a restart, fewer than before": (
+        ["UldpSentinelAlarm"],
+        {f"{FLINK}alarms_cohorts": f"5x{MINUTES - 30} 1x40"},
+    ),
+}
+"""What ``deploy.monitoring.scrape`` found that alerts must bear, or see: who is called, and the series."""
+
+
+@needs_promtool
+@pytest.mark.parametrize("case", SEEN_ON_FLINK)
+def test_starts_and_restarts_call_nobody_for_nothing(case: str, tmp_path: Path) -> None:
+    fired, changed = SEEN_ON_FLINK[case]
+    asked = {"interval": "1m", "input_series": series(changed), "alert_rule_test": expected(fired)}
+    assert not promtool(tmp_path, asked)
 
 
 @needs_promtool
