@@ -159,7 +159,6 @@ def job(folder: Path, name: str, options: Sequence[str], flink: Cluster) -> Iter
         f"--output={output}",
     ]
     command += [
-        f"--collection={collection(folder)}",
         f"--window={WINDOW}ms",
         f"--allowed_lateness={LATENESS}ms",
         "--min_reports=1",
