@@ -35,7 +35,7 @@ from deploy.flink.kafka import create_topic, expansion_service, prepare, serve
 from deploy.flink.stream import Job, job
 from deploy.job import collection
 from tests.campaigns.soak_traffic import CLOCKS, LATENESS, PARTITIONS, WINDOW, Traffic
-from tests.campaigns.soak_watch import Meter, files, processes, seconds_behind
+from tests.campaigns.soak_watch import Meter, files, processes, seconds_behind, stored
 from uldp_transforms.ldp import Collection
 from uldp_transforms.pipelines.sources.kafka_topic import LOG_APPEND_TIME
 
@@ -57,6 +57,7 @@ class Run:
     def __init__(self, folder: Path, stack: ExitStack, rate: int, seed: int):
         self._random = random.Random(seed)
         self._folder = folder
+        self.checkpoints = folder / "checkpoints"
         self._brokers = stack.enter_context(ExitStack())
         self._starts = itertools.count()
         server, self._properties = prepare(folder)
@@ -158,14 +159,14 @@ def campaign(folder: Path, minutes: int, rate: int, seed: int) -> list[str]:
         sending = pool.submit(run.traffic.run, stop)
         for name, each in run.jobs.items():
             each.wait(partial(run.has_rows, name))
-        print(HEAD, flush=True)
+        print(line(list(COLUMNS), "fault"), flush=True)
         begin = time.monotonic()
         for minute, (name, fault) in zip(range(minutes), itertools.cycle(FAULTS.items())):
             time.sleep(10)
             fault(run)
             time.sleep(max(0.0, begin + 60 * (minute + 1) - time.monotonic()))
             meter.look()
-            print(line(run, meter, minute + 1, name), flush=True)
+            print(line(minute_of(run, meter, minute + 1), name), flush=True)
             if sending.done():
                 sending.result()
         stop.set()
@@ -173,28 +174,50 @@ def campaign(folder: Path, minutes: int, rate: int, seed: int) -> list[str]:
         settle(run)
         seconds = time.monotonic() - begin + 60
         meter.look()
-        print(line(run, meter, minutes + 1, "the end"), flush=True)
+        print(line(minute_of(run, meter, minutes), "all counted"), flush=True)
         wrong = wrong_numbers(run) + wrong_files(run, seconds) + wrong_memory(meter, minutes)
         print(sums(run))
     return wrong
 
 
-HEAD = (
-    f"{'min':>3}  {'fault':<25}{'sent':>10}{'restarts':>10}{'behind, s':>12}{'heap':>6}{'flink':>7}{'kafka':>7}"
-    f"{'java':>6}{'python':>8}{'cores':>7}{'files':>10}"
-)
+COLUMNS = {
+    "min": 3,
+    "sent": 11,
+    "restarts": 9,
+    "behind, s": 10,
+    "state": 6,
+    "heap": 5,
+    "flink": 6,
+    "kafka": 6,
+    "java": 5,
+    "python": 7,
+    "cores": 6,
+    "files": 10,
+}
+"""What the table of minutes has, and how wide; pairs are of `corrected` and `final`.
+
+In MiB the checkpoints on disk, Flink's live heap, and the largest process of each kind. Cores are of all processes.
+"""
 
 
-def line(run: Run, meter: Meter, minute: int, fault: str) -> str:
-    """What a minute has left: memory in MiB, of the largest process of a kind; pairs are of `corrected` and `final`."""
-    restarts = "/".join(str(run.restarts(name)) for name in run.jobs)
-    behind = "/".join(f"{seconds_behind(list(each.latest()), WINDOW):.0f}" for each in run.jobs.values())
-    written = "/".join(str(files(run.output(name)).total()) for name in run.jobs)
-    sizes = {kind: f"{found[-1]:.0f}" for kind, found in meter.resident.items()}
-    return (
-        f"{minute:>3}  {fault:<25}{run.traffic.received:>10,}{restarts:>10}{behind:>12}{meter.heap[-1]:>6.0f}"
-        f"{sizes['flink']:>7}{sizes['kafka']:>7}{sizes['java']:>6}{sizes['python']:>8}{meter.cores[-1]:>7.2f}{written:>10}"
-    )
+def line(cells: Sequence[object], fault: str) -> str:
+    return "".join(f"{cell:>{width}}" for cell, width in zip(cells, COLUMNS.values())) + f"  {fault}"
+
+
+def minute_of(run: Run, meter: Meter, minute: int) -> list[object]:
+    """What a minute has left, by column."""
+    behind = (f"{seconds_behind(list(each.latest()), WINDOW):.0f}" for each in run.jobs.values())
+    return [
+        minute,
+        f"{run.traffic.received:,}",
+        "/".join(str(run.restarts(name)) for name in run.jobs),
+        "/".join(behind),
+        f"{stored(run.checkpoints):.1f}",
+        f"{meter.heap[-1]:.0f}",
+        *(f"{found[-1]:.0f}" for found in meter.resident.values()),
+        f"{meter.cores[-1]:.2f}",
+        "/".join(str(files(run.output(name)).total()) for name in run.jobs),
+    ]
 
 
 def settle(run: Run) -> None:

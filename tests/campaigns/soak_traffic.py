@@ -65,7 +65,12 @@ class Traffic:
     """
 
     def __init__(self, server: str, topic: str, collection: Collection, singles: int, seed: int):
-        settings: dict[str, Any] = {"bootstrap.servers": server, "enable.idempotence": True, "linger.ms": 5}
+        settings: dict[str, Any] = {
+            "bootstrap.servers": server,
+            "enable.idempotence": True,
+            "linger.ms": 5,
+            "log_level": 0,
+        }
         self._producer = confluent_kafka.Producer(settings | {"message.timeout.ms": 300_000})
         self._topic = topic
         self._collection = collection

@@ -89,6 +89,15 @@ class Meter:
         self._seconds, self._at = seconds, now
 
 
+def stored(folder: Path) -> float:
+    """MiB of all files below a folder."""
+    sizes = []
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):  # files are deleted while we look
+            sizes.append(path.stat().st_size)
+    return sum(sizes) / (1 << 20)
+
+
 def files(output: Path) -> Counter[str]:
     """How many files of each kind and form a job has written; ``.part`` is what a killed worker has left."""
     names = (path.name for path in output.glob("*-*-*") if path.suffix in (".jsonl", ".avro", ".part"))
