@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # two workers of the tests share the cores
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo live test quick golden slow fuzz soak mutants bench peers flink prism pubsub lint lock audit-deps sbom clean
+.PHONY: demo live test quick golden slow fuzz soak soak-flink mutants bench peers flink prism pubsub lint lock audit-deps sbom clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
@@ -36,6 +36,9 @@ fuzz: $(VENV)/.test-installed  ## a million spoiled messages against a slow refe
 
 soak: $(VENV)/.test-installed  ## the streaming job under load: ten minutes, or make soak MINUTES=600
 	$(BIN)/python -m tests.campaigns.soak --minutes $(MINUTES)
+
+soak-flink: $(VENV)/.test-installed  ## two jobs on Flink over Kafka with a fault every minute, an hour; fetches what make flink does
+	$(BIN)/python -m tests.campaigns.soak_faults
 
 mutants: $(VENV)/.test-installed  ## faults that tests must find, and how many they find of 160 drawn at random; an hour
 	nice -n 10 $(BIN)/python -m tests.campaigns.mutants --sample 160

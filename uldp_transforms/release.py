@@ -1,4 +1,9 @@
-"""ReleaseOnce: one result per window, when nothing of it can arrive any more."""
+"""ReleaseOnce: one result per window, when nothing of it can arrive any more.
+
+What waits is state of the global window, under a key that names collection and window. As state of the window itself it
+would end with that window on Prism; and Flink would hold the watermark of all steps behind at the end of the window
+until it has expired, so that files and ledger, which wait for the watermark, came ten minutes late.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +15,20 @@ from apache_beam import coders
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms import userstate
 from apache_beam.transforms.timeutil import TimeDomain
-from apache_beam.utils.timestamp import Duration
+from apache_beam.transforms.window import GlobalWindows, IntervalWindow
+from apache_beam.utils.timestamp import Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.inputs import mark, require_spec, spec_for
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.runtime import metrics
-from uldp_transforms.runtime.beam_windows import as_duration
+from uldp_transforms.runtime.beam_windows import ParDoInto, as_duration
 from uldp_transforms.runtime.coders import KEYED_COUNTS, CohortCountsCoder
 from uldp_transforms.spec import JobSpec
 
 _RELEASED = b"released"
+_TIME = 8
+"""Bytes of a number, in a key and before counts."""
 
 
 class ReleaseOnce(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[tuple[bytes, CohortCounts]]]):
@@ -44,42 +53,67 @@ class ReleaseOnce(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PColl
         spec = spec_for("ReleaseOnce", self._spec, panes, KEYED_COUNTS, windowed=True)
         if spec.bounded:
             return panes
-        delay = as_duration(spec.release_delay)
-        released = panes | "Hold" >> beam.ParDo(_HoldFn(delay)).with_output_types(KEYED_COUNTS)
+        named = panes | "NameWindows" >> beam.FlatMap(_named).with_output_types(tuple[bytes, bytes])
+        waiting = named | "InNoWindow" >> beam.WindowInto(GlobalWindows())
+        released = waiting | "HoldInNoWindow" >> ParDoInto(_HoldFn(spec), panes.windowing)
+        released.element_type = KEYED_COUNTS
         mark(spec, released)
         return released
+
+
+def _named(
+    pane: tuple[bytes, CohortCounts], window: Any = beam.DoFn.WindowParam, info: Any = beam.DoFn.PaneInfoParam
+) -> Iterator[tuple[bytes, bytes]]:
+    """The name of a key and window, and a pane with its index."""
+    name = pane[0] + b"".join(end.micros.to_bytes(_TIME, "big", signed=True) for end in (window.start, window.end))
+    yield name, max(info.index, 0).to_bytes(_TIME, "big") + CohortCountsCoder().encode(pane[1])
+
+
+def _window_of(name: bytes) -> IntervalWindow:
+    ends = (name[-2 * _TIME : -_TIME], name[-_TIME:])
+    return IntervalWindow(*(Timestamp(micros=int.from_bytes(end, "big", signed=True)) for end in ends))
 
 
 class _HoldFn(beam.DoFn):
     LATEST = userstate.ReadModifyWriteStateSpec("latest", coders.BytesCoder())
     RELEASE = userstate.TimerSpec("release", TimeDomain.WATERMARK)
+    FORGET = userstate.TimerSpec("forget", TimeDomain.WATERMARK)
 
-    def __init__(self, delay: Duration):
-        self._delay = delay
+    def __init__(self, spec: JobSpec):
+        self._delay = as_duration(spec.release_delay)
+        self._keep = as_duration(spec.allowed_lateness + spec.slack)
 
     def start_bundle(self) -> None:
         metrics.start_bundle()
 
     def process(
         self,
-        element: tuple[bytes, CohortCounts],
-        window: Any = beam.DoFn.WindowParam,
-        pane: Any = beam.DoFn.PaneInfoParam,
+        element: tuple[bytes, bytes],
         latest: Any = beam.DoFn.StateParam(LATEST),
         release: Any = beam.DoFn.TimerParam(RELEASE),
+        forget: Any = beam.DoFn.TimerParam(FORGET),
     ) -> Iterable[Any]:
-        held = latest.read() or b""
-        index = max(pane.index, 0)
+        name, pane = element
+        held, end = latest.read() or b"", _window_of(name).end
         if held == _RELEASED:
             metrics.count(1, metrics.AFTER_RELEASE)
-        elif not held or index >= int.from_bytes(held[:8], "big"):
-            latest.write(index.to_bytes(8, "big") + CohortCountsCoder().encode(element[1]))
-            release.set(window.end + self._delay)
+        elif not held or pane[:_TIME] >= held[:_TIME]:
+            latest.write(pane)
+            release.set(end + self._delay)
+            forget.set(end + self._keep)
         return ()
 
     @userstate.on_timer(RELEASE)
-    def release(self, key: Any = beam.DoFn.KeyParam, latest: Any = beam.DoFn.StateParam(LATEST)) -> Iterator[Any]:
+    def release(self, name: Any = beam.DoFn.KeyParam, latest: Any = beam.DoFn.StateParam(LATEST)) -> Iterator[Any]:
         held = latest.read()
         if held and held != _RELEASED:
             latest.write(_RELEASED)
-            yield key, CohortCountsCoder().decode(held[8:])
+            window = _window_of(name)
+            pair = name[: -2 * _TIME], CohortCountsCoder().decode(held[_TIME:])
+            yield WindowedValue(pair, window.end + self._delay, (window,))
+
+    @userstate.on_timer(FORGET)
+    def forget(self, latest: Any = beam.DoFn.StateParam(LATEST)) -> Iterable[Any]:
+        if latest.read() == _RELEASED:
+            latest.clear()
+        return ()

@@ -31,6 +31,15 @@ def broker(
     Yields:
         HOST:PORT for clients.
     """
+    server, properties = prepare(folder, secured, more)
+    with serve(properties, folder / "kafka.log"):
+        yield server
+
+
+def prepare(
+    folder: Path, secured: int | None = None, more: Mapping[str, str | int | Path] | None = None
+) -> tuple[str, Path]:
+    """HOST:PORT and the file of settings of a broker that has not been started; for arguments see ``broker``."""
     port, controller = free_port(), free_port()
     beside = "" if secured is None else f",SASL_SSL://127.0.0.1:{secured}"
     settings = {
@@ -44,16 +53,22 @@ def broker(
         "offsets.topic.replication.factor": 1,
         **(more or {}),
     }
-    properties, log = folder / "kafka.properties", folder / "kafka.log"
+    properties = folder / "kafka.properties"
     properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), "utf-8")
     cluster_id = base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
     form = java(
         JARS.class_path, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", f"--config={properties}"
     )
     subprocess.run(form, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return f"127.0.0.1:{port}", properties
+
+
+@contextlib.contextmanager
+def serve(properties: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a prepared broker, the first time or again on the data that it left; it is killed on leaving."""
     with process(java(JARS.class_path, "kafka.Kafka", str(properties)), log) as started:
         wait_for("Kafka Server started", started, log)
-        yield f"127.0.0.1:{port}"
+        yield started
 
 
 def create_topic(server: str, topic: str, partitions: int, timestamps: str) -> None:

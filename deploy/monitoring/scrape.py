@@ -110,7 +110,7 @@ def run(folder: Path) -> Scraped:
         service = stack.enter_context(expansion_service(folder))
         target = free_port()
         paths = f"{cached.JARS.class_path}:{REPORTER.class_path}"
-        flink = stack.enter_context(cluster(folder, paths, reporter(target)))
+        flink = stack.enter_context(cluster(folder, paths, more=reporter(target)))
         asked = stack.enter_context(prometheus(folder, target))
         create_topic(server, TOPIC, PARTITIONS, CREATE_TIME)
         source = [f"--kafka_topic={TOPIC}", f"--bootstrap_servers={server}", f"--expansion_service={service}"]
