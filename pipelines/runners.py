@@ -66,6 +66,27 @@ def require_java_engine(options: PipelineOptions, *, option: str = "this source"
         options.view_as(DebugOptions).add_experiment("use_deprecated_read")
 
 
+def require_stream_engine(options: PipelineOptions, *, option: str, ends: str) -> None:
+    """Set what a stream needs whose source is a splittable step in Python.
+
+    Args:
+        options: of Beam.
+        option: that names the source, for the sentence.
+        ends: the option that gives it an end, for the sentence.
+
+    Raises:
+        SpecError: the runner is a local engine, which reads to the end before anything else happens.
+    """
+    standard = options.view_as(StandardOptions)
+    standard.streaming = True
+    runner = standard.runner or "DirectRunner"
+    if runner.lower() in _LOCAL:
+        raise SpecError(
+            f"{option} needs {ends} (a range is read on this machine), or --runner PrismRunner, FlinkRunner or another "
+            f"that reads streams, got {runner!r}"
+        )
+
+
 def require_credentials() -> None:
     """Check for Google credentials before the job starts; a server named by ``PUBSUB_EMULATOR_HOST`` needs none.
 
