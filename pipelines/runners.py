@@ -13,8 +13,10 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
     TestOptions,
 )
+from apache_beam.runners.portability.prism_runner import PrismRunner
 
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.runtime.engines import PRISM
 
 from .cli import Parser
 
@@ -102,6 +104,18 @@ def is_only_launched(options: PipelineOptions) -> bool:
     cloud = options.view_as(GoogleCloudOptions)
     dry = options.view_as(TestOptions).dry_run
     return bool(cloud.template_location or dry or options.view_as(StandardOptions).no_wait_until_finish)
+
+
+def stop_engine(options: PipelineOptions) -> None:
+    """End the engine that this program has started as a process of its own, if it has."""
+    if options.view_as(StandardOptions).runner == PRISM:
+        server = PrismRunner.shared_handle.acquire(_NoServer)
+        server.stop()
+
+
+class _NoServer:
+    def stop(self) -> None:
+        """Nothing was started."""
 
 
 def runs_in_this_process(options: PipelineOptions) -> bool:

@@ -46,6 +46,22 @@ class Part(NamedTuple):
     stop: int
 
 
+class Share(NamedTuple):
+    """Partitions that are read together, without end, each from its offset on."""
+
+    topic: str
+    partitions: tuple[int, ...]
+    starts: tuple[int, ...]
+
+
+def shares_of(parts: Sequence[Part], readers: int) -> list[Share]:
+    """The partitions in about equal shares; no more of them than partitions."""
+    dealt = [parts[number::readers] for number in range(min(readers, len(parts)))]
+    return [
+        Share(own[0].topic, tuple(part.partition for part in own), tuple(part.start for part in own)) for own in dealt
+    ]
+
+
 @dataclasses.dataclass(frozen=True)
 class ConsumerSettings:
     """Settings of consumers. The graph of a job has the path of a file, not what is in it.

@@ -11,22 +11,21 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
+from apache_beam.io.iobase import RestrictionProgress, RestrictionTracker
 from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
 from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
 from apache_beam.pvalue import PBegin, PCollection
+from apache_beam.transforms.core import RestrictionProvider, WatermarkEstimatorProvider
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
 from uldp_transforms.gather import GATHERED, Gathered
 
-from .kafka_offsets import NO_END, ConsumerSettings, Part, parts_of
-from .kafka_partition import KafkaReadError, Partition, Polled, Pool
+from .kafka_offsets import ConsumerSettings, Part, Share, parts_of, shares_of
+from .kafka_reader import KafkaReadError, Polled, Pool, Reader
 
 TURN_SECONDS = 1.0
-"""For which the partitions of a bundle are read, until the engine may look at them."""
-
-SHORT_TURN_SECONDS = 0.05
-"""For each further partition of a bundle; its consumer has fetched meanwhile."""
+"""For which partitions are read until the engine may look at them."""
 
 IDLE_LAG = 2_000
 """Milliseconds by which a partition without new records is behind the clock, as for Beam's own reader in Java."""
@@ -48,17 +47,19 @@ class Reading:
         settings: of the consumers.
         kind_of_times: CreateTime or LogAppendTime, of the topic.
         idle_lag: milliseconds by which the watermark of a partition without new records is behind the clock.
+        readers: of a stream, who share the partitions.
         partitions: that the topic had when the pipeline was built.
     """
 
     settings: ConsumerSettings
     kind_of_times: str
-    idle_lag: int
+    idle_lag: int = IDLE_LAG
+    readers: int = 1
     partitions: frozenset[int] = frozenset()
 
-    def partition(self, part: Part) -> Partition:
+    def reader(self, topic: str) -> Reader:
         """A new consumer."""
-        return Partition(self.settings, part.topic, part.partition, self.kind_of_times)
+        return Reader(self.settings, topic, self.kind_of_times)
 
 
 class PollKafka(beam.PTransform[PBegin, PCollection[Gathered]]):
@@ -90,39 +91,79 @@ class PollKafka(beam.PTransform[PBegin, PCollection[Gathered]]):
     def expand(self, begin: PBegin) -> PCollection[Gathered]:
         parts = parts_of(self._reading.settings, self._topic, ends=self._ends, since=self._since, until=self._until)
         reading = dataclasses.replace(self._reading, partitions=frozenset(part.partition for part in parts))
-        read_fn = _RangeFn(reading) if self._ends else _StreamFn(reading)
-        # without a shuffle, which engines would put between the partitions and the bundle that reads them
-        partitions = begin | "Partitions" >> beam.Create(parts, reshuffle=False)
-        return partitions | "Poll" >> beam.ParDo(read_fn).with_output_types(GATHERED)
+        # no shuffle, which engines would put between a partition and the bundle that reads it
+        if self._ends:
+            work: Any = begin | "Parts" >> beam.Create(parts, reshuffle=False)
+            read_fn: beam.DoFn = _RangeFn(reading)
+        else:
+            work = begin | "Shares" >> beam.Create(shares_of(parts, reading.readers), reshuffle=False)
+            read_fn = _StreamFn(reading)
+        return work | "Poll" >> beam.ParDo(read_fn).with_output_types(GATHERED)
 
     def display_data(self) -> dict[str, Any]:
         return {"servers": self._reading.settings.servers, "topic": self._topic}
 
 
-class EndlessTracker(OffsetRestrictionTracker):
-    """Offsets of a partition that grows: what is left can be put off, and not be shared with another worker."""
-
-    def try_split(self, fraction_of_remainder: float) -> Any:
-        return super().try_split(0) if fraction_of_remainder == 0 else None
-
-    def is_bounded(self) -> bool:
-        return False
-
-
-class Offsets(beam.transforms.core.RestrictionProvider):
-    """The offsets of a ``Part``, as Beam asks for them."""
+class Offsets(RestrictionProvider):
+    """Of a range: the offsets of its ``Part``."""
 
     def initial_restriction(self, part: Part) -> OffsetRange:
         return OffsetRange(part.start, part.stop)
 
     def create_tracker(self, restriction: OffsetRange) -> OffsetRestrictionTracker:
-        return (EndlessTracker if restriction.stop == NO_END else OffsetRestrictionTracker)(restriction)
+        return OffsetRestrictionTracker(restriction)
 
     def restriction_size(self, part: Part, restriction: OffsetRange) -> int:
-        return 1 if restriction.stop == NO_END else int(restriction.size())
+        return int(restriction.size())
 
 
-class FromTheBeginning(beam.transforms.core.WatermarkEstimatorProvider):
+class Positions(RestrictionProvider):
+    """Of a stream: an offset for each partition of its ``Share``; none are left of what was put off."""
+
+    def initial_restriction(self, share: Share) -> tuple[int, ...]:
+        return share.starts
+
+    def create_tracker(self, restriction: tuple[int, ...]) -> EndlessTracker:
+        return EndlessTracker(restriction)
+
+    def restriction_size(self, share: Share, restriction: tuple[int, ...]) -> int:
+        return len(restriction)
+
+
+class EndlessTracker(RestrictionTracker):
+    """Where the partitions of a share stand: what is left can be put off, but not shared with another worker."""
+
+    def __init__(self, positions: tuple[int, ...]):
+        self._positions = positions
+        self._put_off = False
+
+    def current_restriction(self) -> tuple[int, ...]:
+        return self._positions
+
+    def current_progress(self) -> RestrictionProgress:
+        return RestrictionProgress(fraction=0.0)
+
+    def try_claim(self, positions: tuple[int, ...]) -> bool:
+        """Whether what lies before these offsets may be handed on; if so, the rest begins there."""
+        if not self._put_off:
+            self._positions = positions
+        return not self._put_off
+
+    def try_split(self, fraction_of_remainder: float) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        if self._put_off or fraction_of_remainder != 0:
+            return None
+        left, self._positions, self._put_off = self._positions, (), True
+        return self._positions, left
+
+    def check_done(self) -> None:
+        if not self._put_off:
+            raise ValueError("EndlessTracker must have put off the rest, got a turn that ended without")
+
+    def is_bounded(self) -> bool:
+        return False
+
+
+class FromTheBeginning(WatermarkEstimatorProvider):
     """A watermark that says so as long as nothing is known; without it engines would be told of none at all."""
 
     def initial_estimator_state(self, element: Any, restriction: Any) -> Timestamp:
@@ -143,13 +184,13 @@ class _RangeFn(beam.DoFn):
         part: Part,
         tracker: Any = beam.DoFn.RestrictionParam(Offsets()),  # noqa: B008  # Beam's way
     ) -> Iterator[Gathered]:
-        with contextlib.closing(self._reading.partition(part)) as partition:
-            partition.seek(tracker.current_restriction().start)
+        with contextlib.closing(self._reading.reader(part.topic)) as reader:
+            reader.seek({part.partition: tracker.current_restriction().start})
             while True:
-                polled = partition.poll(TURN_SECONDS)
+                polled = reader.poll(TURN_SECONDS)
                 if polled is None:
                     stop = tracker.current_restriction().stop
-                    if partition.has_reached(stop):
+                    if reader.has_reached(stop):
                         tracker.try_claim(stop)
                         return
                 elif tracker.try_claim(int(polled.offsets[-1])):
@@ -168,46 +209,40 @@ class _StreamFn(beam.DoFn):
     def setup(self) -> None:
         self._looked = time.monotonic()
 
-    def start_bundle(self) -> None:
-        self._turn_ends = time.monotonic() + TURN_SECONDS
-
     @beam.DoFn.unbounded_per_element()  # type: ignore[untyped-decorator]
     def process(
         self,
-        part: Part,
-        tracker: Any = beam.DoFn.RestrictionParam(Offsets()),  # noqa: B008
+        share: Share,
+        tracker: Any = beam.DoFn.RestrictionParam(Positions()),  # noqa: B008
         watermark: Any = beam.DoFn.WatermarkEstimatorParam(FromTheBeginning()),  # noqa: B008
     ) -> Iterator[TimestampedValue[Gathered]]:
-        key, ends = (self._reading, part), max(self._turn_ends, time.monotonic() + SHORT_TURN_SECONDS)
-        partition = _POOL.take(key, lambda: self._reading.partition(part))
+        key, ends = (self._reading, share), time.monotonic() + TURN_SECONDS
+        reader = _POOL.take(key, lambda: self._reading.reader(share.topic))
         with contextlib.ExitStack() as unless_put_back:
-            unless_put_back.callback(partition.close)
-            partition.seek(tracker.current_restriction().start)
+            unless_put_back.callback(reader.close)
+            reader.seek(dict(zip(share.partitions, tracker.current_restriction())))
             while (left := ends - time.monotonic()) > 0:
-                asked = time.time_ns() // 1_000_000
-                polled = partition.poll(left)
+                polled = reader.poll(left)
                 if polled is not None:
-                    if not tracker.try_claim(int(polled.offsets[-1])):
+                    if not tracker.try_claim(reader.positions()):
                         return
                     yield from map(_at_the_latest, groups_of(polled))
-                    _advance(watermark, min(int(polled.times.max()), time.time_ns() // 1_000_000))
-                elif partition.is_at_its_end():
-                    _advance(watermark, asked - self._reading.idle_lag)
-            self._check_partitions(part, partition)
+            _advance(watermark, reader.watermark(self._reading.idle_lag))
+            self._check_partitions(share, reader)
             tracker.defer_remainder()
             unless_put_back.pop_all()
-            _POOL.put_back(key, partition)
+            _POOL.put_back(key, reader)
 
-    def _check_partitions(self, part: Part, partition: Partition) -> None:
-        """Stop, rather than count without them, if there are records in partitions that nobody reads."""
+    def _check_partitions(self, share: Share, reader: Reader) -> None:
+        """Stop, rather than count without them, if there are partitions that nobody reads."""
         known = self._reading.partitions
-        if part.partition != min(known) or time.monotonic() < self._looked + PARTITIONS_SECONDS:
+        if min(known) not in share.partitions or time.monotonic() < self._looked + PARTITIONS_SECONDS:
             return
         self._looked = time.monotonic()
-        more = partition.partitions() - known
+        more = reader.partitions() - known
         if more:
             raise KafkaReadError(
-                f"topic {part.topic!r} must have the {len(known)} partitions that it had when the job was started "
+                f"topic {share.topic!r} must have the {len(known)} partitions that it had when the job was started "
                 f"(start it again), got {len(known | more)}"
             )
 
@@ -225,7 +260,7 @@ def _at_the_latest(group: Gathered) -> TimestampedValue[Gathered]:
     return TimestampedValue(group, Timestamp(micros=1000 * int(max(group[1]))))
 
 
-def _advance(watermark: Any, milliseconds: int) -> None:
-    moment = Timestamp(micros=1000 * milliseconds)
+def _advance(watermark: Any, milliseconds: int | None) -> None:
+    moment = MIN_TIMESTAMP if milliseconds is None else Timestamp(micros=1000 * milliseconds)
     if moment > watermark.current_watermark():
         watermark.set_watermark(moment)

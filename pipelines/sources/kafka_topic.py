@@ -10,15 +10,16 @@ from typing import Any, ClassVar
 import apache_beam as beam
 import grpc
 from apache_beam.io.kafka import ReadFromKafka
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions, StandardOptions
 from apache_beam.pvalue import PBegin, PCollection
 
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.runtime.engines import PRISM
 
 from .. import cli
 from ..event_times import milliseconds
-from ..flink_sources import keep_sources_open
 from ..runners import choose_local_engine, require_java_engine, require_stream_engine
+from ..step_streams import prepare_engine
 from .kafka_offsets import ConsumerSettings
 from .kafka_polled import IDLE_LAG, PollKafka, Reading
 from .source import Source
@@ -84,7 +85,7 @@ PYTHON, JAVA = "python", "java"
 
 NOW = "now"
 
-_OF_PYTHON = ("--kafka_consumer_config", "--kafka_from", "--kafka_until", "--kafka_idle_lag")
+_OF_PYTHON = ("--kafka_consumer_config", "--kafka_from", "--kafka_until", "--kafka_idle_lag", "--kafka_readers")
 _OF_JAVA = ("--expansion_service",)
 _PYTHON_FIRST = ("DirectRunner", "FnApiRunner", "PrismRunner")
 
@@ -130,6 +131,10 @@ class KafkaTopic(Source):
             "type": cli.duration("--kafka_idle_lag"),
             "help": f"streams: how far a partition without new records is behind the clock; none: {IDLE_LAG // 1000}s",
         },
+        "--kafka_readers": {
+            "type": cli.positive(),
+            "help": "streams: how many workers share the partitions; none: --parallelism, or 1",
+        },
         "--expansion_service": {
             "help": "HOST:PORT of a service that knows Beam's Java transforms for Kafka; none: Beam's own"
         },
@@ -170,12 +175,16 @@ class KafkaTopic(Source):
             choose_local_engine(options, streaming=False)
         else:
             require_stream_engine(options, option=cls.option, ends="--kafka_until")
-            keep_sources_open(options)
-        properties = tuple(args.kafka_property or ())
+            prepare_engine(options)
+        runner, readers = options.view_as(StandardOptions).runner, args.kafka_readers
+        if runner == PRISM and (readers or 1) > 1:
+            raise SpecError(f"--kafka_readers must be 1 on {PRISM}, which mixes up their watermarks, got {readers}")
+        properties, slots = tuple(args.kafka_property or ()), options.view_as(FlinkRunnerOptions).parallelism
         reading = Reading(
             settings=ConsumerSettings(args.bootstrap_servers, properties, args.kafka_consumer_config),
             kind_of_times=args.kafka_timestamps or CREATE_TIME,
             idle_lag=IDLE_LAG if args.kafka_idle_lag is None else args.kafka_idle_lag,
+            readers=readers or max(1, slots if runner != PRISM else 1),
         )
         since, until = _moment(args.kafka_from, "--kafka_from"), _moment(args.kafka_until, "--kafka_until")
         return PollKafka(args.kafka_topic, reading, ends=cls.bounded, since=since, until=until)
