@@ -1,8 +1,8 @@
 """The main job on Flink reads Kafka in Python: are all counts exact when workers die, and does every start succeed?
 
-First two jobs read one topic, one of whose partitions stays empty; one corrects its rows, one releases each window once,
-and two workers are killed. Then jobs are started one after another on what was sent. Needs what ``deploy.flink`` needs,
-but no Java worker.
+First two jobs read one topic, one of whose partitions stays empty; one corrects its rows, one releases each window
+once, and two workers are killed. Then jobs are started one after another on what was sent. Needs what
+``deploy.flink`` needs, but no Java worker.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def run(folder: Path, rate: int, seconds: int, starts: int) -> None:
                 raise RuntimeError(f"final must have one row a window, got {final.panes()}")
             if flink.restarts() != KILLS:
                 raise RuntimeError(f"jobs must have been started again {KILLS} times, got {flink.restarts()}")
-            print(f"{KILLS} workers killed in all; {table(sent, corrected, final)}", flush=True)
+            rows = table(sent, corrected, final).partition("\n")[2]
+            print(f"{sent.messages:,} messages, {KILLS} workers killed, {KILLS} restarts:\n{rows}", flush=True)
         took = [attempt(folder, number, source, flink, sent) for number in range(starts)]
         if took:
             middle = statistics.median(took)
