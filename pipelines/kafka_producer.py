@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import os
-import re
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.runtime.texts import read_text
+
+from .kafka_settings import accepted, confluent_kafka, read_settings, refuse_taken, words_of
 
 CHECK_SECONDS = 15.0
 
@@ -25,7 +24,7 @@ DEFAULTS = {
     "reconnect.backoff.ms": "1000",
 }
 
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_OPTION = "--kafka_config"
 
 
 class NotDelivered(RuntimeError):
@@ -49,40 +48,15 @@ class KafkaSettings:
             SpecError: for a line that is none, a variable that is not set, or without brokers; values are never shown.
             OSError: the file cannot be read.
         """
-        found: dict[str, str] = {}
-        for number, line in enumerate(read_text(self.path).splitlines(), 1):
-            text = line.strip()
-            if not text or text.startswith("#"):
-                continue
-            name, equals, value = text.partition("=")
-            if not equals or not name.strip():
-                raise SpecError(f"--kafka_config must have NAME=VALUE in each line, got another line {number}")
-            found[name.strip()] = _with_environment(name.strip(), value.strip())
+        found = read_settings(self.path, _OPTION)
         if not found.get("bootstrap.servers"):
-            raise SpecError("--kafka_config must have bootstrap.servers, got none")
-        taken = sorted(set(OURS) & set(found))
-        if taken:
-            raise SpecError(f"--kafka_config must leave out {', '.join(OURS)}, which are set here, got {taken[0]}")
+            raise SpecError(f"{_OPTION} must have bootstrap.servers, got none")
+        refuse_taken(found, OURS, _OPTION)
         return DEFAULTS | found | OURS
 
 
-def _with_environment(name: str, value: str) -> str:
-    variable = _VARIABLE.fullmatch(value)
-    if variable is None:
-        return value
-    if variable[1] not in os.environ:
-        raise SpecError(f"--kafka_config names a variable for {name} that must be set, got no {variable[1]}")
-    return os.environ[variable[1]]
-
-
 def _client() -> Any:
-    try:
-        import confluent_kafka  # noqa: PLC0415  # an extra
-    except ImportError:
-        raise SpecError(
-            "Kafka topics for rows need the package confluent-kafka (pip install 'uldp-transforms[kafka]'), got none"
-        ) from None
-    return confluent_kafka
+    return confluent_kafka("Kafka topics for rows need")
 
 
 _producers: dict[KafkaSettings, Any] = {}
@@ -104,12 +78,7 @@ def new_producer(settings: KafkaSettings) -> Any:
         SpecError: librdkafka refuses one of them; its name is shown, its value never.
     """
     client, chosen = _client(), settings.read()
-    try:
-        return client.Producer(chosen, logger=logging.getLogger("kafka"))
-    except (client.KafkaException, TypeError, ValueError) as error:
-        named = re.search(r'property:? "([\w.]+)"', str(error))
-        got = named[1] if named else "one, or several together, that it refuses"
-        raise SpecError(f"settings of --kafka_config must be those of librdkafka, got {got}") from None
+    return accepted(lambda: client.Producer(chosen, logger=logging.getLogger("kafka")), _OPTION)
 
 
 def deliver(settings: KafkaSettings, topic: str, records: Sequence[Any]) -> None:
@@ -137,7 +106,7 @@ def deliver(settings: KafkaSettings, topic: str, records: Sequence[Any]) -> None
             except BufferError:
                 producer.poll(1.0)
             except client.KafkaException as error:
-                faults.append(_said(error))
+                faults.append(words_of(error))
                 break
         producer.poll(0)
     producer.flush()
@@ -147,11 +116,6 @@ def deliver(settings: KafkaSettings, topic: str, records: Sequence[Any]) -> None
         missing = len(records) - len(arrived)
         said = faults[0] if faults else "nothing"
         raise NotDelivered(f"Kafka did not take {missing} of {len(records)} rows for topic {topic!r}: {said}")
-
-
-def _said(error: Any) -> str:
-    """librdkafka's words, without its codes and what it was doing."""
-    return re.sub(r"^(Failed to get metadata|Unable to produce message): ", "", error.args[0].str())
 
 
 def check_topic(settings: KafkaSettings, topic: str, option: str) -> None:
@@ -164,6 +128,6 @@ def check_topic(settings: KafkaSettings, topic: str, option: str) -> None:
     try:
         error = producer.list_topics(topic, timeout=CHECK_SECONDS).topics[topic].error
     except client.KafkaException as caught:
-        raise SpecError(f"brokers of --kafka_config must answer, got {_said(caught)}") from None
+        raise SpecError(f"brokers of --kafka_config must answer, got {words_of(caught)}") from None
     if error is not None and error.code() != client.KafkaError.LEADER_NOT_AVAILABLE:
         raise SpecError(f"{option} must be a topic that exists, got {topic!r}: {error.str()}")

@@ -13,8 +13,10 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
     TestOptions,
 )
+from apache_beam.runners.portability.prism_runner import PrismRunner
 
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.runtime.engines import PRISM
 
 from .cli import Parser
 
@@ -66,6 +68,27 @@ def require_java_engine(options: PipelineOptions, *, option: str = "this source"
         options.view_as(DebugOptions).add_experiment("use_deprecated_read")
 
 
+def require_stream_engine(options: PipelineOptions, *, option: str, ends: str) -> None:
+    """Set what a stream needs whose source is a splittable step in Python.
+
+    Args:
+        options: of Beam.
+        option: that names the source, for the sentence.
+        ends: the option that gives it an end, for the sentence.
+
+    Raises:
+        SpecError: the runner is a local engine, which reads to the end before anything else happens.
+    """
+    standard = options.view_as(StandardOptions)
+    standard.streaming = True
+    runner = standard.runner or "DirectRunner"
+    if runner.lower() in _LOCAL:
+        raise SpecError(
+            f"{option} needs {ends} (a range is read on this machine), or --runner PrismRunner, FlinkRunner or another "
+            f"that reads streams, got {runner!r}"
+        )
+
+
 def require_credentials() -> None:
     """Check for Google credentials before the job starts; a server named by ``PUBSUB_EMULATOR_HOST`` needs none.
 
@@ -81,6 +104,18 @@ def is_only_launched(options: PipelineOptions) -> bool:
     cloud = options.view_as(GoogleCloudOptions)
     dry = options.view_as(TestOptions).dry_run
     return bool(cloud.template_location or dry or options.view_as(StandardOptions).no_wait_until_finish)
+
+
+def stop_engine(options: PipelineOptions) -> None:
+    """End the engine that this program has started as a process of its own, if it has."""
+    if options.view_as(StandardOptions).runner == PRISM:
+        server = PrismRunner.shared_handle.acquire(_NoServer)
+        server.stop()
+
+
+class _NoServer:
+    def stop(self) -> None:
+        """Nothing was started."""
 
 
 def runs_in_this_process(options: PipelineOptions) -> bool:

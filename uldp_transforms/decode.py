@@ -16,7 +16,7 @@ from apache_beam.utils.shared import Shared
 from apache_beam.utils.windowed_value import WindowedValue
 
 import uldp_transforms.runtime.coders  # noqa: F401  # registers how reports cross between workers
-from uldp_transforms.gather import Gathered, GatherMessages
+from uldp_transforms.gather import Gathered, GatherMessages, kind_of_messages
 from uldp_transforms.inputs import mark, require_spec, spec_for
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reports import ReportBatch
@@ -38,12 +38,13 @@ class DecodedReports(NamedTuple):
     ledger: PCollection[LedgerEntry]
 
 
-class DecodeReports(beam.PTransform[PCollection[bytes], DecodedReports]):
+class DecodeReports(beam.PTransform[Any, DecodedReports]):
     """Decodes messages strictly into batches of reports.
 
     Input: ``bytes``, each one Avro message (a report or a packed batch of reports; see ``messages.wire``), in the
     global window. In a stream the timestamp of an element must be its arrival time, as it is for ``ReadFromPubSub``
-    without ``timestamp_attribute``: event times are judged by it. Files have no arrival times.
+    without ``timestamp_attribute``: event times are judged by it. Files have no arrival times. A source that has many
+    messages at once may hand on groups of them (elements of type ``gather.GATHERED``), which costs less.
 
     Output: ``reports``, one batch per collection for as many messages as came together, with the event times as a
     column; ``rejected``, a ``Rejection`` for everything else. Nothing else happens to a report. ``ledger``, how many
@@ -60,8 +61,8 @@ class DecodeReports(beam.PTransform[PCollection[bytes], DecodedReports]):
         super().__init__()
         self._spec = require_spec("DecodeReports", spec)
 
-    def expand(self, messages: PCollection[bytes]) -> DecodedReports:
-        spec = spec_for("DecodeReports", self._spec, messages, bytes)
+    def expand(self, messages: PCollection[Any]) -> DecodedReports:
+        spec = spec_for("DecodeReports", self._spec, messages, kind_of_messages(messages))
         if spec.bounded and not messages.windowing.is_default():  # of files every window has one row, at the end
             messages = messages | "WithoutTrigger" >> beam.WindowInto(GlobalWindows())
         decoder = MessageDecoder(spec.catalog, spec.gate, spec.deduplicate)
@@ -103,7 +104,7 @@ class _DecodeFn(beam.DoFn):
         if strangers:  # of a PCollection without types
             came = ", ".join(sorted(kind.__name__ for kind in strangers))
             raise SpecError(f"DecodeReports needs bytes (ReadReportFiles reads files of reports), got {came}")
-        arrival_times = np.array(arrived, dtype=np.int64) if arrived else None
+        arrival_times = np.array(arrived, dtype=np.int64) if len(arrived) else None
         decoded = self._decoder.decode(messages, arrival_times)
         if self._watched is not None:
             self._watch.acquire(functools.partial(Watch, self._watched)).look(decoded)

@@ -12,6 +12,7 @@ from uldp_transforms.count import CountReports
 from uldp_transforms.decode import DecodeReports
 from uldp_transforms.discover_values import DiscoverValues
 from uldp_transforms.estimate_distribution import CountsRows, EstimateDistribution
+from uldp_transforms.gather import Gathered, kind_of_messages
 from uldp_transforms.inputs import require_spec, spec_for
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
@@ -43,8 +44,8 @@ class EstimatedReports(NamedTuple):
 class EstimateReports(beam.PTransform[Any, EstimatedReports]):
     """The whole chain: decode, count, estimate, and account for every report.
 
-    Input: messages as ``bytes`` in the global window, for instance of ``ReadFromPubSub``; or the output of
-    ``ReadReportFiles``. Whether the input ends is taken from it.
+    Input: messages as ``bytes`` in the global window, for instance of ``ReadFromPubSub``, or groups of them; or the
+    output of ``ReadReportFiles``. Whether the input ends is taken from it.
 
     Output, as PCollections of NamedTuples with Beam schemas: ``estimates``, one row a collection, window and pane;
     ``values``, the same with one row a value; ``health``, what sentinels say; ``ledger``, what became of every report;
@@ -75,9 +76,9 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
         self._spec = JobSpec.of(**values) if spec is None else require_spec("EstimateReports", spec)
         self._spec.check_candidates()
 
-    def expand(self, source: PCollection[bytes] | ReadFiles) -> EstimatedReports:
+    def expand(self, source: PCollection[bytes] | PCollection[Gathered] | ReadFiles) -> EstimatedReports:
         messages = source.messages if isinstance(source, ReadFiles) else source
-        spec = spec_for("EstimateReports", self._spec, messages, bytes)
+        spec = spec_for("EstimateReports", self._spec, messages, kind_of_messages(messages))
         decoded = messages | "DecodeReports" >> DecodeReports(spec)
         counted = decoded.reports | "CountReports" >> CountReports(spec)
         counts = counted.counts

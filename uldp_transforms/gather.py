@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -11,6 +12,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ledger import LedgerEntry
 from uldp_transforms.spec import JobSpec
 from uldp_transforms.transit import by_arrival, handed_on
@@ -21,10 +23,16 @@ _FLUSH_BYTES = 1 << 21
 
 _FLUSH_MESSAGES = 1 << 14
 
-Gathered = tuple[list[bytes], list[int]]
-"""Messages, and their times of arrival in milliseconds, if they have any."""
+Gathered = tuple[list[bytes], Sequence[int] | np.ndarray]
+"""Messages, and their times of arrival in milliseconds (int64), if they have any."""
 
-_GATHERED = beam.typehints.Tuple[beam.typehints.List[Any], beam.typehints.List[int]]
+GATHERED = beam.typehints.Tuple[beam.typehints.List[Any], beam.typehints.List[int]]
+"""The same as a type of elements."""
+
+
+def kind_of_messages(elements: object) -> Any:
+    """``GATHERED`` for a PCollection of groups of messages, otherwise ``bytes``."""
+    return GATHERED if getattr(elements, "element_type", None) == GATHERED else bytes
 
 
 class GatheredMessages(NamedTuple):
@@ -34,8 +42,10 @@ class GatheredMessages(NamedTuple):
     ledger: PCollection[LedgerEntry]
 
 
-class GatherMessages(beam.PTransform[PCollection[bytes], GatheredMessages]):
+class GatherMessages(beam.PTransform[Any, GatheredMessages]):
     """Puts messages together, so that they can be decoded many at a time, and counts them; nothing else.
+
+    Input: messages, or groups of them, which are counted as they are.
 
     The count is the ledger's: what is lost behind this step shows. A count in a step beside it would cost half as much
     again as all that is done here with a message.
@@ -48,10 +58,14 @@ class GatherMessages(beam.PTransform[PCollection[bytes], GatheredMessages]):
         super().__init__()
         self._spec = spec
 
-    def expand(self, messages: PCollection[bytes]) -> GatheredMessages:
-        gather_fn = _GatherFn() if self._spec.gate is None else _TimedGatherFn(self._spec.periods)
+    def expand(self, messages: PCollection[Any]) -> GatheredMessages:
+        timed, periods = self._spec.gate is not None, self._spec.periods
+        if kind_of_messages(messages) == GATHERED:
+            gather_fn: beam.DoFn = _TimedCountFn(periods) if timed else _CountFn()
+        else:
+            gather_fn = _TimedGatherFn(periods) if timed else _GatherFn()
         outputs = messages | "Bundle" >> beam.ParDo(gather_fn).with_outputs("ledger", main="gathered")
-        outputs.gathered.element_type = _GATHERED
+        outputs.gathered.element_type = GATHERED
         outputs.ledger.element_type = LedgerEntry
         return GatheredMessages(outputs.gathered, outputs.ledger)
 
@@ -112,3 +126,25 @@ class _TimedGatherFn(_GatherFn):
             WindowedValue((messages, arrived), latest, (GlobalWindow(),)),
             *(TaggedOutput("ledger", entry) for entry in by_arrival(np.array(arrived), self._periods, 1)),
         ]
+
+
+class _CountFn(beam.DoFn):
+    """Groups that come as such, without their times."""
+
+    def process(self, group: Gathered) -> list[Any]:
+        return [(group[0], []), TaggedOutput("ledger", handed_on(len(group[0])))]
+
+
+class _TimedCountFn(beam.DoFn):
+    """Groups that come as such, with their times."""
+
+    def __init__(self, periods: BasePeriods | None):
+        self._periods = periods
+
+    def process(self, group: Gathered) -> list[Any]:
+        messages, arrived = group
+        if len(arrived) != len(messages):
+            came = f"{len(arrived)} for {len(messages)}"
+            raise SpecError(f"groups of messages of a stream must have a time of arrival for each message, got {came}")
+        entries = by_arrival(np.asarray(arrived, dtype=np.int64), self._periods, 1)
+        return [group, *(TaggedOutput("ledger", entry) for entry in entries)]

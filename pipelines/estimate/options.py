@@ -178,7 +178,8 @@ def read_arguments(argv: Sequence[str]) -> Job:
     check_options(beam_args)
     options = PipelineOptions(beam_args)
     FileSystems.set_options(options)
-    chosen = next(source for source in SOURCES if getattr(args, source.option[2:]) is not None)
+    named = next(source for source in SOURCES if getattr(args, source.option[2:]) is not None)
+    chosen = named.variant(args)
     _check(args, options, chosen)
     if args.report:
         require_charts()
@@ -193,7 +194,7 @@ def read_arguments(argv: Sequence[str]) -> Job:
         sinks=tuple(sink for sink in sinks if sink is not None),
         directory=directory,
         options=options,
-        source_name=str(getattr(args, chosen.option[2:])),
+        source_name=str(getattr(args, named.option[2:])),
         report=args.report,
     )
 
@@ -247,7 +248,7 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
         *(
             (getattr(args, name[2:]) is not None, f"{name} needs {other.option}, got {source.option}")
             for other in SOURCES
-            if other is not source
+            if not issubclass(source, other)
             for name in other.own_options
         ),
         (

@@ -26,7 +26,7 @@ from uldp_transforms.windows import rfc3339
 from .. import cli
 from ..progress import of_this_process
 from ..report.report_command import write_report_into
-from ..runners import DATAFLOW, is_only_launched, runs_in_this_process
+from ..runners import DATAFLOW, is_only_launched, runs_in_this_process, stop_engine
 from ..runs import (
     CANCELLED,
     COMPLETE,
@@ -151,6 +151,7 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
                 _say(f"the job goes on; drain or cancel it on Dataflow{rows}")
                 return _GOES_ON
             _cancel(result, _PATIENCE if runs_in_this_process(job.options) else None)
+            stop_engine(job.options)
             raise
         except Exception:  # Dataflow takes every other end than DONE for an error
             if result.state not in _ENDS:

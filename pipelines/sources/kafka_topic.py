@@ -1,21 +1,27 @@
-"""Reports from Kafka, on engines that run Java next to Python."""
+"""Reports from Kafka: as a stream, or a range that ends; read by Python or by Beam in Java."""
 
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import apache_beam as beam
 import grpc
 from apache_beam.io.kafka import ReadFromKafka
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions, StandardOptions
 from apache_beam.pvalue import PBegin, PCollection
 
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.runtime.engines import PRISM
 
 from .. import cli
-from ..runners import require_java_engine
+from ..event_times import milliseconds
+from ..runners import choose_local_engine, require_java_engine, require_stream_engine
+from ..step_streams import prepare_engine
+from .kafka_offsets import ConsumerSettings
+from .kafka_polled import IDLE_LAG, PollKafka, Reading
 from .source import Source
 
 CREATE_TIME, LOG_APPEND_TIME = ReadFromKafka.create_time_policy, ReadFromKafka.log_append_time
@@ -75,11 +81,20 @@ def _message(record: tuple[bytes | None, bytes | None]) -> bytes:
     return record[1] or b""
 
 
+PYTHON, JAVA = "python", "java"
+
+NOW = "now"
+
+_OF_PYTHON = ("--kafka_consumer_config", "--kafka_from", "--kafka_until", "--kafka_idle_lag", "--kafka_readers")
+_OF_JAVA = ("--expansion_service",)
+_PYTHON_FIRST = ("DirectRunner", "FnApiRunner", "PrismRunner")
+
+
 class KafkaTopic(Source):
     """A topic from its first record on."""
 
     option = "--kafka_topic"
-    help = "Kafka topic (needs --bootstrap_servers and a runner that runs Java too)"
+    help = "Kafka topic (needs --bootstrap_servers)"
     own_options: ClassVar[cli.Options] = {
         "--bootstrap_servers": {"help": "HOST:PORT of Kafka's brokers, separated by commas"},
         "--kafka_timestamps": {
@@ -92,22 +107,111 @@ class KafkaTopic(Source):
             "help": "NAME=VALUE, a setting of Kafka's consumer such as security.protocol=SASL_SSL; may be given "
             "several times",
         },
+        "--kafka_reader": {
+            "choices": (PYTHON, JAVA),
+            "help": f"who reads: {PYTHON} (librdkafka; many records at once) or {JAVA} (Beam's); none: {PYTHON} for a "
+            f"range and on DirectRunner and PrismRunner, otherwise {JAVA}",
+        },
+        "--kafka_from": {
+            "metavar": "TIME",
+            "help": "RFC 3339 or seconds since 1970: from the first record of this time or later on; none: from the "
+            "first one that is there",
+        },
+        "--kafka_until": {
+            "metavar": f"TIME|{NOW}",
+            "help": "the job reads a range that ends: before the first record of this time or later, or with what is "
+            f"there {NOW}; none: a stream",
+        },
+        "--kafka_consumer_config": {
+            "metavar": "FILE",
+            "help": "more settings of the consumer, NAME=VALUE a line, as librdkafka names them: TLS, SASL; each "
+            "worker reads it; ${NAME} as a value is a variable of the environment",
+        },
+        "--kafka_idle_lag": {
+            "type": cli.duration("--kafka_idle_lag"),
+            "help": f"streams: how far a partition without new records is behind the clock; none: {IDLE_LAG // 1000}s",
+        },
+        "--kafka_readers": {
+            "type": cli.positive(),
+            "help": "streams: how many workers share the partitions; none: --parallelism, or 1",
+        },
         "--expansion_service": {
             "help": "HOST:PORT of a service that knows Beam's Java transforms for Kafka; none: Beam's own"
         },
     }
     bounded = False
 
-    def __init__(self, records: ReadKafka):
+    def __init__(self, records: ReadKafka | PollKafka):
         self.records = records
+
+    @classmethod
+    def variant(cls, args: argparse.Namespace) -> type[Source]:
+        return cls if args.kafka_until is None else KafkaRange
 
     @classmethod
     def of(cls, args: argparse.Namespace, options: PipelineOptions) -> KafkaTopic:
         if args.bootstrap_servers is None:
             raise SpecError("--kafka_topic needs --bootstrap_servers, got none")
+        reader = args.kafka_reader or cls._usual_reader(options)
+        for option in _OF_JAVA if reader == PYTHON else _OF_PYTHON:
+            if getattr(args, option[2:]) is not None:
+                needed = JAVA if reader == PYTHON else PYTHON
+                raise SpecError(f"{option} needs --kafka_reader {needed}, got {reader}")
+        return cls(cls._polled(args, options) if reader == PYTHON else cls._by_java(args, options))
+
+    @classmethod
+    def _usual_reader(cls, options: PipelineOptions) -> str:
+        return PYTHON if (options.view_as(StandardOptions).runner or "DirectRunner") in _PYTHON_FIRST else JAVA
+
+    @classmethod
+    def _by_java(cls, args: argparse.Namespace, options: PipelineOptions) -> ReadKafka:
         require_java_engine(options, option=cls.option)
         timestamps, properties = args.kafka_timestamps or CREATE_TIME, dict(args.kafka_property or ())
-        return cls(ReadKafka(args.bootstrap_servers, args.kafka_topic, timestamps, args.expansion_service, properties))
+        return ReadKafka(args.bootstrap_servers, args.kafka_topic, timestamps, args.expansion_service, properties)
 
-    def read(self, pipeline: beam.Pipeline) -> PCollection[bytes]:
+    @classmethod
+    def _polled(cls, args: argparse.Namespace, options: PipelineOptions) -> PollKafka:
+        if cls.bounded:
+            choose_local_engine(options, streaming=False)
+        else:
+            require_stream_engine(options, option=cls.option, ends="--kafka_until")
+            prepare_engine(options)
+        runner, readers = options.view_as(StandardOptions).runner, args.kafka_readers
+        if runner == PRISM and (readers or 1) > 1:
+            raise SpecError(f"--kafka_readers must be 1 on {PRISM}, which mixes up their watermarks, got {readers}")
+        properties, slots = tuple(args.kafka_property or ()), options.view_as(FlinkRunnerOptions).parallelism
+        reading = Reading(
+            settings=ConsumerSettings(args.bootstrap_servers, properties, args.kafka_consumer_config),
+            kind_of_times=args.kafka_timestamps or CREATE_TIME,
+            idle_lag=IDLE_LAG if args.kafka_idle_lag is None else args.kafka_idle_lag,
+            readers=readers or max(1, slots if runner != PRISM else 1),
+        )
+        since, until = _moment(args.kafka_from, "--kafka_from"), _moment(args.kafka_until, "--kafka_until")
+        return PollKafka(args.kafka_topic, reading, ends=cls.bounded, since=since, until=until)
+
+    def read(self, pipeline: beam.Pipeline) -> PCollection[Any]:
         return pipeline | "ReadKafka" >> self.records
+
+
+class KafkaRange(KafkaTopic):
+    """The records that a topic has now, or those of a time that has passed."""
+
+    option = "--kafka_topic with --kafka_until"
+    bounded = True
+
+    @classmethod
+    def _usual_reader(cls, options: PipelineOptions) -> str:
+        return PYTHON
+
+
+def _moment(text: str | None, option: str) -> int | None:
+    """Milliseconds; None: no text, or ``now``."""
+    if text is None or (text == NOW and option == "--kafka_until"):
+        return None
+    try:
+        moment = milliseconds(text, option)
+    except SpecError:
+        raise SpecError(f"{option} must be RFC 3339 or seconds since 1970, got {text!r}") from None
+    if moment > time.time_ns() // 1_000_000:
+        raise SpecError(f"{option} must be a time that has passed, got {text!r}")
+    return moment

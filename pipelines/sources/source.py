@@ -34,6 +34,11 @@ class Source(abc.ABC):
     """Whether the next run goes on where this one ended, because what was acknowledged never comes again."""
 
     @classmethod
+    def variant(cls, args: argparse.Namespace) -> type[Source]:
+        """The class for these arguments: a subclass if it depends on them whether the source ends."""
+        return cls
+
+    @classmethod
     @abc.abstractmethod
     def of(cls, args: argparse.Namespace, options: PipelineOptions) -> Source:
         """The source that a command line names; sets what the engine needs for it in the options of Beam.

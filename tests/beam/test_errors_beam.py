@@ -22,8 +22,8 @@ import pytest
 from google.api_core.exceptions import NotFound, RetryError
 
 import uldp_transforms
-from tests.beam import test_manifests, test_spec, test_wiring
-from tests.pipelines import test_gateway_errors, test_kafka_topics, test_live, test_yaml
+from tests.beam import test_groups, test_manifests, test_spec, test_wiring
+from tests.pipelines import test_gateway_errors, test_kafka_reader, test_kafka_topics, test_live, test_yaml
 from tests.servers import test_pubsub_refusals
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms import (
@@ -596,7 +596,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         from_kafka("--window 1h"),
-        "--kafka_topic needs --runner FlinkRunner, DataflowRunner or another that runs Java too, got 'DirectRunner'",
+        "--kafka_topic needs --kafka_until (a range is read on this machine), or --runner PrismRunner, FlinkRunner or "
+        "another that reads streams, got 'DirectRunner'",
     ),
     (
         SpecError,
@@ -614,6 +615,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ("--bootstrap_servers", "localhost:9092"),
             ("--kafka_timestamps", "CreateTime"),
             ("--kafka_property", "a=b"),
+            ("--kafka_reader", "python"),
+            ("--kafka_until", "now"),
             ("--expansion_service", "localhost:1"),
         )
     ),
@@ -890,6 +893,7 @@ def places(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
 def calls() -> Iterator[Callable[[], Any]]:
     """The calls of this table and of those of the files that test the specification, wiring and other languages."""
     tables = (test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES, test_kafka_topics.REFUSED)
+    tables = (*tables, test_kafka_reader.REFUSED, test_groups.REFUSED)
     for table in (SENTENCES, *tables, test_gateway_errors.REFUSED, test_live.REFUSED, test_pubsub_refusals.REFUSED):
         for row in table:
             yield next(

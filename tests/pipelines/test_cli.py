@@ -260,7 +260,7 @@ ERRORS = [
         f"{KAFKA} --runner PortableRunner",
         "--kafka_topic needs --window: an endless stream without windows has no estimate, got none",
     ),
-    ("estimate", f"{KAFKA} --window 1h", "--kafka_topic needs --runner FlinkRunner, DataflowRunner or another that "),
+    ("estimate", f"{KAFKA} --window 1h", "--kafka_topic needs --kafka_until (a range is read on this machine), or "),
     ("estimate", f"{ESTIMATE} --kafka_topic t", "argument --kafka_topic: not allowed with argument --input"),
     (
         "estimate",

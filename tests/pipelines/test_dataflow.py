@@ -26,6 +26,7 @@ from uldp_transforms.pipelines import cli, estimate
 from uldp_transforms.pipelines.estimate.options import command_line
 from uldp_transforms.pipelines.estimate.run import configure
 from uldp_transforms.pipelines.sinks import KafkaTopics
+from uldp_transforms.pipelines.sources import KafkaTopic
 from uldp_transforms.runtime.texts import read_lines
 
 ROOT = Path(__file__).parents[2]
@@ -55,17 +56,11 @@ def server() -> Iterator[GoogleServer]:
 
 # ---------------------------------------------------------------------- parameters of the template
 
-NEED_JAVA = {
-    "bigquery_method",
-    "kafka_topic",
-    "bootstrap_servers",
-    "kafka_timestamps",
-    "kafka_property",
-    "expansion_service",
-}
+NEED_JAVA = {"bigquery_method"}
+KAFKA_IN = {option[2:] for option in (KafkaTopic.option, *KafkaTopic.own_options)}
 KAFKA_OUT = {option[2:] for option in KafkaTopics.options}
 NOT_OFFERED = (
-    {"input", "manifest", "report"} | NEED_JAVA | KAFKA_OUT
+    {"input", "manifest", "report"} | NEED_JAVA | KAFKA_IN | KAFKA_OUT
 )  # it is for streams, without Java and Kafka's client
 
 

@@ -1,0 +1,118 @@
+"""The main job on Flink reads Kafka in Python: are all counts exact when workers die, and does every start succeed?
+
+First two jobs read one topic, one of whose partitions stays empty; one corrects its rows, one releases each window
+once, and two workers are killed. Then jobs are started one after another on what was sent. Needs what
+``deploy.flink`` needs, but no Java worker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import apache_beam as beam
+
+from deploy.flink.cached import JARS, fetch
+from deploy.flink.cluster import Cluster, cluster
+from deploy.flink.kafka import broker, create_topic
+from deploy.flink.processes import process
+from deploy.flink.stream import JOBS, TOPIC, Job, job, table
+from deploy.flink.traffic import LATENESS, PARTITIONS, WINDOW, Sent, send
+from deploy.job import collection
+from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME, PYTHON
+
+KILLS = 2
+BETWEEN = 20.0
+"""Seconds between two kills: a job starts again after ten."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m deploy.flink.polled", description=__doc__)
+    parser.add_argument("--rate", type=int, default=1000, help="new reports a second")
+    parser.add_argument("--seconds", type=int, default=60, help="for which reports are sent")
+    parser.add_argument("--starts", type=int, default=10, help="of jobs, one after another")
+    args = parser.parse_args()
+    fetch()
+    print(f"{JARS.folder.name}, Python's Beam {beam.__version__}", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            run(Path(name), args.rate, args.seconds, args.starts)
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
+            return 1
+    return 0
+
+
+def run(folder: Path, rate: int, seconds: int, starts: int) -> None:
+    """Start everything, send, kill workers, wait for all rows; then start jobs again and again. Prints what came of it.
+
+    Raises:
+        RuntimeError: a row is missing or wrong, or a job has ended.
+    """
+    with ExitStack() as stack:
+        server = stack.enter_context(broker(folder))
+        flink = stack.enter_context(cluster(folder))
+        create_topic(server, TOPIC, PARTITIONS + 1, CREATE_TIME)
+        source = [f"--kafka_topic={TOPIC}", f"--bootstrap_servers={server}", f"--kafka_reader={PYTHON}"]
+        with ExitStack() as jobs:
+            own = [*source, "--deduplicate"]
+            corrected = jobs.enter_context(job(folder, "corrected", [*own, "--late_every=5s"], flink))
+            final = jobs.enter_context(job(folder, "final", [*own, "--release=final"], flink))
+            sent = send_and_kill(server, folder, rate, seconds, corrected, flink)
+            for each in (corrected, final):
+                each.wait(partial(each.has, sent))
+            if any(len(numbers) != 1 for numbers in final.panes().values()):
+                raise RuntimeError(f"final must have one row a window, got {final.panes()}")
+            if flink.restarts() != KILLS:
+                raise RuntimeError(f"jobs must have been started again {KILLS} times, got {flink.restarts()}")
+            rows = table(sent, corrected, final).partition("\n")[2]
+            print(f"{sent.messages:,} messages, {KILLS} workers killed, {KILLS} restarts:\n{rows}", flush=True)
+        took = [attempt(folder, number, source, flink, sent) for number in range(starts)]
+        if took:
+            middle = statistics.median(took)
+            print(f"{starts} of {starts} starts: all rows after {min(took):.0f} to {max(took):.0f} s ({middle:.0f})")
+
+
+def send_and_kill(server: str, folder: Path, rate: int, seconds: int, first: Job, flink: Cluster) -> Sent:
+    """Send as ``traffic`` does, once both jobs run, and kill workers as soon as the first job has rows."""
+
+    def kill() -> None:
+        first.wait(lambda: bool(first.panes()))
+        for number in range(KILLS):
+            time.sleep(BETWEEN * min(number, 1))
+            flink.kill_busy_worker()
+
+    first.wait(lambda: len(flink.workers()) == JOBS)
+    threading.Thread(target=kill, daemon=True).start()
+    return send(server, TOPIC, collection(folder), rate, seconds)
+
+
+def attempt(folder: Path, number: int, source: list[str], flink: Cluster, sent: Sent) -> float:
+    """Start a job on what was sent, wait for all rows, stop it; returns the seconds until they were there.
+
+    Raises:
+        RuntimeError: a row is missing or wrong, or the job has ended.
+    """
+    output, log = folder / f"start-{number}", folder / f"start-{number}.log"
+    command = [sys.executable, "-m", "uldp_transforms.pipelines.estimate", f"--collection={collection(folder)}"]
+    command += [f"--output={output}", f"--window={WINDOW}ms", f"--allowed_lateness={LATENESS}ms", "--min_reports=1"]
+    command += ["--flush_every=5s", "--deduplicate", *source, *flink.options(parallelism=1)]
+    begin = time.monotonic()
+    with process(command, log) as started:
+        running = Job(started, output, log)
+        running.wait(lambda: running.latest() == sent.counts)
+        seconds = time.monotonic() - begin
+        started.terminate()
+        started.wait(60)
+    return seconds
+
+
+if __name__ == "__main__":
+    sys.exit(main())

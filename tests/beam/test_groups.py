@@ -1,0 +1,93 @@
+"""Messages that come in groups, as sources make them that read many at once: the same counts, the same ledger."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from tests.support import replay
+from tests.support.messages_cases import KRR, NOON, single
+from uldp_transforms import EstimateReports
+from uldp_transforms.gather import GATHERED
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages import wire
+from uldp_transforms.windows import Windows
+
+HOUR = 3_600_000
+TIMES = NOON + np.array([0, 1000, 2 * HOUR, HOUR // 2, -HOUR])
+"""Of arrival; the last two are before the one in front of them."""
+MESSAGES = [*wire.encode_reports(KRR.perturb(["1"] * 3, np.random.default_rng(1), np.full(3, NOON))), b"", single()]
+
+
+def run(grouped: bool, *, ends: bool, options: PipelineOptions) -> dict[Any, Counter[str]]:
+    """The ledger of the same messages, in groups of two, or one by one."""
+    spec = replay.spec([KRR], Windows(size=HOUR), bounded=ends, allowed_lateness=HOUR)
+    with replay.collector() as (collect, found):
+        with beam.Pipeline(options=options) as pipeline:
+            groups = [(MESSAGES[at : at + 2], TIMES[at : at + 2]) for at in range(0, len(MESSAGES), 2)]
+            if ends:
+                source = pipeline | beam.Create([pickle.dumps(group) for group in groups], reshuffle=False)
+            else:
+                source = pipeline | replay.stream([replay.arrive(NOON, [pickle.dumps(group)]) for group in groups])
+            messages = source | "Load" >> beam.Map(pickle.loads).with_output_types(GATHERED)
+            if not grouped:
+                messages = messages | "One" >> beam.FlatMap(_one_by_one).with_output_types(bytes)
+            out = messages | EstimateReports(spec)
+            _ = out.ledger | "Ledger" >> collect
+        return replay.sum_ledger([row for row, _, _ in found])
+
+
+def _one_by_one(group: Any) -> list[Any]:
+    return [beam.window.TimestampedValue(message, replay.timestamp(int(time))) for message, time in zip(*group)]
+
+
+FILES, STREAM = PipelineOptions(["--runner=FnApiRunner"]), replay.stream_options()
+
+
+@pytest.mark.parametrize(("ends", "options"), [(True, FILES), (False, STREAM)], ids=["files", "stream"])
+def test_groups_are_counted_as_their_messages_are(ends: bool, options: PipelineOptions) -> None:
+    grouped, alone = (run(grouped, ends=ends, options=options) for grouped in (True, False))
+    assert grouped == alone
+    total = sum(grouped.values(), Counter())
+    assert total["received"] == len(MESSAGES)
+    assert total["malformed"] == 1
+    assert bool(total["too_old"]) is not ends
+
+
+def test_groups_cross_between_workers() -> None:
+    """An engine may encode them: times are then numbers again."""
+    group = (MESSAGES, TIMES)
+    coder = beam.coders.registry.get_coder(GATHERED)
+    messages, times = coder.decode(coder.encode(group))
+    assert messages == MESSAGES
+    assert np.asarray(times).tolist() == TIMES.tolist()
+
+
+def without_times() -> None:
+    spec = replay.spec([KRR], Windows(size=HOUR), bounded=False)
+    with beam.Pipeline(options=STREAM) as pipeline:
+        groups = pipeline | replay.stream([replay.arrive(NOON, [pickle.dumps((MESSAGES, [1]))])])
+        _ = groups | beam.Map(pickle.loads).with_output_types(GATHERED) | EstimateReports(spec)
+
+
+REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (
+        SpecError,
+        without_times,
+        "groups of messages of a stream must have a time of arrival for each message, got 1 for 5",
+    )
+]
+
+
+@pytest.mark.parametrize(("error", "call", "sentence"), REFUSED)
+def test_sentences(error: type[Exception], call: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value).startswith(sentence)  # Beam adds the name of the step
