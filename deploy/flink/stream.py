@@ -157,9 +157,6 @@ def job(folder: Path, name: str, options: Sequence[str], flink: Cluster) -> Iter
         "uldp_transforms.pipelines.estimate",
         f"--collection={collection(folder)}",
         f"--output={output}",
-    ]
-    command += [
-        f"--collection={collection(folder)}",
         f"--window={WINDOW}ms",
         f"--allowed_lateness={LATENESS}ms",
         "--min_reports=1",
