@@ -20,6 +20,16 @@ SAVEPOINT = "--savepoint_path"
 """Flink's option for the state that a job begins with."""
 
 
+_SWITCH = {"action": "store_true"}
+
+_FORMS: dict[Any, dict[str, Any]] = {
+    job_api.PipelineOptionType.BOOLEAN: _SWITCH,
+    job_api.PipelineOptionType.INTEGER: {"type": int},
+    job_api.PipelineOptionType.ARRAY: {"action": "append"},
+}
+"""Types of options that are not texts, for argparse."""
+
+
 def described_options(endpoint: str, seconds: float) -> Sequence[job_api.PipelineOptionDescriptor]:
     """What the job server at HOST:PORT says of its options.
 
@@ -45,12 +55,9 @@ def described_options(endpoint: str, seconds: float) -> Sequence[job_api.Pipelin
 def add_described(parser: argparse.ArgumentParser, options: Sequence[job_api.PipelineOptionDescriptor]) -> None:
     """Add options that the parser does not have, in the way in which Beam reads them when it hands them on."""
     for option in options:
-        switch = "store_false" if option.default_value == "true" else "store_true"
-        form: dict[str, Any] = {
-            job_api.PipelineOptionType.BOOLEAN: {"action": switch},
-            job_api.PipelineOptionType.INTEGER: {"type": int},
-            job_api.PipelineOptionType.ARRAY: {"action": "append"},
-        }.get(option.type, {})
+        form = _FORMS.get(option.type, {})
+        if form == _SWITCH and option.default_value == "true":
+            form = {"action": "store_false"}
         with contextlib.suppress(argparse.ArgumentError):  # it is there already
             parser.add_argument(f"--{option.name}", **form)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -14,6 +14,9 @@ T = TypeVar("T")
 
 PATIENCE = 180.0
 """Seconds until something that does not come is given up."""
+
+ENDS = ("FAILED", "CANCELED", "FINISHED", "SUSPENDED")
+"""States of a job that runs no more."""
 
 
 class Rest:
@@ -50,7 +53,7 @@ class Rest:
                 found = look()
                 if found is not None:
                     return found
-            except (OSError, urllib.error.HTTPError) as error:
+            except OSError as error:
                 last = str(error)
             time.sleep(0.5)
         raise RuntimeError(f"{what} must come within {PATIENCE:.0f} s, got {last}")
@@ -63,6 +66,12 @@ class Rest:
         """Ids of the jobs that run or are being started again, in the order of their start."""
         found = [job for job in self.ask("/jobs/overview")["jobs"] if job["end-time"] < 0]
         return [job["jid"] for job in sorted(found, key=lambda job: job["start-time"])]
+
+    def ended(self, job: str) -> bool:
+        """Whether a job runs no more; of one whose JobManager is away nobody knows."""
+        with contextlib.suppress(OSError):
+            return self.state(job) in ENDS
+        return False
 
     def state(self, job: str) -> str:
         """Of a job, such as RUNNING."""

@@ -22,7 +22,7 @@ JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntry
 TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
 ZOOKEEPER = "org.apache.flink.shaded.zookeeper3.org.apache.zookeeper.server.ZooKeeperServerMain"
 
-TASK_MANAGERS = 2
+TASK_MANAGERS, SLOTS = 2, 2
 POOL = "worker-pool"
 """Name under which each task manager finds its own pool."""
 
@@ -53,7 +53,7 @@ class Standalone:
         self.start_job_manager()
         for number in range(TASK_MANAGERS):
             self.start_task_manager(number)
-        self.rest.wait_for_slots(2 * TASK_MANAGERS)
+        self.rest.wait_for_slots(SLOTS * TASK_MANAGERS)
         self.start_job_server()
 
     def start_job_manager(self) -> None:
@@ -109,6 +109,7 @@ class Standalone:
             "rest.address": here,
             "rest.port": rest_port,
             "taskmanager.host": here,
+            "taskmanager.numberOfTaskSlots": SLOTS,
             "state.checkpoints.dir": (self._folder / "checkpoints").as_uri(),
             "state.savepoints.dir": (self._folder / "savepoints").as_uri(),
             "high-availability.type": "zookeeper",
