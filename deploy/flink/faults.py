@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from deploy.flink.kafka import broker, create_topic, expansion_service
 from deploy.flink.launched import Launched, launch, wait_until_it_runs
 from deploy.flink.standalone import SLOTS, TASK_MANAGERS, Standalone, standalone
 from deploy.flink.stream import TOPIC, rows_by_window
-from deploy.flink.traffic import PARTITIONS, Sent, send
+from deploy.flink.traffic import PARTITIONS, send
 from deploy.job import collection
 from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME
 
@@ -66,7 +66,7 @@ def run(folder: Path, rate: int, seconds: int) -> str:
         create_topic(server, TOPIC, PARTITIONS, CREATE_TIME)
         spec = collection(folder)
         jobs = [launch(flink, spec, folder / name, [*source, more]) for name, more in RELEASES.items()]
-        sending = Sending(lambda: send(server, TOPIC, spec, rate, seconds))
+        sending = stack.enter_context(ThreadPoolExecutor(1)).submit(send, server, TOPIC, spec, rate, seconds)
         jobs[0].wait(lambda: bool(jobs[0].panes()))
         lines = lose_machines(flink, jobs)
         sent = sending.result()
@@ -82,26 +82,6 @@ def source_options(server: str, service: str) -> list[str]:
     """Options of jobs that read the topic; Flink's among them, which its job server describes."""
     topic = [f"--kafka_topic={TOPIC}", f"--bootstrap_servers={server}", f"--kafka_timestamps={CREATE_TIME}"]
     return [*topic, f"--expansion_service={service}", "--deduplicate", "--faster_copy"]
-
-
-class Sending(threading.Thread):
-    """Sends in the background; starts when it is made."""
-
-    def __init__(self, what: Callable[[], Sent]):
-        super().__init__(daemon=True)
-        self._what = what
-        self._sent: Sent | None = None
-        self.start()
-
-    def run(self) -> None:
-        self._sent = self._what()
-
-    def result(self) -> Sent:
-        """What was sent, at the end; RuntimeError if it failed."""
-        self.join()
-        if self._sent is None:
-            raise RuntimeError("all reports must be sent, got an error on the way")
-        return self._sent
 
 
 def lose_machines(flink: Standalone, jobs: list[Launched]) -> list[str]:

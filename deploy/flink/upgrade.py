@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from pathlib import Path
 import apache_beam as beam
 
 from deploy.flink.cached import JARS, fetch
-from deploy.flink.faults import RELEASES, Sending, source_options
+from deploy.flink.faults import RELEASES, source_options
 from deploy.flink.kafka import broker, create_topic, expansion_service
 from deploy.flink.launched import Launched, launch
 from deploy.flink.standalone import standalone
@@ -76,7 +77,7 @@ def run(folder: Path, rate: int, seconds: int) -> str:
             path.write_text(lines, "utf-8")
         first, following = ([*source, f"--candidates={path}"] for path in candidates)
         jobs = {name: launch(flink, words, folder / name, [*first, more]) for name, more in RELEASES.items()}
-        sending = Sending(lambda: send(server, TOPIC, words, rate, seconds))
+        sending = stack.enter_context(ThreadPoolExecutor(1)).submit(send, server, TOPIC, words, rate, seconds)
         jobs["corrected"].wait(lambda: bool(jobs["corrected"].panes()))
         following.append(f"--collection={collection(folder)}")
         for name, more in RELEASES.items():
