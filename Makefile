@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 # two workers of the tests share the cores
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo live test quick golden slow fuzz soak soak-flink mutants bench peers flink prism pubsub lint lock audit-deps sbom clean
+.PHONY: demo live test quick golden slow fuzz soak soak-flink mutants bench peers flink cluster prism pubsub lint lock \
+  audit-deps sbom clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
@@ -65,6 +66,10 @@ flink: $(VENV)/.test-installed  ## the main job on Flink, over files and Kafka, 
 	$(BIN)/python -m deploy.flink
 	$(BIN)/python -m deploy.flink.stream
 	$(BIN)/python -m deploy.java
+
+cluster: $(VENV)/.test-installed  ## the main job on a Flink of several processes that get lost, and its next version from a savepoint
+	$(BIN)/python -m deploy.flink.faults
+	$(BIN)/python -m deploy.flink.upgrade
 
 prism: $(VENV)/.test-installed  ## the main job on Prism; builds Prism (Go)
 	$(BIN)/python -m deploy.prism

@@ -19,6 +19,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.runtime.engines import PRISM
 
 from .cli import Parser
+from .job_server import EMBEDDED, add_described, described_options
 
 DATAFLOW = "DataflowRunner"
 
@@ -124,10 +125,12 @@ def runs_in_this_process(options: PipelineOptions) -> bool:
 
 
 def check_options(beam_args: Sequence[str]) -> None:
-    """Refuse what neither this program nor Beam knows; Beam itself would drop it with a warning.
+    """Refuse what neither this program, nor Beam, nor the job server knows; Beam would drop it with a warning.
+
+    The job server at ``--job_endpoint`` is asked only where there is an argument that Beam does not know.
 
     Raises:
-        SpecError: naming the first unknown argument.
+        SpecError: naming the first unknown argument, or because there is no such job server.
     """
     parser = Parser(add_help=False)
     seen: set[type] = set()
@@ -138,9 +141,15 @@ def check_options(beam_args: Sequence[str]) -> None:
                 options._add_argparse_args(parser)  # type: ignore[arg-type]  # any argparse parser will do
             except SpecError:
                 continue  # the same option twice: some classes repeat another's
-    _, unknown = parser.parse_known_args(list(beam_args))
+    known, unknown = parser.parse_known_args(list(beam_args))
+    if unknown and known.job_endpoint not in (None, EMBEDDED):
+        add_described(parser, described_options(known.job_endpoint, known.job_server_timeout))
+        _, unknown = parser.parse_known_args(list(beam_args))
     if unknown:
-        raise SpecError(f"options must be those of --help or of Apache Beam, got {unknown[0]!r}")
+        raise SpecError(
+            "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got "
+            f"{unknown[0]!r}"
+        )
 
 
 def _subclasses(cls: type[PipelineOptions]) -> list[type[PipelineOptions]]:

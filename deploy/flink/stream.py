@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 import threading
@@ -95,18 +94,31 @@ def kill_after_first_rows(job: Job, flink: Cluster) -> None:
 
 
 class Job:
-    """A running main job; made by ``job``."""
+    """A running main job, and what it has written; made by ``job``.
 
-    def __init__(self, started: subprocess.Popen[bytes], output: Path, log: Path):
-        self._started = started
+    Args:
+        ended: whether it runs no more.
+        output: directory of its rows.
+        log: of what started it.
+        of: id of a collection, whose rows are looked at alone; None: all rows.
+    """
+
+    def __init__(self, ended: Callable[[], bool], output: Path, log: Path, of: str | None = None):
+        self._ended = ended
         self._output = output
         self._log = log
+        self._of = of
+
+    def of(self, collection_id: str) -> Job:
+        """The same job, of which the rows of one collection are looked at."""
+        return Job(self._ended, self._output, self._log, collection_id)
 
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
         """All rows of one kind that are written."""
         for path in self._output.glob(f"{name}-*.jsonl"):
             with suppress(FileNotFoundError):  # the job is replacing it by the same rows
-                yield from map(json.loads, path.read_text("utf-8").splitlines())
+                found = map(json.loads, path.read_text("utf-8").splitlines())
+                yield from (row for row in found if self._of in (None, row["collection_id"]))
 
     def ledger(self) -> Ledger:
         """What came in and what became of it, by base period."""
@@ -141,7 +153,7 @@ class Job:
         """
         end = time.monotonic() + PATIENCE
         while not done():
-            if self._started.poll() is not None or time.monotonic() > end:
+            if self._ended() or time.monotonic() > end:
                 found = f"ledger {self.ledger()}, rows {self.panes()}"
                 raise RuntimeError(f"{self._log.stem}: {found}; {self._log.read_text('utf-8', 'replace')[-2000:]}")
             time.sleep(1)
@@ -151,27 +163,36 @@ class Job:
 def job(folder: Path, name: str, options: Sequence[str], flink: Cluster) -> Iterator[Job]:
     """Start the main job; it ends on leaving."""
     output, log = folder / name, folder / f"{name}.log"
-    command = [
+    with process([*command(collection(folder), output, options), *flink.options(parallelism=1)], log) as started:
+        yield Job(lambda: started.poll() is not None, output, log)
+
+
+def command(spec: Path, output: Path, options: Sequence[str]) -> list[str]:
+    """The command of the main job, but for the options of its engine."""
+    return [
         sys.executable,
         "-m",
         "uldp_transforms.pipelines.estimate",
-        f"--collection={collection(folder)}",
+        f"--collection={spec}",
         f"--output={output}",
         f"--window={WINDOW}ms",
         f"--allowed_lateness={LATENESS}ms",
         "--min_reports=1",
         "--flush_every=5s",
+        "--experiments=use_deprecated_read",
         *options,
     ]
-    command += [*flink.options(parallelism=1), "--experiments=use_deprecated_read"]
-    with process(command, log) as started:
-        yield Job(started, output, log)
 
 
 def table(sent: Sent, corrected: Job, final: Job) -> str:
     """What was sent in each window, and what the rows say."""
-    lines = [f"{sent.messages:,} messages, a worker killed, one restart; reports by windows of {WINDOW // 1000} s:"]
-    lines.append(f"{'window':<22}{'new':>8}{'late':>6}{'copies':>8}{'too old':>9}{'counted':>9}  rows corrected, final")
+    head = f"{sent.messages:,} messages, a worker killed, one restart; reports by windows of {WINDOW // 1000} s:"
+    return f"{head}\n{rows_by_window(sent, corrected, final)}"
+
+
+def rows_by_window(sent: Sent, corrected: Job, final: Job) -> str:
+    """A line for each window, and what the ledgers say."""
+    lines = [f"{'window':<22}{'new':>8}{'late':>6}{'copies':>8}{'too old':>9}{'counted':>9}  rows corrected, final"]
     panes, once = corrected.panes(), final.panes()
     for window, entries in sorted(sent.ledger.items(), key=str):
         if window is not None:
@@ -180,7 +201,8 @@ def table(sent: Sent, corrected: Job, final: Job) -> str:
             counted = once[window][-1] if window in once else 0
             rows = f"{len(panes.get(window, [])):>16}{len(once.get(window, [])):>7}"
             lines.append(f"{window:<22}{numbers}{counted:>9}{rows}")
-    lines.append(f"in no window: {dict(sent.ledger[None])}")
+    if None in sent.ledger:
+        lines.append(f"in no window: {dict(sent.ledger[None])}")
     for name, each in (("corrected", corrected), ("final", final)):
         more = sum(entries["received"] for entries in each.ledger().values()) - sent.received
         lines.append(f"ledger of {name}: {'exact' if not more else f'{more:,} received too many, none missing'}")

@@ -27,10 +27,11 @@ from uldp_transforms.spec import (
 )
 
 from .. import cli
+from ..job_server import SAVEPOINT, goes_on
 from ..report.report_command import require_charts
 from ..run_directory import RunDirectory
 from ..runners import check_options, is_only_launched
-from ..runs import new_run_id
+from ..runs import new_run_id, read_records
 from ..sinks import SINKS, Sink
 from ..sources import SOURCES, Source
 from . import __doc__ as description
@@ -183,7 +184,7 @@ def read_arguments(argv: Sequence[str]) -> Job:
     _check(args, options, chosen)
     if args.report:
         require_charts()
-    args.run = new_run_id()
+    args.run = _run_that_goes_on(args.output) if goes_on(beam_args) else new_run_id()
     directory = RunDirectory(args.output, args.run, bounded=chosen.bounded, launched=is_only_launched(options))
     args.rows = directory.rows
     sinks = [sink.of(args, chosen, options) for sink in SINKS]
@@ -197,6 +198,16 @@ def read_arguments(argv: Sequence[str]) -> Job:
         source_name=str(getattr(args, named.option[2:])),
         report=args.report,
     )
+
+
+def _run_that_goes_on(directory: str) -> str:
+    """The name of the latest run of a directory, whose state the job begins with: it is still that run."""
+    earlier = read_records(directory)
+    if not earlier:
+        raise SpecError(
+            f"{SAVEPOINT} needs the --output of the run whose state it is, got {directory!r}, where no run has written"
+        )
+    return earlier[-1].run
 
 
 def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:

@@ -38,6 +38,7 @@ from ..runs import (
     moment,
     periods_out_of_balance,
     read_lines,
+    read_records,
     start_of_run,
     summary,
     sums_of,
@@ -101,6 +102,13 @@ def _after_earlier_runs(job: Job) -> Job:
     return dataclasses.replace(job, spec=dataclasses.replace(job.spec, partial_before=before))
 
 
+def _record(job: Job) -> RunRecord:
+    """The record of a run that begins now, or goes on since it began."""
+    record = start_of_run(job.spec, _source(job), launched=is_only_launched(job.options))
+    began = [before.started for before in read_records(job.directory.path) if before.run == record.run]
+    return dataclasses.replace(record, started=began[0]) if began else record
+
+
 def _source(job: Job) -> dict[str, Any]:
     source = job.source
     return {"option": source.option, "name": job.source_name, "bounded": source.bounded, "resumes": source.resumes}
@@ -115,7 +123,7 @@ def run(configured: tuple[Job, beam.Pipeline], signals: Signals | None = None) -
     signals = signals or Signals(_PROGRAM)
     try:
         job.source.check_access(job.options)
-        record = start_of_run(job.spec, _source(job), launched=is_only_launched(job.options))
+        record = _record(job)
         record.write(job.directory.path)
         try:
             end = _wait(job, pipeline, signals)

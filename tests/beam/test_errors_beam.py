@@ -423,7 +423,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         lambda: runners.check_options(["--more", "5"]),
-        "options must be those of --help or of Apache Beam, got '--more'",
+        "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got '--more'",
     ),
     (
         SpecError,

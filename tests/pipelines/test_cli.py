@@ -302,9 +302,21 @@ ERRORS = [
     ),
     ("estimate", f"{ESTIMATE} --runner best", "Unexpected pipeline runner: best. "),
     ("estimate", f"{ESTIMATE} --runner best.Runner", ""),
-    ("estimate", f"{ESTIMATE} --more", "options must be those of --help or of Apache Beam, got '--more'"),
-    ("estimate", f"{ESTIMATE} --windows 1h", "options must be those of --help or of Apache Beam, got '--windows'"),
-    ("estimate", f"{ESTIMATE} more", "options must be those of --help or of Apache Beam, got 'more'"),
+    (
+        "estimate",
+        f"{ESTIMATE} --more",
+        "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got '--more'",
+    ),
+    (
+        "estimate",
+        f"{ESTIMATE} --windows 1h",
+        "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got '--windows'",
+    ),
+    (
+        "estimate",
+        f"{ESTIMATE} more",
+        "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got 'more'",
+    ),
     ("estimate", f"{ESTIMATE} --num_workers many", "argument --num_workers: invalid int value: 'many'"),
     # estimate: its files
     ("estimate", f"{ESTIMATE} --collection none.json", "none.json: No such file or directory"),

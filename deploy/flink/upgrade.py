@@ -1,0 +1,116 @@
+"""The next version of the main job goes on with the state of the last: is nothing lost, and nothing counted twice?
+
+Two jobs read one topic on a cluster. While reports arrive each is stopped with a savepoint, and its next version is
+started from that, with a second collection beside the first, and with more candidates for the values of the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import apache_beam as beam
+
+from deploy.flink.cached import JARS, fetch
+from deploy.flink.faults import RELEASES, source_options
+from deploy.flink.kafka import broker, create_topic, expansion_service
+from deploy.flink.launched import Launched, launch
+from deploy.flink.standalone import standalone
+from deploy.flink.stream import TOPIC, rows_by_window
+from deploy.flink.traffic import PARTITIONS, Sent, send
+from deploy.job import SPEC, collection
+from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME
+
+WORDS = {
+    "id": "words",
+    "version": 1,
+    "alphabet": {"id": "hashed", "num_buckets": 16},
+    "num_cohorts": 8,
+    "mechanism": {"id": "rappor", "epsilon": 1.0},
+}
+CANDIDATES = ("flu\ncold\n", "flu\ncold\nasthma\n")
+"""Of the first version, and of the next."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m deploy.flink.upgrade", description=__doc__)
+    parser.add_argument("--rate", type=int, default=500, help="new reports a second")
+    parser.add_argument("--seconds", type=int, default=120, help="for which reports are sent")
+    args = parser.parse_args()
+    fetch()
+    print(f"{JARS.folder.name}, Python's Beam {beam.__version__}", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            print(run(Path(name), args.rate, args.seconds))
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
+            return 1
+    return 0
+
+
+def run(folder: Path, rate: int, seconds: int) -> str:
+    """Start everything, send, stop and go on, send for both collections, and wait for all rows.
+
+    Returns:
+        Tables of what was sent and counted, one for each collection.
+
+    Raises:
+        RuntimeError: a row is missing or wrong, or a job has ended.
+    """
+    with ExitStack() as stack:
+        server = stack.enter_context(broker(folder))
+        source = source_options(server, stack.enter_context(expansion_service(folder)))
+        flink = stack.enter_context(standalone(folder))
+        create_topic(server, TOPIC, PARTITIONS, CREATE_TIME)
+        words, candidates = folder / "words.json", [folder / "first.txt", folder / "next.txt"]
+        words.write_text(json.dumps(WORDS), "utf-8")
+        for path, lines in zip(candidates, CANDIDATES):
+            path.write_text(lines, "utf-8")
+        first, following = ([*source, f"--candidates={path}"] for path in candidates)
+        jobs = {name: launch(flink, words, folder / name, [*first, more]) for name, more in RELEASES.items()}
+        sending = stack.enter_context(ThreadPoolExecutor(1)).submit(send, server, TOPIC, words, rate, seconds)
+        jobs["corrected"].wait(lambda: bool(jobs["corrected"].panes()))
+        following.append(f"--collection={collection(folder)}")
+        for name, more in RELEASES.items():
+            begin = time.monotonic()
+            savepoint = flink.rest.stop_with_savepoint(jobs[name].id)
+            going_on = [*following, more, f"--savepoint_path={savepoint}"]
+            jobs[name] = launch(flink, words, folder / name, going_on)
+            print(f"{name}: {time.monotonic() - begin:.0f} s from one version to the next", flush=True)
+        new = send(server, TOPIC, collection(folder), rate, max(seconds // 4, 10))
+        return tables({"words": sending.result(), str(SPEC["id"]): new}, jobs)
+
+
+def tables(sent: Mapping[str, Sent], jobs: Mapping[str, Launched]) -> str:
+    """Wait for the rows of all collections, and say what they are; raises RuntimeError if some are wrong."""
+    lines = []
+    for name, each in sent.items():
+        known = dataclasses.replace(each, ledger={start: sums for start, sums in each.ledger.items() if start})
+        ours = {release: job.of(name) for release, job in jobs.items()}
+        for job in ours.values():
+            job.wait(partial(job.has, known))
+        if any(len(numbers) != 1 for numbers in ours["final"].panes().values()):
+            raise RuntimeError(f"final must have one row a window, got {ours['final'].panes()}")
+        lines += [f"{name}: {each.messages:,} messages", rows_by_window(known, ours["corrected"], ours["final"])]
+    numbers = [row["num_values"] for row in sorted(jobs["final"].of("words").rows("estimates"), key=_start)]
+    if numbers[-1] != len(CANDIDATES[1].split()):
+        raise RuntimeError(f"later windows must have the values of the later candidates, got {numbers}")
+    lines.append(f"values of words in the windows of final: {numbers}")
+    return "\n".join(lines)
+
+
+def _start(row: Mapping[str, str]) -> str:
+    return row["window_start"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
