@@ -85,7 +85,14 @@ def memory() -> None:
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     size = len(pickle.dumps(own))
-    print(f"  10,000 collections: {taken / 1e6:.1f} MB in memory, {size / 1e6:.1f} MB pickled", flush=True)
+    pipeline = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
+    _ = pipeline | beam.Create([b""]) | EstimateReports(collections=specs, window="1h", candidates=["value"])
+    graph = len(pipeline.to_runner_api().SerializeToString())
+    print(
+        f"  10,000 collections: {taken / 1e6:.1f} MB in memory, {size / 1e6:.1f} MB pickled, "
+        f"{graph / 1e6:.1f} MB in the graph of the job",
+        flush=True,
+    )
 
 
 def closed(number: int) -> Collection:
