@@ -31,11 +31,11 @@ BUNDLE = 1 << 16
 """Messages that one worker decodes and counts before it hands sums on."""
 
 
-def collections_of(number: int, symbols: int = 16) -> list[Collection]:
+def collections_of(number: int, symbols: int = 16, mechanism: str = "krr") -> list[Collection]:
     """Hashed ones with 64 cohorts; ``symbols`` 0: each has another number of symbols, from 4 to 103."""
     return [
         Collection.from_json(
-            collection("krr", symbols or 4 + i % 100, 64).to_json() | {"id": f"collection-{i}"},
+            collection(mechanism, symbols or 4 + i % 100, 64).to_json() | {"id": f"collection-{i}"},
         )
         for i in range(number)
     ]
@@ -60,13 +60,19 @@ def decode_and_count(catalog: CollectionCatalog, messages: list[bytes], together
 
 
 def rates() -> None:
-    for number, symbols in ((1, 16), (1000, 16), (1000, 0), (10_000, 16)):
-        specs = collections_of(number, symbols)
+    for mechanism, number, symbols in (
+        ("krr", 1, 16),
+        ("krr", 1000, 16),
+        ("krr", 1000, 0),
+        ("rappor", 1000, 0),
+        ("krr", 10_000, 16),
+    ):
+        specs = collections_of(number, symbols, mechanism)
         begin = time.process_time()
         catalog = CollectionCatalog(specs)
         took = time.process_time() - begin
         sizes = f"{symbols} symbols" if symbols else "4 to 103 symbols"
-        print(f"  {number:,} collections of {sizes}: {took:.2f} s to build each registry", flush=True)
+        print(f"  {number:,} collections of {sizes}, {mechanism}: {took:.2f} s to build each registry", flush=True)
         for name, size, total, together in (
             ("single, 16,384 at a time", 1, BUNDLE, 1 << 14),
             ("single, a bundle of 2,000", 1, 2000, 2000),
@@ -85,7 +91,14 @@ def memory() -> None:
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     size = len(pickle.dumps(own))
-    print(f"  10,000 collections: {taken / 1e6:.1f} MB in memory, {size / 1e6:.1f} MB pickled", flush=True)
+    pipeline = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
+    _ = pipeline | beam.Create([b""]) | EstimateReports(collections=specs, window="1h", candidates=["value"])
+    graph = len(pipeline.to_runner_api().SerializeToString())
+    print(
+        f"  10,000 collections: {taken / 1e6:.1f} MB in memory, {size / 1e6:.1f} MB pickled, "
+        f"{graph / 1e6:.1f} MB in the graph of the job",
+        flush=True,
+    )
 
 
 def closed(number: int) -> Collection:

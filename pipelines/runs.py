@@ -79,7 +79,7 @@ class RunRecord:
 
     def write(self, directory: str) -> None:
         """Replaces the record of this run as a whole; raises what the file system raises."""
-        text = json.dumps(dataclasses.asdict(self), indent=1, ensure_ascii=False)
+        text = json.dumps(vars(self), indent=1, ensure_ascii=False)
         path = FileSystems.join(directory, f"run-{self.run}.json")
         in_a_store = "://" in path  # where an object appears when it is complete
         with FileSystems.create(path) if in_a_store else whole_file(path) as file:

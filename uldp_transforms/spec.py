@@ -32,7 +32,7 @@ from uldp_transforms.ldp.discovery import can_discover, check_discovery
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES, MAX_DENSE
-from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.catalog import CollectionCatalog, catalog_of
 from uldp_transforms.runtime.beam_windows import windows_of_beam
 from uldp_transforms.runtime.texts import read_lines, read_text
 from uldp_transforms.windows import (
@@ -417,7 +417,7 @@ class JobSpec:
     @property
     def catalog(self) -> CollectionCatalog:
         """The collections, found by what reports carry."""
-        return CollectionCatalog(self.collections)
+        return catalog_of(self.collections)
 
     @property
     def periods(self) -> BasePeriods | None:

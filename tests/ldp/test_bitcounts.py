@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -27,9 +28,12 @@ def count_one_by_one(payloads: np.ndarray, num_bits: int, groups: np.ndarray, nu
 
 def assert_counted(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_groups: int) -> None:
     before = payloads.copy(), groups.copy()
-    counts = count_bits(payloads, num_bits, groups, num_groups)
-    assert counts.dtype == np.int64
-    np.testing.assert_array_equal(counts, count_one_by_one(payloads, num_bits, groups, num_groups))
+    expected = count_one_by_one(payloads, num_bits, groups, num_groups)
+    for few_bits in (bitcounts._FEW_BITS, 0):  # bit by bit where they are few, and in lanes
+        with mock.patch.object(bitcounts, "_FEW_BITS", few_bits):
+            counts = count_bits(payloads, num_bits, groups, num_groups)
+        assert counts.dtype == np.int64
+        np.testing.assert_array_equal(counts, expected)
     np.testing.assert_array_equal(payloads, before[0])
     np.testing.assert_array_equal(groups, before[1])
 

@@ -77,6 +77,28 @@ def test_bounded_weights_are_the_most_likely_ones(numbers, bound):
     assert shares @ np.log(weights) >= -best.fun - 1e-6
 
 
+@given(
+    st.lists(st.floats(0, 1), min_size=2, max_size=40), st.floats(1e-5, 0.9), st.sampled_from([1e-9, 1e-3, 1.0, 1e6])
+)
+def test_a_bound_that_binds_is_attained_whatever_the_weight_of_zero(numbers, bound, of_zero):
+    """By the level that halving a bracket finds too; without weight at 0 the bound can be out of reach from above."""
+    shares = np.array(numbers) + 1e-9
+    shares[0] *= of_zero
+    shares /= shares.sum()
+    atoms = np.append(0.0, np.geomspace(1e-7, 1, len(shares) - 1))
+    weights = bounded_weights(shares, atoms, bound)
+    if shares @ atoms <= bound:
+        assert weights is shares
+        return
+    low, high = 0.0, 1 / bound
+    for _ in range(50):
+        level = (low + high) / 2
+        low, high = (level, high) if shares @ ((atoms - bound) / (1 + level * (atoms - bound))) > 0 else (low, level)
+    expected = shares[1:] / (1 + high * (atoms[1:] - bound))
+    assert weights[1:] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert weights @ atoms == pytest.approx(bound, rel=1e-6) or high * bound == pytest.approx(1)
+
+
 def test_bins_move_no_mean_by_more_than_a_bin(monkeypatch):
     rng = generator("bins")
     truth = 1 / np.arange(1, 3001)

@@ -10,7 +10,7 @@ import pytest
 from tests.support.messages_cases import KNOWN, KRR, STRANGER, decoder, single
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.catalog import CollectionCatalog, catalog_of
 
 
 def test_collections_are_found_by_what_reports_carry():
@@ -19,6 +19,19 @@ def test_collections_are_found_by_what_reports_carry():
     assert tuple(catalog) == KNOWN
     for collection in KNOWN:
         assert catalog.find(collection.fingerprint[:8]) is catalog[collection.fingerprint] is collection
+
+
+def test_a_catalog_travels_as_text_and_is_made_once_where_it_arrives():
+    """Each step of a job brings it; a process has one of the same collections, whatever order its steps come in."""
+    catalog = CollectionCatalog(KNOWN)
+    first, second = (pickle.loads(pickle.dumps(catalog)) for _ in range(2))
+    assert first is second is not catalog
+    assert tuple(first) == KNOWN
+    assert [of.fingerprint for of in first.numbered] == [of.fingerprint for of in catalog.numbered]
+    assert first.passes == catalog.passes
+    other = pickle.loads(pickle.dumps(CollectionCatalog(KNOWN[:2])))
+    assert tuple(other) == KNOWN[:2]
+    assert catalog_of(KNOWN) is catalog_of(tuple(KNOWN)) is not catalog_of(KNOWN[:2])
 
 
 @pytest.mark.parametrize("size", [0, 7, 9, 32])

@@ -16,6 +16,7 @@ _CHUNK_BYTES = 1 << 21
 _CHUNK_ROWS = (1 << 16) - 1  # sums of a chunk are kept in 16 bits
 _LOWEST_BITS = np.uint64(0x0101010101010101)
 _EVEN_BYTES = np.uint64(0x00FF00FF00FF00FF)
+_FEW_BITS = 1 << 14  # up to which one bit after the other is quicker than to fill lanes
 _BLOCK_BITS = 1 << 20  # unpacked at once; far fewer rows than the 2**24 that single precision counts exactly
 
 
@@ -32,6 +33,10 @@ def count_bits(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_grou
     Returns:
         (num_groups, num_bits) int64.
     """
+    if len(payloads) * num_bits <= _FEW_BITS:
+        rows, bits = np.nonzero(np.unpackbits(payloads, axis=1, count=num_bits, bitorder="little"))
+        places = groups[rows].astype(np.int64) * num_bits + bits
+        return np.bincount(places, minlength=num_groups * num_bits).reshape(num_groups, num_bits)
     num_words = -(-num_bits // 64)
     totals = np.zeros((num_groups, 64 * num_words), dtype=np.int64)
     groups = groups.astype(np.min_scalar_type(num_groups))  # one or two bytes are sorted by radix

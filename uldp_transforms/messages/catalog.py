@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 import numpy as np
 
@@ -71,6 +73,13 @@ class CollectionCatalog:
         self._by_value = np.argsort(prefixes[order])
         self._sorted = prefixes[order][self._by_value]
 
+    def __reduce__(self) -> tuple[Callable[[str], CollectionCatalog], tuple[str]]:
+        return _catalog_in, (self._json,)
+
+    @functools.cached_property
+    def _json(self) -> str:
+        return json.dumps([collection.to_json() for collection in self])
+
     def __iter__(self) -> Iterator[Collection]:
         return iter(self._by_fingerprint.values())
 
@@ -94,6 +103,18 @@ class CollectionCatalog:
             return np.full(len(prefixes), self.number(prefixes[:1].tobytes()))
         places = np.minimum(np.searchsorted(self._sorted, prefixes), len(self) - 1)
         return np.where(self._sorted[places] == prefixes, self._by_value[places], -1)
+
+
+@functools.lru_cache(maxsize=4)
+def catalog_of(collections: tuple[Collection, ...]) -> CollectionCatalog:
+    """The catalog of these collections, made once: the steps of a job share it."""
+    return CollectionCatalog(collections)
+
+
+@functools.lru_cache(maxsize=4)
+def _catalog_in(text: str) -> CollectionCatalog:
+    """The catalog of collections in JSON: made once in a process, however many steps of a job bring it there."""
+    return CollectionCatalog(map(Collection.from_json, json.loads(text)))
 
 
 def _as_integer(fingerprint: bytes) -> int:

@@ -20,7 +20,8 @@ _APART = 0.5  # standard errors between such frequencies: nearer ones cannot be 
 _REACH = 8.0  # standard errors: densities beyond are below the precision of the weights
 _EXACT = 2048  # frequencies up to which none are put together
 _BIN = 0.05  # standard errors: width of the bins beyond; the error is of the order of its square
-_BISECTIONS = 50
+_TRIES = 60  # steps of Newton's method, which needs about five; the bracket is halved where it fails
+_SAME = 1e-14
 _LEAST = 1e-300
 _LEVELS = 60  # tries of the level at which posterior means have a given sum
 _NEAR = 1e-6  # of that sum
@@ -326,13 +327,15 @@ def bounded_weights(shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.n
     above = atoms - bound
     if shares @ above <= 0:
         return shares
-    low, high = 0.0, 1 / bound
-    for _ in range(_BISECTIONS):
-        level = (low + high) / 2
-        if shares @ (above / (1 + level * above)) > 0:
-            low = level
-        else:
-            high = level
-    weights: np.ndarray = np.append(0.0, shares[1:] / (1 + high * above[1:]))
+    level, low, high = 0.0, 0.0, 1 / bound
+    for _ in range(_TRIES):
+        terms = above / (1 + level * above)
+        excess = shares @ terms
+        low, high = (level, high) if excess > 0 else (low, level)
+        step = level + excess / (shares @ terms**2)
+        if abs(step - level) <= _SAME * level or high - low <= _SAME * high:
+            break
+        level = step if low < step < high else (low + high) / 2
+    weights: np.ndarray = np.append(0.0, shares[1:] / (1 + level * above[1:]))
     weights[0] = max(1 - weights.sum(), 0.0)
     return weights

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-_BISECTIONS = 30  # of a bracket of about one count
+_STEPS = 30  # of Newton's method, which needs three to five; the bracket is halved where it fails
+_CLOSE = 1e-13
 
 
 def binomial_intervals(successes: np.ndarray, trials: int, confidence: float) -> tuple[np.ndarray, np.ndarray]:
@@ -36,11 +37,17 @@ def _lower(successes: np.ndarray, trials: int, tail: float) -> np.ndarray:
         high = np.where(successes < trials, special.betaincinv(successes + 1, trials - successes, tail), 1.0)
     rare = (successes > 0) & (2 * successes <= trials)
     x, below, above = successes[rare], low[rare], high[rare]
-    for _ in range(_BISECTIONS if len(x) else 0):
-        middle = (below + above) / 2
-        either = special.betainc(x, trials - x + 1, middle) + special.betainc(x + 1, trials - x, middle)
-        below, above = np.where(either < 2 * tail, middle, below), np.where(either < 2 * tail, above, middle)
-    low[rare] = below
+    at = (below + above) / 2
+    for _ in range(_STEPS if len(x) else 0):
+        so_many, more = special.betainc(x, trials - x + 1, at), special.betainc(x + 1, trials - x, at)
+        excess = so_many + more - 2 * tail
+        below, above = np.where(excess < 0, at, below), np.where(excess < 0, above, at)
+        slope = (so_many - more) * (x / at + (trials - x) / (1 - at))
+        last, at = at, at - excess / slope
+        at = np.where((below <= at) & (at <= above), at, (below + above) / 2)
+        if (np.abs(at - last) <= _CLOSE * at).all():
+            break
+    low[rare] = at
     return low
 
 
