@@ -1,8 +1,8 @@
 """What does it cost on Flink to count each id once, while a base period fills? Packed reports with ids come from Kafka.
 
 All reports have one event time. After each step, and after all are sent once more as copies, the row must have exactly
-the reports that are different. With ``--kill`` the Python worker is killed before the copies come: it must read again
-what was written. Needs what ``deploy.flink`` needs.
+the reports that are different. With ``--kill`` the Python worker is killed before the copies come. The next one reads
+what was written; its start is in that line. Needs what ``deploy.flink`` needs.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def run(folder: Path, reports: int, steps: int, kill: bool) -> list[Line]:
             known = counted(started, known + size)
             lines += measured(f"{known - size:,}", size, before, folder, flink)
         if kill:
-            os.kill(max(flink.workers(), key=memory), signal.SIGKILL)
-            started.wait(lambda: flink.restarts() == 1)
+            os.kill(worker := max(flink.workers(), key=memory), signal.SIGKILL)
+            started.wait(lambda: worker not in flink.workers())
         before = spent(flink)
         for seed, size in enumerate(sizes):
             sender.send(seed, size)
@@ -144,7 +144,7 @@ def counted(started: Job, reports: int) -> int:
 
 
 def measured(what: str, reports: int, before: dict[str, float], folder: Path, flink: Cluster) -> Iterator[Line]:
-    """A line, which is printed too; a worker that was killed has taken its seconds with it."""
+    """A line, which is printed too."""
     after = spent(flink)
     cost = {name: 1e6 * (seconds - before[name]) / reports for name, seconds in after.items()}
     line = Line(what, cost, max(map(memory, flink.workers())), newest_checkpoint(folder))

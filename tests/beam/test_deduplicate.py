@@ -263,6 +263,23 @@ def test_what_was_written_is_not_read_again(readings: list[int], monkeypatch: py
     assert len(held) == 0, "at the end of the stream all is forgotten"
 
 
+def test_a_bundle_that_is_tried_again_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker had written state and held it when the bundle failed; the engine took back what it wrote."""
+    sent = [at(some_reports(KRR, 40, number), 7) for number in range(3)]
+    count, calls = deduplicate._CountOnceFn._count, itertools.count(1)
+
+    def fails_in_the_second_bundle(step: Any, of: Collection, rows: np.ndarray) -> CohortCounts:
+        if next(calls) == 2:
+            raise RuntimeError("tried again")
+        return count(step, of, rows)
+
+    monkeypatch.setattr(deduplicate._CountOnceFn, "_count", fails_in_the_second_bundle)
+    events = [replay.arrive(PERIOD, [wire.encode_batch(batch)]) for batch in [*sent, sent[1]]]
+    rows = replay.replay(replay.streaming_job(ALL, WINDOWS, deduplicate_parts=1, **JOB), events)
+    check(rows, [*sent, sent[1]])
+    assert next(calls) == 5, "three bundles with new reports, one of them twice"
+
+
 def test_copies_write_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither do reports that do not count: the version stays."""
     versions: list[bytes] = []

@@ -130,4 +130,20 @@ PLANTED = (
         "cohorts of packed reports are little-endian on the wire",
         ("tests/messages/test_wire.py",),
     ),
+    Plant(
+        "a version for ever",
+        "uldp_transforms/deduplicate.py",
+        "version, end = new_version(), end",
+        "version, end = version or new_version(), end",
+        "a worker that tries a bundle again takes its reports for copies: what it holds is ahead of the state",
+        ("tests/beam/test_deduplicate.py::test_a_bundle_that_is_tried_again_counts_once",),
+    ),
+    Plant(
+        "the end of the log is not read",
+        "uldp_transforms/deduplicate.py",
+        "[*log.read(), end]",
+        "[*log.read()]",
+        "after a restart copies of the newest reports count again",
+        ("tests/beam/test_deduplicate.py::test_a_worker_that_holds_nothing_counts_the_same",),
+    ),
 )
