@@ -42,8 +42,8 @@ class KafkaSettings:
 
     path: str
 
-    def read(self) -> dict[str, str]:
-        """The settings, with variables of the environment in place of ``${NAME}``.
+    def given(self) -> dict[str, str]:
+        """What the file says, with variables of the environment in place of ``${NAME}``.
 
         Raises:
             SpecError: for a line that is none, a variable that is not set, or without brokers; values are never shown.
@@ -60,6 +60,11 @@ class KafkaSettings:
             found[name.strip()] = _with_environment(name.strip(), value.strip())
         if not found.get("bootstrap.servers"):
             raise SpecError("--kafka_config must have bootstrap.servers, got none")
+        return found
+
+    def read(self) -> dict[str, str]:
+        """The settings of a producer of rows; raises what ``given`` raises, and SpecError for one that is set here."""
+        found = self.given()
         taken = sorted(set(OURS) & set(found))
         if taken:
             raise SpecError(f"--kafka_config must leave out {', '.join(OURS)}, which are set here, got {taken[0]}")
