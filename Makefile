@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # two workers of the tests share the cores
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo live test quick golden slow fuzz soak soak-flink mutants bench peers flink cluster prism pubsub lint lock \
+.PHONY: demo live test quick golden slow fuzz soak soak-flink mutants bench peers flink cluster monitoring prism pubsub lint lock \
   audit-deps sbom clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
@@ -65,11 +65,16 @@ peers: $(VENV)/.test-installed $(PEERS)/.installed  ## other libraries on the sa
 flink: $(VENV)/.test-installed  ## the main job on Flink, over files and Kafka, with workers that get killed; fetches it (Java, Maven)
 	$(BIN)/python -m deploy.flink
 	$(BIN)/python -m deploy.flink.stream
+	$(BIN)/python -m deploy.flink.kafka_rows
 	$(BIN)/python -m deploy.java
 
 cluster: $(VENV)/.test-installed  ## the main job on a Flink of several processes that get lost, and its next version from a savepoint
 	$(BIN)/python -m deploy.flink.faults
 	$(BIN)/python -m deploy.flink.upgrade
+
+monitoring: $(VENV)/.test-installed  ## dashboards and alerts, answered by a Prometheus over Flink; fetches Flink's reporter (Java, Maven)
+	$(BIN)/python -m deploy.monitoring
+	$(BIN)/python -m deploy.monitoring.scrape
 
 prism: $(VENV)/.test-installed  ## the main job on Prism; builds Prism (Go)
 	$(BIN)/python -m deploy.prism

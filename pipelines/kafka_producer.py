@@ -41,8 +41,8 @@ class KafkaSettings:
 
     path: str
 
-    def read(self) -> dict[str, str]:
-        """The settings, with variables of the environment in place of ``${NAME}``.
+    def given(self) -> dict[str, str]:
+        """What the file says, with variables of the environment in place of ``${NAME}``.
 
         Raises:
             SpecError: for a line that is none, a variable that is not set, or without brokers; values are never shown.
@@ -51,6 +51,11 @@ class KafkaSettings:
         found = read_settings(self.path, _OPTION)
         if not found.get("bootstrap.servers"):
             raise SpecError(f"{_OPTION} must have bootstrap.servers, got none")
+        return found
+
+    def read(self) -> dict[str, str]:
+        """The settings of a producer of rows; raises what ``given`` raises, and SpecError for one that is set here."""
+        found = self.given()
         refuse_taken(found, OURS, _OPTION)
         return DEFAULTS | found | OURS
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection, TaggedOutput
-from apache_beam.transforms import trigger
 from apache_beam.transforms.core import Windowing
 from apache_beam.transforms.window import GlobalWindow, WindowFn
 from apache_beam.utils.timestamp import Timestamp
@@ -25,7 +24,7 @@ from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ledger import ACCEPTED, LedgerEntry
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.runtime import metrics
-from uldp_transforms.runtime.beam_windows import ParDoInto, as_duration, beam_periods, beam_window, beam_windows
+from uldp_transforms.runtime.beam_windows import ParDoInto, beam_periods, beam_window, beam_windows, window_into
 from uldp_transforms.runtime.coders import KEYED_COUNTS, CohortCountsCoder, fingerprint_and_start, key_of_sum
 from uldp_transforms.runtime.panes import cadence
 from uldp_transforms.spec import FINAL, JobSpec
@@ -140,13 +139,9 @@ def _added_up(label: str, sums: PCollection[tuple[bytes, CohortCounts]]) -> PCol
 
 
 def _into(spec: JobSpec, window_fn: WindowFn, late_every: int, *, accumulating: bool) -> beam.WindowInto:
-    mode = trigger.AccumulationMode.ACCUMULATING if accumulating else trigger.AccumulationMode.DISCARDING
-    return beam.WindowInto(
-        window_fn,
-        trigger=cadence(spec.early_every, late_every),
-        accumulation_mode=mode,
-        allowed_lateness=as_duration(spec.allowed_lateness + spec.slack),
-    )
+    lateness = spec.allowed_lateness + spec.slack
+    when = cadence(spec.early_every, late_every)
+    return window_into(window_fn, when, accumulating=accumulating, allowed_lateness=lateness)
 
 
 def _with_what_was_counted(

@@ -34,7 +34,7 @@ from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.ledger_row import LedgerRow
 from uldp_transforms.rows.place import name_of, span_of_period
-from uldp_transforms.runtime.beam_windows import as_duration, beam_periods
+from uldp_transforms.runtime.beam_windows import beam_periods, window_into
 from uldp_transforms.spec import JobSpec
 from uldp_transforms.windows import BasePeriods
 
@@ -89,12 +89,9 @@ class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
         for part in inputs:
             require_same_spec("SummarizeLedger", spec, part)
         if not spec.bounded and spec.periods is not None:
-            entries = entries | "Arrival" >> beam.WindowInto(
-                beam_periods(spec.periods),
-                trigger=trigger.AfterWatermark(late=trigger.AfterCount(1)),
-                accumulation_mode=trigger.AccumulationMode.DISCARDING,
-                allowed_lateness=as_duration(spec.slack),
-            )
+            when = trigger.AfterWatermark(late=trigger.AfterCount(1))
+            into = window_into(beam_periods(spec.periods), when, accumulating=False, allowed_lateness=spec.slack)
+            entries = entries | "Arrival" >> into
         return (
             entries
             | "Sum" >> beam.CombinePerKey(SumByReasonFn())

@@ -15,6 +15,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.wire import MAX_MESSAGE_BYTES
 
 from .. import cli
+from ..kafka_producer import KafkaSettings
 from .outlet import Outlet, Undelivered
 
 CHECK_SECONDS = 15.0
@@ -27,7 +28,7 @@ class KafkaOutlet(Outlet):
     """A topic; a message is there when all replicas that are in sync have it, and it is there once."""
 
     option = "--kafka_topic"
-    help = "Kafka topic to publish to (needs --bootstrap_servers)"
+    help = "Kafka topic to publish to (needs --bootstrap_servers or --kafka_config)"
     own_options: ClassVar[cli.Options] = {
         "--bootstrap_servers": {"help": "HOST:PORT of Kafka's brokers, separated by commas"},
         "--kafka_property": {
@@ -35,6 +36,10 @@ class KafkaOutlet(Outlet):
             "action": "append",
             "help": "NAME=VALUE, a setting of librdkafka such as security.protocol=SASL_SSL; may be given several "
             "times",
+        },
+        "--kafka_config": {
+            "help": "file of such settings, with bootstrap.servers, NAME=VALUE a line; ${NAME} as a value is a "
+            "variable of the environment; instead of --bootstrap_servers"
         },
     }
 
@@ -57,9 +62,13 @@ class KafkaOutlet(Outlet):
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> KafkaOutlet:
-        if args.bootstrap_servers is None:
-            raise SpecError("--kafka_topic needs --bootstrap_servers, got none")
-        return cls(args.bootstrap_servers, args.kafka_topic, dict(args.kafka_property or ()))
+        named = [args.bootstrap_servers, args.kafka_config]
+        if named.count(None) != 1:
+            got = "both" if all(named) else "none"
+            raise SpecError(f"--kafka_topic needs --bootstrap_servers or --kafka_config, got {got}")
+        settings = {"bootstrap.servers": args.bootstrap_servers} if args.kafka_config is None else _given(args)
+        servers = settings.pop("bootstrap.servers")
+        return cls(servers, args.kafka_topic, settings | dict(args.kafka_property or ()))
 
     def check(self) -> None:
         try:
@@ -97,6 +106,13 @@ class KafkaOutlet(Outlet):
         self._stopping.set()
         if self._polling is not None:
             await asyncio.to_thread(self._polling.join)
+
+
+def _given(args: argparse.Namespace) -> dict[str, str]:
+    try:
+        return KafkaSettings(args.kafka_config).given()
+    except OSError as error:
+        raise SpecError(f"--kafka_config must be a file that can be read, got {error}") from None
 
 
 def _settle(arrived: asyncio.Future[KafkaError | None], error: KafkaError | None) -> None:

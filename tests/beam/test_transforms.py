@@ -172,6 +172,25 @@ def test_what_is_grouped_is_never_pickled() -> None:
     }
 
 
+def test_a_window_that_expires_says_nothing_again() -> None:
+    """Engines in Java give a pane more of each window whose strategy asks for one, as Beam's Python does by itself."""
+    pipeline = beam.Pipeline(options=replay.stream_options())
+    decoded = pipeline | replay.stream([]) | DecodeReports(ONCE)
+    counted = decoded.reports | CountReports(ONCE)
+    _ = (decoded.ledger, counted.ledger, decoded.rejected) | SummarizeLedger(ONCE)
+    parts = pipeline.to_runner_api().components
+    grouped = {
+        transform.unique_name: parts.windowing_strategies[parts.pcollections[inputs].windowing_strategy_id]
+        for transform in parts.transforms.values()
+        if transform.spec.urn == common_urns.primitives.GROUP_BY_KEY.urn
+        for inputs in transform.inputs.values()
+    }
+    assert len(grouped) == 3
+    quiet = beam_runner_api_pb2.ClosingBehavior.EMIT_IF_NONEMPTY
+    assert {name for name, strategy in grouped.items() if strategy.closing_behavior != quiet} == set()
+    assert all(strategy.allowed_lateness for strategy in grouped.values())
+
+
 def _has_state(transform: Any) -> bool:
     pardo = common_urns.primitives.PAR_DO.urn
     return transform.spec.urn == pardo and bool(

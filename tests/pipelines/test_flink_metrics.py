@@ -1,4 +1,4 @@
-"""Prometheus scrapes the main job on Flink and answers what dashboard and alerts ask; ``make monitoring`` fetches it."""
+"""Prometheus scrapes the main job on Flink, and answers dashboard and alerts; ``make monitoring`` fetches it."""
 
 from __future__ import annotations
 

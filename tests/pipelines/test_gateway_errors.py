@@ -174,7 +174,17 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ("--topic t", "--topic must be projects/PROJECT/topics/NAME, got 't'"),
             (f"{TOPIC} --kafka_topic t", "argument --kafka_topic: not allowed with argument --topic"),
             (f"{TOPIC} --bootstrap_servers b:1", "--bootstrap_servers needs --kafka_topic, got --topic"),
-            ("--kafka_topic t", "--kafka_topic needs --bootstrap_servers, got none"),
+            ("--kafka_topic t", "--kafka_topic needs --bootstrap_servers or --kafka_config, got none"),
+            (
+                "--kafka_topic t --bootstrap_servers b:1 --kafka_config c",
+                "--kafka_topic needs --bootstrap_servers or --kafka_config, got both",
+            ),
+            (
+                "--kafka_topic t --kafka_config nowhere.properties",
+                "--kafka_config must be a file that can be read, got [Errno 2] No such file or directory: "
+                "'nowhere.properties'",
+            ),
+            ("--spool s --kafka_config c", "--kafka_config needs --kafka_topic, got none"),
             ("--spool s --kafka_property a=b", "--kafka_property needs --kafka_topic, got none"),
             (f"{TOPIC} --spool_every 1s", "--spool_every needs --spool, got none"),
             (f"{TOPIC} --slide 1h", "--slide needs --window, got none"),

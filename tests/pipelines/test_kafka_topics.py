@@ -11,6 +11,7 @@ import io
 import ipaddress
 import json
 import pickle
+import signal
 import sys
 import tempfile
 import time
@@ -35,7 +36,8 @@ from deploy.flink import cached
 from deploy.flink.kafka import broker
 from deploy.flink.processes import free_port
 from tests.support import cases, live
-from tests.support.messages_cases import write_files
+from tests.support.gateways import gateway, singles
+from tests.support.messages_cases import decoder, write_files
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import estimate, kafka_producer
@@ -399,6 +401,29 @@ def test_a_real_broker_with_tls_and_sasl(
     said = capfd.readouterr()
     assert SECRET not in said.out + said.err
     check_records(tmp_path, secured, form, f"-{form}")
+
+
+@pytest.mark.slow
+@needs_broker
+def test_a_gateway_publishes_with_tls_and_sasl(
+    secured: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is accepted is in the topic; its password is on no command line, and in no log."""
+    monkeypatch.setenv("ULDP_KAFKA_PASSWORD", SECRET)
+    hidden = secured | {"sasl.password": "${ULDP_KAFKA_PASSWORD}"}
+    path = config(tmp_path, secured["bootstrap.servers"], *lines_of(hidden))
+    create(secured, ["from-gateway"])
+    messages = singles(30, 26)
+    with gateway(["--kafka_topic=from-gateway", f"--kafka_config={path}"], tmp_path) as found:
+        assert {found.send(message).status for message in messages} == {200}
+        command = Path(f"/proc/{found.process.pid}/cmdline").read_bytes()
+        found.process.send_signal(signal.SIGTERM)
+        assert found.process.wait(60) == 0
+    batches, rejections, *_ = decoder().decode([record.value() for record in consumed(secured, "from-gateway", 30)])
+    ids = [found_id.tobytes() for batch in batches for found_id in batch.report_ids]
+    assert not rejections
+    assert sorted(ids) == sorted(message[9:25] for message in messages)
+    assert SECRET.encode() not in command + found.log.read_bytes()
 
 
 @pytest.mark.slow

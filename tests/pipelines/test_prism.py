@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -14,10 +16,11 @@ from apache_beam.utils.windowed_value import PaneInfoTiming
 from deploy import compare, prism
 from deploy.job import make_reports, run
 from tests.beam import test_same_counts as same
-from tests.support import replay
+from tests.support import live, replay
 from tests.support.messages_cases import KRR
 from uldp_transforms import CalendarWindows
 from uldp_transforms.messages import wire
+from uldp_transforms.pipelines.sinks import RowFiles
 from uldp_transforms.runtime import engines
 from uldp_transforms.windows import Windows
 
@@ -81,6 +84,29 @@ def test_a_stream_in_weeks_of_a_place(slide: int | None) -> None:
     expected = Counter(start for time in times.tolist() for start in windows.starts_around(time))
     assert found == {(start, windows.end_of(start)): number for start, number in expected.items()}
     assert 167 * 3_600_000 in {end - start for start, end in found}
+
+
+MINUTE, HOUR = 60_000, 3_600_000
+BEGIN = 400_000 * HOUR
+
+
+def test_what_waits_for_the_clock_is_written(tmp_path: Path) -> None:
+    """Twenty late reports are one row more, and all estimates are in one file.
+
+    (Prism puts late reports of a TestStream together anyway; ``tests.campaigns.cadence_prism`` shows both.) The clock of a TestStream begins at 0, and timers are set by that of the worker.
+    """
+    one = wire.encode_reports(KRR.perturb(["1"] * 23, np.random.default_rng(3), np.full(23, BEGIN)))
+    events = [replay.arrive(BEGIN + MINUTE, one[:3]), replay.watermark(BEGIN + HOUR + MINUTE)]
+    for number, message in enumerate(one[3:]):
+        after = BEGIN + HOUR + MINUTE + 1000 * (number + 1)
+        events += [replay.arrive(after, [message]), replay.watermark(after)]
+    events += [replay.clock(time.time_ns() // 1_000_000 + HOUR)]
+    fields = {"allowed_lateness": HOUR, "late_every": MINUTE, "options": STREAM}
+    job = replay.streaming_job([KRR], Windows(size=HOUR), **fields)
+    sink = RowFiles(str(tmp_path), unbounded=True, with_counts=False, flush_every=MINUTE)
+    replay.run(dataclasses.replace(job, sinks=(sink,)), events)
+    assert [row["num_reports"] for row in live.rows(tmp_path, "estimates")] == [3, 23]
+    assert len(list(tmp_path.glob("estimates-*.jsonl"))) == 1
 
 
 def test_state_ends_with_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
