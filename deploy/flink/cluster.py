@@ -68,18 +68,18 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(
-    folder: Path, class_path: str = JARS.class_path, settings: Path = FOLDER / "config.yaml", more: str = ""
+    folder: Path, class_path: str = JARS.class_path, config: Path = FOLDER / "config.yaml", more: str = ""
 ) -> Iterator[Cluster]:
     """Start job server, Flink and worker pool; end them, and the workers, on leaving.
 
     Args:
         folder: for logs, settings, checkpoints and staged files.
         class_path: of another job server, for instance the one file that Beam publishes for each version of Flink.
-        settings: of Flink.
+        config: of Flink, without the place of checkpoints.
         more: lines of settings besides.
     """
     log, pool_port = folder / "flink.log", free_port()
-    server = [JOB_SERVER, "--flink-master=[local]", f"--flink-conf-dir={_settings(folder, settings, more)}"]
+    server = [JOB_SERVER, "--flink-master=[local]", f"--flink-conf-dir={_settings(folder, config, more)}"]
     server += [f"--artifacts-dir={folder / 'artifacts'}", "--job-host=localhost"]
     server += ["--job-port=0", "--artifact-port=0", "--expansion-port=0"]
     pool = [sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={pool_port}"]
@@ -88,10 +88,10 @@ def cluster(
         yield Cluster(endpoint, workers, pool_port, log)
 
 
-def _settings(folder: Path, source: Path, more: str) -> Path:
+def _settings(folder: Path, config: Path, more: str) -> Path:
     """A folder with ``config.yaml``, which gets to know where checkpoints go."""
     settings = folder / "settings"
     settings.mkdir()
     checkpoints = f"state.checkpoints.dir: {(folder / 'checkpoints').as_uri()}\n"
-    (settings / "config.yaml").write_text(source.read_text("utf-8") + checkpoints + more, "utf-8")
+    (settings / "config.yaml").write_text(config.read_text("utf-8") + checkpoints + more, "utf-8")
     return settings

@@ -128,17 +128,32 @@ class _AsPaneFn(beam.DoFn):
         yield WindowedValue((KRR.fingerprint, counts), timestamp, (window,), pane)
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations([0, 1, 10])))
-def test_the_last_pane_may_come_before_others(order: tuple[int, ...]) -> None:
-    """An engine may deliver panes in any order."""
-    events = [replay.arrive(0, [bytes([index, index + 5])]) for index in order]
-    windowing = beam.WindowInto(FixedWindows(PERIOD // 1000), allowed_lateness=15 * MINUTE // 1000)
+def totals_of(events: Sequence[Event]) -> list[int]:
+    """Numbers of reports that ``ReleaseOnce`` releases of panes that come as the events say."""
+    windowing = beam.WindowInto(FixedWindows(PERIOD // 1000), allowed_lateness=60 * MINUTE // 1000)
     pairs = beam.typehints.Tuple[bytes, CohortCounts]
     with replay.collector() as (collect, released):
         with beam.Pipeline(options=replay.stream_options()) as pipeline:
             panes = pipeline | replay.stream(events) | windowing | beam.ParDo(_AsPaneFn()).with_output_types(pairs)
             _ = panes | ReleaseOnce(replay.spec([KRR], FIXED, allowed_lateness=5 * MINUTE, release=FINAL)) | collect
-        assert [counts.total for (_, counts), _, _ in released] == [15]
+        assert {(window.start.micros, window.end.micros) for _, window, _ in released} <= {(0, 1000 * PERIOD)}
+        return [counts.total for (_, counts), _, _ in released]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations([0, 1, 10])))
+def test_the_last_pane_may_come_before_others(order: tuple[int, ...]) -> None:
+    """An engine may deliver panes in any order."""
+    assert totals_of([replay.arrive(0, [bytes([index, index + 5])]) for index in order]) == [15]
+
+
+def test_a_released_window_is_forgotten_when_nothing_of_it_can_come() -> None:
+    """No engine hands on a pane ten minutes after the release; that it counts shows that nothing is kept till then."""
+    released = PERIOD + 5 * MINUTE + MINUTE
+    pane, again, much_later = (replay.arrive(0, [bytes([index, index + 5])]) for index in range(3))
+    dropped = [pane, replay.watermark(released + 1), again]
+    assert totals_of(dropped) == [5]
+    assert totals_of([*dropped, replay.watermark(released + 8 * MINUTE), much_later]) == [5]
+    assert totals_of([*dropped, replay.watermark(released + 10 * MINUTE), much_later]) == [5, 7]
 
 
 # ---------------------------------------------------------------------- when

@@ -64,7 +64,7 @@ class Run:
         self._start_broker()
         create_topic(server, TOPIC, PARTITIONS, LOG_APPEND_TIME)
         service = stack.enter_context(expansion_service(folder))
-        self.flink: Cluster = stack.enter_context(cluster(folder, settings=FOLDER / "lasting.yaml"))
+        self.flink: Cluster = stack.enter_context(cluster(folder, config=FOLDER / "lasting.yaml"))
         options = [f"--kafka_topic={TOPIC}", f"--bootstrap_servers={server}", f"--kafka_timestamps={LOG_APPEND_TIME}"]
         options += [f"--expansion_service={service}", "--deduplicate", "--max_rejected_share=1"]
         options += [f"--window={WINDOW}ms", f"--allowed_lateness={LATENESS}ms", f"--flush_every={FLUSH:.0f}s"]

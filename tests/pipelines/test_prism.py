@@ -21,7 +21,7 @@ from tests.support.messages_cases import KRR
 from uldp_transforms import CalendarWindows
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines.sinks import RowFiles
-from uldp_transforms.runtime import engines
+from uldp_transforms.release import ReleaseOnce
 from uldp_transforms.windows import Windows
 
 pytestmark = pytest.mark.skipif(prism.missing() is not None, reason=str(prism.missing()))
@@ -109,17 +109,18 @@ def test_what_waits_for_the_clock_is_written(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("estimates-*.jsonl"))) == 1
 
 
-def test_state_ends_with_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prism forgets state at the end of a window, not after its lateness: ``ReleaseOnce`` finds nothing to release.
-
-    That is why the library refuses this. When this fails, Prism has been mended: say so in docs/deploy.md.
-    """
-    monkeypatch.setattr(engines, "PRISM", "no runner")
-    windows = same.WINDOWS["fixed"]
-    assert windows is not None
-    rng = np.random.default_rng(5)
-    messages = same.as_messages(same.random_reports(rng, 0), "mixed", rng)
-    fields = {"release": "final", "allowed_lateness": same.DAY, "options": STREAM, "candidates": same.cases.VALUES}
-    job = replay.streaming_job(same.COLLECTIONS, windows, **fields)
-    rows = replay.replay(job, list(same.random_events(messages, rng, 0)))
-    assert rows["ledger"] and not rows["estimates"]
+@pytest.mark.parametrize("windows", [pytest.param(same.WINDOWS[name], id=name) for name in ("fixed", "uneven")])
+def test_each_window_is_released_once(windows: Windows) -> None:
+    """Though Prism forgets the state of a window at its end: what waits for its release is not state of the window."""
+    rng = np.random.default_rng([windows.step, 5])
+    sent = same.sent_twice(same.random_reports(rng, 0), rng)
+    spec = same.specification(windows, deduplicate=True, bounded=False, release="final")
+    with replay.collector() as (collect_counts, released), replay.collector() as (collect_ledger, ledger):
+        with beam.Pipeline(options=STREAM) as pipeline:
+            source = replay.stream(list(same.random_events(same.as_messages(sent, "mixed", rng), rng, 0)))
+            counted = same.count(pipeline | source, spec)
+            _ = counted.counts | ReleaseOnce(spec) | "Counts" >> collect_counts
+            _ = counted.ledger | "Ledger" >> collect_ledger
+        same.check(released, ledger, sent, windows)
+        rows = Counter((fingerprint, window.start) for (fingerprint, _), window, _ in released)
+    assert set(rows.values()) == {1}

@@ -32,16 +32,6 @@ def check_exactly_once(options: PipelineOptions) -> None:
         raise SpecError(f"Dataflow's streaming mode must be exactly-once, or reports count twice, got {_AT_LEAST_ONCE}")
 
 
-def check_release(runner: object) -> None:
-    """Refuse to release one row a window where an engine forgets windows too early.
-
-    Raises:
-        SpecError: naming the engine.
-    """
-    if type(runner).__name__ == PRISM:
-        raise SpecError(f'JobSpec.release "final" needs a runner that keeps windows for their lateness, got {PRISM}')
-
-
 def check_calendar(runner: object) -> None:
     """Refuse windows of a calendar where an engine cannot read them.
 
