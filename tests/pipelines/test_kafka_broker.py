@@ -20,9 +20,13 @@ from deploy.flink import cached
 from deploy.flink.kafka import broker
 from deploy.flink.processes import java, process, wait_for
 from tests.pipelines.test_kafka_reader import poll, poll_to_the_end, turn
-from tests.pipelines.test_kafka_topics import SECRET, config, lines_of
+from tests.pipelines.test_kafka_topics import (
+    SECRET,
+    config,
+    lines_of,
+    secured,  # noqa: F401  # a fixture
+)
 from tests.pipelines.test_kafka_topics import create as create_secured
-from tests.pipelines.test_kafka_topics import secured as secured  # a fixture
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.pipelines.sources import kafka_offsets, kafka_polled
 from uldp_transforms.pipelines.sources.kafka_offsets import ConsumerSettings, Part, Share, parts_of
@@ -46,13 +50,8 @@ MORE = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("broker")
-
-
-@pytest.fixture(scope="module")
-def server(folder: Path) -> Iterator[str]:
-    with broker(folder, more=MORE) as found:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with broker(tmp_path_factory.mktemp("broker"), more=MORE) as found:
         yield found
 
 
@@ -168,8 +167,13 @@ def test_a_partition_more_stops_the_job(server: str) -> None:
                 turn(fn, share, (0,), watermark)
 
 
-def test_a_broker_that_is_away_for_a_while(folder: Path, server: str) -> None:
+def test_a_broker_that_is_away_for_a_while(tmp_path: Path) -> None:
     """Meanwhile the watermark stands still: there may be records that nobody can read."""
+    with broker(tmp_path, more=MORE) as server:
+        kill_and_restart(tmp_path, server)
+
+
+def kill_and_restart(folder: Path, server: str) -> None:
     create(server, "restart")
     send(server, "restart", [b"a"], [NOW])
     reader = Reader(ConsumerSettings(server), "restart", CREATE_TIME)
@@ -198,7 +202,11 @@ def process_of(argument: str) -> int:
     raise AssertionError(argument)
 
 
-def test_tls_and_sasl(secured: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_and_sasl(
+    secured: dict[str, str],  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """By a file whose secret stands in the environment; nobody else is let in."""
     monkeypatch.setenv("ULDP_KAFKA_PASSWORD", SECRET)
     monkeypatch.setattr(kafka_offsets, "ANSWER_SECONDS", 5.0)
