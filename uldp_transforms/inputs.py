@@ -15,7 +15,7 @@ from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.runtime.beam_windows import CalendarWindowFn, beam_windows, windows_of_beam
 from uldp_transforms.runtime.engines import check_calendar, check_exactly_once, clock_is_watermark
-from uldp_transforms.spec import FINAL, JobSpec
+from uldp_transforms.spec import JobSpec
 
 _MARK = "_uldp_spec"
 """Attribute of a PCollection that says for which specification it was made."""

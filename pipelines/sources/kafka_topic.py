@@ -18,7 +18,7 @@ from uldp_transforms.runtime.engines import PRISM
 
 from .. import cli
 from ..event_times import milliseconds
-from ..runners import choose_local_engine, require_java_engine, require_stream_engine
+from ..runners import choose_local_engine, require_java_engine, require_stream_engine, runs_in_this_process
 from ..step_streams import prepare_engine
 from .kafka_offsets import ConsumerSettings
 from .kafka_polled import IDLE_LAG, PollKafka, Reading
@@ -87,7 +87,6 @@ NOW = "now"
 
 _OF_PYTHON = ("--kafka_consumer_config", "--kafka_from", "--kafka_until", "--kafka_idle_lag", "--kafka_readers")
 _OF_JAVA = ("--expansion_service",)
-_PYTHON_FIRST = ("DirectRunner", "FnApiRunner", "PrismRunner")
 
 
 class KafkaTopic(Source):
@@ -161,7 +160,8 @@ class KafkaTopic(Source):
 
     @classmethod
     def _usual_reader(cls, options: PipelineOptions) -> str:
-        return PYTHON if (options.view_as(StandardOptions).runner or "DirectRunner") in _PYTHON_FIRST else JAVA
+        without_java = options.view_as(StandardOptions).runner in (None, PRISM) or runs_in_this_process(options)
+        return PYTHON if without_java else JAVA
 
     @classmethod
     def _by_java(cls, args: argparse.Namespace, options: PipelineOptions) -> ReadKafka:

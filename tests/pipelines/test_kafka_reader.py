@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import pickle
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -377,9 +378,22 @@ def test_a_stream_on_prism_needs_no_java(kafka: Cluster, folder: Path) -> None:
             sent += 60
             time.sleep(0.5)
         live.wait_until(lambda: sum(row["num_reports"] for row in rows("estimates")) == sent, process, log, 120)
+        engines = children(process.pid)
         process.terminate()
         assert process.wait(60) == 130
+        assert len(engines) == 1
+        assert not Path(f"/proc/{engines[0]}").exists()
     assert len({row["window_start"] for row in rows("estimates")}) == len(rows("estimates"))
+
+
+def children(parent: int) -> list[int]:
+    """Process ids."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # processes end while we look
+            if int(path.read_text().rpartition(") ")[2].split()[1]) == parent:
+                found.append(int(path.parent.name))
+    return found
 
 
 # ---------------------------------------------------------------------- options
@@ -478,6 +492,11 @@ def no_answer() -> None:
         parts_of(ConsumerSettings("127.0.0.1:1"), "t", ends=True)
 
 
+def without_client() -> None:
+    with mock.patch.dict(sys.modules, {"confluent_kafka": None}):
+        ConsumerSettings("a:1").consumer()
+
+
 def consumer_of(*properties: tuple[str, str]) -> Callable[[], Any]:
     return lambda: ConsumerSettings("a:1", properties).consumer()
 
@@ -531,6 +550,12 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         configured(f"--kafka_until={TOMORROW}"),
         f"--kafka_until must be a time that has passed, got '{TOMORROW}'",
+    ),
+    (
+        SpecError,
+        without_client,
+        "--kafka_topic read by Python needs the package confluent-kafka (pip install 'uldp-transforms[kafka]'), "
+        "got none",
     ),
     (SpecError, no_answer, "brokers of --bootstrap_servers must answer, got Local: Broker transport failure"),
     (
