@@ -452,9 +452,14 @@ class JobSpec:
         return self.lateness_slack or LATENESS_SLACK
 
     @property
+    def margin(self) -> int:
+        """Milliseconds for which a watermark may run ahead of work in flight, before something is said for good."""
+        return min(_RELEASE_MARGIN, self.slack // 2)
+
+    @property
     def release_delay(self) -> int:
         """Milliseconds from the end of a window to its one row: the lateness, and a margin of at most a minute."""
-        return self.allowed_lateness + min(_RELEASE_MARGIN, self.slack // 2)
+        return self.allowed_lateness + self.margin
 
     @property
     def complete_after(self) -> int | None:

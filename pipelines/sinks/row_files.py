@@ -222,8 +222,8 @@ class RowFiles(Sink):
     )
     """The same, with ``--write_parquet``."""
 
-    AS_THEY_COME = ("ledger", "rejected")
-    """Kinds of rows that come before their window is final, also with ``--release final``."""
+    BY_CLOCK, BY_WATERMARK = ("rejected",), ("ledger",)
+    """Kinds of rows that are written by the clock also with ``--release final``; and by the watermark also without."""
 
     def __init__(
         self,
@@ -275,7 +275,7 @@ class RowFiles(Sink):
                     keyed=output.keyed,
                     run=self._run,
                     flush_every=self._flush_every,
-                    final=self._final and name not in self.AS_THEY_COME,
+                    final=name in self.BY_WATERMARK or (self._final and name not in self.BY_CLOCK),
                 )
 
     def prepare(self) -> None:
