@@ -179,7 +179,7 @@ def _lasting(moved: int, errors: float, streams: int = 100, quiet: int = 30, win
     return f"{moved} of 50 values by {errors:g}".ljust(43) + f"{told[0]:>21} {told[1]:>18}"
 
 
-def _seconds(collections: int = 20) -> None:
+def _seconds(collections: int = 60) -> None:
     """Of a few collections, times as many as there are in a thousand."""
     values = tuple(f"value {i}" for i in range(100))
     of, rng = _collection(CLOSED, "krr", 2.0, values), np.random.default_rng(1)

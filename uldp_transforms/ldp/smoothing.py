@@ -270,18 +270,19 @@ def track(
         sudden: in (0, 1], the share of false alarms spent on jumps.
     """
     tracker = _Tracker(series, law, drift, nugget)
-    begin, size = 0, len(series.raw)
+    begin, together, size = 0, _TOGETHER, len(series.raw)
     while begin < size:
-        end = min(begin + _TOGETHER, size)
+        end = min(begin + together, size)
         tracker.follow(begin, end)
         begin = end if alarm_every is None else tracker.judge(begin, end, alarm_every, sudden)
+        together = min(2 * together, _TOGETHER) if begin == end else 1  # alarms are rare, or come in crowds
     return tracker.course()
 
 
 class _Tracker:
     """The filter while it runs. Arrays of T + 1 rows hold what is known before each window, and after the last.
 
-    Windows are followed some at a time, as if nothing moved, and then judged together. After one that rings it goes on
+    Windows are followed some at a time, as if nothing moved, and then judged together; after one that rings it goes on
     from there.
     """
 
