@@ -254,7 +254,7 @@ def _day_of(window_start: str) -> datetime.date:
 
 
 def compare(
-    collection: Collection, rows: list[dict[str, Any]], truth: Departures, changes: dict[datetime.date, str]
+    collection: Collection, rows: list[Mapping[str, Any]], truth: Departures, changes: dict[datetime.date, str]
 ) -> Outcome:
     """The estimates of all windows beside the truth."""
 

@@ -121,7 +121,7 @@ class QuietWindowing(Windowing):
     """
 
     def to_runner_api(self, context: Any) -> Any:
-        strategy = super().to_runner_api(context)  # type: ignore[no-untyped-call]  # Beam's
+        strategy = super().to_runner_api(context)
         strategy.closing_behavior = beam_runner_api_pb2.ClosingBehavior.EMIT_IF_NONEMPTY
         return strategy
 
@@ -139,8 +139,9 @@ def window_into(
     """
     modes = trigger.AccumulationMode
     mode = modes.ACCUMULATING if accumulating else modes.DISCARDING
-    into = beam.WindowInto(window_fn, when, mode, allowed_lateness=as_duration(allowed_lateness))
-    into.windowing = QuietWindowing(window_fn, when, mode, allowed_lateness=as_duration(allowed_lateness))
+    lateness: Any = as_duration(allowed_lateness)  # Beam takes a Duration and declares a number
+    into = beam.WindowInto(window_fn, when, mode, allowed_lateness=lateness)
+    into.windowing = QuietWindowing(window_fn, when, mode, allowed_lateness=lateness)
     return into
 
 
