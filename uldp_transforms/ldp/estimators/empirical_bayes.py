@@ -332,7 +332,7 @@ def bounded_weights(shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.n
         terms = above / (1 + level * above)
         excess = shares @ terms
         low, high = (level, high) if excess > 0 else (low, level)
-        step = level + excess / (shares @ terms**2)
+        step = level + float(excess / (shares @ terms**2))
         if abs(step - level) <= _SAME * level or high - low <= _SAME * high:
             break
         level = step if low < step < high else (low + high) / 2
