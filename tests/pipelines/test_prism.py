@@ -93,8 +93,8 @@ BEGIN = 400_000 * HOUR
 def test_what_waits_for_the_clock_is_written(tmp_path: Path) -> None:
     """Twenty late reports are one row more, and all estimates are in one file.
 
-    (Prism puts late reports of a TestStream together anyway; ``tests.campaigns.cadence_prism`` shows both.) The clock
-    of a TestStream begins at 0, and timers are set by that of the worker.
+    Prism puts late reports of a TestStream together anyway; ``tests.campaigns.cadence_prism`` shows both. The clock of
+    a TestStream begins at 0, and timers are set by that of the worker.
     """
     one = wire.encode_reports(KRR.perturb(["1"] * 23, np.random.default_rng(3), np.full(23, BEGIN)))
     events = [replay.arrive(BEGIN + MINUTE, one[:3]), replay.watermark(BEGIN + HOUR + MINUTE)]
