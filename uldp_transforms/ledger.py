@@ -37,7 +37,7 @@ from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.ledger_row import LedgerRow
 from uldp_transforms.rows.place import name_of, span_of_period
-from uldp_transforms.runtime.beam_windows import beam_periods, window_into
+from uldp_transforms.runtime.beam_windows import as_duration, beam_periods, window_into
 from uldp_transforms.spec import JobSpec
 from uldp_transforms.windows import BasePeriods
 

@@ -95,7 +95,8 @@ class Reader:
         self._check_kinds(kinds)
         places = np.array([(record.partition(), record.offset()) for record in records], dtype=np.int64)
         self._note(places, times)
-        return Polled([record.value() or b"" for record in records], *places.T, times)
+        values = [record.value() or b"" for record in records]
+        return Polled(values, partitions=places[:, 0], offsets=places[:, 1], times=times)
 
     def _heed(self, events: Sequence[Any], *, alone: bool) -> None:
         """Take note of ends of partitions and of connections that are lost, and stop at faults."""
