@@ -61,7 +61,7 @@ class GatherMessages(beam.PTransform[Any, GatheredMessages]):
     def expand(self, messages: PCollection[Any]) -> GatheredMessages:
         timed, periods = self._spec.gate is not None, self._spec.periods
         if kind_of_messages(messages) == GATHERED:
-            gather_fn: beam.DoFn = _TimedCountFn(periods) if timed else _CountFn()
+            gather_fn: beam.DoFn = _CountFn(periods, timed)
         else:
             gather_fn = _TimedGatherFn(periods) if timed else _GatherFn()
         outputs = messages | "Bundle" >> beam.ParDo(gather_fn).with_outputs("ledger", main="gathered")
@@ -129,20 +129,21 @@ class _TimedGatherFn(_GatherFn):
 
 
 class _CountFn(beam.DoFn):
-    """Groups that come as such, without their times."""
+    """Groups that come as such: with their times, or without if nothing is judged by them.
 
-    def process(self, group: Gathered) -> list[Any]:
-        return [(group[0], []), TaggedOutput("ledger", handed_on(len(group[0])))]
+    Args:
+        periods: of the job.
+        timed: whether messages have arrival times.
+    """
 
-
-class _TimedCountFn(beam.DoFn):
-    """Groups that come as such, with their times."""
-
-    def __init__(self, periods: BasePeriods | None):
+    def __init__(self, periods: BasePeriods | None, timed: bool):
         self._periods = periods
+        self._timed = timed
 
     def process(self, group: Gathered) -> list[Any]:
         messages, arrived = group
+        if not self._timed:
+            return [(messages, []), TaggedOutput("ledger", handed_on(len(messages)))]
         if len(arrived) != len(messages):
             came = f"{len(arrived)} for {len(messages)}"
             raise SpecError(f"groups of messages of a stream must have a time of arrival for each message, got {came}")

@@ -8,6 +8,8 @@ once, and two workers are killed. Then jobs are started one after another on wha
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import statistics
 import sys
 import tempfile
@@ -23,8 +25,8 @@ from deploy.flink.cached import JARS, fetch
 from deploy.flink.cluster import Cluster, cluster
 from deploy.flink.kafka import broker, create_topic
 from deploy.flink.processes import process
-from deploy.flink.stream import JOBS, TOPIC, Job, job, table
-from deploy.flink.traffic import LATENESS, PARTITIONS, WINDOW, Sent, send
+from deploy.flink.stream import JOBS, TOPIC, Job, command, job, rows_by_window
+from deploy.flink.traffic import PARTITIONS, Sent, send
 from deploy.job import collection
 from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME, PYTHON
 
@@ -72,8 +74,8 @@ def run(folder: Path, rate: int, seconds: int, starts: int) -> None:
                 raise RuntimeError(f"final must have one row a window, got {final.panes()}")
             if flink.restarts() != KILLS:
                 raise RuntimeError(f"jobs must have been started again {KILLS} times, got {flink.restarts()}")
-            rows = table(sent, corrected, final).partition("\n")[2]
-            print(f"{sent.messages:,} messages, {KILLS} workers killed, {KILLS} restarts:\n{rows}", flush=True)
+            print(f"{sent.messages:,} messages, {KILLS} workers killed, {KILLS} restarts:", flush=True)
+            print(rows_by_window(sent, corrected, final), flush=True)
         took = [attempt(folder, number, source, flink, sent) for number in range(starts)]
         if took:
             middle = statistics.median(took)
@@ -87,7 +89,7 @@ def send_and_kill(server: str, folder: Path, rate: int, seconds: int, first: Job
         first.wait(lambda: bool(first.panes()))
         for number in range(KILLS):
             time.sleep(BETWEEN * min(number, 1))
-            flink.kill_busy_worker()
+            os.kill(sorted(flink.workers())[number], signal.SIGKILL)
 
     first.wait(lambda: len(flink.workers()) == JOBS)
     threading.Thread(target=kill, daemon=True).start()
@@ -101,12 +103,10 @@ def attempt(folder: Path, number: int, source: list[str], flink: Cluster, sent: 
         RuntimeError: a row is missing or wrong, or the job has ended.
     """
     output, log = folder / f"start-{number}", folder / f"start-{number}.log"
-    command = [sys.executable, "-m", "uldp_transforms.pipelines.estimate", f"--collection={collection(folder)}"]
-    command += [f"--output={output}", f"--window={WINDOW}ms", f"--allowed_lateness={LATENESS}ms", "--min_reports=1"]
-    command += ["--flush_every=5s", "--deduplicate", *source, *flink.options(parallelism=1)]
+    options = ["--deduplicate", *source, *flink.options(parallelism=1)]
     begin = time.monotonic()
-    with process(command, log) as started:
-        running = Job(started, output, log)
+    with process(command(collection(folder), output, options), log) as started:
+        running = Job(lambda: started.poll() is not None, output, log)
         running.wait(lambda: running.latest() == sent.counts)
         seconds = time.monotonic() - begin
         started.terminate()
