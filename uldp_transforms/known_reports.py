@@ -60,7 +60,8 @@ class KnownReports:
     @property
     def rows(self) -> np.ndarray:
         """The rows that are counted, (m, R) uint8, in the order in which their ids came."""
-        return self._rows[: self._size].copy()
+        rows: np.ndarray = self._rows[: self._size].copy()
+        return rows
 
     @property
     def num_bytes(self) -> int:
@@ -127,7 +128,8 @@ class KnownReports:
         mixed = (mixed ^ ids[:, 1] ^ self._added[1]) * self._factors[1]
         mixed ^= mixed >> np.uint64(32)
         mixed *= self._factors[0]
-        return (mixed >> np.uint64(65 - len(self._slots).bit_length())).astype(np.int64)
+        slots: np.ndarray = (mixed >> np.uint64(65 - len(self._slots).bit_length())).astype(np.int64)
+        return slots
 
     def _next(self, slots: np.ndarray) -> np.ndarray:
         return (slots + 1) & (len(self._slots) - 1)
