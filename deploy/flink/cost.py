@@ -134,7 +134,7 @@ def run(folder: Path, case: Case, messages: int) -> list[Seconds]:
 @contextmanager
 def counting(folder: Path, source: Sequence[str], flink: Cluster) -> Iterator[Counted]:
     """The main job."""
-    with job(folder, "cost", source, flink) as started:
+    with job(folder, "cost", [*source, "--late_every=2s"], flink) as started:
         yield lambda: sum(started.latest().values())
 
 
