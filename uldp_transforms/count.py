@@ -140,7 +140,7 @@ def _into(spec: JobSpec, window_fn: WindowFn, late_every: int, *, accumulating: 
         window_fn,
         trigger=cadence(spec.early_every, late_every),
         accumulation_mode=mode,
-        allowed_lateness=as_duration(spec.kept_for),
+        allowed_lateness=as_duration(spec.allowed_lateness + spec.slack),
     )
 
 

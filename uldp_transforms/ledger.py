@@ -12,9 +12,8 @@ What is lost before it is received, or behind the counts, is in none of the four
 still in transit between two steps that counted it on both sides, 0 where nothing was lost (see ``transit``).
 
 Rows are sums per collection and base period; they add up. A stream emits them by arrival, so one period can have
-several rows, none of which is ever corrected. A row waits until the watermark is a margin past its arrivals: a job
-that goes on from a checkpoint after a fault then makes the same row again. Where messages come behind even that, a row
-can hold one side of the equation only, and the next row the other: in a stream it holds for the sum of the rows.
+several rows, none of which is ever corrected. Where messages come behind the watermark a row can hold one side of the
+equation only, and the next row the other: in a stream the equation holds for the sum of the rows of a period.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ import apache_beam as beam
 from apache_beam import coders
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms import trigger
-from apache_beam.transforms.window import TimestampedValue
-from apache_beam.utils.timestamp import MAX_TIMESTAMP, Duration
 
 from uldp_transforms.inputs import require_elements, require_same_spec, require_spec, spec_for
 from uldp_transforms.ldp.errors import SpecError
@@ -92,17 +89,11 @@ class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
         for part in inputs:
             require_same_spec("SummarizeLedger", spec, part)
         if not spec.bounded and spec.periods is not None:
-            margin = as_duration(spec.margin)
-            entries = (
-                entries
-                | "Settle" >> beam.Map(_settled, margin).with_output_types(_ENTRY)
-                | "Arrival"
-                >> beam.WindowInto(
-                    beam_periods(spec.periods),
-                    trigger=trigger.AfterWatermark(late=trigger.AfterCount(1)),
-                    accumulation_mode=trigger.AccumulationMode.DISCARDING,
-                    allowed_lateness=as_duration(spec.slack),
-                )
+            entries = entries | "Arrival" >> beam.WindowInto(
+                beam_periods(spec.periods),
+                trigger=trigger.AfterWatermark(late=trigger.AfterCount(1)),
+                accumulation_mode=trigger.AccumulationMode.DISCARDING,
+                allowed_lateness=as_duration(spec.slack),
             )
         return (
             entries
@@ -160,13 +151,6 @@ def _entry(found: LedgerEntry | Rejection) -> tuple[str, dict[str, int]]:
         fingerprint = found.collection.fingerprint if found.collection else b""
         return _key(fingerprint.hex(), found.period_start), {found.reason.code: found.num_reports}
     return _key(found.fingerprint.hex(), found.period_start), {found.bin: found.num_reports}
-
-
-def _settled(
-    entry: tuple[str, dict[str, int]], margin: Duration, timestamp: Any = beam.DoFn.TimestampParam
-) -> TimestampedValue[tuple[str, dict[str, int]]]:
-    """The entry as if it had come a margin later, so that its row waits for what is still on the way."""
-    return TimestampedValue(entry, min(timestamp + margin, MAX_TIMESTAMP))
 
 
 def _has_numbers(sums: tuple[str, dict[str, int]]) -> bool:

@@ -451,23 +451,9 @@ class JobSpec:
         return self.lateness_slack or LATENESS_SLACK
 
     @property
-    def margin(self) -> int:
-        """Milliseconds for which a watermark may run ahead of work in flight, before something is said for good."""
-        return min(_RELEASE_MARGIN, self.slack // 2)
-
-    @property
     def release_delay(self) -> int:
         """Milliseconds from the end of a window to its one row: the lateness, and a margin of at most a minute."""
-        return self.allowed_lateness + self.margin
-
-    @property
-    def kept_for(self) -> int:
-        """Milliseconds from the end of a window for which its state is kept.
-
-        Flink holds the watermark of all later steps back for so long, and with it what they write by the watermark. So
-        with one row a window it is a margin after that row, from which on every other one is dropped anyway.
-        """
-        return self.release_delay + self.margin if self.release == FINAL else self.allowed_lateness + self.slack
+        return self.allowed_lateness + min(_RELEASE_MARGIN, self.slack // 2)
 
     @property
     def complete_after(self) -> int | None:

@@ -197,8 +197,8 @@ class RowFiles(Sink):
     )
     """Kinds of rows, the forms in which they are written, and the names of these steps."""
 
-    BY_CLOCK, BY_WATERMARK = ("rejected",), ("ledger",)
-    """Kinds of rows that are written by the clock also with ``--release final``; and by the watermark also without."""
+    AS_THEY_COME = ("ledger", "rejected")
+    """Kinds of rows that come before their window is final, also with ``--release final``."""
 
     def __init__(
         self,
@@ -247,7 +247,7 @@ class RowFiles(Sink):
                     keyed=output.keyed,
                     run=self._run,
                     flush_every=self._flush_every,
-                    final=name in self.BY_WATERMARK or (self._final and name not in self.BY_CLOCK),
+                    final=self._final and name not in self.AS_THEY_COME,
                 )
 
     def prepare(self) -> None:
