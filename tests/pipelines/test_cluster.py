@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from deploy.flink import cached, faults, rest, upgrade
+from deploy.flink.launched import launch
 from deploy.flink.processes import free_port
+from deploy.flink.standalone import Standalone
 
 needs_flink = pytest.mark.skipif(cached.missing() is not None, reason=str(cached.missing()))
 
@@ -102,3 +104,19 @@ def test_what_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(RuntimeError) as failed:
         rest.Rest(f"http://localhost:{free_port()}").wait_for_slots(4)
     assert str(failed.value) == "4 slots must come within 0 s, got <urlopen error [Errno 111] Connection refused>"
+
+
+class _WithoutJobServer(Standalone):
+    """A cluster of which only the REST interface is there."""
+
+    def __init__(self, asked: rest.Rest):
+        self.rest = asked
+
+    def options(self, parallelism: int) -> list[str]:
+        return ["--runner=PortableRunner", f"--parallelism={parallelism}"]
+
+
+def test_a_program_that_cannot_hand_its_job_over_says_why(flink: rest.Rest, tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError) as failed:
+        launch(_WithoutJobServer(flink), tmp_path / "none.json", tmp_path / "corrected", ["--kafka_topic=reports"])
+    assert str(failed.value) == "corrected ended with 2: estimate: --kafka_topic needs --bootstrap_servers, got none\n"
