@@ -121,7 +121,7 @@ class QuietWindowing(Windowing):
     """
 
     def to_runner_api(self, context: Any) -> Any:
-        strategy = super().to_runner_api(context)  # type: ignore[no-untyped-call]  # Beam's
+        strategy = super().to_runner_api(context)
         strategy.closing_behavior = beam_runner_api_pb2.ClosingBehavior.EMIT_IF_NONEMPTY
         return strategy
 
@@ -138,9 +138,10 @@ def window_into(
         allowed_lateness: milliseconds.
     """
     modes = trigger.AccumulationMode
-    mode = modes.ACCUMULATING if accumulating else modes.DISCARDING
-    into = beam.WindowInto(window_fn, when, mode, allowed_lateness=as_duration(allowed_lateness))
-    into.windowing = QuietWindowing(window_fn, when, mode, allowed_lateness=as_duration(allowed_lateness))
+    how: dict[str, Any] = {"accumulation_mode": modes.ACCUMULATING if accumulating else modes.DISCARDING}
+    how["allowed_lateness"] = as_duration(allowed_lateness)
+    into = beam.WindowInto(window_fn, when, **how)
+    into.windowing = QuietWindowing(window_fn, when, **how)
     return into
 
 
