@@ -22,6 +22,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -117,7 +118,7 @@ def run(folder: Path, rate: int, seconds: int) -> tuple[dict[str, Written], list
             before = set(flink.workers())
             every = [*source, f"--window={WINDOW}s", "--deduplicate", *topic, *options]
             jobs[name] = stack.enter_context(job(folder, name, every, flink))
-            jobs[name].wait(lambda before=before: len(set(flink.workers()) - before) == 1)  # type: ignore[misc]
+            jobs[name].wait(partial(_has_one_more, flink, before))
             workers[name] = next(iter(set(flink.workers()) - before))
         killer = threading.Timer(seconds / 2, lambda: [os.kill(workers[name], signal.SIGKILL) for name in KILLED])
         killer.start()
@@ -127,7 +128,7 @@ def run(folder: Path, rate: int, seconds: int) -> tuple[dict[str, Written], list
         expected = in_one_go(folder, reports)
         counts = {row["window_start"]: row["num_reports"] for row in expected}
         for each in jobs.values():
-            each.wait(lambda each=each: each.latest() == counts)  # type: ignore[misc]
+            each.wait(partial(_has_counted, each, counts))
         return {name: written(folder / name, name, server) for name in JOBS}, expected
 
 
@@ -147,6 +148,14 @@ def send(server: str, spec: Path, rate: int, seconds: int) -> ReportBatch:
     producer.flush()
     producer.close()
     return ReportBatch.concatenate(sent)
+
+
+def _has_one_more(flink: Cluster, before: set[int]) -> bool:
+    return len(set(flink.workers()) - before) == 1
+
+
+def _has_counted(some: Job, counts: dict[str, int]) -> bool:
+    return some.latest() == counts
 
 
 def _wait_for_restarts(flink: Cluster, some: Job) -> None:
