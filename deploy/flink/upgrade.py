@@ -102,7 +102,7 @@ def tables(sent: Mapping[str, Sent], jobs: Mapping[str, Launched]) -> str:
             raise RuntimeError(f"final must have one row a window, got {ours['final'].panes()}")
         lines += [f"{name}: {each.messages:,} messages", rows_by_window(known, ours["corrected"], ours["final"])]
     numbers = [row["num_values"] for row in sorted(jobs["final"].of("words").rows("estimates"), key=_start)]
-    if numbers[-1] != len(CANDIDATES[1].split()):
+    if numbers[-1:] != [len(CANDIDATES[1].split())]:
         raise RuntimeError(f"later windows must have the values of the later candidates, got {numbers}")
     lines.append(f"values of words in the windows of final: {numbers}")
     return "\n".join(lines)
