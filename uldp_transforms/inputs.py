@@ -14,8 +14,8 @@ from uldp_transforms.calendar_windows import CalendarWindows
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.runtime.beam_windows import CalendarWindowFn, beam_windows, windows_of_beam
-from uldp_transforms.runtime.engines import check_calendar, check_exactly_once, check_release, clock_is_watermark
-from uldp_transforms.spec import FINAL, JobSpec
+from uldp_transforms.runtime.engines import check_calendar, check_exactly_once, clock_is_watermark
+from uldp_transforms.spec import JobSpec
 
 _MARK = "_uldp_spec"
 """Attribute of a PCollection that says for which specification it was made."""
@@ -62,8 +62,6 @@ def spec_for(owner: str, spec: JobSpec, elements: PCollection[Any], kind: Any, *
     settled = spec.for_input(bool(elements.is_bounded), clock_is_watermark=clock_is_watermark(runner, options))
     if not settled.bounded:
         check_exactly_once(options)
-    if settled.release == FINAL:
-        check_release(runner)
     if isinstance(settled.windows, CalendarWindows):
         check_calendar(runner)
     require_same_spec(owner, settled, elements)

@@ -12,7 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from uldp_transforms import JobSpec
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.runtime.engines import PRISM, check_exactly_once
+from uldp_transforms.runtime.engines import check_exactly_once
 from uldp_transforms.spec import (
     ALARM_EVERY,
     CORRECTED,
@@ -254,10 +254,6 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
         (
             args.release == FINAL and not stream,
             f"--release final needs {streams}: files have one row a window anyway, got {source.option}",
-        ),
-        (
-            args.release == FINAL and standard.runner == PRISM,
-            "--release final needs a runner that keeps windows for their lateness, got PrismRunner",
         ),
         *(
             (

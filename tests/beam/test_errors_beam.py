@@ -652,11 +652,6 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         from_kafka("--window 1h --kafka_property =secret"),
         "--kafka_property must be NAME=VALUE, got something else",
     ),
-    (
-        SpecError,
-        from_kafka("--window 1h --release final --runner PrismRunner"),
-        "--release final needs a runner that keeps windows for their lateness, got PrismRunner",
-    ),
     (SpecError, estimating("--deduplicate_parts 64"), "--deduplicate_parts needs --deduplicate, got none"),
     (
         SpecError,

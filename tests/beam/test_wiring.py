@@ -276,10 +276,6 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         "counts, or days, or weeks), got FlinkRunner",
     ),
     (
-        lambda: endless(runner="PrismRunner") | EstimateReports(FINALLY),
-        'JobSpec.release "final" needs a runner that keeps windows for their lateness, got PrismRunner',
-    ),
-    (
         lambda: endless("--experiments=streaming_mode_at_least_once") | EstimateReports(STREAM),
         "Dataflow's streaming mode must be exactly-once, or reports count twice, got streaming_mode_at_least_once",
     ),

@@ -6,8 +6,6 @@ from apache_beam.options.pipeline_options import DebugOptions, GoogleCloudOption
 
 from uldp_transforms.ldp.errors import SpecError
 
-PRISM = "PrismRunner"
-
 _JAVA_WINDOWS_ONLY = ("FlinkRunner", "SparkRunner")
 """Engines that read all windows in Java, which knows Beam's own alone."""
 
@@ -30,16 +28,6 @@ def check_exactly_once(options: PipelineOptions) -> None:
     experiments = options.view_as(DebugOptions).experiments or []
     if _AT_LEAST_ONCE in (*service, *experiments):
         raise SpecError(f"Dataflow's streaming mode must be exactly-once, or reports count twice, got {_AT_LEAST_ONCE}")
-
-
-def check_release(runner: object) -> None:
-    """Refuse to release one row a window where an engine forgets windows too early.
-
-    Raises:
-        SpecError: naming the engine.
-    """
-    if type(runner).__name__ == PRISM:
-        raise SpecError(f'JobSpec.release "final" needs a runner that keeps windows for their lateness, got {PRISM}')
 
 
 def check_calendar(runner: object) -> None:
