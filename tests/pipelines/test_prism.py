@@ -125,3 +125,22 @@ def test_each_window_is_released_once(windows: Windows) -> None:
         same.check(released, ledger, sent, windows)
         rows = Counter((fingerprint, window.start) for (fingerprint, _), window, _ in released)
     assert set(rows.values()) == {1}
+
+
+def test_the_main_job_releases_the_rows_of_the_local_engine() -> None:
+    rng = np.random.default_rng(6)
+    sent = same.sent_twice(same.random_reports(rng, 0), rng)
+    events = list(same.random_events(same.as_messages(sent, "mixed", rng), rng, 0))
+    fields = {"release": "final", "deduplicate": True, "allowed_lateness": same.DAY, "candidates": same.cases.VALUES}
+    local, prism = (
+        replay.replay(
+            replay.streaming_job(same.COLLECTIONS, same.WINDOWS["fixed"], options=options, min_reports=1, **fields),
+            events,
+        )
+        for options in (None, STREAM)
+    )
+    for kind in ("estimates", "health"):
+        rows = [sorted(each[kind], key=lambda row: (row.fingerprint, row.window_start)) for each in (local, prism)]
+        assert rows[0] == rows[1]
+    assert len(local["estimates"]) > 5
+    assert replay.sum_ledger(local["ledger"]) == replay.sum_ledger(prism["ledger"])
