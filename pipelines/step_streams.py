@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 from typing import Any
 
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, StandardOptions
@@ -14,6 +16,7 @@ NEVER = 9_000_000_000_000_000
 YEARS = 100_000_000
 """Seconds."""
 
+_WHOSE = "of Beam's job server for Flink"
 _FLINK = ("FlinkRunner", "PortableRunner")
 
 
@@ -22,13 +25,11 @@ class FlinkSourceOptions(PipelineOptions):
 
     @classmethod
     def _add_argparse_args(cls, parser: Any) -> None:
-        parser.add_argument("--shutdown_sources_after_idle_ms", type=int, help="of Beam's job server for Flink")
-        parser.add_argument(
-            "--finish_bundle_before_checkpointing",
-            action="store_true",
-            default=None,
-            help="of Beam's job server for Flink",
-        )
+        known_elsewhere = contextlib.suppress(argparse.ArgumentError)  # a later Beam may list them, or a job server has
+        with known_elsewhere:
+            parser.add_argument("--shutdown_sources_after_idle_ms", type=int, help=_WHOSE)
+        with known_elsewhere:
+            parser.add_argument("--finish_bundle_before_checkpointing", action="store_true", default=None, help=_WHOSE)
 
 
 def prepare_engine(options: PipelineOptions) -> None:

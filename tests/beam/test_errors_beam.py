@@ -55,7 +55,8 @@ from uldp_transforms.pipelines import (
     tokens,
 )
 from uldp_transforms.pipelines.estimate import run as estimate
-from uldp_transforms.pipelines.estimate.options import _share
+from uldp_transforms.pipelines.estimate.options import _run_that_goes_on, _share
+from uldp_transforms.pipelines.job_server import described_options
 from uldp_transforms.pipelines.report import report_command
 from uldp_transforms.pipelines.report.reading import RowDirectory
 from uldp_transforms.pipelines.report.truth_file import Truth
@@ -588,6 +589,16 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "--max_rejected_share must be a number from 0 to 1, got '2'",
     ),
     (SpecError, estimating("--output file"), "--output must be a directory, got the file 'file'"),
+    (
+        SpecError,
+        lambda: _run_that_goes_on("nowhere"),
+        "--savepoint_path needs the --output of the run whose state it is, got 'nowhere', where no run has written",
+    ),
+    (
+        SpecError,
+        lambda: described_options("localhost:1", 0.2),
+        "--job_endpoint must be HOST:PORT of a job server, got 'localhost:1': DEADLINE_EXCEEDED",
+    ),
     (
         SpecError,
         streaming("--window 1h --runner FlinkRunner"),
