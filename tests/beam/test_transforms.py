@@ -167,7 +167,7 @@ def test_what_is_grouped_is_never_pickled() -> None:
         "CountReports/CountNewReports/CountOnce/ParDo(_CountOnceFn)": "TupleCoder[BytesCoder, BytesCoder]",
         "CountReports/SumPeriods/GroupByKey": "TupleCoder[BytesCoder, CohortCountsCoder]",
         "CountReports/SumEachWindow/GroupByKey": "TupleCoder[BytesCoder, CohortCountsCoder]",
-        "ReleaseOnce/Hold": "TupleCoder[BytesCoder, CohortCountsCoder]",
+        "ReleaseOnce/HoldInNoWindow": "TupleCoder[BytesCoder, BytesCoder]",
         "SummarizeLedger/Sum/GroupByKey": "TupleCoder[StrUtf8Coder, MapCoder[StrUtf8Coder, VarIntCoder]]",
     }
 
