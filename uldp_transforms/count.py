@@ -63,7 +63,8 @@ class CountReports(beam.PTransform[PCollection[ReportBatch], CountedReports]):
     Input: ``ReportBatch`` in the global window, for instance from ``DecodeReports``.
 
     Output: ``counts``, pairs of a collection's fingerprint and the counts of *all* its reports in the window so far
-    (a later pane replaces an earlier one); ``ledger``, what was accepted and what was there already.
+    (a later pane replaces an earlier one; with ``release`` final a pane has what came since the one before, and
+    ``ReleaseOnce`` adds them up); ``ledger``, what was accepted and what was there already.
 
     A worker adds up the reports of a bundle per base period with array operations; Beam's windows are applied to
     these few sums. For sliding windows the sums of base periods are added per window. In bounded input nothing is late:
@@ -119,9 +120,10 @@ def _of_stream(
     """Add up by Beam's windows and triggers. Each key has one window: some engines walk over all windows of a key."""
     windows = spec.windows
     assert windows is not None, "JobSpec.for_input"
-    # the only row of a window must not wait for the clock behind its release
-    late_every = 0 if spec.release == FINAL else spec.late_every
-    into = _into(spec, beam_windows(windows), late_every, accumulating=True)
+    # the only row of a window must not wait for the clock behind its release; and Prism holds the watermark of what
+    # accumulates until the window expires
+    once = spec.release == FINAL
+    into = _into(spec, beam_windows(windows), 0 if once else spec.late_every, accumulating=not once)
     if windows.overlap:
         parts = sums | "BasePeriods" >> _into(spec, beam_periods(windows.periods), 0, accumulating=False)
         counts = _added_up("SumPeriods", parts)

@@ -1,5 +1,8 @@
 """ReleaseOnce: one result per window, when nothing of it can arrive any more.
 
+Panes have what came since the one before, and are added up here: whatever accumulates in its own window holds the
+watermark of Prism until that window expires.
+
 What waits is state of the global window, under a key that names collection and window. As state of the window itself it
 would end with that window on Prism; and Flink would hold the watermark of all steps behind at the end of the window
 until it has expired, so that files and ledger, which wait for the watermark, came ten minutes late.
@@ -28,11 +31,11 @@ from uldp_transforms.spec import JobSpec
 
 _RELEASED = b"released"
 _TIME = 8
-"""Bytes of a number, in a key and before counts."""
+"""Bytes of a moment in a key."""
 
 
 class ReleaseOnce(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[tuple[bytes, CohortCounts]]]):
-    """Holds the panes of each window back and lets the last one pass; of bounded input every pane is the last one.
+    """Holds the panes of each window back and lets their sum pass; of bounded input every window has one pane.
 
     Windows are released at their end plus the allowed lateness plus a margin of at most a minute (half the slack for
     which the runner keeps state, if that is less), by the watermark: after that the gate refuses every report of the
@@ -62,11 +65,19 @@ class ReleaseOnce(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PColl
 
 
 def _named(
-    pane: tuple[bytes, CohortCounts], window: Any = beam.DoFn.WindowParam, info: Any = beam.DoFn.PaneInfoParam
+    pane: tuple[bytes, CohortCounts | None], window: Any = beam.DoFn.WindowParam
 ) -> Iterator[tuple[bytes, bytes]]:
-    """The name of a key and window, and a pane with its index."""
+    """The name of a key and window, and the counts of a pane; none for a pane in which nothing came."""
     name = pane[0] + b"".join(end.micros.to_bytes(_TIME, "big", signed=True) for end in (window.start, window.end))
-    yield name, max(info.index, 0).to_bytes(_TIME, "big") + CohortCountsCoder().encode(pane[1])
+    if pane[1] is not None:
+        yield name, CohortCountsCoder().encode(pane[1])
+
+
+def _added(held: bytes, pane: bytes) -> bytes:
+    coder = CohortCountsCoder()
+    one, other = coder.decode(held), coder.decode(pane)
+    assert one is not None and other is not None, "_named"
+    return coder.encode(one + other)
 
 
 def _window_of(name: bytes) -> IntervalWindow:
@@ -75,7 +86,7 @@ def _window_of(name: bytes) -> IntervalWindow:
 
 
 class _HoldFn(beam.DoFn):
-    LATEST = userstate.ReadModifyWriteStateSpec("latest", coders.BytesCoder())
+    SUM = userstate.ReadModifyWriteStateSpec("sum", coders.BytesCoder())
     RELEASE = userstate.TimerSpec("release", TimeDomain.WATERMARK)
     FORGET = userstate.TimerSpec("forget", TimeDomain.WATERMARK)
 
@@ -89,31 +100,31 @@ class _HoldFn(beam.DoFn):
     def process(
         self,
         element: tuple[bytes, bytes],
-        latest: Any = beam.DoFn.StateParam(LATEST),
+        total: Any = beam.DoFn.StateParam(SUM),
         release: Any = beam.DoFn.TimerParam(RELEASE),
         forget: Any = beam.DoFn.TimerParam(FORGET),
     ) -> Iterable[Any]:
         name, pane = element
-        held, end = latest.read() or b"", _window_of(name).end
+        held, end = total.read(), _window_of(name).end
         if held == _RELEASED:
             metrics.count(1, metrics.AFTER_RELEASE)
-        elif not held or pane[:_TIME] >= held[:_TIME]:
-            latest.write(pane)
+        else:
+            total.write(_added(held, pane) if held else pane)
             release.set(end + self._delay)
             forget.set(end + self._keep)
         return ()
 
     @userstate.on_timer(RELEASE)
-    def release(self, name: Any = beam.DoFn.KeyParam, latest: Any = beam.DoFn.StateParam(LATEST)) -> Iterator[Any]:
-        held = latest.read()
+    def release(self, name: Any = beam.DoFn.KeyParam, total: Any = beam.DoFn.StateParam(SUM)) -> Iterator[Any]:
+        held = total.read()
         if held and held != _RELEASED:
-            latest.write(_RELEASED)
+            total.write(_RELEASED)
             window = _window_of(name)
-            pair = name[: -2 * _TIME], CohortCountsCoder().decode(held[_TIME:])
+            pair = name[: -2 * _TIME], CohortCountsCoder().decode(held)
             yield WindowedValue(pair, window.end + self._delay, (window,))
 
     @userstate.on_timer(FORGET)
-    def forget(self, latest: Any = beam.DoFn.StateParam(LATEST)) -> Iterable[Any]:
-        if latest.read() == _RELEASED:
-            latest.clear()
+    def forget(self, total: Any = beam.DoFn.StateParam(SUM)) -> Iterable[Any]:
+        if total.read() == _RELEASED:
+            total.clear()
         return ()

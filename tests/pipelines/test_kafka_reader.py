@@ -10,6 +10,7 @@ import json
 import pickle
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ from uldp_transforms.pipelines.sources.kafka_polled import (
 from uldp_transforms.pipelines.sources.kafka_reader import KafkaReadError, Polled, Pool, Reader
 from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME, LOG_APPEND_TIME
 from uldp_transforms.pipelines.step_streams import NEVER, YEARS, FlinkSourceOptions
+from uldp_transforms.windows import rfc3339
 
 HOUR = 3_600_000
 NOW = time.time_ns() // 1_000_000
@@ -384,6 +386,28 @@ def test_a_stream_on_prism_needs_no_java(kafka: Cluster, folder: Path) -> None:
         assert len(engines) == 1
         assert not Path(f"/proc/{engines[0]}").exists()
     assert len({row["window_start"] for row in rows("estimates")}) == len(rows("estimates"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(prism.missing() is not None, reason=str(prism.missing()))
+def test_each_window_of_a_stream_on_prism_is_released_once(kafka: Cluster, folder: Path) -> None:
+    """While the stream goes on: a lateness and a minute after its end, with late reports; and so is its ledger."""
+    topic, log, expected = kafka.topic(), folder / "log", Counter[int]()
+    final = ["--window=5s", "--allowed_lateness=10s", "--release=final", "--flush_every=1s", *prism.options()]
+    options = [option.replace("=krr", f"={folder}/krr") for option in arguments(kafka, topic, *final)]
+    options = [option.replace("=out", f"={folder}/out") for option in options]
+    with live.job(options, log) as process:
+        for turn in range(20):
+            now = time.time_ns() // 1_000_000
+            for moment in (now, now - 7_000):
+                kafka.send(topic, reports(30, moment), now, partition=turn % 3)
+                expected[moment // 5000] += 30
+            time.sleep(1)
+        live.wait_until(lambda: sum(row["num_reports"] for row in rows("estimates")) >= 1200, process, log, 300)
+        live.wait_until(lambda: live.books(folder / "out")["received"] >= 1200, process, log, 60)
+    found = [(row["window_start"], row["num_reports"]) for row in rows("estimates")]
+    assert sorted(found) == [(rfc3339(5000 * start), number) for start, number in sorted(expected.items())]
+    assert live.books(folder / "out") == {"received": 1200, "accepted": 1200}
 
 
 def children(parent: int) -> list[int]:
