@@ -17,6 +17,8 @@ from deploy.flink.processes import free_port, java, process, wait_for
 JOB_SERVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
 WORKED = 4.0
 """Seconds of CPU time after which a worker has imported everything and counts."""
+BUSY = 0.03
+"""Seconds of CPU time in half a second that an idle worker does not use."""
 
 
 class Cluster:
@@ -55,7 +57,7 @@ class Cluster:
         while True:
             time.sleep(0.5)
             after = self.workers()
-            busy = [pid for pid, used in after.items() if used > WORKED and used - before.get(pid, used) > 0.1]
+            busy = [pid for pid, used in after.items() if used > WORKED and used - before.get(pid, used) >= BUSY]
             if busy:
                 os.kill(busy[0], signal.SIGKILL)
                 return
