@@ -18,10 +18,10 @@ from uldp_transforms.runtime.engines import PRISM
 
 from .. import cli
 from ..event_times import milliseconds
+from ..kafka_offsets import ConsumerSettings
+from ..kafka_polled import IDLE_LAG, PollKafka, Reading
 from ..runners import choose_local_engine, require_java_engine, require_stream_engine, runs_in_this_process
 from ..step_streams import prepare_engine
-from .kafka_offsets import ConsumerSettings
-from .kafka_polled import IDLE_LAG, PollKafka, Reading
 from .source import Source
 
 CREATE_TIME, LOG_APPEND_TIME = ReadFromKafka.create_time_policy, ReadFromKafka.log_append_time

@@ -28,10 +28,10 @@ from tests.pipelines.test_kafka_topics import (
 )
 from tests.pipelines.test_kafka_topics import create as create_secured
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.pipelines.sources import kafka_offsets, kafka_polled
-from uldp_transforms.pipelines.sources.kafka_offsets import ConsumerSettings, Part, Share, parts_of
-from uldp_transforms.pipelines.sources.kafka_polled import Reading
-from uldp_transforms.pipelines.sources.kafka_reader import KafkaReadError, Reader
+from uldp_transforms.pipelines import kafka_offsets, kafka_polled
+from uldp_transforms.pipelines.kafka_offsets import ConsumerSettings, Part, Share, parts_of
+from uldp_transforms.pipelines.kafka_polled import Reading
+from uldp_transforms.pipelines.kafka_reader import KafkaReadError, Reader
 from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME
 
 pytestmark = [
@@ -183,7 +183,7 @@ def kill_and_restart(folder: Path, server: str) -> None:
     before = reader.watermark(0)
     os.kill(process_of(str(folder / "kafka.properties")), signal.SIGKILL)
     reader.poll(2.0)
-    with mock.patch("uldp_transforms.pipelines.sources.kafka_reader.ANSWER_SECONDS", 2.0):
+    with mock.patch("uldp_transforms.pipelines.kafka_reader.ANSWER_SECONDS", 2.0):
         assert reader.watermark(0) == before
     log = folder / "again.log"
     with process(java(cached.JARS.class_path, "kafka.Kafka", str(folder / "kafka.properties")), log) as started:

@@ -34,11 +34,10 @@ from tests.support import live
 from tests.support.messages_cases import KRR, write_files
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
-from uldp_transforms.pipelines import estimate
+from uldp_transforms.pipelines import estimate, kafka_offsets, kafka_polled, kafka_reader
 from uldp_transforms.pipelines.estimate.run import configure, run
-from uldp_transforms.pipelines.sources import kafka_offsets, kafka_polled, kafka_reader
-from uldp_transforms.pipelines.sources.kafka_offsets import ConsumerSettings, Part, Share, parts_of, shares_of
-from uldp_transforms.pipelines.sources.kafka_polled import (
+from uldp_transforms.pipelines.kafka_offsets import ConsumerSettings, Part, Share, parts_of, shares_of
+from uldp_transforms.pipelines.kafka_polled import (
     EndlessTracker,
     Offsets,
     PollKafka,
@@ -46,7 +45,7 @@ from uldp_transforms.pipelines.sources.kafka_polled import (
     Reading,
     groups_of,
 )
-from uldp_transforms.pipelines.sources.kafka_reader import KafkaReadError, Polled, Pool, Reader
+from uldp_transforms.pipelines.kafka_reader import KafkaReadError, Polled, Pool, Reader
 from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME, LOG_APPEND_TIME
 from uldp_transforms.pipelines.step_streams import NEVER, YEARS, FlinkSourceOptions
 from uldp_transforms.windows import rfc3339

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..kafka_settings import confluent_kafka
 from .kafka_offsets import ANSWER_SECONDS, NEEDED, ConsumerSettings
+from .kafka_settings import confluent_kafka
 
 AT_ONCE = 10_000
 """Records of a poll, at most."""

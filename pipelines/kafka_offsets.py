@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from uldp_transforms.ldp.errors import SpecError
 
-from ..kafka_settings import accepted, confluent_kafka, read_settings, refuse_taken, words_of
+from .kafka_settings import accepted, confluent_kafka, read_settings, refuse_taken, words_of
 
 ANSWER_SECONDS = 15.0
 
