@@ -17,8 +17,8 @@ from deploy.flink.processes import free_port, java, process, wait_for
 JOB_SERVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
 WORKED = 4.0
 """Seconds of CPU time after which a worker has imported everything and counts."""
-BUSY = 0.03
-"""Seconds of CPU time in half a second that an idle worker does not use."""
+BUSY = 0.05
+"""Seconds of CPU time in two seconds that an idle worker does not use."""
 
 
 class Cluster:
@@ -55,7 +55,7 @@ class Cluster:
         """Wait for a Python worker that is counting, and kill it (SIGKILL)."""
         before = self.workers()
         while True:
-            time.sleep(0.5)
+            time.sleep(2)
             after = self.workers()
             busy = [pid for pid, used in after.items() if used > WORKED and used - before.get(pid, used) >= BUSY]
             if busy:
