@@ -63,6 +63,11 @@ class Cluster:
                 return
             before = after
 
+    def kill_worker(self) -> None:
+        """Kill the Python worker that has worked most (SIGKILL)."""
+        seconds = self.workers()
+        os.kill(max(seconds, key=seconds.__getitem__), signal.SIGKILL)
+
     def restarts(self) -> int:
         """How often Flink has started a job again."""
         return self._log.read_text("utf-8", "replace").count("switched from state RESTARTING to RUNNING")

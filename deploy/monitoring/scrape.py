@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
@@ -121,7 +120,7 @@ def run(folder: Path) -> Scraped:
         _wait(lambda: _answers(asked).sum_of("Reports received in 10 minutes") == sent.received, "what was sent")
         _wait(lambda: _answers(asked).sum_of("Received and in no other bin") == 0, "counters that balance")
         healthy = _answers(asked)
-        threading.Thread(target=flink.kill_busy_worker, daemon=True).start()
+        flink.kill_worker()  # the job sees that with the next report
         forge(server, collection(folder))
         again = send(server, TOPIC, collection(folder), RATE, SECONDS)
         reports = sum(sent.counts.values()) + sum(again.counts.values()) + FORGED
