@@ -209,12 +209,12 @@ class _StreamFn(beam.DoFn):
     def setup(self) -> None:
         self._looked = time.monotonic()
 
-    @beam.DoFn.unbounded_per_element()  # type: ignore[untyped-decorator]
+    @beam.DoFn.unbounded_per_element()  # type: ignore[untyped-decorator]  # Beam's
     def process(
         self,
         share: Share,
-        tracker: Any = beam.DoFn.RestrictionParam(Positions()),  # noqa: B008
-        watermark: Any = beam.DoFn.WatermarkEstimatorParam(FromTheBeginning()),  # noqa: B008
+        tracker: Any = beam.DoFn.RestrictionParam(Positions()),  # noqa: B008  # Beam's way
+        watermark: Any = beam.DoFn.WatermarkEstimatorParam(FromTheBeginning()),  # noqa: B008  # Beam's way
     ) -> Iterator[TimestampedValue[Gathered]]:
         key, ends = (self._reading, share), time.monotonic() + TURN_SECONDS
         reader = _POOL.take(key, lambda: self._reading.reader(share.topic))

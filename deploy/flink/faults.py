@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,14 +15,12 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-import apache_beam as beam
-
-from deploy.flink.cached import JARS, fetch
 from deploy.flink.kafka import broker, create_topic, expansion_service
 from deploy.flink.launched import Launched, launch, wait_until_it_runs
 from deploy.flink.standalone import SLOTS, TASK_MANAGERS, Standalone, standalone
 from deploy.flink.stream import TOPIC, rows_by_window
 from deploy.flink.traffic import PARTITIONS, send
+from deploy.flink.trial import try_out
 from deploy.job import collection
 from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME
 
@@ -39,15 +36,7 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=500, help="new reports a second")
     parser.add_argument("--seconds", type=int, default=150, help="for which reports are sent")
     args = parser.parse_args()
-    fetch()
-    print(f"{JARS.folder.name}, Python's Beam {beam.__version__}", flush=True)
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            print(run(Path(name), args.rate, args.seconds))
-        except RuntimeError as error:
-            print(error, file=sys.stderr)
-            return 1
-    return 0
+    return try_out(lambda folder: run(folder, args.rate, args.seconds))
 
 
 def run(folder: Path, rate: int, seconds: int) -> str:

@@ -12,22 +12,21 @@ import contextlib
 import os
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import apache_beam as beam
 import numpy as np
 
-from deploy.flink.cached import JARS, client, fetch
+from deploy.flink.cached import client
 from deploy.flink.cluster import Cluster, cluster
 from deploy.flink.cost import spent
 from deploy.flink.kafka import broker, create_topic, expansion_service
 from deploy.flink.processes import process
 from deploy.flink.stream import TOPIC, Job
+from deploy.flink.trial import try_out
 from deploy.job import collection
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
@@ -62,15 +61,11 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=5, help="in which they are sent")
     parser.add_argument("--kill", action="store_true", help="kill the Python worker before the copies come")
     args = parser.parse_args()
-    fetch()
-    print(f"{JARS.folder.name}, Python's Beam {beam.__version__}", flush=True)
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            run(Path(name), args.reports, args.steps, args.kill)
-        except RuntimeError as error:
-            print(error, file=sys.stderr)
-            return 1
-    return 0
+
+    def fill(folder: Path) -> None:
+        run(folder, args.reports, args.steps, args.kill)
+
+    return try_out(fill)
 
 
 def run(folder: Path, reports: int, steps: int, kill: bool) -> list[Line]:

@@ -16,7 +16,6 @@ import json
 import os
 import signal
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
@@ -26,15 +25,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import apache_beam as beam
 import fastavro
 import numpy as np
 
-from deploy.flink.cached import JARS, client, fetch
+from deploy.flink.cached import client
 from deploy.flink.cluster import Cluster, cluster
 from deploy.flink.kafka import broker, create_topic, expansion_service
 from deploy.flink.stream import TOPIC, Job, job
 from deploy.flink.traffic import PARTITIONS
+from deploy.flink.trial import try_out
 from deploy.job import collection
 from deploy.job import run as run_over_files
 from uldp_transforms.ldp import Collection, ReportBatch
@@ -79,18 +78,16 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=100, help="reports a second")
     parser.add_argument("--seconds", type=int, default=60, help="for which reports are sent")
     args = parser.parse_args()
-    fetch()
-    print(f"{JARS.folder.name}, Python's Beam {beam.__version__}", flush=True)
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            written, expected = run(Path(name), args.rate, args.seconds)
-        except RuntimeError as error:
-            print(error, file=sys.stderr)
-            return 1
-    print(table(written))
-    wrong = faults(written, expected)
-    print("\n".join(wrong) or "estimates of the local engine; each row of final once, in files and topic")
-    return 1 if wrong else 0
+
+    def compare(folder: Path) -> str:
+        written, expected = run(folder, args.rate, args.seconds)
+        print(table(written))
+        wrong = faults(written, expected)
+        if wrong:
+            raise RuntimeError("\n".join(wrong))
+        return "estimates of the local engine; each row of final once, in files and topic"
+
+    return try_out(compare)
 
 
 def run(folder: Path, rate: int, seconds: int) -> tuple[dict[str, Written], list[Row]]:

@@ -12,21 +12,18 @@ import os
 import signal
 import statistics
 import sys
-import tempfile
 import threading
 import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-import apache_beam as beam
-
-from deploy.flink.cached import JARS, fetch
 from deploy.flink.cluster import Cluster, cluster
 from deploy.flink.kafka import broker, create_topic
 from deploy.flink.processes import process
 from deploy.flink.stream import JOBS, TOPIC, Job, command, job, rows_by_window
 from deploy.flink.traffic import PARTITIONS, Sent, send
+from deploy.flink.trial import try_out
 from deploy.job import collection
 from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME, PYTHON
 
@@ -41,15 +38,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=60, help="for which reports are sent")
     parser.add_argument("--starts", type=int, default=10, help="of jobs, one after another")
     args = parser.parse_args()
-    fetch()
-    print(f"{JARS.folder.name}, Python's Beam {beam.__version__}", flush=True)
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            run(Path(name), args.rate, args.seconds, args.starts)
-        except RuntimeError as error:
-            print(error, file=sys.stderr)
-            return 1
-    return 0
+    return try_out(lambda folder: run(folder, args.rate, args.seconds, args.starts))
 
 
 def run(folder: Path, rate: int, seconds: int, starts: int) -> None:

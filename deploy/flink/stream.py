@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -22,13 +21,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
-
-from deploy.flink.cached import JARS, fetch
 from deploy.flink.cluster import Cluster, cluster
 from deploy.flink.kafka import broker, create_topic, expansion_service
 from deploy.flink.processes import process
 from deploy.flink.traffic import LATENESS, PARTITIONS, WINDOW, Sent, send
+from deploy.flink.trial import try_out
 from deploy.job import collection
 from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME
 
@@ -45,15 +42,7 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=1000, help="new reports a second")
     parser.add_argument("--seconds", type=int, default=60, help="for which reports are sent")
     args = parser.parse_args()
-    fetch()
-    print(f"{JARS.folder.name}, Python's Beam {beam.__version__}", flush=True)
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            print(run(Path(name), args.rate, args.seconds))
-        except RuntimeError as error:
-            print(error, file=sys.stderr)
-            return 1
-    return 0
+    return try_out(lambda folder: run(folder, args.rate, args.seconds))
 
 
 def run(folder: Path, rate: int, seconds: int, timestamps: str = CREATE_TIME) -> str:

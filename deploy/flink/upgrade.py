@@ -10,7 +10,6 @@ import argparse
 import dataclasses
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,15 +17,13 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-import apache_beam as beam
-
-from deploy.flink.cached import JARS, fetch
 from deploy.flink.faults import RELEASES, source_options
 from deploy.flink.kafka import broker, create_topic, expansion_service
 from deploy.flink.launched import Launched, launch
 from deploy.flink.standalone import standalone
 from deploy.flink.stream import TOPIC, rows_by_window
 from deploy.flink.traffic import PARTITIONS, Sent, send
+from deploy.flink.trial import try_out
 from deploy.job import SPEC, collection
 from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME
 
@@ -46,15 +43,7 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=500, help="new reports a second")
     parser.add_argument("--seconds", type=int, default=120, help="for which reports are sent")
     args = parser.parse_args()
-    fetch()
-    print(f"{JARS.folder.name}, Python's Beam {beam.__version__}", flush=True)
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            print(run(Path(name), args.rate, args.seconds))
-        except RuntimeError as error:
-            print(error, file=sys.stderr)
-            return 1
-    return 0
+    return try_out(lambda folder: run(folder, args.rate, args.seconds))
 
 
 def run(folder: Path, rate: int, seconds: int) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.flink import cached, faults, rest, upgrade
+from deploy.flink import cached, faults, rest, trial, upgrade
 from deploy.flink.launched import launch
 from deploy.flink.processes import free_port
 from deploy.flink.standalone import Standalone
@@ -120,3 +120,18 @@ def test_a_program_that_cannot_hand_its_job_over_says_why(flink: rest.Rest, tmp_
     with pytest.raises(RuntimeError) as failed:
         launch(_WithoutJobServer(flink), tmp_path / "none.json", tmp_path / "corrected", ["--kafka_topic=reports"])
     assert str(failed.value) == "corrected ended with 2: estimate: --kafka_topic needs --bootstrap_servers, got none\n"
+
+
+def test_a_trial_that_fails_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(trial, "fetch", lambda: None)
+    folders: list[Path] = []
+
+    def fail(folder: Path) -> str:
+        folders.append(folder)
+        raise RuntimeError("final must have one row a window, got {}")
+
+    assert trial.try_out(fail) == 1
+    assert capsys.readouterr().err == "final must have one row a window, got {}\n"
+    assert not folders[0].exists()
+    assert trial.try_out(lambda folder: "a table") == 0
+    assert capsys.readouterr().out.endswith("\na table\n")

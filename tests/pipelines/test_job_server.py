@@ -51,7 +51,7 @@ GIVEN = (
 class _Describes(job_service.JobServiceServicer):
     def DescribePipelineOptions(self, request: Any, context: Any) -> job_api.DescribePipelineOptionsResponse:
         described = [
-            job_api.PipelineOptionDescriptor(name=name, type=kind, default_value=default)  # type: ignore[arg-type]
+            job_api.PipelineOptionDescriptor(name=name, type=kind, default_value=default)  # type: ignore[arg-type]  # a number, to its stub
             for name, (kind, default) in FLINKS.items()
         ]
         return job_api.DescribePipelineOptionsResponse(options=described)

@@ -93,7 +93,7 @@ def test_only_what_was_committed(server: str) -> None:
     reader.seek({0: 0})
     poll(reader, 3)
     poll_to_the_end(reader)
-    assert reader.watermark(0) > NOW + 1000  # type: ignore[operator]
+    assert (reader.watermark(0) or 0) > NOW + 1000
     producer.begin_transaction()
     producer.produce("transactions", b"c", timestamp=NOW)
     producer.flush(60)
@@ -191,7 +191,7 @@ def kill_and_restart(folder: Path, server: str) -> None:
         send(server, "restart", [b"b"], [NOW])
         assert poll(reader).values == [b"b"]
         poll_to_the_end(reader)
-        assert reader.watermark(0) > before  # type: ignore[operator]
+        assert (reader.watermark(0) or 0) > before
     reader.close()
 
 
@@ -203,7 +203,7 @@ def process_of(argument: str) -> int:
 
 
 def test_tls_and_sasl(
-    secured: dict[str, str],  # noqa: F811
+    secured: dict[str, str],  # noqa: F811  # the fixture
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
