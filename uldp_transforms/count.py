@@ -11,7 +11,7 @@ import numpy as np
 from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.core import Windowing
 from apache_beam.transforms.window import GlobalWindow, WindowFn
-from apache_beam.utils.timestamp import Timestamp
+from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
 
 from uldp_transforms.deduplicate import CountNewReports
@@ -230,6 +230,8 @@ class _CountBundleFn(beam.DoFn):
         self._catalog = spec.catalog
         self._periods = spec.periods
         self._bit_patterns = spec.bit_patterns
+        self._arrivals = None if spec.bounded else spec.periods
+        self._arrival = MIN_TIMESTAMP
 
     def start_bundle(self) -> None:
         metrics.start_bundle()
@@ -242,6 +244,8 @@ class _CountBundleFn(beam.DoFn):
         self._bytes_waiting = 0
 
     def process(self, batch: ReportBatch, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[Any]:
+        if self._is_of_another_period(timestamp):
+            yield from self.finish_bundle()
         self._arrival = timestamp
         if len(batch) >= _LONG:
             yield from self._count([batch])
@@ -250,6 +254,13 @@ class _CountBundleFn(beam.DoFn):
         self._bytes_waiting += batch.num_bytes
         if self._bytes_waiting >= _WAITING_BYTES:
             yield from self._count_waiting()
+
+    def _is_of_another_period(self, timestamp: Timestamp) -> bool:
+        """Whether a batch came in another base period than the last one; the ledger has rows by period of arrival."""
+        if self._arrivals is None or timestamp == self._arrival:
+            return False
+        now, before = timestamp.micros // 1000, self._arrival.micros // 1000
+        return bool(self._arrivals.number_of(now) != self._arrivals.number_of(before))
 
     def _count_waiting(self) -> Iterator[Any]:
         waiting, self._waiting, self._bytes_waiting = self._waiting, [], 0

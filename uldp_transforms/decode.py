@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -13,7 +13,6 @@ import numpy as np
 from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.shared import Shared
-from apache_beam.utils.windowed_value import WindowedValue
 
 import uldp_transforms.runtime.coders  # noqa: F401  # registers how reports cross between workers
 from uldp_transforms.gather import Gathered, GatherMessages, kind_of_messages
@@ -26,7 +25,7 @@ from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rejected_share import Watch
 from uldp_transforms.runtime import metrics
 from uldp_transforms.spec import JobSpec
-from uldp_transforms.transit import by_arrival, handed_on
+from uldp_transforms.transit import handed_on
 from uldp_transforms.windows import BasePeriods, split_by_owner_and_period, split_by_period
 
 
@@ -117,14 +116,8 @@ class _DecodeFn(beam.DoFn):
         return [
             *decoded.batches,
             *(TaggedOutput("rejected", rejection) for rejection in decoded.rejections),
-            *(TaggedOutput("ledger", entry) for entry in (*entries, *self._taken_over(decoded, arrival_times))),
+            *(TaggedOutput("ledger", entry) for entry in (*entries, handed_on(-decoded.num_messages))),
         ]
-
-    def _taken_over(self, decoded: Decoded, arrival_times: np.ndarray | None) -> Iterable[LedgerEntry | WindowedValue]:
-        """What ``GatherMessages`` handed on and has its verdicts now."""
-        if arrival_times is None:
-            return (handed_on(-decoded.num_messages),)
-        return by_arrival(arrival_times[: decoded.num_messages], self._periods, -1)
 
 
 def received_entries(decoded: Decoded, periods: BasePeriods | None) -> Iterator[LedgerEntry]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -15,8 +15,8 @@ from apache_beam.utils.windowed_value import WindowedValue
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ledger import LedgerEntry
 from uldp_transforms.spec import JobSpec
-from uldp_transforms.transit import by_arrival, handed_on
-from uldp_transforms.windows import BasePeriods
+from uldp_transforms.transit import handed_on
+from uldp_transforms.windows import BasePeriods, split_by_period
 
 _FLUSH_BYTES = 1 << 21
 """Messages are handed on together when they reach this size, or at the end of the bundle."""
@@ -49,6 +49,9 @@ class GatherMessages(beam.PTransform[Any, GatheredMessages]):
 
     The count is the ledger's: what is lost behind this step shows. A count in a step beside it would cost half as much
     again as all that is done here with a message.
+
+    All messages of a group of a stream have come in one base period. So has all that becomes of them: whatever bundles
+    an engine makes, and makes again after a fault, the same entries of the ledger belong to a period of arrival.
 
     Args:
         spec: of the job, for this input.
@@ -121,11 +124,29 @@ class _TimedGatherFn(_GatherFn):
     def _gathered(self) -> list[Any]:
         messages, arrived = self._messages, self._arrival_times
         self._messages, self._size, self._arrival_times = [], 0, []
-        latest = Timestamp(micros=1000 * max(arrived))
-        return [
-            WindowedValue((messages, arrived), latest, (GlobalWindow(),)),
-            *(TaggedOutput("ledger", entry) for entry in by_arrival(np.array(arrived), self._periods, 1)),
-        ]
+        return _outputs(messages, np.array(arrived), self._periods)
+
+
+def _outputs(messages: list[bytes], arrived: np.ndarray, periods: BasePeriods | None) -> list[Any]:
+    """Groups by period of arrival, each at the time of its latest message, and their entries in the ledger."""
+    found: list[Any] = []
+    for group in _by_period(messages, arrived, periods):
+        latest = Timestamp(micros=1000 * int(group[1].max()))
+        found.append(WindowedValue(group, latest, (GlobalWindow(),)))
+        found.append(TaggedOutput("ledger", WindowedValue(handed_on(len(group[0])), latest, (GlobalWindow(),))))
+    return found
+
+
+def _by_period(
+    messages: list[bytes], arrived: np.ndarray, periods: BasePeriods | None
+) -> Iterator[tuple[list[bytes], np.ndarray]]:
+    starts, index = split_by_period(arrived, periods)
+    if len(starts) == 1:
+        yield messages, arrived
+        return
+    for number in range(len(starts)):
+        places = np.flatnonzero(index == number)
+        yield [messages[place] for place in places.tolist()], arrived[places]
 
 
 class _CountFn(beam.DoFn):
@@ -147,5 +168,4 @@ class _CountFn(beam.DoFn):
         if len(arrived) != len(messages):
             came = f"{len(arrived)} for {len(messages)}"
             raise SpecError(f"groups of messages of a stream must have a time of arrival for each message, got {came}")
-        entries = by_arrival(np.asarray(arrived, dtype=np.int64), self._periods, 1)
-        return [group, *(TaggedOutput("ledger", entry) for entry in entries)]
+        return _outputs(messages, np.asarray(arrived, dtype=np.int64), self._periods) if messages else []

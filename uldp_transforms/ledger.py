@@ -93,7 +93,8 @@ class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
             require_same_spec("SummarizeLedger", spec, part)
         if not spec.bounded and spec.periods is not None:
             when = trigger.AfterWatermark(late=trigger.AfterCount(1))
-            into = window_into(beam_periods(spec.periods), when, accumulating=False, allowed_lateness=spec.slack)
+            arrivals = beam_periods(spec.periods, shift=spec.margin)
+            into = window_into(arrivals, when, accumulating=False, allowed_lateness=spec.slack)
             settled = beam.Map(_settled, as_duration(spec.margin)).with_output_types(_ENTRY)
             entries = entries | "Settle" >> settled | "Arrival" >> into
         return (

@@ -8,44 +8,23 @@ estimate is there. So what gets lost between the two shows, whoever loses it: th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
-import numpy as np
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindow, GlobalWindows, TimestampedValue
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
-from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ledger import IN_TRANSIT, LedgerEntry
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
 from uldp_transforms.runtime.beam_windows import as_duration
 from uldp_transforms.spec import JobSpec
-from uldp_transforms.windows import BasePeriods, split_by_period
 
 
 def handed_on(number: int) -> LedgerEntry:
     """Files or messages that one step hands on; below 0: that the next one took over."""
     return LedgerEntry(IN_TRANSIT, b"", None, number)
-
-
-def by_arrival(arrival_times: np.ndarray, periods: BasePeriods | None, sign: int) -> Iterator[WindowedValue]:
-    """Entries for messages, by base period of arrival, so that both sides come into the same row of a stream.
-
-    Args:
-        arrival_times: (n,) int64 milliseconds.
-        periods: of the job.
-        sign: 1 for what is handed on, -1 for what is taken over.
-    """
-    if not len(arrival_times):
-        return
-    starts, index = split_by_period(arrival_times, periods)
-    latest = np.full(len(starts), arrival_times.min())
-    np.maximum.at(latest, index, arrival_times)
-    for moment, number in zip(latest.tolist(), np.bincount(index).tolist()):
-        yield WindowedValue(handed_on(sign * number), Timestamp(micros=1000 * moment), (GlobalWindow(),))
 
 
 class WindowsInTransit(beam.PTransform[Any, PCollection[LedgerEntry]]):

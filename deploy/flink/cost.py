@@ -40,6 +40,9 @@ FIRST = 20_000
 AT_ONCE = 10_000
 """Reports that get one event time, that of their sending."""
 
+MANY = 1000
+"""Reports of a message of which fewer are sent."""
+
 ROUNDS = 2
 
 Seconds = dict[str, float]
@@ -70,14 +73,14 @@ class Case:
 
 CASES = [
     *(Case(reader) for reader in (PYTHON, JAVA)),
-    *(Case(PYTHON, pack) for pack in (10, 1000)),
+    *(Case(PYTHON, pack) for pack in (10, MANY)),
     *(Case(reader, floor=True) for reader in (PYTHON, JAVA)),
 ]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m deploy.flink.cost", description=__doc__)
-    parser.add_argument("--messages", type=int, default=300_000, help="single reports, and at least a tenth if packed")
+    parser.add_argument("--messages", type=int, default=300_000, help=f"of a round; a tenth if packed by {MANY:,}")
     parser.add_argument("--cases", help="those whose names have this text; none: all of them")
     args = parser.parse_args()
     fetch()
@@ -86,7 +89,7 @@ def main() -> int:
     for case in CASES:
         if args.cases is not None and args.cases not in str(case):
             continue
-        messages = args.messages if case.pack == 1 else args.messages // 10
+        messages = args.messages if case.pack < MANY else args.messages // 10
         with tempfile.TemporaryDirectory() as name:
             try:
                 for seconds in run(Path(name), case, messages):

@@ -11,6 +11,7 @@ from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
 from uldp_transforms.rows.window_health import HEALTH_SCHEMA
 from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, VALUE_SCHEMA
+from uldp_transforms.runtime.engines import clock_is_watermark
 
 from ..sinks import Output
 from .options import Job
@@ -18,13 +19,15 @@ from .options import Job
 
 def build(pipeline: beam.Pipeline, job: Job) -> None:
     """Read reports from the source, estimate, and give every kind of row to every sink."""
+    # an engine without checkpoints repeats nothing, and lets rows come years later
+    late = None if clock_is_watermark(pipeline.runner, pipeline.options) else job.spec.slack
     with_counts = any(sink.takes_counts for sink in job.sinks)
     windows = job.source.read(pipeline) | "EstimateReports" >> EstimateReports(job.spec, with_counts=with_counts)
     outputs = [
         Output("estimates", windows.estimates, ESTIMATE_SCHEMA),
         Output("values", windows.values, VALUE_SCHEMA),
         Output("rejected", windows.rejected, REJECTED_SCHEMA, keyed=False),
-        Output("ledger", windows.ledger, LEDGER_SCHEMA),
+        Output("ledger", windows.ledger, LEDGER_SCHEMA, late=late),
         Output("health", windows.health, HEALTH_SCHEMA),
     ]
     if windows.counts is not None:

@@ -225,7 +225,7 @@ class BigQueryTables(Sink):
     def write(self, outputs: Sequence[Output]) -> None:
         undelivered = [
             rows | f"Table_{name}" >> WriteTable(self._dataset, name, schema, self._method)
-            for name, rows, schema, _ in outputs
+            for name, rows, schema, *_ in outputs
             if name in self.TABLES
         ] | "Undelivered" >> beam.Flatten()
         _ = undelivered | "WriteUndelivered" >> WriteRowFiles(

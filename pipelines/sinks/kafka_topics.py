@@ -151,7 +151,7 @@ class KafkaTopics(Sink):
         return cls(topics, KafkaSettings(args.kafka_config), args.kafka_form or JSON)
 
     def write(self, outputs: Sequence[Output]) -> None:
-        for name, rows, schema, _ in outputs:
+        for name, rows, schema, *_ in outputs:
             if name in self._topics:
                 _ = rows | self.LABELS[name] >> ProduceRows(self._topics[name], schema, self._settings, self._form)
 

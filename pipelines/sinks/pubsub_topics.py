@@ -92,6 +92,6 @@ class PubSubTopics(Sink):
         return cls(named) if named else None
 
     def write(self, outputs: Sequence[Output]) -> None:
-        for name, rows, schema, _ in outputs:
+        for name, rows, schema, *_ in outputs:
             if name in self._topics:
                 _ = rows | self.LABELS[name] >> PublishRows(self._topics[name], schema)

@@ -87,7 +87,8 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
 
     Bounded input: one file, also when there are no rows. Unbounded input: files ``NAME-RUN-HASH`` of the rows that came
     within ``flush_every``. If each row stands for a key, window and pane, files are named by these and their content,
-    so that the same rows write the same file again; other files have random names.
+    so that the same rows write the same file again; other files have random names. Where rows may come behind the
+    watermark, a file has the time of its rows in place of the hash, and is written again with all of them.
 
     Args:
         directory: where to.
@@ -99,6 +100,7 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
         run: name of the run, for the files of unbounded input; None: they are without.
         flush_every: milliseconds for which rows of unbounded input wait for others; 0: a file for each bundle.
         final: whether rows of unbounded input come by the watermark, see ``FlushRows``.
+        late: milliseconds for which such rows may come behind it; None: they do not.
     """
 
     def __init__(
@@ -113,10 +115,12 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
         run: str | None = None,
         flush_every: int = 0,
         final: bool = False,
+        late: int | None = None,
     ):
         super().__init__()
         self._flush_every = flush_every
         self._final = final
+        self._late = late
         self._path = FileSystems.join(directory, name if run is None or not unbounded else f"{name}-{run}")
         self._form = form
         self._schema = schema
@@ -131,6 +135,7 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
                 flush_every=self._flush_every,
                 keyed=self._keyed,
                 final=self._final,
+                late=self._late,
             )
         if self._unbounded:
             return rows | "WriteBundles" >> beam.ParDo(
@@ -276,6 +281,7 @@ class RowFiles(Sink):
                     run=self._run,
                     flush_every=self._flush_every,
                     final=name in self.BY_WATERMARK or (self._final and name not in self.BY_CLOCK),
+                    late=output.late,
                 )
 
     def prepare(self) -> None:

@@ -22,12 +22,15 @@ class Output(NamedTuple):
         rows: NamedTuples.
         schema: their Avro schema.
         keyed: whether each row stands for a collection, window and pane of its own.
+        late: milliseconds for which rows that wait for the watermark may come behind it; None: they do not, or not so
+            that a later run of the same work would tell them otherwise.
     """
 
     name: str
     rows: PCollection[Any]
     schema: Any
     keyed: bool = True
+    late: int | None = None
 
 
 class Sink(abc.ABC):

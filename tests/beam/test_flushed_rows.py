@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import apache_beam as beam
 import fastavro
 import numpy as np
 import pytest
-from apache_beam.testing.test_stream import Event
+from apache_beam.testing.test_stream import ElementEvent, Event, TestStream
+from apache_beam.transforms.window import TimestampedValue
 
 from tests.support import cases, live, replay
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import flushed_rows
 from uldp_transforms.pipelines.sinks import RowFiles
+from uldp_transforms.pipelines.sinks.row_files import WriteRowFiles
+from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
+from uldp_transforms.rows.place import name_of, span_of
 from uldp_transforms.spec import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 
@@ -163,3 +169,53 @@ def test_windows_that_are_final_together_have_one_file(tmp_path: Path) -> None:
 def test_a_stream_without_reports_has_no_files(release: str, tmp_path: Path) -> None:
     write(tmp_path, [replay.watermark(BEGIN)], MINUTE, release=release)
     assert list(tmp_path.iterdir()) == []
+
+
+def sums(moment: int, *numbers: int) -> Event:
+    """A bundle of rows of the ledger, of one moment."""
+    empty: Any = {"accepted": 0, "duplicates": 0, "rejected": {}}
+    rows = [LedgerRow(**name_of(None), **span_of(None, None), received=number, **empty) for number in numbers]
+    return ElementEvent([TimestampedValue(row, replay.timestamp(moment)) for row in rows])
+
+
+def write_sums(folder: Path, *events: Event) -> list[int]:
+    """Write such rows; returns what all files of the folder say then, in order of their names."""
+    to = WriteRowFiles(
+        str(folder), "ledger", "jsonl", LEDGER_SCHEMA, unbounded=True, flush_every=MINUTE, final=True, late=10 * MINUTE
+    )
+    with beam.Pipeline(options=replay.stream_options()) as pipeline:
+        rows = pipeline | TestStream(events=events, output_tags=[None]).with_output_types(LedgerRow)
+        _ = rows | "Write" >> to
+    lines = [line for path in sorted(folder.iterdir()) for line in path.read_text("utf-8").splitlines()]
+    return [json.loads(line)["received"] for line in lines]
+
+
+ON_TIME = [sums(BEGIN, 100, 7), replay.watermark(BEGIN + 2 * MINUTE)]
+
+
+@pytest.mark.parametrize("first, second", [([20], []), ([], [20]), ([20], [5, 15]), ([5, 15], [20])])
+def test_sums_that_come_again_in_other_portions_count_once(first: list[int], second: list[int], tmp_path: Path) -> None:
+    """Work that is done again may find late what was in time, or the other way round: its files replace the others."""
+
+    def attempt(late: list[int]) -> list[int]:
+        if not late:
+            return write_sums(tmp_path, sums(BEGIN, 120, 7), replay.watermark(BEGIN + 2 * MINUTE))
+        return write_sums(tmp_path, *ON_TIME, *(sums(BEGIN, number) for number in late))
+
+    assert sum(attempt(first)) == 127
+    assert sum(attempt(second)) == 127
+    assert [path.name for path in tmp_path.iterdir()] == [f"ledger-{BEGIN}-{MINUTE}-0.jsonl"]
+
+
+def test_sums_are_written_when_the_watermark_passes_their_slot(tmp_path: Path) -> None:
+    """And what a slot has is forgotten when nothing of it can come any more."""
+    hour = replay.watermark(BEGIN + HOUR)
+    assert write_sums(tmp_path, *ON_TIME, sums(BEGIN + MINUTE, 9), hour, sums(BEGIN + HOUR, 1)) == [100, 7, 9, 1]
+
+
+def test_many_sums_of_a_slot_have_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flushed_rows, "MOST_BYTES", 1_000)
+    numbers = list(range(100, 120))
+    for _ in range(2):
+        assert sorted(write_sums(tmp_path, *(sums(BEGIN, number) for number in numbers), ON_TIME[1])) == numbers
+    assert 1 < len(list(tmp_path.iterdir())) < len(numbers)

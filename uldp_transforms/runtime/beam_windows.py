@@ -32,26 +32,30 @@ class CalendarWindowFn(NonMergingWindowFn):
 
     Args:
         windows: that it assigns.
+        shift: milliseconds by which its windows are later than these.
     """
 
-    def __init__(self, windows: CalendarWindows):
+    def __init__(self, windows: CalendarWindows, shift: int = 0):
         self.windows = windows
+        self.shift = shift
 
     def assign(self, assign_context: WindowFn.AssignContext) -> list[IntervalWindow]:
-        moment = assign_context.timestamp.micros // 1000
-        return [beam_window(self.windows, start) for start in self.windows.starts_around(moment)]
+        moment = assign_context.timestamp.micros // 1000 - self.shift
+        later = as_duration(self.shift)
+        found = (beam_window(self.windows, start) for start in self.windows.starts_around(moment))
+        return [IntervalWindow(window.start + later, window.end + later) for window in found]
 
     def get_window_coder(self) -> Coder:
         return IntervalWindowCoder()
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is CalendarWindowFn and self.windows == other.windows
+        return type(other) is CalendarWindowFn and self.windows == other.windows and self.shift == other.shift
 
     def __hash__(self) -> int:
-        return hash(self.windows)
+        return hash((self.windows, self.shift))
 
     def __repr__(self) -> str:
-        return f"CalendarWindowFn({self.windows})"
+        return f"CalendarWindowFn({self.windows}{f', shift={self.shift}' if self.shift else ''})"
 
 
 def windows_of_beam(window_fn: WindowFn) -> Windows | None:
@@ -87,11 +91,11 @@ def beam_windows(windows: Windows | None) -> WindowFn:
     return SlidingWindows(as_duration(windows.size), as_duration(windows.step), offset)
 
 
-def beam_periods(periods: BasePeriods) -> WindowFn:
-    """The window function of Beam whose windows are the base periods."""
+def beam_periods(periods: BasePeriods, shift: int = 0) -> WindowFn:
+    """The window function of Beam whose windows are the base periods, or these later by ``shift`` milliseconds."""
     if isinstance(periods, CalendarPeriods):
-        return CalendarWindowFn(periods.windows)
-    return FixedWindows(as_duration(periods.length), Timestamp(micros=1000 * periods.phase))
+        return CalendarWindowFn(periods.windows, shift)
+    return FixedWindows(as_duration(periods.length), Timestamp(micros=1000 * (periods.phase + shift)))
 
 
 def beam_window(windows: Windows, start: int) -> IntervalWindow:
