@@ -11,7 +11,8 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import pytest
-from apache_beam.testing.test_stream import Event
+from apache_beam.testing.test_stream import ElementEvent, Event
+from apache_beam.transforms.window import TimestampedValue
 from fastavro.validation import validate
 
 from tests.support import replay
@@ -394,3 +395,43 @@ def test_entries_add_up_in_any_order_and_from_any_stage(parts: int) -> None:
     expected = [expected_row(of, start) for of in COLLECTIONS for start in (None, 0, -PERIOD, 1_000 * PERIOD)]
     assert found == sorted([*expected, expected_row(None, None)], key=repr)
     assert all(list(row.rejected) == sorted(row.rejected) for row in found)
+
+
+# ---------------------------------------------------------------------- whatever bundles an engine makes
+
+
+def sent_over_time(*, deduplicate: bool) -> list[tuple[int, bytes]]:
+    """Messages and when they come: for three periods every few seconds, some of them late, too old, or garbage."""
+    rng, found = generator(__name__), []
+    begin = 400_000 * PERIOD
+    for number, arrival in enumerate(range(begin, begin + 3 * PERIOD, MINUTE // 4)):
+        event_time = arrival - (0, 0, PERIOD, 4 * PERIOD)[number % 4]
+        of = COLLECTIONS[number % 2]
+        batch = of.perturb(["1"] * 3, rng, [event_time] * 3)
+        messages = [b"garbage", wire.encode_batch(batch), *wire.encode_reports(batch[:1])]
+        found += [(arrival, message) for message in messages[: None if deduplicate else 2]]
+    return found
+
+
+def in_bundles(sent: list[tuple[int, bytes]], size: int) -> list[Event]:
+    """Bundles of so many messages, whose times of arrival are in several periods."""
+    timed = [TimestampedValue(message, replay.timestamp(arrival)) for arrival, message in sent]
+    return [ElementEvent(timed[begin : begin + size]) for begin in range(0, len(timed), size)]
+
+
+@pytest.mark.parametrize("margin", [MINUTE, PERIOD // 20])
+@pytest.mark.parametrize("deduplicate", [False, True])
+def test_rows_of_a_stream_are_the_same_in_whatever_bundles_messages_come(deduplicate: bool, margin: int) -> None:
+    """So a job that goes on from a checkpoint, and reads in other portions, writes the same rows once more."""
+    sent = sent_over_time(deduplicate=deduplicate)
+    job = replay.streaming_job(
+        COLLECTIONS,
+        Windows(size=PERIOD),
+        allowed_lateness=2 * PERIOD,
+        lateness_slack=2 * margin,
+        deduplicate=deduplicate,
+    )
+    found = [sorted(replay.replay(job, in_bundles(sent, size))["ledger"], key=str) for size in (1, 7, 50, len(sent))]
+    assert all(rows == found[0] for rows in found)
+    periods = {row.window_start for row in found[0]}
+    assert len(found[0]) > len(periods) > 5  # several rows of a period: what came in each period of arrival
