@@ -69,6 +69,7 @@ TARGETS = (
     "deduplicate.py",
     "known_reports.py",
     "count.py",
+    "counting.py",
     "decode.py",
     "estimate_distribution.py",
     "estimate_reports.py",
