@@ -65,6 +65,7 @@ TARGETS = (
     "runtime",
     "windows.py",
     "spec.py",
+    "spec_values.py",
     "inputs.py",
     "deduplicate.py",
     "known_reports.py",

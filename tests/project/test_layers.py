@@ -25,6 +25,7 @@ ROOMS = [  # from the top down
     {"ledger"},
     {"inputs"},
     {"spec"},
+    {"spec_values"},
     {"runtime"},
     {"rows"},
     {"counting"},
