@@ -41,11 +41,11 @@ from uldp_transforms.rows.windowed_estimate import (
     reason_to_withhold,
 )
 from uldp_transforms.spec import ALARM_EVERY, ESTIMATOR, MIN_REPORTS, SHOW
-from uldp_transforms.windows import rfc3339
+from uldp_transforms.windows import moment_of, rfc3339
 
 from . import cli
 from .regroup import Key, check_stored, regrouped
-from .runs import STOPPED, RunRecord, moment, read_records
+from .runs import STOPPED, RunRecord, read_records
 from .sinks.row_files import file_of
 from .whole_file import whole_file
 
@@ -248,7 +248,7 @@ def _is_whole(run: str, of_run: dict[str, dict[str, Any]], resuming: Sequence[Ru
     start = of_run[run]["window_start"] or 0
     for index in range(names.index(run), -1, -1):
         cut = resuming[index].specification["partial_before"]
-        if cut is None or start >= moment(cut):
+        if cut is None or start >= moment_of(cut):
             return True
         before = resuming[index - 1] if index else None
         if before is None or not (before.end == STOPPED or (before.launched and before.run in of_run)):

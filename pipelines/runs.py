@@ -26,7 +26,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.ledger_row import imbalance
 from uldp_transforms.rows.windowed_estimate import SOFTWARE
 from uldp_transforms.runtime.panes import now
-from uldp_transforms.windows import rfc3339
+from uldp_transforms.windows import moment_of, rfc3339
 
 from .whole_file import whole_file
 
@@ -192,11 +192,5 @@ def cut_before(records: Sequence[RunRecord], began: int, skew: int) -> int | Non
     Returns:
         Milliseconds since 1970; None if no earlier run acknowledged anything.
     """
-    ends = [began if record.ended is None else moment(record.ended) for record in records if record.resumes]
+    ends = [began if record.ended is None else moment_of(record.ended) for record in records if record.resumes]
     return max(ends) + skew if ends else None
-
-
-def moment(text: str) -> int:
-    """Milliseconds since 1970 of a time in a row or record."""
-    found = datetime.datetime.fromisoformat(text.removesuffix("Z") + "+00:00")
-    return round(found.timestamp() * 1000)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
@@ -17,7 +16,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES
 from uldp_transforms.runtime.beam_windows import windows_of_beam
 from uldp_transforms.runtime.texts import read_lines, read_text
-from uldp_transforms.windows import Windows, milliseconds, rfc3339
+from uldp_transforms.windows import Windows, milliseconds, moment_of, rfc3339
 
 _AS_THEY_ARE = (
     "release",
@@ -36,7 +35,6 @@ _AS_THEY_ARE = (
 )
 _WINDOW = ("window", "slide", "window_offset", "timezone")
 _DURATIONS = ("allowed_lateness", "early_every", "late_every", "future_skew", "lateness_slack")
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 class SpecValues(TypedDict, total=False):
@@ -226,8 +224,7 @@ def _windows(given: Mapping[str, Any]) -> Windows | None:
 def _moment(given: Any) -> int:
     """Milliseconds since 1970 of a time in RFC 3339."""
     try:
-        moment = datetime.datetime.fromisoformat(re.sub("[Zz]$", "+00:00", given))
-        return (moment - _EPOCH) // datetime.timedelta(milliseconds=1)
+        return moment_of(given)
     except (TypeError, ValueError, OverflowError):
         raise SpecError(
             f'JobSpec.partial_before must be a time such as "2026-01-31T00:00:00Z", got {describe(given)}'

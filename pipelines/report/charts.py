@@ -16,7 +16,8 @@ import altair as alt
 import numpy as np
 import vl_convert
 
-from ..runs import moment
+from uldp_transforms.windows import moment_of
+
 from .facts import CollectionPart, Entry, Latest, Report, Trend, WindowLine
 from .texts_for_readers import in_words, percent, shown
 from .window_names import clock, local
@@ -180,7 +181,7 @@ def _through_time(windows: Sequence[WindowLine], columns: Mapping[str, np.ndarra
     """A chart whose x is the start of a window, on the clocks of the job's place."""
     at = clock(zone)
     rows = [
-        {"time": moment(f"{local(line.start, at):%Y-%m-%dT%H:%M:%SZ}")}
+        {"time": moment_of(f"{local(line.start, at):%Y-%m-%dT%H:%M:%SZ}")}
         | {name: _or_none(column[place]) for name, column in columns.items()}
         for place, line in enumerate(windows)
         if line.start is not None

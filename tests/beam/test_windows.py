@@ -25,6 +25,7 @@ from uldp_transforms.windows import (
     Windows,
     duration_text,
     milliseconds,
+    moment_of,
     parse_duration,
     rfc3339,
     split_by_period,
@@ -130,13 +131,14 @@ def test_other_milliseconds_are_refused(value):
 )
 def test_names_of_moments(moment, text):
     assert rfc3339(moment) == text
+    assert moment_of(text) == moment
 
 
 @given(st.integers(MIN_EVENT_TIME, MAX_EVENT_TIME))
 def test_names_of_moments_are_exact_and_sorted_like_them(number):
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     moment = datetime.datetime.fromisoformat(rfc3339(number).replace("Z", "+00:00"))
-    assert (moment - epoch) // datetime.timedelta(milliseconds=1) == number
+    assert (moment - epoch) // datetime.timedelta(milliseconds=1) == number == moment_of(rfc3339(number))
     assert rfc3339(number // SECOND * SECOND) < rfc3339(number // SECOND * SECOND + SECOND)
 
 

@@ -6,8 +6,6 @@ Only arrays are kept of a window, no row; so the state of a stream is a few numb
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import functools
 import itertools
 import json
 import struct
@@ -26,6 +24,7 @@ from uldp_transforms.ldp.sentinels import NOTHING_UNUSUAL, Finding
 from uldp_transforms.ldp.smoothing import Change, Series, Shares, Track, change_of, filtered, follow, smoothed
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
+from uldp_transforms.windows import moment_of
 
 HORIZON = 64
 """Windows of a collection that a stream keeps: a correction of one of them corrects those that come after it."""
@@ -75,7 +74,7 @@ class Neighbours:
     @classmethod
     def of(cls, rows: Iterable[WindowedEstimate], jump: float = 0.0) -> Neighbours:
         """The windows of rows with numbers, one row a window, in any order."""
-        rows = sorted((row for row in rows if has_numbers(row)), key=lambda row: milliseconds_of(row.window_start))
+        rows = sorted((row for row in rows if has_numbers(row)), key=bounds_of)
         columns = [EntryColumns.of(row.estimates) for row in rows]
         lists = dict.fromkeys(column.values for column in columns)  # as a rule one, the same for all windows
         values = tuple(dict.fromkeys(itertools.chain(*lists)))
@@ -87,7 +86,7 @@ class Neighbours:
             cells[1, t, here] = np.square(column.column("standard_error"))
             cells[2, t, here] = column.column("common_variance")
         cells[2] = np.where(np.isnan(cells[2]) & ~np.isnan(cells[0]), 0, cells[2])
-        spans = [(milliseconds_of(row.window_start), milliseconds_of(row.window_end)) for row in rows]
+        spans = list(map(bounds_of, rows))
         return cls(
             values=values,
             spans=np.array(spans, dtype=np.int64).reshape(-1, 2),
@@ -220,7 +219,7 @@ def smooth_rows(
     law, nugget, course = follow(series, alarm_every)
     shares = smoothed(series, law, nugget, course)
     starts = {int(start): t for t, start in enumerate(windows.spans[:, 0])}
-    places = [starts[milliseconds_of(row.window_start)] if has_numbers(row) else None for row in rows]
+    places = [starts[bounds_of(row)[0]] if has_numbers(row) else None for row in rows]
     shown = _shown([(t, row) for t, row in zip(places, rows) if t is not None], windows, shares)
     for t, row in zip(places, rows):
         if t is None:
@@ -270,14 +269,10 @@ def has_numbers(row: WindowedEstimate) -> bool:
     return row.status == "ok" and bool(row.estimates) and bool(row.num_reports) and row.window_start is not None
 
 
-@functools.lru_cache(maxsize=4096)  # collections share their windows
-def milliseconds_of(text: str | None) -> int:
-    """Of a time in a row."""
-    moment = datetime.datetime.fromisoformat((text or "").removesuffix("Z") + "+00:00")
-    return (moment - _EPOCH) // datetime.timedelta(milliseconds=1)
-
-
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+def bounds_of(row: WindowedEstimate) -> tuple[int, int]:
+    """Start and end of the window of a row, in milliseconds."""
+    assert row.window_start is not None and row.window_end is not None, "rows without windows take no part"
+    return moment_of(row.window_start), moment_of(row.window_end)
 
 
 def _nothing_known(size: int) -> np.ndarray:
