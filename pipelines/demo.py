@@ -17,7 +17,6 @@ import collections
 import csv
 import dataclasses
 import datetime
-import json
 import sys
 import tempfile
 import time
@@ -37,6 +36,7 @@ from .report.gathering import Asked
 from .report.report_command import require_charts
 from .report.report_command import write as write_report
 from .report.truth_file import Truth
+from .runs import read_lines
 from .values import ValuesFile
 
 DATA = Path(__file__).with_name("data")
@@ -144,22 +144,16 @@ def read_truth(days: int | None, scratch: Path) -> tuple[Path, Departures]:
     return path, truth
 
 
-def read_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON lines file."""
-    with path.open(encoding="utf-8") as file:
-        yield from map(json.loads, file)
-
-
 def read_estimates(output: Path, collection_id: str) -> list[Mapping[str, Any]]:
     """One row per window, in order of time: the one that counts, as for every consumer."""
-    rows = (row for row in read_rows(output / "estimates.jsonl") if row["collection_id"] == collection_id)
+    rows = (row for row in read_lines([str(output / "estimates.jsonl")]) if row["collection_id"] == collection_id)
     return sorted(latest_rows(rows), key=lambda row: row["window_start"])
 
 
 def read_ledger(output: Path, sent: dict[str, int]) -> dict[str, collections.Counter[Any]]:
     """Sent, received, accepted and rejected reports of each collection, all windows together."""
     ledger = {collection_id: collections.Counter(sent=number) for collection_id, number in sent.items()}
-    for row in read_rows(output / "ledger.jsonl"):
+    for row in read_lines([str(output / "ledger.jsonl")]):
         account = ledger.setdefault(row["collection_id"] or "unknown", collections.Counter())
         rejected = row["duplicates"] + sum(row["rejected"].values())
         account.update(received=row["received"], accepted=row["accepted"], rejected=rejected)
@@ -244,7 +238,7 @@ class Outcome:
 
 def read_changes(output: Path, collection_id: str) -> dict[datetime.date, str]:
     """What the health rows say of shares that moved, by day."""
-    rows = [row for row in read_rows(output / "health.jsonl") if row["collection_id"] == collection_id]
+    rows = [row for row in read_lines([str(output / "health.jsonl")]) if row["collection_id"] == collection_id]
     found = {row["window_start"]: entry for row in rows for entry in row["findings"] if entry["name"] == "change"}
     return {_day_of(start): entry["sentence"] for start, entry in sorted(found.items()) if entry["fired"]}
 

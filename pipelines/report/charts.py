@@ -25,8 +25,6 @@ from .window_names import clock, local
 PLAIN, SMOOTHED, TRUTH, INK, LINE, PAPER = "#6b7f92", "#0a63b0", "#b3430e", "#2b3640", "#dfe5ea", "#ffffff"
 """A window alone, with its neighbours, what people really hold, text, grid, and the page."""
 
-COLOURS = (PLAIN, SMOOTHED, TRUTH, INK, LINE)
-
 _FEW = 60  # windows whose points can be told apart
 _COUNTABLE = 5  # windows that each have a label
 _IN_PICTURE = 6  # trends

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +75,3 @@ def page(report: Report, limits: Limits, *, script: str | None = None) -> str:
 def _drawn(name: str, *arguments: Any) -> Markup:
     """A chart, whose texts were escaped when it was drawn."""
     return Markup(getattr(charts, f"{name}_svg")(*arguments))
-
-
-def colours_without_a_dark_one(style: str) -> Iterator[str]:
-    """Colours of charts that a style sheet does not map for dark pages."""
-    dark = style.partition("prefers-color-scheme: dark")[2]
-    return (colour for colour in charts.COLOURS if f'"{colour}"' not in dark)

@@ -223,13 +223,6 @@ class SetChannel(Mechanism):
         nothing = np.zeros(num_reports, dtype=np.int64)
         return self.draw_protected(nothing, nothing.astype(bool), source)
 
-    def draw_supporting(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        """Protected payloads y ~ g given that a symbol is supported: sensitive symbols (n,) to (n, W) uint8.
-
-        That is what clients with these symbols send whose coin shows heads.
-        """
-        return self.draw_protected(symbols, np.ones(len(symbols), dtype=bool), source)
-
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
         """See ``Mechanism.perturb``. With ``epsilon_inf`` every report has a memo of its own, which is forgotten.
 
