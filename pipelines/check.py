@@ -21,19 +21,9 @@ from uldp_transforms.spec import allowed_share
 from uldp_transforms.windows import LATENESS_SLACK, milliseconds, moment_of, rfc3339
 
 from . import cli
+from .ledger_sums import add_up, periods_out_of_balance, summary, sums_of
 from .run_directory import is_in_use
-from .runs import (
-    COMPLETE,
-    STOPPED,
-    RunRecord,
-    add_up,
-    files_of,
-    periods_out_of_balance,
-    read_lines,
-    read_records,
-    summary,
-    sums_of,
-)
+from .runs import COMPLETE, STOPPED, RunRecord, files_of, read_lines, read_records
 
 WRONG = 1
 

@@ -24,6 +24,7 @@ from uldp_transforms.runtime import metrics
 from uldp_transforms.windows import moment_of, rfc3339
 
 from .. import cli
+from ..ledger_sums import periods_out_of_balance, summary, sums_of
 from ..progress import of_this_process
 from ..report.report_command import write_report_into
 from ..runners import DATAFLOW, is_only_launched, runs_in_this_process, stop_engine
@@ -35,12 +36,9 @@ from ..runs import (
     RunRecord,
     cut_before,
     files_of,
-    periods_out_of_balance,
     read_lines,
     read_records,
     start_of_run,
-    summary,
-    sums_of,
 )
 from ..signals import CUT_OFF, Signals
 from .build import build

@@ -13,8 +13,9 @@ import numpy as np
 from uldp_transforms.ldp import Collection
 
 from ..check import state_of
-from ..runs import RunRecord, add_up, sums_of
-from .asked import collections_of, costs_of, facts_of, reports_in_words, sensitive_values
+from ..ledger_sums import add_up, sums_of
+from ..runs import RunRecord
+from .collection_facts import collections_of, costs_of, facts_of, reports_in_words, sensitive_values
 from .facts import (
     Account,
     Alarm,

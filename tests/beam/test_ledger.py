@@ -40,7 +40,7 @@ from uldp_transforms.messages import wire
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.pipelines import estimate
-from uldp_transforms.pipelines.runs import summary, sums_of
+from uldp_transforms.pipelines.ledger_sums import summary, sums_of
 from uldp_transforms.rows.forms import timestamp_of, to_avro, to_json
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow, imbalance, missing
 from uldp_transforms.rows.place import span_of

@@ -25,7 +25,8 @@ from uldp_transforms import JobSpec
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import estimate, reestimate
-from uldp_transforms.pipelines.runs import RunRecord, periods_out_of_balance
+from uldp_transforms.pipelines.ledger_sums import periods_out_of_balance
+from uldp_transforms.pipelines.runs import RunRecord
 from uldp_transforms.pipelines.sinks.row_files import file_of
 from uldp_transforms.rows.forms import to_json
 from uldp_transforms.rows.place import name_of, span_of

@@ -17,7 +17,7 @@ from tests.support import report_rows as rows
 from tests.support.html_tree import Node, chromium, needs_chromium, table, tree_of
 from uldp_transforms.pipelines import cli
 from uldp_transforms.pipelines.report import charts, web_page
-from uldp_transforms.pipelines.report.asked import costs_of
+from uldp_transforms.pipelines.report.collection_facts import costs_of
 from uldp_transforms.pipelines.report.texts_for_readers import certain, in_words, percent, shown, span
 from uldp_transforms.pipelines.report.window_names import clock, name_of_window
 from uldp_transforms.schemas import load

@@ -19,7 +19,8 @@ from tests.support import cases, live
 from tests.support.messages_cases import write_files
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import check, reestimate
-from uldp_transforms.pipelines.runs import read_records, summary
+from uldp_transforms.pipelines.ledger_sums import summary
+from uldp_transforms.pipelines.runs import read_records
 from uldp_transforms.schemas import load
 from uldp_transforms.windows import moment_of
 
