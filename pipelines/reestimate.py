@@ -30,7 +30,8 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA, DiscoveredValue, discover_window
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.neighbours import jump_of, smooth_rows
+from uldp_transforms.rows.neighbours import jump_of
+from uldp_transforms.rows.smoothed_rows import smooth_rows
 from uldp_transforms.rows.windowed_estimate import (
     ESTIMATE_SCHEMA,
     WindowedEstimate,

@@ -18,7 +18,8 @@ from uldp_transforms.inputs import require_spec, spec_for
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.rows.entry_columns import packed, unpacked
-from uldp_transforms.rows.neighbours import Neighbours, bounds_of, filter_row, jump_of, smooth_rows
+from uldp_transforms.rows.neighbours import Neighbours, bounds_of, jump_of
+from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
 from uldp_transforms.rows.window_health import WindowHealth, with_change
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
 from uldp_transforms.runtime import metrics

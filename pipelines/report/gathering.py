@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.ldp import Collection
+from uldp_transforms.rows.smoothed_rows import CHANGE
 
 from ..check import state_of
 from ..ledger_sums import add_up, sums_of
@@ -33,7 +34,6 @@ from .reading import Row, RowDirectory
 from .truth_file import Truth
 from .window_names import clock, name_of_window
 
-CHANGE = "change"
 _NUMBERS = ("frequency", "ci_low", "ci_high", "smoothed_frequency", "smoothed_low", "smoothed_high")
 _RUNS = 20
 

@@ -25,8 +25,9 @@ from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.ldp.smoothing import Law, filtered, follow, smoothed, track
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.neighbours import Neighbours, bounds_of, filter_row, horizon_of, jump_of, smooth_rows
+from uldp_transforms.rows.neighbours import Neighbours, bounds_of, jump_of
 from uldp_transforms.rows.place import span_of
+from uldp_transforms.rows.smoothed_rows import filter_row, horizon_of, smooth_rows
 from uldp_transforms.rows.window_health import WindowHealth, health_of_window, with_change
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
 from uldp_transforms.spec import LATE_EVERY
