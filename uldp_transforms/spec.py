@@ -22,6 +22,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES, MAX_DENSE
 from uldp_transforms.messages.catalog import CollectionCatalog, catalog_of
+from uldp_transforms.runtime.panes import Withholding
 from uldp_transforms.spec_values import SpecValues, fields_of, read_values, values_of
 from uldp_transforms.windows import (
     FUTURE_SKEW,
@@ -336,6 +337,11 @@ class JobSpec:
         if self.bounded:
             return None
         return self.release_delay if self.release == FINAL else 0
+
+    @property
+    def withholding(self) -> Withholding:
+        """Which windows must not have numbers."""
+        return Withholding(self.min_reports, self.complete_after, self.partial_before)
 
     @property
     def anytime_scale(self) -> int | None:
