@@ -20,8 +20,6 @@ from uldp_transforms.messages.rejection import Rejection
 
 MANIFEST_VERSION = 1
 
-_READ_BYTES = 1 << 20
-
 
 @dataclasses.dataclass(frozen=True)
 class ListedFile:
@@ -72,7 +70,7 @@ def listed_file(path: str | os.PathLike[str], name: str, messages: int, reports:
     """
     with open(path, "rb") as file:
         hashed, size = HashedFile(file), 0
-        while data := hashed.read(_READ_BYTES):
+        while data := hashed.read(1 << 20):
             size += len(data)
     return ListedFile(name, size, hashed.sha256, messages, reports)
 
