@@ -17,7 +17,7 @@ import numpy as np
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from benchmarks.measure import DAY, collection, cpu_seconds, line
-from uldp_transforms import EstimateReports, count, estimate_distribution
+from uldp_transforms import EstimateReports, count, counting, estimate_distribution
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
@@ -56,7 +56,7 @@ def decode_and_count(catalog: CollectionCatalog, messages: list[bytes], together
     decoder = MessageDecoder(catalog)
     parts = [messages[start : start + together] for start in range(0, len(messages), together)]
     batches = [batch for part in parts for batch in decoder.decode(part).batches]
-    return len(list(count.count_batches(catalog, batches, BasePeriods(HOUR))))
+    return len(list(counting.count_batches(catalog, batches, BasePeriods(HOUR))))
 
 
 def rates() -> None:

@@ -34,7 +34,7 @@ PARTS = (
     ("rows: text and files", ("/forms.py", "/sinks/", "/flushed_rows.py", "/filesink", "/fileio.py", "/avroio.py")),
     ("coders of sums", ("/runtime/coders.py",)),
     ("coders of rows", ("/coders/row_coder.py", "/coders/coders.py", "/coders/coder_impl")),
-    ("counting", ("/count.py", "_counts.py")),
+    ("counting", ("/count.py", "/counting.py", "_counts.py")),
     ("metrics", ("/runtime/metrics.py", "/beam/metrics/", "apache_beam/metrics/")),
     ("windows, panes, other steps of ours", ("_distribution.py", "/runtime/", "estimate_reports.py", "place.py")),
     ("to start: options, graph, pickling", ("/options.py", "/build.py", "to_runner_api", "pickler.py", "/runs.py")),

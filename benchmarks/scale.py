@@ -15,7 +15,8 @@ from apache_beam.utils.timestamp import Timestamp
 
 from benchmarks.measure import DAY, collection, cpu_seconds, line, reports
 from uldp_transforms import CountReports, DecodeReports, JobSpec, Windows
-from uldp_transforms.count import SumCountsFn, count_periods
+from uldp_transforms.count import SumCountsFn
+from uldp_transforms.counting import count_periods
 from uldp_transforms.deduplicate import read_again
 from uldp_transforms.known_reports import KnownReports, to_rows
 from uldp_transforms.ldp.counts import CohortCounts

@@ -20,8 +20,9 @@ from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.smoothing import LEAST_HISTORY, SUDDEN, fit, follow, smoothed, track
 from uldp_transforms.pipelines.experiments.frame import DATA, simulate_counts
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.neighbours import Neighbours, filter_row, jump_of, smooth_rows
+from uldp_transforms.rows.neighbours import Neighbours, jump_of
 from uldp_transforms.rows.place import span_of
+from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
 from uldp_transforms.rows.window_health import WindowHealth, health_of_window
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
 from uldp_transforms.smooth_estimates import KEYED_ROWS, SmoothEstimates

@@ -18,23 +18,12 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rejected_share import sentence_of_sums
 from uldp_transforms.runtime.panes import now
 from uldp_transforms.spec import allowed_share
-from uldp_transforms.windows import LATENESS_SLACK, milliseconds, rfc3339
+from uldp_transforms.windows import LATENESS_SLACK, milliseconds, moment_of, rfc3339
 
 from . import cli
+from .ledger_sums import add_up, periods_out_of_balance, summary, sums_of
 from .run_directory import is_in_use
-from .runs import (
-    COMPLETE,
-    STOPPED,
-    RunRecord,
-    add_up,
-    files_of,
-    moment,
-    periods_out_of_balance,
-    read_lines,
-    read_records,
-    summary,
-    sums_of,
-)
+from .runs import COMPLETE, STOPPED, RunRecord, files_of, read_lines, read_records
 
 WRONG = 1
 
@@ -113,7 +102,7 @@ def _ledger(check: Check, seen: Sequence[RunRecord], state: str) -> Section:
         rows = of_run[record.run]
         if record is seen[-1] and state in (RUNNING, LAUNCHED, UNKNOWN):
             over = now() - milliseconds(record.specification["allowed_lateness"], "allowed_lateness") - LATENESS_SLACK
-            rows = [row for row in rows if row["window_end"] is not None and moment(row["window_end"]) < over]
+            rows = [row for row in rows if row["window_end"] is not None and moment_of(row["window_end"]) < over]
         elif record.end not in (COMPLETE, STOPPED):
             continue
         if wrong := periods_out_of_balance(rows):
@@ -132,9 +121,9 @@ def _windows(check: Check, seen: Sequence[RunRecord], state: str) -> Section:
     rows = latest_rows(_rows(check.directory, "estimates", seen))
     statuses = Counter(row["status"] for row in rows)
     words = ", ".join(f"{status} {number}" for status, number in sorted(statuses.items())) or "none"
-    ends = [moment(row["window_end"]) for row in rows if row["status"] == "ok" and row["window_end"] is not None]
+    ends = [moment_of(row["window_end"]) for row in rows if row["status"] == "ok" and row["window_end"] is not None]
     if not ends and statuses["ok"] and seen[-1].ended is not None:
-        ends = [moment(seen[-1].ended)]  # one window for everything
+        ends = [moment_of(seen[-1].ended)]  # one window for everything
     if not ends:
         stale = [] if check.max_age is None else ["no window has numbers"]
         return ("windows", f"{words}; no numbers"), stale
@@ -151,7 +140,7 @@ def _alarms(check: Check, seen: Sequence[RunRecord], state: str) -> Section:
     since = None if check.max_age is None else now() - check.max_age
     recent: dict[str, list[str]] = defaultdict(list)
     for row in rows:
-        if since is None or row["window_end"] is None or moment(row["window_end"]) >= since:
+        if since is None or row["window_end"] is None or moment_of(row["window_end"]) >= since:
             recent[row["collection_id"]].append(row["window_start"] or "all of time")
     sentences = [
         f"sentinels fired for collection {name!r} in {len(starts)} window(s), the last from {max(starts)}"

@@ -17,7 +17,7 @@ from uldp_transforms.calendar_windows import is_months
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.spec import read_collection
+from uldp_transforms.spec_values import read_collection
 from uldp_transforms.version import __version__
 from uldp_transforms.windows import parse_duration
 

@@ -24,6 +24,7 @@ from uldp_transforms.spec import ESTIMATOR
 
 from . import cli
 from .report.report_command import require_charts
+from .text_table import aligned
 from .values import ValuesFile
 from .whole_file import whole_file
 
@@ -260,12 +261,7 @@ def table(outcomes: Sequence[Outcome]) -> list[str]:
         "client",
         "collector",
     ]
-    lines = [titles, *(_cells(of) for of in outcomes)]
-    widths = [max(map(len, column)) for column in zip(*lines)]
-    return [
-        "  ".join([line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:]))])
-        for line in lines
-    ]
+    return aligned([titles, *(_cells(of) for of in outcomes)])
 
 
 def _cells(of: Outcome) -> list[str]:

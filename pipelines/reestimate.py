@@ -13,16 +13,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import glob
-import io
 import itertools
 import operator
 import os
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-import fastavro
 import numpy as np
 from apache_beam.io.filesystems import FileSystems
 
@@ -32,8 +30,8 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA, DiscoveredValue, discover_window
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.neighbours import jump_of, smooth_rows
-from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
+from uldp_transforms.rows.neighbours import jump_of
+from uldp_transforms.rows.smoothed_rows import smooth_rows
 from uldp_transforms.rows.windowed_estimate import (
     ESTIMATE_SCHEMA,
     WindowedEstimate,
@@ -44,9 +42,9 @@ from uldp_transforms.spec import ALARM_EVERY, ESTIMATOR, MIN_REPORTS, SHOW
 from uldp_transforms.windows import rfc3339
 
 from . import cli
-from .regroup import Key, check_stored, regrouped
-from .runs import STOPPED, RunRecord, moment, read_records
+from .runs import RunRecord, read_records
 from .sinks.row_files import file_of
+from .stored_counts import stored_counts
 from .whole_file import whole_file
 
 _MOST = 1 << 53
@@ -159,40 +157,11 @@ def _files_of(counts: str) -> list[str]:
     return files
 
 
-def _order(row: dict[str, Any]) -> tuple[int, int]:
-    """The last pane of a run is greatest: panes grow, and after a restart elsewhere than on Dataflow indexes repeat."""
-    return sum(row["num_reports"]), row["pane_index"]
-
-
 def job(task: Reestimation) -> int:
     """Estimate and write; says how many windows were of other collections."""
-    windows: dict[Key, list[dict[str, Any]]] = defaultdict(list)
-    whole: set[Key] = set()
     known = {collection.fingerprint.hex() for collection in task.spec.collections}
-    strangers, seen_until = 0, list[int]()
-    for files, records in zip(task.files, task.records):
-        latest: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = defaultdict(dict)
-        for row in _read(files):
-            if row["fingerprint"] not in known:
-                strangers += 1
-                continue
-            key = (row["collection_id"], row["collection_version"], row["window_start"] or 0, row["window_end"] or 0)
-            run = row["run"] or ""
-            if run not in latest[key] or _order(row) > _order(latest[key][run]):
-                latest[key][run] = row
-        if task.spec.windows is not None and latest:
-            check_stored(latest, task.spec.windows)
-            if not all(record.bounded for record in records):
-                seen_until.append(max(key[-1] for key in latest))
-        resuming = [record for record in records if record.resumes]
-        for key, of_run in latest.items():
-            counted = _of_runs(of_run, resuming)
-            windows[key] += counted.values()
-            if any(row["complete"] and _is_whole(run, counted, resuming) for run, row in counted.items()):
-                whole.add(key)
-    if task.spec.windows is not None:
-        windows, whole = regrouped(windows, whole, task.spec.windows, min(seen_until, default=None))
-    found = [_estimate(task, windows[key], partial=key not in whole) for key in sorted(windows)]
+    stored = stored_counts(zip(task.files, task.records), known, task.spec.windows)
+    found = [_estimate(task, rows, partial=key not in stored.whole) for key, rows in sorted(stored.windows.items())]
     rows = [row for row, _ in found]
     if task.smooth:
         rows = _smoothed(task, rows)
@@ -202,7 +171,7 @@ def job(task: Reestimation) -> int:
     if task.spec.discover:
         with whole_file(os.path.join(task.output, "discovered.jsonl")) as file:
             file.write(file_of([value for _, values in found for value in values], "jsonl", DISCOVERED_SCHEMA))
-    others = f", {strangers} row(s) of other collections left out" if strangers else ""
+    others = f", {stored.strangers} row(s) of other collections left out" if stored.strangers else ""
     number = sum(map(len, task.files))
     print(f"reestimate: {len(rows)} windows from {number} file(s){others}", file=sys.stderr)
     return cli.DONE
@@ -231,46 +200,6 @@ def _check_windows(rows: Sequence[WindowedEstimate]) -> None:
     for before, after in itertools.pairwise(rows):
         if str(after.window_start) < str(before.window_end):
             raise SpecError(f"--smooth needs windows that do not overlap, got some of {row.collection_id!r} that do")
-
-
-def _of_runs(of_run: dict[str, dict[str, Any]], resuming: Sequence[RunRecord]) -> dict[str, dict[str, Any]]:
-    """What each run of a directory adds to a window: all those of a source that resumes, else the latest run alone."""
-    adding = {record.run for record in resuming}
-    latest = max(of_run)
-    return {run: row for run, row in of_run.items() if run == latest or (latest in adding and run in adding)}
-
-
-def _is_whole(run: str, of_run: dict[str, dict[str, Any]], resuming: Sequence[RunRecord]) -> bool:
-    """Whether the runs from the one that saw a window begin to this one, which saw its end, lost nothing of it."""
-    names = [record.run for record in resuming]
-    if run not in names:
-        return True
-    start = of_run[run]["window_start"] or 0
-    for index in range(names.index(run), -1, -1):
-        cut = resuming[index].specification["partial_before"]
-        if cut is None or start >= moment(cut):
-            return True
-        before = resuming[index - 1] if index else None
-        if before is None or not (before.end == STOPPED or (before.launched and before.run in of_run)):
-            return False  # it was killed or cut off; one elsewhere, whose end is not seen, has written when drained
-    return False
-
-
-def _read(files: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The rows of files of counts; times as milliseconds."""
-    for name in files:
-        with FileSystems.open(name) if "://" in name else open(name, "rb") as file:
-            content = io.BytesIO(file.read())
-            try:
-                rows = [_in_milliseconds(row) for row in fastavro.reader(content, COUNTS_SCHEMA)]
-            except Exception:  # of any kind: fastavro trusts its files
-                raise SpecError(f"{name} must be a file that uldp estimate --write_counts wrote, got another") from None
-        yield from rows
-
-
-def _in_milliseconds(row: Any) -> dict[str, Any]:
-    times = {name: row[name] and round(row[name].timestamp() * 1000) for name in ("window_start", "window_end")}
-    return row | times
 
 
 def _estimate(

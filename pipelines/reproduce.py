@@ -16,6 +16,7 @@ import numpy as np
 from . import cli
 from .experiments import EXPERIMENTS
 from .experiments.frame import Experiment, Result, Verdict
+from .text_table import aligned
 
 DOTS_PER_INCH = 100
 
@@ -116,14 +117,8 @@ def columns(rows: list[dict[str, Any]]) -> list[str]:
 def table_lines(rows: list[dict[str, Any]]) -> list[str]:
     """The rows as text: numbers with four significant digits, to the right."""
     names = columns(rows)
-    texts = [names, *([_text(row.get(name)) for name in names] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*texts)]
-    numeric = [not any(isinstance(row.get(name), str) for row in rows) for name in names]
-    padded = (
-        [text.rjust(width) if right else text.ljust(width) for text, width, right in zip(line, widths, numeric)]
-        for line in texts
-    )
-    return ["  ".join(line).rstrip() for line in padded]
+    texts = {at for at, name in enumerate(names) if any(isinstance(row.get(name), str) for row in rows)}
+    return aligned([names, *([_text(row.get(name)) for name in names] for row in rows)], left=texts)
 
 
 def _text(value: Any) -> str:

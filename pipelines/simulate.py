@@ -6,7 +6,6 @@ import dataclasses
 import errno
 import hashlib
 import itertools
-import json
 import os
 import sys
 import time
@@ -22,7 +21,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
-from uldp_transforms.messages.manifest import HashedFile, ListedFile, manifest_of
+from uldp_transforms.messages.manifest import listed_file, manifest_text
 
 from . import cli
 from .progress import bar
@@ -181,18 +180,11 @@ def _write(simulation: Simulation) -> int:
         schema = wire.REPORT_SCHEMA if single else wire.BATCH_SCHEMA
         fastavro.writer(file, schema, records(), metadata=metadata, sync_marker=sync, sync_interval=1 << 18)
     if simulation.manifest is not None:
-        _write_manifest(simulation.manifest, str(simulation.output), messages, written)
+        output = str(simulation.output)
+        listed = listed_file(output, os.path.basename(output), messages, written)
+        with whole_file(simulation.manifest) as file:
+            file.write(manifest_text([listed]))
     return written
-
-
-def _write_manifest(path: str, output: str, messages: int, reports: int) -> None:
-    with open(output, "rb") as written:
-        hashed = HashedFile(written)
-        while hashed.read(1 << 20):
-            pass
-    listed = ListedFile(os.path.basename(output), os.path.getsize(output), hashed.sha256, messages, reports)
-    with whole_file(path) as file:
-        file.write(json.dumps(manifest_of([listed]), indent=2).encode("utf-8") + b"\n")
 
 
 def _publish(simulation: Simulation) -> int:

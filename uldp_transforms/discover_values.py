@@ -12,7 +12,7 @@ from uldp_transforms.inputs import require_spec, spec_for
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.rows.discovered_value import DiscoveredValue, discover_window
 from uldp_transforms.runtime.coders import KEYED_COUNTS
-from uldp_transforms.runtime.panes import Withholding, place_of
+from uldp_transforms.runtime.panes import place_of
 from uldp_transforms.spec import JobSpec
 
 
@@ -41,7 +41,7 @@ class DiscoverValues(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PC
 class _DiscoverFn(beam.DoFn):
     def __init__(self, spec: JobSpec):
         self._catalog = spec.catalog
-        self._withholding = Withholding(spec.min_reports, spec.complete_after, spec.partial_before)
+        self._withholding = spec.withholding
         self._run = spec.run
 
     def process(

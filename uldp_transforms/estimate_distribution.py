@@ -18,7 +18,7 @@ from uldp_transforms.rows.window_health import WindowHealth, health_of_window
 from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate, estimate_window
 from uldp_transforms.runtime import metrics
 from uldp_transforms.runtime.coders import KEYED_COUNTS
-from uldp_transforms.runtime.panes import Withholding, is_partial, place_of
+from uldp_transforms.runtime.panes import is_partial, place_of
 from uldp_transforms.smooth_estimates import KEYED_ROWS, SmoothEstimates
 from uldp_transforms.spec import JobSpec
 
@@ -78,7 +78,7 @@ class _EstimateFn(beam.DoFn):
         self._catalog = spec.catalog
         self._estimator = ESTIMATORS[spec.estimator]()
         self._candidates = spec.candidates
-        self._withholding = Withholding(spec.min_reports, spec.complete_after, spec.partial_before)
+        self._withholding = spec.withholding
         self._show = spec.show
         self._anytime_scale = spec.anytime_scale
         self._run = spec.run

@@ -25,7 +25,8 @@ from uldp_transforms.rows.rejected_report import RejectedReport, rejected_row
 from uldp_transforms.rows.window_counts import WindowCounts
 from uldp_transforms.rows.window_health import WindowHealth
 from uldp_transforms.rows.windowed_estimate import EstimatedValue, WindowedEstimate, flat
-from uldp_transforms.spec import FINAL, JobSpec, SpecValues
+from uldp_transforms.spec import FINAL, JobSpec
+from uldp_transforms.spec_values import SpecValues
 from uldp_transforms.transit import WindowsInTransit
 
 

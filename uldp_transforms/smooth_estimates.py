@@ -18,7 +18,8 @@ from uldp_transforms.inputs import require_spec, spec_for
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.rows.entry_columns import packed, unpacked
-from uldp_transforms.rows.neighbours import Neighbours, filter_row, jump_of, milliseconds_of, smooth_rows
+from uldp_transforms.rows.neighbours import Neighbours, bounds_of, jump_of
+from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
 from uldp_transforms.rows.window_health import WindowHealth, with_change
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
 from uldp_transforms.runtime import metrics
@@ -152,12 +153,12 @@ def _in_window(row: WindowedEstimate, health: WindowHealth, change: Finding | No
     if change is not None:
         metrics.count(change.fired, metrics.ALARMS, change.name)
         health = with_change(health, change)
-    window, end = _interval(row.window_start, row.window_end)
+    window, end = _interval(*bounds_of(row))
     return WindowedValue((row, health), end if moment is MIN_TIMESTAMP else max(moment, end), (window,))
 
 
 @functools.lru_cache(maxsize=4096)  # collections share their windows
-def _interval(start: str | None, end: str | None) -> tuple[IntervalWindow, Timestamp]:
-    """A window, and its last moment."""
-    window = IntervalWindow(*(Timestamp(micros=1000 * milliseconds_of(text)) for text in (start, end)))
+def _interval(start: int, end: int) -> tuple[IntervalWindow, Timestamp]:
+    """A window from start to end, in milliseconds, and its last moment."""
+    window = IntervalWindow(Timestamp(micros=1000 * start), Timestamp(micros=1000 * end))
     return window, window.max_timestamp()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -24,6 +25,8 @@ MIN_EVENT_TIME = -2_208_988_800_000
 MAX_EVENT_TIME = 253_370_764_800_000
 """9999-01-01T00:00:00Z, a year (the longest window) before the last that has a name of four digits."""
 
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_MILLISECOND = datetime.timedelta(milliseconds=1)
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _WEEK = 7 * _UNITS["d"]
 _NUMBER = "([0-9]{1,13})"
@@ -75,14 +78,24 @@ def rfc3339(milliseconds: int) -> str:
     return moment.isoformat(timespec="milliseconds" if milliseconds % 1000 else "seconds") + "Z"
 
 
+@functools.lru_cache(maxsize=4096)  # collections share their windows
+def moment_of(text: str) -> int:
+    """Milliseconds since 1970 of a time as ``rfc3339`` writes it, or with another offset from UTC.
+
+    Raises:
+        ValueError, TypeError: for anything else.
+    """
+    return (datetime.datetime.fromisoformat(re.sub("[Zz]$", "+00:00", text)) - _EPOCH) // _MILLISECOND
+
+
 def milliseconds(value: str | datetime.timedelta, where: str) -> int:
     """Milliseconds of a text such as ``1h`` or of a ``timedelta``; plain numbers have no unit and are refused.
 
     Raises:
         SpecError: for anything else; ``where`` names the field.
     """
-    if isinstance(value, datetime.timedelta) and not value % datetime.timedelta(milliseconds=1):
-        return value // datetime.timedelta(milliseconds=1)
+    if isinstance(value, datetime.timedelta) and not value % _MILLISECOND:
+        return value // _MILLISECOND
     if not isinstance(value, str):
         raise SpecError(f"{where} must be a text with a unit such as 90s, 15m, 1h or 1d, got {describe(value)}")
     return parse_duration(value, where)

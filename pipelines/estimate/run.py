@@ -21,9 +21,10 @@ from apache_beam.utils.subprocess_server import JavaJarServer
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rejected_share import facts_of, sentence_of_sums
 from uldp_transforms.runtime import metrics
-from uldp_transforms.windows import rfc3339
+from uldp_transforms.windows import moment_of, rfc3339
 
 from .. import cli
+from ..ledger_sums import periods_out_of_balance, summary, sums_of
 from ..progress import of_this_process
 from ..report.report_command import write_report_into
 from ..runners import DATAFLOW, is_only_launched, runs_in_this_process, stop_engine
@@ -35,13 +36,9 @@ from ..runs import (
     RunRecord,
     cut_before,
     files_of,
-    moment,
-    periods_out_of_balance,
     read_lines,
     read_records,
     start_of_run,
-    summary,
-    sums_of,
 )
 from ..signals import CUT_OFF, Signals
 from .build import build
@@ -86,7 +83,7 @@ def _after_earlier_runs(job: Job) -> Job:
     if not job.source.resumes or job.options.view_as(GoogleCloudOptions).update:
         return job
     record = start_of_run(job.spec, _source(job), launched=False)
-    before = cut_before(earlier, moment(record.started), job.spec.future_skew)
+    before = cut_before(earlier, moment_of(record.started), job.spec.future_skew)
     if before is None:
         return job
     last = [run for run in earlier if run.resumes][-1]

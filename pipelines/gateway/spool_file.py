@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import io
-import json
 import os
 import secrets
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ import fastavro
 
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import Account, read_messages
-from uldp_transforms.messages.manifest import HashedFile, ListedFile, manifest_of
+from uldp_transforms.messages.manifest import listed_file, manifest_text
 from uldp_transforms.messages.rejection import Rejection
 
 PART, WHOLE, MANIFEST = ".avro.part", ".avro", ".manifest.json"
@@ -85,13 +84,9 @@ def finish(part: Path) -> Path | None:
         _put_aside(part)
         return None
     whole = part.with_name(part.name.removesuffix(PART) + WHOLE)
-    with part.open("rb") as written:
-        hashed = HashedFile(written)
-        while hashed.read(1 << 20):
-            pass
-    listed = ListedFile(whole.name, part.stat().st_size, hashed.sha256, messages, reports)
+    listed = listed_file(part, whole.name, messages, reports)
     with manifest_path(whole).open("wb") as file:
-        file.write(json.dumps(manifest_of([listed]), indent=2).encode() + b"\n")
+        file.write(manifest_text([listed]))
         os.fsync(file.fileno())
     part.rename(whole)
     _sync_folder(whole.parent)

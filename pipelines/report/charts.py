@@ -16,15 +16,14 @@ import altair as alt
 import numpy as np
 import vl_convert
 
-from ..runs import moment
+from uldp_transforms.windows import moment_of
+
 from .facts import CollectionPart, Entry, Latest, Report, Trend, WindowLine
 from .texts_for_readers import in_words, percent, shown
 from .window_names import clock, local
 
 PLAIN, SMOOTHED, TRUTH, INK, LINE, PAPER = "#6b7f92", "#0a63b0", "#b3430e", "#2b3640", "#dfe5ea", "#ffffff"
 """A window alone, with its neighbours, what people really hold, text, grid, and the page."""
-
-COLOURS = (PLAIN, SMOOTHED, TRUTH, INK, LINE)
 
 _FEW = 60  # windows whose points can be told apart
 _COUNTABLE = 5  # windows that each have a label
@@ -180,7 +179,7 @@ def _through_time(windows: Sequence[WindowLine], columns: Mapping[str, np.ndarra
     """A chart whose x is the start of a window, on the clocks of the job's place."""
     at = clock(zone)
     rows = [
-        {"time": moment(f"{local(line.start, at):%Y-%m-%dT%H:%M:%SZ}")}
+        {"time": moment_of(f"{local(line.start, at):%Y-%m-%dT%H:%M:%SZ}")}
         | {name: _or_none(column[place]) for name, column in columns.items()}
         for place, line in enumerate(windows)
         if line.start is not None

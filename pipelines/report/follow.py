@@ -26,7 +26,6 @@ from .reading import RowDirectory
 from .web_page import page
 
 SCRIPT = "follow.js"
-LOOPBACK = "127.0.0.1"
 EVERY = 2.0
 """Seconds between two looks at the directory."""
 

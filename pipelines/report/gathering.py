@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.ldp import Collection
+from uldp_transforms.rows.smoothed_rows import CHANGE
 
 from ..check import state_of
-from ..runs import RunRecord, add_up, sums_of
-from .asked import collections_of, costs_of, facts_of, reports_in_words, sensitive_values
+from ..ledger_sums import add_up, sums_of
+from ..runs import RunRecord
+from .collection_facts import collections_of, costs_of, facts_of, reports_in_words, sensitive_values
 from .facts import (
     Account,
     Alarm,
@@ -32,7 +34,6 @@ from .reading import Row, RowDirectory
 from .truth_file import Truth
 from .window_names import clock, name_of_window
 
-CHANGE = "change"
 _NUMBERS = ("frequency", "ci_low", "ci_high", "smoothed_frequency", "smoothed_low", "smoothed_high")
 _RUNS = 20
 

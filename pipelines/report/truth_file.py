@@ -8,8 +8,8 @@ import numpy as np
 
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
+from uldp_transforms.windows import moment_of
 
-from ..runs import moment
 from ..values import ValuesFile
 
 _ROWS_AT_ONCE = 1 << 20
@@ -52,7 +52,7 @@ class Truth:
         if start is not None and end is not None:
             if not self._has_times:
                 raise SpecError(f"{self._path} must have the column event_time for rows with windows, got none")
-            first, last = (int(np.searchsorted(self._times, moment(edge))) for edge in (start, end))
+            first, last = (int(np.searchsorted(self._times, moment_of(edge))) for edge in (start, end))
         counts = np.bincount(self._of[first:last], minlength=len(self._codes) + 1)
         at = [self._codes.get(canonical(value), len(self._codes)) for value in values]
         shares: np.ndarray = counts[at] / (last - first) if last > first else np.full(len(values), np.nan)

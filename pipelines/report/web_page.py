@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,12 @@ from .texts_for_readers import certain, in_words, percent, shown, span
 
 _HERE = Path(__file__).parent
 _IN_CHART = 25  # values of the latest window
+_CHARTS: Mapping[str, Callable[..., str]] = {
+    "latest": charts.latest_svg,
+    "trend": charts.trend_svg,
+    "unexplained": charts.unexplained_svg,
+}
+"""What the template calls them."""
 
 STATUSES = {
     "ok": "has numbers",
@@ -75,10 +81,4 @@ def page(report: Report, limits: Limits, *, script: str | None = None) -> str:
 
 def _drawn(name: str, *arguments: Any) -> Markup:
     """A chart, whose texts were escaped when it was drawn."""
-    return Markup(getattr(charts, f"{name}_svg")(*arguments))
-
-
-def colours_without_a_dark_one(style: str) -> Iterator[str]:
-    """Colours of charts that a style sheet does not map for dark pages."""
-    dark = style.partition("prefers-color-scheme: dark")[2]
-    return (colour for colour in charts.COLOURS if f'"{colour}"' not in dark)
+    return Markup(_CHARTS[name](*arguments))

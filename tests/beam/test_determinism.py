@@ -20,7 +20,8 @@ from deploy.compare import rows as rows_of_output
 from tests.fuzz.fuzz_inputs import COLLECTIONS, Fuzzer
 from tests.support import cases, replay
 from tests.support.messages_cases import KNOWN, NOON, decoder, write_files
-from uldp_transforms.count import CountReports, count_periods
+from uldp_transforms.count import CountReports
+from uldp_transforms.counting import count_periods
 from uldp_transforms.decode import DecodeReports, received_entries
 from uldp_transforms.known_reports import KnownReports, to_rows
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch

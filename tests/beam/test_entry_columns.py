@@ -13,8 +13,8 @@ from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.entry_columns import EntryColumns, packed, unpacked
-from uldp_transforms.rows.neighbours import smooth_rows
 from uldp_transforms.rows.place import span_of
+from uldp_transforms.rows.smoothed_rows import smooth_rows
 from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate, value_estimates
 

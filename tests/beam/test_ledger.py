@@ -31,7 +31,7 @@ from tests.support.messages_cases import (
     write_files,
 )
 from tests.support.tolerance import generator
-from uldp_transforms import SummarizeLedger, count, deduplicate, ledger
+from uldp_transforms import SummarizeLedger, counting, deduplicate, ledger
 from uldp_transforms.count import SumCountsFn
 from uldp_transforms.known_reports import Changes, KnownReports
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
@@ -41,7 +41,7 @@ from uldp_transforms.messages import wire
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.pipelines import estimate
-from uldp_transforms.pipelines.runs import summary, sums_of
+from uldp_transforms.pipelines.ledger_sums import summary, sums_of
 from uldp_transforms.rows.forms import timestamp_of, to_avro, to_json
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow, imbalance, missing
 from uldp_transforms.rows.place import span_of
@@ -219,7 +219,7 @@ def leaves_a_message_out(decoder: MessageDecoder, *parts: Any) -> Iterator[Any]:
     yield from split_singles(decoder, *data, which[1:], verdicts)
 
 
-count_periods, split, add, entry = count.count_periods, deduplicate._split, KnownReports.add, ledger._entry
+count_periods, split, add, entry = counting.count_periods, deduplicate._split, KnownReports.add, ledger._entry
 judge, split_singles = MessageDecoder._judge, MessageDecoder._split_singles
 
 
@@ -242,8 +242,8 @@ BROKEN = [
     pytest.param(SumCountsFn, "extract_output", loses_one_at_the_end, "", id="a report lost in the windows"),
     pytest.param(MessageDecoder, "_judge", loses_what_it_judges, "", id="a report lost by the decoder"),
     pytest.param(MessageDecoder, "_split_singles", leaves_a_message_out, "", id="a message lost by the decoder"),
-    pytest.param(count, "count_periods", loses_a_report, "", id="a lost report"),
-    pytest.param(count, "count_periods", counts_a_report_twice, "", id="a report counted twice"),
+    pytest.param(counting, "count_periods", loses_a_report, "", id="a lost report"),
+    pytest.param(counting, "count_periods", counts_a_report_twice, "", id="a report counted twice"),
     pytest.param(deduplicate, "_split", loses_a_part, "--deduplicate", id="a lost part"),
     pytest.param(KnownReports, "add", forgets_duplicates, "--deduplicate", id="lost duplicates"),
     pytest.param(ledger, "_entry", loses_a_refusal, "", id="a lost refusal"),

@@ -25,8 +25,9 @@ from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.ldp.smoothing import Law, filtered, follow, smoothed, track
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.neighbours import Neighbours, filter_row, horizon_of, jump_of, milliseconds_of, smooth_rows
+from uldp_transforms.rows.neighbours import Neighbours, bounds_of, jump_of
 from uldp_transforms.rows.place import span_of
+from uldp_transforms.rows.smoothed_rows import filter_row, horizon_of, smooth_rows
 from uldp_transforms.rows.window_health import WindowHealth, health_of_window, with_change
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
 from uldp_transforms.spec import LATE_EVERY
@@ -228,7 +229,7 @@ def write(path: Path, batches: Sequence[ReportBatch]) -> None:
 
 
 def in_time(rows: Sequence[Any]) -> list[Any]:
-    return sorted(rows, key=lambda row: (milliseconds_of(row.window_start), row.pane_index))
+    return sorted(rows, key=lambda row: (bounds_of(row)[0], row.pane_index))
 
 
 def without_smoothing(row: Any) -> Any:

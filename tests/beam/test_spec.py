@@ -31,9 +31,8 @@ from uldp_transforms.spec import (
     MAX_OPEN_WINDOWS,
     MAX_PARTS,
     PARTS,
-    SpecValues,
-    read_collection,
 )
+from uldp_transforms.spec_values import SpecValues, read_collection
 from uldp_transforms.windows import (
     FUTURE_SKEW,
     LATENESS_SLACK,

@@ -26,7 +26,7 @@ from tests.fuzz.fuzz_inputs import Fuzzer
 from tests.fuzz.fuzz_reference import Gate, Payloads, Reference
 from tests.support import replay
 from tests.support.messages_cases import Row, collection, data, decoder, long, numbered, packed, single
-from uldp_transforms.count import count_periods
+from uldp_transforms.counting import count_periods
 from uldp_transforms.decode import received_entries
 from uldp_transforms.known_reports import KnownReports, to_rows
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch

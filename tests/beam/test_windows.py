@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.support.messages_cases import KNOWN, KRR, NOON, RAPPOR, URAP, collection
 from tests.support.tolerance import generator
-from uldp_transforms.count import count_periods
+from uldp_transforms.counting import count_periods
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.windows import (
@@ -25,6 +25,7 @@ from uldp_transforms.windows import (
     Windows,
     duration_text,
     milliseconds,
+    moment_of,
     parse_duration,
     rfc3339,
     split_by_period,
@@ -130,13 +131,14 @@ def test_other_milliseconds_are_refused(value):
 )
 def test_names_of_moments(moment, text):
     assert rfc3339(moment) == text
+    assert moment_of(text) == moment
 
 
 @given(st.integers(MIN_EVENT_TIME, MAX_EVENT_TIME))
 def test_names_of_moments_are_exact_and_sorted_like_them(number):
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     moment = datetime.datetime.fromisoformat(rfc3339(number).replace("Z", "+00:00"))
-    assert (moment - epoch) // datetime.timedelta(milliseconds=1) == number
+    assert (moment - epoch) // datetime.timedelta(milliseconds=1) == number == moment_of(rfc3339(number))
     assert rfc3339(number // SECOND * SECOND) < rfc3339(number // SECOND * SECOND + SECOND)
 
 
@@ -315,7 +317,7 @@ def test_counts_per_period_are_those_of_each_period_alone(item, times, periods):
 @pytest.mark.parametrize("spread", [1, HOUR, CENTURY])
 @pytest.mark.parametrize("item", [KRR, WIDE, URAP], ids=lambda item: item.id)
 def test_more_periods_than_memory_allows_at_once(item, spread, monkeypatch):
-    monkeypatch.setattr("uldp_transforms.count._MAX_CELLS", 4 * item.num_cohorts * item.num_cells + 1)
+    monkeypatch.setattr("uldp_transforms.counting._MAX_CELLS", 4 * item.num_cohorts * item.num_cells + 1)
     times = [(i * i % 17 - 8) * spread for i in range(120)]
     batch, periods = with_times(item, times), BasePeriods(spread, spread // 3)
     assert dict(count_periods(item, batch, periods)) == by_dictionary(item, batch, periods)

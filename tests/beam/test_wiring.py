@@ -31,7 +31,7 @@ from uldp_transforms import (
 from uldp_transforms.decode import DecodedReports
 from uldp_transforms.ldp import CohortCounts, ReportBatch, SpecError
 from uldp_transforms.messages import wire
-from uldp_transforms.spec import SpecValues
+from uldp_transforms.spec_values import SpecValues
 from uldp_transforms.windows import LATENESS_SLACK
 
 FIXED = JobSpec(collections=(KRR,), windows=Windows(size=60_000))

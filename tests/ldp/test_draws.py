@@ -44,5 +44,5 @@ def test_what_supports_a_symbol_follows_the_law_given_that(mechanism: SetReportM
         law = {payload: share for payload, share, support in mechanism.noise_law() if symbol in support}
         total = sum(law.values())
         assert total == mechanism.noise_rate
-        payloads = mechanism.draw_supporting(np.full(DRAWS, symbol), source)
+        payloads = mechanism.draw_protected(np.full(DRAWS, symbol), np.ones(DRAWS, dtype=bool), source)
         drawn(mechanism, payloads, {payload: share / total for payload, share in law.items()})

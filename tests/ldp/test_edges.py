@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.messages_cases import KRR, container, data, single
-from uldp_transforms import count
+from uldp_transforms import counting
 from uldp_transforms.decode import received_entries
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import Tagged
@@ -119,10 +119,10 @@ def test_periods_that_are_counted_in_parts_are_each_counted_once(
     num_periods: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At most two at once, and any rest; period p has p + 1 reports."""
-    monkeypatch.setattr(count, "_MAX_CELLS", 2 * KRR.num_cohorts * KRR.num_cells)
+    monkeypatch.setattr(counting, "_MAX_CELLS", 2 * KRR.num_cohorts * KRR.num_cells)
     periods = np.repeat(np.arange(num_periods), np.arange(1, num_periods + 1))
     batch = KRR.perturb(["0"] * len(periods), np.random.default_rng(1), event_times=10 * periods)
-    found = [(start, counts.total) for start, counts in count.count_periods(KRR, batch, BasePeriods(10))]
+    found = [(start, counts.total) for start, counts in counting.count_periods(KRR, batch, BasePeriods(10))]
     assert found == [(10 * period, period + 1) for period in range(num_periods)]
 
 

@@ -106,7 +106,7 @@ def test_the_alphabet_of_one_level_is_a_part_of_the_whole(level):
 
 def test_parts_say_which_values_are_one_unknown_and_which_are_whole():
     values = ("ab", "abb", "abba", "c")  # numbers: ab END | ab b END | ab b a?: "abba" is ab ba END | c END
-    first, second, last = PLAIN.parts(values, 12)
+    first, second, last = PLAIN.parts(values)
     assert first.member.tolist() == [0, 0, 0, 1]
     assert first.whole.tolist() == [False] * 4
     assert (second.member.tolist(), second.whole.tolist()) == ([0, 1, 2, 3], [True] * 4)

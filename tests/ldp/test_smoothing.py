@@ -12,7 +12,6 @@ import pytest
 from scipy import stats
 
 from tests.support.tolerance import binomial_limits, student_limit
-from uldp_transforms.ldp import smoothing
 from uldp_transforms.ldp.smoothing import (
     LEAST_HISTORY,
     LEAST_SHARE,
@@ -20,16 +19,17 @@ from uldp_transforms.ldp.smoothing import (
     Law,
     Series,
     Track,
-    _judge,
-    _lasting,
     change_of,
+    drift_fit,
     filtered,
     fit,
     follow,
+    kalman_filter,
     log_likelihood,
     smoothed,
     track,
 )
+from uldp_transforms.ldp.smoothing.evidence import lasting_evidence, which_moved
 
 DRIFT, NUGGET = 3e-4, 2e-3
 
@@ -142,8 +142,9 @@ def test_windows_together_are_as_one_after_the_other(seed: int, monkeypatch: pyt
         raw[t:, t] += 0.4
     series = dataclasses.replace(series, raw=raw, steps=rng.integers(1, 3, len(raw)), jump=2.0)
     grid, found = np.array([0, 1e-6, 1e-3]), []
-    for together in (smoothing._TOGETHER, 1):
-        monkeypatch.setattr(smoothing, "_TOGETHER", together)
+    for together in (kalman_filter._TOGETHER, 1):
+        monkeypatch.setattr(kalman_filter, "_TOGETHER", together)
+        monkeypatch.setattr(drift_fit, "_TOGETHER", together)
         course = track(series, series.law(), 1e-6, 5e-4, 1000)
         found.append((course, log_likelihood(series, series.law(), grid, grid[::-1], course.moved, 3.0)))
     (many, likelihood), (one, other) = found
@@ -325,8 +326,8 @@ def test_alarms_of_independent_windows_are_as_rare_as_proved_however_values_depe
         evidence: np.ndarray = np.zeros((6, 10))
         for u in scores(np.random.default_rng([19, seed]), windows, 10):
             tails = 2 * stats.norm.sf(np.abs(u))
-            after = _lasting(evidence, tails[np.newaxis], np.sign(u)[np.newaxis])
-            _, moved = _judge(after, tails[np.newaxis], every, sudden)
+            after = lasting_evidence(evidence, tails[np.newaxis], np.sign(u)[np.newaxis])
+            _, moved = which_moved(after, tails[np.newaxis], every, sudden)
             evidence = after[0] * (not moved.any())
             alarms[seed] += moved.any()
     limit = student_limit(streams)
@@ -338,11 +339,12 @@ def test_evidence_of_one_window_has_the_mean_1() -> None:
     """By integration over a normal number, for each size and for jumps."""
     u = np.linspace(-14, 14, 200_001)
     weights = stats.norm.pdf(u) * (u[1] - u[0])
-    first = _lasting(np.zeros((6, len(u))), 2 * stats.norm.sf(np.abs(u))[np.newaxis], np.sign(u)[np.newaxis])
+    first = lasting_evidence(np.zeros((6, len(u))), 2 * stats.norm.sf(np.abs(u))[np.newaxis], np.sign(u)[np.newaxis])
     np.testing.assert_allclose(first[0] @ weights, 1, rtol=1e-6)
     every, sudden, size = 50.0, 0.5, 4  # a jump counts size every / sudden, and is as likely as sudden / (size every)
     rates = [
-        _judge(np.zeros((1, 6, size)), np.array([[tail, 1, 1, 1]]), every, sudden)[1].any() for tail in (0.0024, 0.0026)
+        which_moved(np.zeros((1, 6, size)), np.array([[tail, 1, 1, 1]]), every, sudden)[1].any()
+        for tail in (0.0024, 0.0026)
     ]
     assert rates == [True, False]
 

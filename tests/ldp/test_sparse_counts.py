@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support.cases import COLLECTIONS, VALUES, collections
 from tests.support.tolerance import generator
-from uldp_transforms.count import count_periods
+from uldp_transforms.counting import count_periods
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.sparse_counts import PAYS, SparseCounts, counts_at

@@ -12,7 +12,8 @@ from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.mechanisms import MECHANISMS, KaryRR, SetReportMechanism
 from uldp_transforms.ldp.sampling import SeededSource
 from uldp_transforms.ldp.utility import variance_of_mean, ways
-from uldp_transforms.ldp.utility.longitudinal import MAX_WINDOWS, text_of
+from uldp_transforms.ldp.utility.longitudinal import MAX_WINDOWS
+from uldp_transforms.pipelines.plan_text import ways_in_words
 
 SHARES = np.array([0.5, 0.2, 0.2, 0.1])
 N, RUNS = 400, 400
@@ -73,7 +74,7 @@ def test_ways_to_ask_again() -> None:
 
 def test_the_text_has_the_numbers() -> None:
     mechanism = KaryRR(num_symbols=4, num_sensitive=4, epsilon=1, epsilon_inf=2)
-    text = " ".join(" ".join(text_of(mechanism, 16, 10_000, 30)).split())
+    text = " ".join(" ".join(ways_in_words(mechanism, 16, 10_000, 30)).split())
     for words in (
         "fresh reports 1 7 30 365 ",
         "memos, epsilon_inf 2 1 2 2 2 ",
@@ -83,4 +84,4 @@ def test_the_text_has_the_numbers() -> None:
         "a pseudonym of 4 bits",
     ):
         assert words in text
-    assert "one cohort" in text_of(mechanism, 1, 100, 2)[-1]
+    assert "one cohort" in ways_in_words(mechanism, 1, 100, 2)[-1]

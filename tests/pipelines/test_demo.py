@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.support.tolerance import binomial_limits
-from uldp_transforms.pipelines import demo
+from uldp_transforms.pipelines import demo, demo_outcome
 
 DAYS = ["2001-02-14T00:00:00Z", "2001-02-15T00:00:00Z"]
 COLLECTIONS = ["us-flights", "us-flights-sensitive"]
@@ -96,7 +96,7 @@ def test_changes_are_read_from_health_rows(tmp_path: Path) -> None:
     quiet = {"collection_id": "c", "window_start": DAYS[0], "findings": [change | {"fired": False}]}
     lines = [json.dumps(line) for line in (row, quiet, row | {"collection_id": "other", "window_start": DAYS[0]})]
     (tmp_path / "health.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    assert demo.read_changes(tmp_path, "c") == {datetime.date(2001, 2, 15): change["sentence"]}
+    assert demo_outcome.read_changes(tmp_path, "c") == {datetime.date(2001, 2, 15): change["sentence"]}
 
 
 def test_table_lists_the_busiest_and_the_sensitive_airports(run: Run) -> None:

@@ -25,14 +25,15 @@ from uldp_transforms import JobSpec
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import estimate, reestimate
-from uldp_transforms.pipelines.runs import RunRecord, moment, periods_out_of_balance
+from uldp_transforms.pipelines.ledger_sums import periods_out_of_balance
+from uldp_transforms.pipelines.runs import RunRecord
 from uldp_transforms.pipelines.sinks.row_files import file_of
 from uldp_transforms.rows.forms import to_json
 from uldp_transforms.rows.place import name_of, span_of
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
 from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
 from uldp_transforms.spec import CORRECTED, FINAL
-from uldp_transforms.windows import Windows, rfc3339
+from uldp_transforms.windows import Windows, moment_of, rfc3339
 
 MINUTE = 60_000
 PERIOD = 10 * MINUTE
@@ -255,7 +256,7 @@ def test_days_of_a_place_are_alike_in_files_streams_and_from_stored_hours(option
     expected = sorted(map(without_run, rows_of(Path("job"))), key=repr)
     assert {row["status"] for row in expected} >= {"ok"}
     assert sum(row["num_reports"] or 0 for row in expected) <= 600 * 7
-    lengths = {moment(row["window_end"]) - moment(row["window_start"]) for row in expected}
+    lengths = {moment_of(row["window_end"]) - moment_of(row["window_start"]) for row in expected}
     assert 23 * DAY // 24 in {length % DAY for length in lengths}, "one of them has the hour that was left out"
 
     assert estimate.main(shlex.split(f"{files} --window 1h --output hours --write_counts")) == 0

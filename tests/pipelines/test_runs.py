@@ -23,7 +23,7 @@ from tests.support.messages_cases import container, write_files
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
-from uldp_transforms.pipelines import estimate, run_directory, runs
+from uldp_transforms.pipelines import estimate, ledger_sums, run_directory, runs
 from uldp_transforms.pipelines.estimate.run import configure, root_cause
 from uldp_transforms.pipelines.run_directory import RunDirectory
 from uldp_transforms.pipelines.signals import Signals
@@ -333,14 +333,14 @@ def test_sums_of_runs_are_added_up_and_balance_each() -> None:
         return place | {"received": received, "accepted": accepted, "duplicates": 0, "rejected": {"too_old": 1}}
 
     whole, torn = [row("1", 3, 0), row("1", 0, 1)], [row("1", 2, 0), row("2", 1, 1)]
-    assert runs.periods_out_of_balance(whole) == []
-    assert runs.periods_out_of_balance(torn) == [
+    assert ledger_sums.periods_out_of_balance(whole) == []
+    assert ledger_sums.periods_out_of_balance(torn) == [
         ("c", "1", "1", "reports lost: 1"),
         ("c", "2", "2", "reports too many: 1"),
     ]
-    first, second = runs.sums_of(whole), runs.sums_of(torn)
+    first, second = ledger_sums.sums_of(whole), ledger_sums.sums_of(torn)
     assert (first["balanced"], second["balanced"]) == (True, False)
-    both = runs.add_up([first, second])
+    both = ledger_sums.add_up([first, second])
     assert both == {"received": 6, "accepted": 2, "duplicates": 0, "rejected": {"too_old": 4}, "balanced": False}
-    assert runs.summary(both) == "6 received = 2 accepted + 4 rejected (too_old 4)"
-    assert np.array_equal([runs.add_up([])[name] for name in ("received", "balanced")], [0, True])
+    assert ledger_sums.summary(both) == "6 received = 2 accepted + 4 rejected (too_old 4)"
+    assert np.array_equal([ledger_sums.add_up([])[name] for name in ("received", "balanced")], [0, True])

@@ -19,8 +19,10 @@ from tests.support import cases, live
 from tests.support.messages_cases import write_files
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import check, reestimate
-from uldp_transforms.pipelines.runs import moment, read_records, summary
+from uldp_transforms.pipelines.ledger_sums import summary
+from uldp_transforms.pipelines.runs import read_records
 from uldp_transforms.schemas import load
+from uldp_transforms.windows import moment_of
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
 DAY = 86_400_000
@@ -136,9 +138,9 @@ def test_a_killed_stream_says_so_when_it_is_started_again(tmp_path: Path, capsys
     before = last.specification["partial_before"]
     assert cut.startswith(f"estimate: windows that begin before {before} are partial, because run {first.run} has some")
     assert was_killed.startswith(f"estimate: run {first.run} was killed: reports that it had acknowledged")
-    assert moment(before) == pytest.approx(moment(last.started) + 300_000, abs=5_000)
+    assert moment_of(before) == pytest.approx(moment_of(last.started) + 300_000, abs=5_000)
     mine = [row for row in live.rows(output, "estimates") if row["run"] == last.run]
-    assert {row["status"] for row in mine if moment(row["window_start"]) < moment(before)} == {"partial"}
+    assert {row["status"] for row in mine if moment_of(row["window_start"]) < moment_of(before)} == {"partial"}
     books = live.books(output)
     assert 90 <= books["received"] <= 120
     assert live.balance(books) == 0

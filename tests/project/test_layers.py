@@ -25,8 +25,10 @@ ROOMS = [  # from the top down
     {"ledger"},
     {"inputs"},
     {"spec"},
+    {"spec_values"},
     {"runtime"},
     {"rows"},
+    {"counting"},
     {"messages"},
     {"calendar_windows"},
     {"windows"},
@@ -35,7 +37,7 @@ ROOMS = [  # from the top down
     {"schemas", "version"},
 ]
 LEVEL = {name: -height for height, room in enumerate(ROOMS) for name in room}
-WITHOUT_BEAM = ("ldp", "known_reports", "windows", "calendar_windows", "messages", "schemas", "version")
+WITHOUT_BEAM = ("ldp", "known_reports", "windows", "calendar_windows", "messages", "counting", "schemas", "version")
 
 FOLDERS = (PACKAGE, "pipelines", "schemas")
 SOURCES = {

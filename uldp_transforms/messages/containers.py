@@ -146,27 +146,10 @@ class _Stream:
 def _read_header(stream: _Stream) -> tuple[int, str, bytes, str | None] | Reason:
     """Form of the datums, codec, sync marker, and what the writer says of its randomness."""
     data = stream.peek(_MAX_HEADER_BYTES)
-    if data[: len(MAGIC)] != MAGIC:
+    found = _read_metadata(data) if data[: len(MAGIC)] == MAGIC else None
+    if found is None:
         return Reason.BAD_MAGIC
-    at, metadata = len(MAGIC), {}
-    while True:
-        count, at, fault = read_long(data, at)
-        if fault is Reason.ACCEPTED and count < 0:  # Avro lets a writer give the size of the entries in bytes too
-            count = -count
-            _, at, fault = read_long(data, at)
-        if fault is not Reason.ACCEPTED:
-            return Reason.BAD_MAGIC
-        if count == 0:
-            break
-        for _ in range(count):
-            entry = []
-            for _ in ("key", "value"):
-                size, at, fault = read_long(data, at)
-                if fault is not Reason.ACCEPTED or not 0 <= size <= len(data) - at:
-                    return Reason.BAD_MAGIC
-                entry.append(data[at : at + size])
-                at += size
-            metadata[entry[0]] = entry[1]
+    metadata, at = found
     sync = data[at : at + SYNC_BYTES]
     if len(sync) < SYNC_BYTES:
         return Reason.BAD_MAGIC
@@ -177,6 +160,30 @@ def _read_header(stream: _Stream) -> tuple[int, str, bytes, str | None] | Reason
     stream.drop(at + SYNC_BYTES)
     randomness = metadata.get(RANDOMNESS.encode("ascii"))
     return form, codec.decode("ascii"), sync, None if randomness is None else randomness.decode("utf-8", "replace")
+
+
+def _read_metadata(data: bytes) -> tuple[dict[bytes, bytes], int] | None:
+    """The map behind the magic bytes, and the position behind it; None if there is none."""
+    metadata: dict[bytes, bytes] = {}
+    at = len(MAGIC)
+    while True:
+        count, at, fault = read_long(data, at)
+        if fault is Reason.ACCEPTED and count < 0:  # Avro lets a writer give the size of the entries in bytes too
+            count = -count
+            _, at, fault = read_long(data, at)
+        if fault is not Reason.ACCEPTED:
+            return None
+        if count == 0:
+            return metadata, at
+        for _ in range(count):
+            entry = []
+            for _ in ("key", "value"):
+                size, at, fault = read_long(data, at)
+                if fault is not Reason.ACCEPTED or not 0 <= size <= len(data) - at:
+                    return None
+                entry.append(data[at : at + size])
+                at += size
+            metadata[entry[0]] = entry[1]
 
 
 def _form_of(schema: bytes) -> int | None:

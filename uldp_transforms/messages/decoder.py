@@ -25,13 +25,12 @@ from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.messages.verdicts import NOBODY, Verdicts
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, TimeGate
 
 _FIRST_BYTE = operator.itemgetter(0)
 
-_NOBODY = -1
-"""The number of no collection."""
-
+_HEADER_BYTES = len(wire.REPORT_HEADER)
 _PADDING = 64  # zero bytes behind the messages, so that reading over an end is harmless
 
 
@@ -85,6 +84,43 @@ class _Columns:
         return np.repeat(values, self.sizes)
 
 
+class _Frames(NamedTuple):
+    """Where the datums of n messages are.
+
+    Attributes:
+        form: (n,) uint8, the first byte of each datum; of an empty message, and of a header with another datum, 0.
+        data: (N,) uint8, all messages but plain batches, which are taken apart one by one, in one buffer.
+        starts, ends: (n,) int64, where a message stands in it.
+        skipped: (n,) int64, bytes of a message before its datum.
+    """
+
+    form: np.ndarray
+    data: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    skipped: np.ndarray
+
+
+def _frames_of(messages: Sequence[bytes], lengths: np.ndarray) -> _Frames:
+    """The datums of plain messages, and of those with a header of single-object encoding."""
+    form = np.zeros(len(messages), dtype=np.uint8)
+    form[lengths > 0] = np.frombuffer(bytes(map(_FIRST_BYTE, filter(None, messages))), dtype=np.uint8)
+    small = form != wire.BATCH_FORM
+    data = np.frombuffer(b"".join((*itertools.compress(messages, small), bytes(_PADDING))), dtype=np.uint8)
+    ends = np.cumsum(lengths * small)
+    starts = ends - lengths * small
+    skipped = np.zeros(len(messages), dtype=np.int64)
+    marked = np.flatnonzero(form == wire.SINGLE_OBJECT_MARKER[0])
+    if len(marked):
+        header = sliding_window_view(data, _HEADER_BYTES)[starts[marked]]
+        for expected, own_form in ((wire.REPORT_HEADER, wire.REPORT_FORM), (wire.BATCH_HEADER, wire.BATCH_FORM)):
+            same = (header == np.frombuffer(expected, np.uint8)).all(axis=1)
+            here = marked[same & (lengths[marked] > _HEADER_BYTES)]
+            skipped[here] = _HEADER_BYTES
+            form[here] = np.where(data[starts[here] + _HEADER_BYTES] == own_form, own_form, 0)
+    return _Frames(form, data, starts, ends, skipped)
+
+
 class MessageDecoder:
     """Decodes many messages at once.
 
@@ -110,45 +146,29 @@ class MessageDecoder:
             Accepted reports, and everything else: every report stands in exactly one of them; and how many came.
         """
         lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
-        verdicts = _Verdicts(self._catalog, lengths, arrival_times)
-        form = np.zeros(len(messages), dtype=np.uint8)
-        form[lengths > 0] = np.frombuffer(bytes(map(_FIRST_BYTE, filter(None, messages))), dtype=np.uint8)
-        # batches are taken apart one by one; everything else is looked at together, in one buffer
-        small = form != wire.BATCH_FORM
-        data = np.frombuffer(b"".join((*itertools.compress(messages, small), bytes(_PADDING))), dtype=np.uint8)
-        ends = np.cumsum(lengths * small)
-        starts = ends - lengths * small
-        skipped = np.zeros(len(messages), dtype=np.int64)
-        marked = np.flatnonzero(form == wire.SINGLE_OBJECT_MARKER[0])
-        if len(marked):
-            header = sliding_window_view(data, 10)[starts[marked]]
-            for expected, own_form in ((wire.REPORT_HEADER, wire.REPORT_FORM), (wire.BATCH_HEADER, wire.BATCH_FORM)):
-                here = marked[(header == np.frombuffer(expected, np.uint8)).all(axis=1) & (lengths[marked] > 10)]
-                skipped[here] = 10
-                form[here] = np.where(data[starts[here] + 10] == own_form, own_form, 0)
+        verdicts = Verdicts(self._catalog, lengths, arrival_times)
+        frames = _frames_of(messages, lengths)
         too_large = lengths > wire.MAX_MESSAGE_BYTES
-        single = (form == wire.REPORT_FORM) & ~too_large
-        packed = (form == wire.BATCH_FORM) & ~too_large
+        single = (frames.form == wire.REPORT_FORM) & ~too_large
+        packed = (frames.form == wire.BATCH_FORM) & ~too_large
         verdicts.refuse(np.flatnonzero(too_large), Reason.TOO_LARGE)
         verdicts.refuse(np.flatnonzero(lengths == 0), Reason.MALFORMED)
         verdicts.refuse(np.flatnonzero((lengths > 0) & ~too_large & ~single & ~packed), Reason.UNKNOWN_SCHEMA)
 
         columns = [
-            *self._split_singles(data, starts + skipped, ends, np.flatnonzero(single), verdicts),
-            *self._split_packed(messages, skipped, np.flatnonzero(packed), verdicts),
+            *self._split_singles(frames, np.flatnonzero(single), verdicts),
+            *self._split_packed(messages, frames.skipped, np.flatnonzero(packed), verdicts),
         ]
         batches = [batch for part in columns for batch in self._judge(part, verdicts)]
-        received = verdicts.num_received()
-        return Decoded(batches, verdicts.rejections, received, verdicts.off_by, len(lengths), verdicts.stranger)
+        received, off_by = verdicts.num_received, verdicts.off_by
+        return Decoded(batches, verdicts.rejections, received, off_by, len(lengths), verdicts.stranger)
 
     # ---------------------------------------------------------------- single reports: all messages at once
 
-    def _split_singles(
-        self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray, which: np.ndarray, verdicts: _Verdicts
-    ) -> Iterator[_Columns]:
+    def _split_singles(self, frames: _Frames, which: np.ndarray, verdicts: Verdicts) -> Iterator[_Columns]:
         if not len(which):
             return
-        start, end = starts[which], ends[which]
+        data, start, end = frames.data, frames.starts[which] + frames.skipped[which], frames.ends[which]
         reason = np.zeros(len(which), dtype=np.uint8)
 
         def fail(mask: np.ndarray, why: Reason) -> None:
@@ -164,7 +184,7 @@ class MessageDecoder:
         fail((sizes < 0) | (sizes > end - payload_at), Reason.MALFORMED)
         fail(sizes < end - payload_at, Reason.TRAILING_BYTES)
         fail((cohorts < -(1 << 31)) | (cohorts >= 1 << 31), Reason.OUT_OF_RANGE)
-        _refuse_each(verdicts, which, reason)
+        verdicts.refuse_each(which, reason)
 
         prefixes = np.ascontiguousarray(fixed[:, 1 : 1 + PREFIX_BYTES]).view("<u8")[:, 0]
         numbers = self._catalog.numbers(prefixes)
@@ -196,7 +216,7 @@ class MessageDecoder:
     # ---------------------------------------------------------------- packed reports: columns are joined
 
     def _split_packed(
-        self, messages: Sequence[bytes], offsets: np.ndarray, which: np.ndarray, verdicts: _Verdicts
+        self, messages: Sequence[bytes], offsets: np.ndarray, which: np.ndarray, verdicts: Verdicts
     ) -> Iterator[_Columns]:
         joined: dict[bool, list[tuple[int, int, int, list[memoryview]]]] = defaultdict(list)
         refused: dict[tuple[Reason, int, int], list[int]] = defaultdict(list)
@@ -221,7 +241,7 @@ class MessageDecoder:
                     else:
                         joined[sizes[2] > 0].append((number, index, n, fields))
                         continue
-            established = number if reason is Reason.PAYLOAD_LENGTH else _NOBODY
+            established = number if reason is Reason.PAYLOAD_LENGTH else NOBODY
             refused[reason, established, num_reports].append(index)
         for (reason, established, num_reports), indexes in refused.items():
             verdicts.refuse(np.array(indexes), reason, established, num_reports)
@@ -229,7 +249,7 @@ class MessageDecoder:
             yield from self._join(sorted(parts, key=lambda part: part[:2]), with_ids, verdicts)
 
     def _join(
-        self, parts: list[tuple[int, int, int, list[memoryview]]], with_ids: bool, verdicts: _Verdicts
+        self, parts: list[tuple[int, int, int, list[memoryview]]], with_ids: bool, verdicts: Verdicts
     ) -> Iterator[_Columns]:
         """Columns of messages: number of the collection, place, number of reports and fields of each, in order."""
         numbers, which, counts = (np.array([part[i] for part in parts]) for i in range(3))
@@ -249,7 +269,7 @@ class MessageDecoder:
 
     # ---------------------------------------------------------------- what the reports say
 
-    def _judge(self, part: _Columns, verdicts: _Verdicts) -> list[ReportBatch]:
+    def _judge(self, part: _Columns, verdicts: Verdicts) -> list[ReportBatch]:
         """The reports that pass all checks of meaning and time; the others go to the verdicts."""
         reason = np.zeros(len(part.cohorts), dtype=np.uint8)
         for looked_at, why, mask in self._violations(part, verdicts):
@@ -287,7 +307,7 @@ class MessageDecoder:
             },
         )
 
-    def _violations(self, part: _Columns, verdicts: _Verdicts) -> Iterator[tuple[slice, Reason, np.ndarray]]:
+    def _violations(self, part: _Columns, verdicts: Verdicts) -> Iterator[tuple[slice, Reason, np.ndarray]]:
         """Which rows are looked at, for what, and where it is so among them; in the order of the checks of a report."""
         every = slice(None)
         num_cohorts = self._catalog.shapes[part.owners, 0]
@@ -309,96 +329,6 @@ class MessageDecoder:
             arrived = verdicts.arrival_times[part.message]
             yield every, Reason.TOO_EARLY, self._gate.early_by(times, arrived) > 0
             yield every, Reason.TOO_OLD, self._gate.late_by(times, arrived) > 0
-
-
-class _Verdicts:
-    """Collects the rejections of one ``decode`` call, and counts what came."""
-
-    def __init__(self, catalog: CollectionCatalog, lengths: np.ndarray, arrival_times: np.ndarray | None):
-        self.arrival_times = arrival_times
-        self.off_by: dict[Reason, int] = {}
-        self.stranger = b""
-        self._catalog = catalog
-        self._refused: Counter[tuple[Reason, int, int, int | None, int]] = Counter()
-        self._lengths = lengths
-        self._settled = np.zeros(len(lengths), dtype=bool)
-        self._num_received = np.zeros(len(catalog) + 1, dtype=np.int64)  # the last one: of no collection
-
-    def take_out(self, messages: np.ndarray, numbers: np.ndarray, num_reports: np.ndarray | int = 1) -> None:
-        """Count the reports of messages that are going to be judged, by the numbers of their collections."""
-        self._settled[messages] = True
-        np.add.at(self._num_received, numbers, num_reports)
-
-    def note(self, reason: Reason, off_by: np.ndarray) -> None:
-        """Remember by how many milliseconds the worst of these reports missed its time."""
-        self.off_by[reason] = max(int(off_by.max()), self.off_by.get(reason, 0))
-
-    def num_received(self) -> Counter[bytes]:
-        """See ``Decoded.num_received``."""
-        self._num_received[_NOBODY] += int((~self._settled).sum())
-        present = np.flatnonzero(self._num_received)
-        pairs = zip(present.tolist(), self._num_received[present].tolist())
-        return Counter({self._fingerprint(number): received for number, received in pairs})
-
-    def _fingerprint(self, number: int) -> bytes:
-        return self._catalog.numbered[number].fingerprint if number < len(self._catalog) else b""
-
-    def refuse(
-        self, messages: np.ndarray, reason: Reason, numbers: np.ndarray | int = _NOBODY, num_reports: int = 1
-    ) -> None:
-        """Refuse whole messages, of ``num_reports`` each."""
-        if not len(messages):
-            return
-        numbers = np.broadcast_to(numbers, len(messages))
-        self.take_out(messages, numbers, num_reports)
-        self._add(messages, reason, num_reports, numbers, None)
-
-    def refuse_reports(
-        self, messages: np.ndarray, reason: Reason, numbers: np.ndarray, periods: np.ndarray | None
-    ) -> None:
-        """Refuse single reports, given by their messages (n,), collections and, if established, base periods (n,)."""
-        self._add(messages, reason, 1, numbers, periods)
-
-    def _add(
-        self,
-        messages: np.ndarray,
-        reason: Reason,
-        num_reports: int,
-        numbers: np.ndarray,
-        periods: np.ndarray | None,
-    ) -> None:
-        """Count by size, time of arrival, period and collection."""
-        nothing = np.zeros(len(messages), dtype=np.int64)
-        keys = [
-            self._lengths[messages],
-            nothing if self.arrival_times is None else self.arrival_times[messages],
-            nothing if periods is None else periods,
-            numbers,
-        ]
-        groups, counts = np.unique(np.stack(keys, axis=1), axis=0, return_counts=True)
-        for (size, arrival, period, number), count in zip(groups.tolist(), counts.tolist()):
-            key = (reason, size, number, None if periods is None else period, arrival)
-            self._refused[key] += num_reports * count
-
-    @property
-    def rejections(self) -> list[Rejection]:
-        """Everything that was refused, one for each reason, size, collection, period and time of arrival."""
-        return [
-            Rejection(
-                reason,
-                count,
-                size,
-                None if number == _NOBODY else self._catalog.numbered[number],
-                period,
-                None if self.arrival_times is None else arrival,
-            )
-            for (reason, size, number, period, arrival), count in self._refused.items()
-        ]
-
-
-def _refuse_each(verdicts: _Verdicts, which: np.ndarray, reason: np.ndarray) -> None:
-    for why in np.unique(reason[reason > 0]):
-        verdicts.refuse(which[reason == why], Reason(why))
 
 
 def _order_of(numbers: np.ndarray) -> np.ndarray | slice:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, BinaryIO
@@ -58,6 +60,21 @@ class ListedFile:
         return Rejection(Reason.NOT_AS_LISTED, max(1, missing), found.bytes, source=self.name)
 
 
+def listed_file(path: str | os.PathLike[str], name: str, messages: int, reports: int) -> ListedFile:
+    """What a manifest says of a file that was written, which is read once; raises OSError.
+
+    Args:
+        path: where it stands.
+        name: that it has for its readers.
+        messages, reports: that were written into it.
+    """
+    with open(path, "rb") as file:
+        hashed, size = HashedFile(file), 0
+        while data := hashed.read(1 << 20):
+            size += len(data)
+    return ListedFile(name, size, hashed.sha256, messages, reports)
+
+
 def files_of_manifest(content: object) -> list[ListedFile]:
     """The files that the JSON form of a manifest lists.
 
@@ -81,6 +98,11 @@ def files_of_manifest(content: object) -> list[ListedFile]:
 def manifest_of(files: Iterable[ListedFile]) -> Mapping[str, Any]:
     """The JSON form."""
     return {"version": MANIFEST_VERSION, "files": [dataclasses.asdict(file) for file in files]}
+
+
+def manifest_text(files: Iterable[ListedFile]) -> bytes:
+    """The JSON form as a file has it."""
+    return json.dumps(manifest_of(files), indent=2).encode() + b"\n"
 
 
 class HashedFile:

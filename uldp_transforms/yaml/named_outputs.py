@@ -19,7 +19,7 @@ from uldp_transforms import estimate_reports
 from uldp_transforms.ldp.checks import describe, require_keys
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.read_files import ReadFiles, ReadReportFiles
-from uldp_transforms.spec import SpecValues
+from uldp_transforms.spec_values import SpecValues
 
 PAYLOAD = "payload"
 """Field of a row that has the message, where the row has more than one."""

@@ -114,12 +114,11 @@ class Alphabet(abc.ABC):
         """The cohorts in which values are hashed whole, so that each has a bucket of its own choice."""
         return slice(None)
 
-    def parts(self, values: tuple[str, ...], num_cohorts: int) -> tuple[Part, ...]:
+    def parts(self, values: tuple[str, ...]) -> tuple[Part, ...]:
         """The cohorts in parts in which each hashes values as one thing, be it whole or as a prefix.
 
         Args:
             values: canonical and sensitive, S of them.
-            num_cohorts: C.
 
         Returns:
             the parts, of which all cohorts are made; in the last of them every value is an unknown of its own.

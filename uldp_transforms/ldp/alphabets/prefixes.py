@@ -197,7 +197,7 @@ class Prefixes(Alphabet):
     def whole_cohorts(self) -> slice:
         return slice(self.num_levels - 1, None, self.num_levels)
 
-    def parts(self, values: tuple[str, ...], num_cohorts: int) -> tuple[Part, ...]:
+    def parts(self, values: tuple[str, ...]) -> tuple[Part, ...]:
         return tuple(self._parts(list(map(self.sequence, values)), values))
 
     def _parts(self, sequences: Sequence[tuple[int, ...]], values: tuple[str, ...]) -> Iterator[Part]:

@@ -1,7 +1,7 @@
 """Estimators: counts -> frequencies, one file each. A new one is a file here and a name in ``ESTIMATORS``."""
 
-from uldp_transforms.ldp.estimators.bayes import EmpiricalBayes as EmpiricalBayes
 from uldp_transforms.ldp.estimators.empirical import Empirical as Empirical
+from uldp_transforms.ldp.estimators.empirical_bayes import EmpiricalBayes as EmpiricalBayes
 from uldp_transforms.ldp.estimators.estimator import Estimate as Estimate
 from uldp_transforms.ldp.estimators.estimator import Estimator as Estimator
 from uldp_transforms.ldp.estimators.expectation_maximization import ExpectationMaximization as ExpectationMaximization

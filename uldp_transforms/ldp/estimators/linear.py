@@ -191,7 +191,7 @@ def _together(parts: Sequence[tuple[np.ndarray, Intervals]], size: int) -> Inter
 def solve_sensitive(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
     """The buckets of sensitive values, centred: unlisted values are hashed evenly into all of them."""
     model, columns = question.model, slice(0, question.model.alphabet.num_sensitive)
-    parts = model.alphabet.parts(question.texts(chosen), model.num_cohorts)
+    parts = model.alphabet.parts(question.texts(chosen))
     if len(parts) > 1:
         return solve_parts(parts, question.counts, columns.stop, summed, lambda *part: _solve_part(question, *part))
     return _solve_part(question, parts[0], summed, columns.stop)
@@ -261,7 +261,7 @@ def _solve_listed(question: Question, chosen: np.ndarray, summed: np.ndarray) ->
     """The buckets that listed values share: clear ones, or protected as all others are."""
     mechanism, first = question.model.mechanism, question.model.alphabet.num_sensitive
     if mechanism.num_sensitive > first:
-        (part,) = question.model.alphabet.parts(question.texts(chosen), question.model.num_cohorts)
+        (part,) = question.model.alphabet.parts(question.texts(chosen))
         return _solve_exactly(question, part, summed, slice(first, mechanism.num_symbols))
     return _solve_clear(question, chosen, summed)
 

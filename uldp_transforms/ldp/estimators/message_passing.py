@@ -9,7 +9,7 @@ import dataclasses
 
 import numpy as np
 
-from uldp_transforms.ldp.estimators.empirical_bayes import posterior
+from uldp_transforms.ldp.estimators.fitted_prior import posterior
 from uldp_transforms.ldp.estimators.observation import (
     Observation,
     Solution,

@@ -57,7 +57,7 @@ def sharpened(question: Question, linear: LinearEstimate) -> LinearEstimate:
     chosen = ~question.own & question.sensitive
     if not 0 < np.count_nonzero(chosen) <= FEW_UNKNOWNS or question.model.mechanism.num_hashes > 1:
         return linear
-    parts = question.model.alphabet.parts(question.texts(chosen), question.model.num_cohorts)
+    parts = question.model.alphabet.parts(question.texts(chosen))
     if len(parts) > 1:
         return linear
     reporting, num_buckets = question.counts.num_reports > 0, question.model.alphabet.num_sensitive

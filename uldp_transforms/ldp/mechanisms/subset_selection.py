@@ -25,7 +25,7 @@ from uldp_transforms.ldp.checks import is_number, require_int, require_number
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
-from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
+from uldp_transforms.ldp.mechanisms.set_channel import SetChannel
 from uldp_transforms.ldp.mechanisms.statistic import Statistic
 from uldp_transforms.ldp.mechanisms.subset_scores import Scores, scores_of
 from uldp_transforms.ldp.reasons import Reason
@@ -219,7 +219,7 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         )
 
     @property
-    def memo(self) -> SetReportMechanism:
+    def memo(self) -> SetChannel:
         """With the scores of reports: memos are seen only through these."""
         memo = super().memo
         vars(memo)["scores"] = self.scores

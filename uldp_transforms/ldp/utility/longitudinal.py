@@ -82,7 +82,7 @@ def ways(mechanism: SetReportMechanism, num_windows: int) -> list[Way]:
         SpecError: for arguments out of range.
     """
     fresh = dataclasses.replace(mechanism, epsilon_inf=None)
-    shares = _equal(mechanism)
+    shares = np.full(mechanism.num_symbols, 1 / mechanism.num_symbols)
     one, mean = (
         {item: float(variance_of_mean(item, shares, number).mean()) for item in (fresh, mechanism)}
         for number in (1, num_windows)
@@ -107,39 +107,3 @@ def ways(mechanism: SetReportMechanism, num_windows: int) -> list[Way]:
             mean_of_windows=one[fresh],
         ),
     ]
-
-
-def text_of(mechanism: SetReportMechanism, num_cohorts: int, num_people: int, num_windows: int) -> list[str]:
-    """The ways as aligned lines of text, and what memos mean for people."""
-    found = ways(mechanism, num_windows)
-    titles = ["", *(f"{number:,}" for number in LIFETIMES), "one window", f"mean of {num_windows:,}"]
-    rows = [
-        [
-            way.name,
-            *(f"{loss:.4g}" for loss in way.losses.values()),
-            *(f"{math.sqrt(variance / num_people):.2g}" for variance in (way.one_window, way.mean_of_windows)),
-        ]
-        for way in found
-    ]
-    widths = [max(map(len, column)) for column in zip(titles, *rows)]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in (titles, *rows)]
-    lines = [line[: widths[0]].strip().ljust(widths[0]) + line[widths[0] :] for line in lines]
-    assert mechanism.epsilon_inf is not None
-    floor = math.sqrt(float(variance_of_mean(mechanism, _equal(mechanism), MAX_WINDOWS).mean()) / num_people)
-    return [
-        f"Asked in {num_windows:,} windows: loss after so many windows, and the error of a symbol's frequency at equal",
-        "shares (root mean square over symbols):",
-        *lines,
-        f"Memos: kappa_1 {mechanism.memo.kappa:.4g}, kappa_2 {mechanism.repeat_weight / 2**64:.4g}; averages never get "
-        f"below an error of {floor:.2g}.",
-        f"Every symbol that a person ever holds costs epsilon_inf: {mechanism.epsilon_inf:g}, at worst "
-        f"{mechanism.num_symbols:,} x {mechanism.epsilon_inf:g} = {mechanism.num_symbols * mechanism.epsilon_inf:,g}; "
-        "when it changes is not protected.",
-        f"The fixed cohort is a pseudonym of {math.log2(num_cohorts):.3g} bits."
-        if num_cohorts > 1
-        else "There is one cohort: none tells people apart.",
-    ]
-
-
-def _equal(mechanism: Mechanism) -> np.ndarray:
-    return np.full(mechanism.num_symbols, 1 / mechanism.num_symbols)

@@ -93,7 +93,7 @@ def expected_l1(
     if method == NORMAL:
         losses: np.ndarray = np.sqrt(2 / (np.pi * num_reports)) * np.sqrt(np.maximum(variances, 0)).sum(axis=-1)
         return losses
-    if model != POPULATION or not isinstance(mechanism, SetReportMechanism) or not has_binomial_estimates(mechanism):
+    if model != POPULATION or not isinstance(mechanism, SetReportMechanism) or not mechanism.has_binomial_estimates:
         raise SpecError(
             f'expected_l1.method can be "{EXACT}" only in the model "{POPULATION}" and where each estimate follows '
             f'from one count, got the model "{model}" and {type(mechanism).__name__}'
@@ -135,11 +135,6 @@ def l1_without_privacy(frequencies: np.ndarray, num_reports: int) -> np.ndarray:
     p = require_distribution("l1_without_privacy.frequencies", frequencies)
     losses: np.ndarray = mean_absolute_deviation(num_reports, p).sum(axis=-1) / num_reports
     return losses
-
-
-def has_binomial_estimates(mechanism: SetReportMechanism) -> bool:
-    """True if the estimate of each symbol is an affine function of that symbol's count alone."""
-    return mechanism.has_binomial_estimates
 
 
 def mean_absolute_deviation(trials: np.ndarray | int, probability: np.ndarray | float) -> np.ndarray:

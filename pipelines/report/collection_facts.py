@@ -10,8 +10,9 @@ import numpy as np
 
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import moment_of
 
-from ..runs import RunRecord, moment
+from ..runs import RunRecord
 from .facts import Cost
 
 _DAY = 86_400_000
@@ -108,8 +109,8 @@ def costs_of(collection: Collection | None, starts: Sequence[str], ends: Sequenc
     costs = [Cost(reports="one report", epsilon=collection.mechanism.epsilon)]
     if not starts:
         return costs
-    step = float(np.median(np.diff([moment(start) for start in starts]))) if len(starts) > 1 else 0.0
-    step = step or float(moment(ends[0]) - moment(starts[0]))
+    step = float(np.median(np.diff([moment_of(start) for start in starts]))) if len(starts) > 1 else 0.0
+    step = step or float(moment_of(ends[0]) - moment_of(starts[0]))
     numbers = {f"one in each window of {name} ({n:,})": n for name, n in _windows_in(step) if 1 < n <= _MOST}
     if round(_DAY / step) > _MOST:
         numbers = {f"{_SOME} reports": _SOME}

@@ -1,0 +1,341 @@
+"""Which frequencies are likely, given noisy ones: a prior that is fitted to all of them, and the posteriors under it.
+
+The noisy frequencies y_s have the means p_s and a known law. The p_s are drawn from a prior on a grid, of which nothing
+is known but that its mean is at most a bound (Kiefer and Wolfowitz 1956; here the most likely prior within the bound).
+Without the bound many small frequencies, each within the noise, would sum to far more than 1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+_STEPS = 60  # of expectation maximisation; more change the posterior means by less than a hundredth of the error
+_SMALL = 48  # points of the grid between 0 and where values stand out
+_LARGE = 4.0  # standard errors above which a frequency stands out from noise, and is itself a likely one
+_APART = 0.5  # standard errors between such frequencies: nearer ones cannot be told apart
+_REACH = 8.0  # standard errors: densities beyond are below the precision of the weights
+_EXACT = 2048  # frequencies up to which none are put together
+_BIN = 0.05  # standard errors: width of the bins beyond; the error is of the order of its square
+_TRIES = 60  # steps of Newton's method, which needs about five; the bracket is halved where it fails
+_SAME = 1e-14
+_LEAST = 1e-300
+_LEVELS = 60  # tries of the level at which posterior means have a given sum
+_NEAR = 1e-6  # of that sum
+_STEEPEST = 1e9  # level at which the prior decides even between frequencies that are a billionth apart
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Noisy:
+    """Unbiased estimates of S frequencies, and their law.
+
+    If the frequency is g the variance is null + slope g - g^2 / trials. A count of so many trials, each a success with
+    probability share + g / scale, has exactly that variance for one share and one scale, and is taken as the law: where
+    an estimate is made from its own count it is the true one. Without end of trials the law is normal.
+
+    Attributes:
+        estimates: (S,).
+        null: (S,), not negative.
+        slope: (S,); above 0 where null is 0.
+        trials: above 0; infinity for the normal law.
+    """
+
+    estimates: np.ndarray
+    null: np.ndarray
+    slope: np.ndarray
+    trials: float
+
+    @property
+    def smallest(self) -> np.ndarray:
+        """(S,) the least difference that can be seen near 0: a standard error, and at least one success."""
+        smallest: np.ndarray = np.maximum(np.sqrt(self.null), self.slope)
+        return smallest
+
+    @property
+    def distances(self) -> np.ndarray:
+        """(S,) of the estimates from 0, see ``far``."""
+        return self.far(self.estimates)
+
+    @property
+    def stand_out(self) -> np.ndarray:
+        """(S,) bool, the estimate cannot be noise."""
+        found: np.ndarray = self.distances > _LARGE
+        return found
+
+    @property
+    def law(self) -> np.ndarray:
+        """(S,) variances if the estimates were the frequencies."""
+        return self.variances(np.maximum(self.estimates, 0))
+
+    def far(self, frequencies: np.ndarray) -> np.ndarray:
+        """(S,) of frequencies from 0 in standard errors, each at the place where it is passed."""
+        there = np.maximum(self.null + self.slope * np.maximum(frequencies, 0), 0)
+        distances: np.ndarray = 2 * frequencies / np.maximum(np.sqrt(there) + np.sqrt(self.null), _LEAST)
+        return distances
+
+    def at(self, distance: float) -> np.ndarray:
+        """(S,) the frequencies that are so far from 0."""
+        frequencies: np.ndarray = distance * np.sqrt(self.null) + distance**2 * self.slope / 4
+        return frequencies
+
+    def variances(self, frequencies: np.ndarray) -> np.ndarray:
+        """(S,) of the estimates if these are the frequencies."""
+        variances = self.null + self.slope * frequencies - frequencies**2 / self.trials
+        possible: np.ndarray = np.maximum(variances, _LEAST)
+        return possible
+
+    def reach(self, nearest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(S,) lowest and highest frequency that is not out of the question if the estimates were ``nearest``."""
+        square = _REACH**2
+        spread, centre = 1 + square / self.trials, nearest + square * self.slope / 2
+        half = np.sqrt(np.maximum(centre**2 - spread * (nearest**2 - square * self.smallest**2), 0))
+        return (centre - half) / spread, (centre + half) / spread
+
+    def exponents(self, rows: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+        """Log-likelihood of single frequencies for the estimates in these rows, up to a constant of each estimate."""
+        if np.isinf(self.trials):
+            normal: np.ndarray = -((self.estimates[rows] - frequencies) ** 2) / (2 * self.null[rows])
+            return normal
+        n = self.trials
+        scale = np.sqrt((self.slope * n) ** 2 + 4 * self.null * n)
+        share = (1 - self.slope * n / scale) / 2
+        successes = np.clip(n * (share + self.estimates / scale), 0, n)[rows]
+        rates = np.clip(share[rows] + frequencies / scale[rows], _LEAST, 1 - 1e-16)
+        logs: np.ndarray = successes * np.log(rates) + (n - successes) * np.log1p(-rates)
+        return logs
+
+    def binned(self) -> tuple[Noisy, np.ndarray, np.ndarray | None]:
+        """Fewer estimates, how many each stands for, (P,), and which is that of each one, (S,) (None: its own)."""
+        if len(self.estimates) <= _EXACT:
+            return self, np.ones(len(self.estimates)), None
+        kinds = [np.round(np.log(np.maximum(law, _LEAST)) / (2 * _BIN)) for law in (self.null, self.slope)]
+        keys = np.stack([np.floor(self.distances / _BIN), *kinds])
+        numbers = np.zeros(len(self.estimates), dtype=np.int64)
+        for key in keys:
+            levels, level = np.unique(key, return_inverse=True)
+            numbers = np.unique(numbers * len(levels) + level, return_inverse=True)[1]
+        counts = np.bincount(numbers).astype(np.float64)
+        estimates, null, slope = (np.bincount(numbers, x) / counts for x in (self.estimates, self.null, self.slope))
+        return Noisy(estimates, null, slope, self.trials), counts, numbers
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Posterior:
+    """The fitted prior and what follows for each frequency.
+
+    Attributes:
+        means, variances: (S,) of the posteriors.
+        fitted: sum over all frequencies of the derivatives of the means by the noisy frequencies, the fit of the prior
+            included: how many free parameters the means have used up, between 0 and S.
+        atoms, weights: (A,) the prior.
+    """
+
+    means: np.ndarray
+    variances: np.ndarray
+    fitted: float
+    atoms: np.ndarray
+    weights: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Prior:
+    """The most likely prior, and the estimates that it was fitted to.
+
+    Attributes:
+        noisy: all S estimates.
+        points, counts, member: what stands for them, see ``Noisy.binned``.
+        atoms, weights: (A,).
+        placed: (A,) bool, atoms that were placed where frequencies stand out.
+        kernel: (P, A) likelihoods.
+        trust: how far it is used, from 0 to 1, for estimates that stand out; as for the rest, whatever is near such an
+            estimate is taken as equally likely.
+    """
+
+    noisy: Noisy
+    points: Noisy
+    counts: np.ndarray
+    member: np.ndarray | None
+    atoms: np.ndarray
+    weights: np.ndarray
+    placed: np.ndarray
+    kernel: sparse.csr_array
+    trust: float = 1.0
+
+    def responsible(self, level: float) -> sparse.csr_array:
+        """(P, A) share of each atom in the posterior of each point, with a prior times e^(level atom)."""
+        starts = self.kernel.indptr[:-1]
+        with np.errstate(divide="ignore"):
+            prior = np.log(self.weights) + level * self.atoms
+            logs = np.log(self.kernel.data) + prior[self.kernel.indices]
+        lengths = np.diff(self.kernel.indptr)
+        joint = np.exp(logs - np.repeat(np.maximum.reduceat(logs, starts), lengths))
+        joint /= np.repeat(np.add.reduceat(joint, starts), lengths)
+        return sparse.csr_array((joint, self.kernel.indices, self.kernel.indptr), shape=self.kernel.shape)
+
+    def moments(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Means and variances (P,) of the posteriors of the points."""
+        responsible = self.responsible(level)
+        means = responsible @ self.atoms
+        variances = np.maximum(responsible @ self.atoms**2 - means**2, 0)
+        if self.trust == 1:
+            return means, variances
+        trust, out, law = self.trust, self.points.stand_out, self.points.law
+        mixed = trust * means + (1 - trust) * (self.points.estimates + level * law)
+        highest = float(self.points.far(means)[~out].max(initial=0))  # of the others, whose order is kept
+        mixed = np.maximum(mixed, self.points.at(highest))
+        return np.where(out, mixed, means), np.where(out, trust * variances + (1 - trust) * law, variances)
+
+    def used_up(self) -> np.ndarray:
+        """(P,) free parameters that each posterior mean has used up, 0 to 1, the placing of atoms included."""
+        responsible = self.responsible(0.0)
+        slopes = np.minimum(self.moments(0.0)[1] / self.points.law, 1)
+        members = np.maximum(responsible.T @ self.counts, 1.0)
+        placing = responsible @ np.where(self.placed, 1 / members, 0.0)
+        used: np.ndarray = slopes + (1 - slopes) * np.minimum(placing, 1)
+        return used
+
+    def means(self, level: float) -> np.ndarray:
+        """(S,) of the posteriors; inside a bin along the slope, which is the variance in parts of the estimate's."""
+        means, variances = self.moments(level)
+        if self.member is None:
+            return means
+        slopes = np.minimum(variances / self.points.variances(means), 1)
+        near = means[self.member] + (self.noisy.estimates - self.points.estimates[self.member]) * slopes[self.member]
+        positive: np.ndarray = np.maximum(near, 0)
+        return positive
+
+
+def posterior(noisy: np.ndarray, error: float, bound: float) -> Posterior:
+    """Posterior means and variances of normal estimates (S,) that have one standard error, above 0."""
+    alike = np.ones(len(noisy))
+    prior = fit_prior(Noisy(noisy, error**2 * alike, 0 * alike, np.inf), bound)
+    _, variances = prior.moments(0.0)
+    fitted = float(prior.counts @ prior.used_up())
+    if prior.member is not None:
+        variances = variances[prior.member]
+    return Posterior(prior.means(0.0), variances, fitted, prior.atoms, prior.weights)
+
+
+def fit_prior(noisy: Noisy, bound: float) -> Prior:
+    """The most likely prior whose mean is at most ``bound``.
+
+    Args:
+        noisy: unbiased frequencies and their law.
+        bound: above 0, such as 1 / S.
+    """
+    points, counts, member = noisy.binned()
+    atoms, placed = _grid(points, bound)
+    kernel = _kernel(points, atoms)
+    weights = _most_likely(kernel, counts / counts.sum(), atoms, bound)
+    return Prior(noisy, points, counts, member, atoms, weights, placed, kernel)
+
+
+def checked(prior: Prior) -> Prior:
+    """The prior, trusted as far as it has learned more from the estimates that stand out than where each of them is.
+
+    Atoms are placed where estimates are. If n estimates have led to A atoms, the prior has 2 A - 1 parameters, A places
+    and A - 1 weights. Means between the estimates and the posterior means, with the share t of the latter, have the
+    squared error n - 2 t (n - parameters) + t^2 (n - A), in units of the noise, if parameters were counted before
+    (Stein 1981). The least one is at t = (n - parameters) / (n - A). It is in the prior's favour that n is uncertain by
+    sqrt(2 n): with few values there is no telling.
+    """
+    out = prior.points.stand_out
+    num = float(prior.counts[out].sum())
+    atoms = float(prior.counts[out] @ prior.used_up()[out])
+    trust = (num + np.sqrt(2 * num) - max(2 * atoms - 1, 0)) / max(num - atoms, _LEAST) if num else 1.0
+    return dataclasses.replace(prior, trust=float(np.clip(trust, 0, 1)))
+
+
+def means_that_sum_to(total: float, priors: Sequence[Prior]) -> list[np.ndarray]:
+    """Posterior means (S,) of each prior, given what all frequencies sum to, as nearly as the priors allow.
+
+    Given a sum, independent posteriors are nearly those of priors times e^(level frequency), with the level at which
+    the means have the sum. A larger estimate then still has a larger mean, and what was impossible stays so.
+    """
+
+    def lacking(level: float) -> tuple[float, float]:
+        means, variances = zip(*(prior.moments(level) for prior in priors))
+        weights = [prior.counts for prior in priors]
+        has = float(sum(count @ mean for count, mean in zip(weights, means)))
+        return total - has, float(sum(count @ variance for count, variance in zip(weights, variances)))
+
+    missing, slope = lacking(0.0)
+    level, low, high = 0.0, -_STEEPEST, _STEEPEST
+    for _ in range(_LEVELS):
+        if abs(missing) <= _NEAR * total:
+            break
+        low, high = (level, high) if missing > 0 else (low, level)
+        step = level + missing / max(slope, _LEAST)
+        level = step if low < step < high else (low + high) / 2
+        missing, slope = lacking(level)
+    return [prior.means(level) for prior in priors]
+
+
+def _grid(points: Noisy, bound: float) -> tuple[np.ndarray, np.ndarray]:
+    """Atoms in ascending order; and which of them were placed where frequencies stand out."""
+    smallest, distances = points.smallest, points.distances
+    small = np.geomspace(min(0.05 * smallest.min(), 0.3 * bound), 5 * smallest.max(), _SMALL)
+    above = points.stand_out
+    cells = np.floor(distances[above] / _APART).astype(np.int64)
+    _, member, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    large = np.bincount(member, points.estimates[above]) / counts if len(cells) else np.zeros(0)
+    atoms = np.concatenate([[0.0], small, [bound], large])
+    placed = np.arange(len(atoms)) >= len(atoms) - len(large)
+    order = np.argsort(atoms, kind="stable")
+    return atoms[order], placed[order]
+
+
+def _kernel(points: Noisy, atoms: np.ndarray) -> sparse.csr_array:
+    """(P, A) likelihoods of atoms, up to a factor for each point; 0 where an atom is out of reach.
+
+    A point that no atom reaches, a large negative one, is given to the nearest: 0.
+    """
+    low, high = points.reach(np.clip(points.estimates, atoms[0], atoms[-1]))
+    first = np.minimum(np.searchsorted(atoms, low, "left"), len(atoms) - 1)
+    last = np.maximum(np.searchsorted(atoms, high, "right"), first + 1)
+    lengths = last - first
+    starts = np.append(0, np.cumsum(lengths))
+    columns = np.arange(starts[-1]) - np.repeat(starts[:-1] - first, lengths)
+    exponents = points.exponents(np.repeat(np.arange(len(lengths)), lengths), atoms[columns])
+    exponents -= np.repeat(np.maximum.reduceat(exponents, starts[:-1]), lengths)
+    return sparse.csr_array((np.exp(exponents), columns, starts), shape=(len(lengths), len(atoms)))
+
+
+def _most_likely(kernel: sparse.csr_array, shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.ndarray:
+    """Weights (A,) of the prior, by expectation maximisation."""
+    weights = np.full(len(atoms), 1 / len(atoms))
+    transposed = sparse.csr_array(kernel.T)
+    for _ in range(_STEPS):
+        weights = bounded_weights(weights * (transposed @ (shares / (kernel @ weights))), atoms, bound)
+    return weights
+
+
+def bounded_weights(shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.ndarray:
+    """The weights w with the largest sum_j N_j ln w_j whose mean is at most a bound.
+
+    They are w_j = N_j / (1 + level (g_j - bound)), with level 0 if the mean of the shares is within the bound, else
+    the one level in (0, 1 / bound] for which sum_j w_j g_j = bound; what that leaves over is the weight of 0.
+
+    Args:
+        shares: (A,) N_j, not negative, with sum 1.
+        atoms: (A,) g_j: 0, then above 0.
+        bound: above 0.
+    """
+    above = atoms - bound
+    if shares @ above <= 0:
+        return shares
+    level, low, high = 0.0, 0.0, 1 / bound
+    for _ in range(_TRIES):
+        terms = above / (1 + level * above)
+        excess = shares @ terms
+        low, high = (level, high) if excess > 0 else (low, level)
+        step = level + float(excess / (shares @ terms**2))
+        if abs(step - level) <= _SAME * level or high - low <= _SAME * high:
+            break
+        level = step if low < step < high else (low + high) / 2
+    weights: np.ndarray = np.append(0.0, shares[1:] / (1 + level * above[1:]))
+    weights[0] = max(1 - weights.sum(), 0.0)
+    return weights

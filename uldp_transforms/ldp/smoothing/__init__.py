@@ -1,0 +1,39 @@
+"""Windows that know their neighbours: a Kalman filter forwards, and a Rauch-Tung-Striebel smoother back again.
+
+Of T consecutive windows and S values, each value for itself:
+
+    y_t = f_t + noise of variance R_t        what the reports of window t say
+    f_t = s_t + N(0, W_t)                    the shares of exactly the people of that window
+    s_t = s_(t-1) + N(0, Q)                  what drifts from window to window
+
+R_t is known: it is the mechanism's. W_t = w p + p (1 - p) / n_t is how people and days differ, and Q = q p, with p the
+mean share; the two numbers (q, w) are the most likely ones. docs/smoothing.md derives it. No Python loop over values.
+"""
+
+from __future__ import annotations
+
+from uldp_transforms.ldp.smoothing.change import Change as Change
+from uldp_transforms.ldp.smoothing.change import change_of as change_of
+from uldp_transforms.ldp.smoothing.drift_fit import fit as fit
+from uldp_transforms.ldp.smoothing.drift_fit import log_likelihood as log_likelihood
+from uldp_transforms.ldp.smoothing.evidence import LEAST_HISTORY as LEAST_HISTORY
+from uldp_transforms.ldp.smoothing.evidence import SUDDEN as SUDDEN
+from uldp_transforms.ldp.smoothing.kalman_filter import Track as Track
+from uldp_transforms.ldp.smoothing.kalman_filter import track as track
+from uldp_transforms.ldp.smoothing.series import LEAST_SHARE as LEAST_SHARE
+from uldp_transforms.ldp.smoothing.series import Law as Law
+from uldp_transforms.ldp.smoothing.series import Series as Series
+from uldp_transforms.ldp.smoothing.shares import Shares as Shares
+from uldp_transforms.ldp.smoothing.shares import filtered as filtered
+from uldp_transforms.ldp.smoothing.shares import smoothed as smoothed
+
+
+def follow(series: Series, alarm_every: float | None, sudden: float = SUDDEN) -> tuple[Law, float, Track]:
+    """The law of a series, its nugget w and its track, with drift and nugget fitted beside what moved."""
+    law = series.law()
+    drift, nugget = fit(series, law)
+    course = track(series, law, drift, nugget, alarm_every, sudden)
+    if course.moved.any():
+        drift, nugget = fit(series, law, course.moved)
+        course = track(series, law, drift, nugget, alarm_every, sudden)
+    return law, nugget, course

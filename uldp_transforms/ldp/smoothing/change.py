@@ -1,0 +1,56 @@
+"""How much values moved, once it is found that they did."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from uldp_transforms.ldp.smoothing.kalman_filter import Track
+from uldp_transforms.ldp.smoothing.series import Series
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Change:
+    """How much some values moved, M of them; all (M,).
+
+    Attributes:
+        size: the mean of the windows since it began, less what was expected before.
+        error: its standard deviation.
+        windows: int64, since it began, this one included.
+        looks: int64, from how many that was chosen.
+    """
+
+    size: np.ndarray
+    error: np.ndarray
+    windows: np.ndarray
+    looks: np.ndarray
+
+
+def change_of(series: Series, course: Track, t: int, values: np.ndarray) -> Change:
+    """How much values moved up to window t: since the window from which on the change is most significant.
+
+    Args:
+        series, course: T windows.
+        t: the window in which they were found to have moved.
+        values: (M,) int64, their places.
+    """
+    raw, seen = series.raw[: t + 1, values], series.seen[: t + 1, values]
+    before = course.moved[:t, values][::-1]
+    since = np.where(before.any(axis=0), before.argmax(axis=0), t)  # windows before this one that may be looked back
+    number, total = _summed(seen), _summed(np.where(seen, raw, 0))
+    known = course.expected_variance[: t + 1, values] - course.moved[: t + 1, values]
+    noise = _summed(np.where(seen, course.change_error[: t + 1, values] ** 2 - known, 0))
+    k = np.maximum(number, 1)
+    size = total / k - course.expected[: t + 1, values]
+    variance = known + noise / k**2 + course.drift[values] * (k - 1) * (2 * k - 1) / (6 * k)
+    possible = seen & (known < 1 / 2) & (np.arange(t, -1, -1)[:, np.newaxis] <= since)
+    z = np.where(possible, np.abs(size) / np.sqrt(variance), -1)
+    best = z.argmax(axis=0), np.arange(len(values))
+    return Change(size[best], np.sqrt(variance[best]), number[best], possible.sum(axis=0))
+
+
+def _summed(cells: np.ndarray) -> np.ndarray:
+    """(T, M) sums from each window to the last."""
+    sums: np.ndarray = np.cumsum(cells[::-1], axis=0)[::-1]
+    return sums

@@ -1,0 +1,126 @@
+"""The two numbers of the model, drift and nugget: those under which what the windows say is most likely."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.ldp.smoothing.series import Law, Series
+
+_BEND = 3.0  # standard deviations from which an innovation counts linearly, so that one jump is not taken for drift
+_FITTED = 256  # values that decide on the two numbers, at most
+_COARSE = np.array([0.0, *np.logspace(-8, 0, 5)])
+_FINER = (10 ** np.linspace(-1, 1, 5), 10 ** np.linspace(-0.25, 0.25, 5))
+_TOGETHER = 16  # windows whose likelihoods are computed at once
+_FACTORS = 4  # variances whose product is a number of 32 bits: fewer logarithms
+_LEAST_UNIT = 1e-8  # of variances in the fit
+
+
+def log_likelihood(
+    series: Series,
+    law: Law,
+    drift: np.ndarray,
+    nugget: np.ndarray,
+    moved: np.ndarray | None = None,
+    bend: float = np.inf,
+) -> np.ndarray:
+    """Of the innovations, up to a constant of 2 pi; for many pairs of parameters at once.
+
+    Args:
+        series, law: T windows.
+        drift, nugget: (G,) q and w.
+        moved: (T, S) the variance that is added where a value begins anew, 1 or True; None: nowhere.
+        bend: standard deviations beyond which a square goes on as its tangent.
+
+    Computed as ``series.raw`` is stored, in 64 or 32 bits; summed up in 64.
+
+    Returns:
+        (G,).
+    """
+    kind = np.result_type(series.raw, law.noise)
+    drift_of, nugget_of = ((part[:, np.newaxis] * law.shares).astype(kind) for part in (drift, nugget))
+    mean, variance = ((np.zeros_like(drift_of) + start).astype(kind) for start in (series.level, series.spread))
+    total, gain, seen = np.zeros(len(drift)), np.empty_like(variance), series.seen
+    raw, fixed = np.where(seen, series.raw, kind.type(0)), law.noise + law.people
+    steps, whole = series.steps.tolist(), set(np.flatnonzero(seen.all(axis=1)).tolist())
+    anew = set() if moved is None else set(np.flatnonzero(moved.any(axis=1)).tolist())
+    blocks = np.empty((3, min(_TOGETHER, len(raw)), *variance.shape), dtype=kind)
+    for begin in range(0, len(raw), _TOGETHER):
+        here = slice(begin, begin + _TOGETHER)
+        noises, scales, innovations = blocks[:, : len(raw) - begin]
+        np.add(nugget_of, fixed[here, np.newaxis], out=noises)
+        innovations[:] = raw[here, np.newaxis]
+        for t, noise, scale, innovation in zip(itertools.count(begin), noises, scales, innovations):
+            variance += drift_of if steps[t] == 1 else kind.type(steps[t]) * drift_of
+            if moved is not None and t in anew:
+                variance += moved[t]
+            np.add(variance, noise, out=scale)
+            np.subtract(innovation, mean, out=innovation)
+            np.divide(variance, scale, out=gain)
+            if t in whole:
+                np.multiply(noise, gain, out=variance)  # what is left, without a difference of large numbers
+            else:
+                gain *= seen[t]
+                variance = np.where(seen[t], noise * gain, variance)
+                scale[:, ~seen[t]], innovation[:, ~seen[t]] = 1, 0
+            mean += np.multiply(gain, innovation, out=gain)
+        innovations *= innovations
+        innovations /= scales
+        _bend(innovations.reshape(-1), bend)
+        parts = [np.log(np.multiply.reduce(scales[at : at + _FACTORS])) for at in range(0, len(scales), _FACTORS)]
+        for part in (np.add.reduce(innovations), *parts):
+            total += part.sum(axis=1, dtype=np.float64)
+    return -total / 2
+
+
+def _bend(squares: np.ndarray, bend: float) -> None:
+    """From ``bend`` squared on, squares (N,) go on as their tangents."""
+    far = np.flatnonzero(squares > bend**2)
+    squares[far] = 2 * bend * np.sqrt(squares[far]) - bend**2
+
+
+def fit(series: Series, law: Law, moved: np.ndarray | None = None) -> tuple[float, float]:
+    """The most likely (q, w), by finer and finer grids; of at most 256 values, those of the largest shares."""
+    if len(law.shares) > _FITTED:
+        chosen = np.argsort(-law.shares, kind="stable")[:_FITTED]
+        series, law = _of_values(series, chosen), Law(law.shares[chosen], law.noise[:, chosen], law.people[:, chosen])
+        moved = None if moved is None else moved[:, chosen]
+    series, law, moved = _in_units(series, law, moved)
+    best = _best(series, law, _COARSE, _COARSE, moved)
+    for factors in _FINER:
+        best = _best(series, law, best[0] * factors, best[1] * factors, moved)
+    return best
+
+
+def _in_units(series: Series, law: Law, moved: np.ndarray | None) -> tuple[Series, Law, np.ndarray | None]:
+    """The same, of each value in multiples of its noise: numbers near 1, for which 32 bits are enough.
+
+    Likelihoods differ by a constant from those of the shares themselves.
+    """
+    unit = np.maximum((law.noise + law.people).mean(axis=0), _LEAST_UNIT)
+    parts: dict[str, np.ndarray] = {
+        "raw": series.raw / np.sqrt(unit),
+        "level": series.level / np.sqrt(unit),
+        "spread": series.spread / unit,
+    }
+    small: dict[str, Any] = {name: part.astype(np.float32) for name, part in parts.items()}
+    own = Law(*((part / unit).astype(np.float32) for part in (law.shares, law.noise, law.people)))
+    return dataclasses.replace(series, **small), own, None if moved is None else (moved / unit).astype(np.float32)
+
+
+def _best(
+    series: Series, law: Law, drifts: np.ndarray, nuggets: np.ndarray, moved: np.ndarray | None
+) -> tuple[float, float]:
+    """The most likely pair of a grid."""
+    drift, nugget = (grid.ravel() for grid in np.meshgrid(np.unique(drifts), np.unique(nuggets)))
+    place = int(np.argmax(log_likelihood(series, law, drift, nugget, moved, _BEND)))
+    return float(drift[place]), float(nugget[place])
+
+
+def _of_values(series: Series, chosen: np.ndarray) -> Series:
+    parts = {name: getattr(series, name) for name in ("common", "level", "spread", "history", "squares", "evidence")}
+    parts = {name: part[..., chosen] if np.ndim(part) else part for name, part in parts.items()}
+    return dataclasses.replace(series, raw=series.raw[:, chosen], variances=series.variances[:, chosen], **parts)

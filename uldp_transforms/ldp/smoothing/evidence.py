@@ -1,0 +1,65 @@
+"""Evidence that values moved: jumps of a single window, and changes that last; see ``kalman_filter.track``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+LEAST_HISTORY = 8
+"""Windows in which a value was seen before it can be said to have moved: a week and a day."""
+
+SUDDEN = 0.9
+"""What share of all false alarms is spent on jumps, that is on a single window; the rest is for changes that last.
+
+Their evidence grows by a factor with each window, so that a tenth costs them a window or two.
+"""
+
+SIZES = np.array([1.0, -1.0, 2.0, -2.0, 4.0, -4.0])[:, np.newaxis]
+"""Of changes that last, in standard deviations."""
+
+_LEAST_TAIL = 1e-300  # its normal number is 37
+
+
+def tails_of(change: np.ndarray, error: np.ndarray, jump: Any, history: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Two-sided probabilities, all (T, S), of changes as large, given how large those of the past were.
+
+    Counts are no normal numbers: a rise by z needs z^2 / 6 reports more for the same probability (Bernstein). A fall
+    does not, whose tail is below that of a normal number with the variance of the count.
+    """
+    z = np.abs(change) / error
+    jumps = np.where(change > 0, jump, 0) / error / 6  # z = limit + jumps limit^2, solved for the limit
+    limit = np.where(jumps > 0, 2 * z / (1 + np.sqrt(1 + 4 * jumps * z)), z)
+    scale = np.sqrt(np.maximum(squares / np.maximum(history, 1), 1))
+    tails: np.ndarray = 2 * special.stdtr(np.maximum(history, 1), -limit / scale)
+    return tails
+
+
+def lasting_evidence(evidence: np.ndarray, tails: np.ndarray, sign: np.ndarray) -> np.ndarray:
+    """(T, 6, S) evidence of lasting changes, (6, S) before, after each of T windows if none of them rings.
+
+    It stays as it was where (T, S) ``tails`` are 1: not judged.
+    """
+    normal = -sign * special.ndtri(np.clip(tails / 2, _LEAST_TAIL, 0.5))
+    judged = (tails < 1)[:, np.newaxis]
+    factors = np.where(judged, np.exp(SIZES * normal[:, np.newaxis] - SIZES**2 / 2), 1)
+    kept = np.empty_like(factors)
+    with np.errstate(over="ignore", invalid="ignore"):  # long after one that would have rung
+        for t in range(len(kept)):
+            evidence = np.add(evidence, judged[t], out=kept[t])
+            evidence *= factors[t]
+    return kept
+
+
+def which_moved(
+    evidence: np.ndarray, tails: np.ndarray, alarm_every: float, sudden: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of T windows false alarms a window of rules that would just ring, at most 1, and (T, S) which values moved."""
+    size = tails.shape[1]
+    lasting = np.add.reduce(evidence, axis=1) * ((1 - sudden) / len(SIZES))
+    own = lasting + sudden * np.where(tails * size * alarm_every < sudden, size * alarm_every / sudden, 0)
+    rings = np.add.reduce(own, axis=1) >= alarm_every * size
+    lasts = np.add.reduce(lasting, axis=1) / max(size, 1)
+    rates = np.minimum(np.minimum.reduce(tails, axis=1, initial=1) * size / sudden, 1 / np.maximum(lasts, 1))
+    return rates, (own >= alarm_every) & rings[:, np.newaxis]

@@ -1,0 +1,75 @@
+"""Estimates of values in windows, as a filter takes them, and the law of their noise."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+LEAST_SHARE = 1e-5
+"""The share from which a value's drift and nugget are scaled, if it has less."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Series:
+    """Unbiased estimates of S values in T windows, in order of time.
+
+    Attributes:
+        raw: (T, S) shares; NaN where a window does not say.
+        variances: (T, S) of ``raw`` as estimates of the shares of a population, without ``common``.
+        common: (S,) variance of what is the same in all windows, such as the noise of hash functions.
+        num_reports: (T,) n_t, at least 1.
+        steps: (T,) int64 windows from the one before to this one, at least 1; more where some are missing.
+        jump: n times what one more counted report adds to an estimate.
+        level, spread: (S,) mean and variance of the drifting share just before the first window, from windows that
+            are no longer here. By default nothing is known: 0 and 1.
+        history, squares: (S,) how many standardised innovations these windows had, and the sum of their squares.
+        evidence: (6, S) of changes that last, see ``track``.
+    """
+
+    raw: np.ndarray
+    variances: np.ndarray
+    common: np.ndarray
+    num_reports: np.ndarray
+    steps: np.ndarray
+    jump: float = 0.0
+    level: np.ndarray | float = 0.0
+    spread: np.ndarray | float = 1.0
+    history: np.ndarray | int = 0
+    squares: np.ndarray | float = 0.0
+    evidence: np.ndarray | float = 0.0
+
+    @property
+    def seen(self) -> np.ndarray:
+        """(T, S) bool: where there is an estimate."""
+        seen: np.ndarray = ~np.isnan(self.raw)
+        return seen
+
+    def law(self) -> Law:
+        """What is known of the noise."""
+        seen = self.seen
+        times = np.maximum(seen.sum(axis=0), 1)
+        raw, variances = np.where(seen, self.raw, 0), np.where(seen, self.variances, 0)
+        n = self.num_reports[:, np.newaxis]
+        shares = np.clip(raw.sum(axis=0) / times, LEAST_SHARE, 1)
+        each = (variances * n).sum(axis=0) / times  # of one report
+        people = (raw - raw**2 + variances).sum(axis=0) / times  # raw^2 is too large by its variance
+        people = np.clip(people, LEAST_SHARE, 1 / 4)
+        least = self.jump * shares / max(float(self.num_reports.sum()), 1.0)
+        return Law(shares, np.maximum(each - people, least) / n, people / n)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Law:
+    """The noise of a series.
+
+    Attributes:
+        shares: (S,) p, at least LEAST_SHARE.
+        noise: (T, S) R. The variance of a report, the mean of all windows, by the number of reports: what a single
+            window says of its own variance depends on its own estimate, and would weight small estimates more.
+        people: (T, S) the mean of p (1 - p) over windows, by n: what people differ from the population by.
+    """
+
+    shares: np.ndarray
+    noise: np.ndarray
+    people: np.ndarray

@@ -1,0 +1,115 @@
+"""What becomes of messages while they are decoded: what is refused and why, and how much came. No Beam."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.rejection import Rejection
+
+NOBODY = -1
+"""The number of no collection."""
+
+
+class Verdicts:
+    """Collects the rejections of one ``MessageDecoder.decode`` call, and counts what came.
+
+    Args:
+        catalog: the collections of the job.
+        lengths: (n,) int64, bytes of the messages.
+        arrival_times: (n,) int64 in ms; None: they have none.
+
+    Attributes:
+        off_by, stranger: as in ``Decoded``.
+    """
+
+    def __init__(self, catalog: CollectionCatalog, lengths: np.ndarray, arrival_times: np.ndarray | None):
+        self.arrival_times = arrival_times
+        self.off_by: dict[Reason, int] = {}
+        self.stranger = b""
+        self._catalog = catalog
+        self._refused: Counter[tuple[Reason, int, int, int | None, int]] = Counter()
+        self._lengths = lengths
+        self._settled = np.zeros(len(lengths), dtype=bool)
+        self._num_received = np.zeros(len(catalog) + 1, dtype=np.int64)  # the last one: of no collection
+
+    def take_out(self, messages: np.ndarray, numbers: np.ndarray, num_reports: np.ndarray | int = 1) -> None:
+        """Count the reports of messages that are going to be judged, by the numbers of their collections."""
+        self._settled[messages] = True
+        np.add.at(self._num_received, numbers, num_reports)
+
+    def note(self, reason: Reason, off_by: np.ndarray) -> None:
+        """Remember by how many milliseconds the worst of these reports missed its time."""
+        self.off_by[reason] = max(int(off_by.max()), self.off_by.get(reason, 0))
+
+    @property
+    def num_received(self) -> Counter[bytes]:
+        """See ``Decoded.num_received``."""
+        received = self._num_received.copy()
+        received[NOBODY] += int((~self._settled).sum())
+        present = np.flatnonzero(received)
+        pairs = zip(present.tolist(), received[present].tolist())
+        return Counter({self._fingerprint(number): received for number, received in pairs})
+
+    def _fingerprint(self, number: int) -> bytes:
+        return self._catalog.numbered[number].fingerprint if number < len(self._catalog) else b""
+
+    def refuse(
+        self, messages: np.ndarray, reason: Reason, numbers: np.ndarray | int = NOBODY, num_reports: int = 1
+    ) -> None:
+        """Refuse whole messages, of ``num_reports`` each."""
+        if not len(messages):
+            return
+        numbers = np.broadcast_to(numbers, len(messages))
+        self.take_out(messages, numbers, num_reports)
+        self._add(messages, reason, num_reports, numbers, None)
+
+    def refuse_each(self, messages: np.ndarray, reasons: np.ndarray) -> None:
+        """Refuse whole messages, each for a reason of its own (0: not at all)."""
+        for reason in np.unique(reasons[reasons > 0]):
+            self.refuse(messages[reasons == reason], Reason(reason))
+
+    def refuse_reports(
+        self, messages: np.ndarray, reason: Reason, numbers: np.ndarray, periods: np.ndarray | None
+    ) -> None:
+        """Refuse single reports, given by their messages (n,), collections and, if established, base periods (n,)."""
+        self._add(messages, reason, 1, numbers, periods)
+
+    def _add(
+        self,
+        messages: np.ndarray,
+        reason: Reason,
+        num_reports: int,
+        numbers: np.ndarray,
+        periods: np.ndarray | None,
+    ) -> None:
+        """Count by size, time of arrival, period and collection."""
+        nothing = np.zeros(len(messages), dtype=np.int64)
+        keys = [
+            self._lengths[messages],
+            nothing if self.arrival_times is None else self.arrival_times[messages],
+            nothing if periods is None else periods,
+            numbers,
+        ]
+        groups, counts = np.unique(np.stack(keys, axis=1), axis=0, return_counts=True)
+        for (size, arrival, period, number), count in zip(groups.tolist(), counts.tolist()):
+            key = (reason, size, number, None if periods is None else period, arrival)
+            self._refused[key] += num_reports * count
+
+    @property
+    def rejections(self) -> list[Rejection]:
+        """Everything that was refused, one for each reason, size, collection, period and time of arrival."""
+        return [
+            Rejection(
+                reason,
+                count,
+                size,
+                None if number == NOBODY else self._catalog.numbered[number],
+                period,
+                None if self.arrival_times is None else arrival,
+            )
+            for (reason, size, number, period, arrival), count in self._refused.items()
+        ]
