@@ -144,8 +144,7 @@ def _by_period(
     if len(starts) == 1:
         yield messages, arrived
         return
-    for number in range(len(starts)):
-        places = np.flatnonzero(index == number)
+    for places in np.split(np.argsort(index, kind="stable"), np.cumsum(np.bincount(index))[:-1]):
         yield [messages[place] for place in places.tolist()], arrived[places]
 
 

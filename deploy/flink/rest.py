@@ -34,10 +34,10 @@ class Rest:
         """HOST:PORT."""
         return urlsplit(self._url).netloc
 
-    def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
-        """The answer to GET, or to POST if there is a body; raises what urllib raises."""
+    def ask(self, path: str, body: dict[str, Any] | None = None, method: str | None = None) -> Any:
+        """The answer to GET, or to POST if there is a body, or to another method; raises what urllib raises."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self._url + path, data, {"Content-Type": "application/json"})
+        request = urllib.request.Request(self._url + path, data, {"Content-Type": "application/json"}, method=method)
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
@@ -97,3 +97,13 @@ class Rest:
         if "location" not in done:
             raise RuntimeError(f"job {job} must stop with a savepoint, got {done['failure-cause']['stack-trace']}")
         return str(done["location"])
+
+    def cancel(self, job: str) -> str:
+        """Cancel a job; returns the path of its last checkpoint, which is kept if the job's settings say so.
+
+        Raises:
+            RuntimeError: it takes too long.
+        """
+        self.ask(f"/jobs/{job}?mode=cancel", method="PATCH")
+        self.wait("the end of a job", lambda: self.ended(job) or None)
+        return str(self.checkpoints(job)["latest"]["completed"]["external_path"])

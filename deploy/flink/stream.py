@@ -3,8 +3,8 @@
 Two jobs read one topic: one corrects its rows, one releases each window once. Needs what ``deploy.flink`` needs.
 
 The worker of one of them is killed. What that job wrote between its last checkpoint and the end of the worker it writes
-again, in other portions: the newest row of a window is then the one with most reports, whatever its pane index, and
-the ledger, whose rows add up, says too much. So the ledger of that job is asked for no less than what was sent.
+again, in other portions: the newest row of a window is then the one with most reports, whatever its pane index. Rows of
+the ledger, which add up, are the same ones in the same files.
 """
 
 from __future__ import annotations
@@ -69,9 +69,8 @@ def run(folder: Path, rate: int, seconds: int, timestamps: str = CREATE_TIME) ->
         sent = send(server, TOPIC, collection(folder), rate, seconds)
         for each in (corrected, final):
             each.wait(partial(each.has, sent))
-        exact = [each.ledger() == sent.ledger for each in (corrected, final)]
-        if flink.restarts() != 1 or not any(exact):
-            raise RuntimeError(f"one job must have been started again, got {flink.restarts()}; exact ledgers: {exact}")
+        if flink.restarts() != 1:
+            raise RuntimeError(f"one job must have been started again, got {flink.restarts()}")
         if any(len(numbers) != 1 for numbers in final.panes().values()):
             raise RuntimeError(f"final must have one row a window, got {final.panes()}")
         return table(sent, corrected, final)
@@ -129,10 +128,8 @@ class Job:
         return {window: numbers[-1] for window, numbers in self.panes().items()}
 
     def has(self, sent: Sent) -> bool:
-        """Whether the counts are those of what was sent, and nothing is missing in the ledger."""
-        ledger = self.ledger()
-        covered = all(ledger.get(period, Counter()) >= entries for period, entries in sent.ledger.items())
-        return self.latest() == sent.counts and covered and ledger.keys() == sent.ledger.keys()
+        """Whether the counts and the ledger are those of what was sent."""
+        return self.latest() == sent.counts and self.ledger() == sent.ledger
 
     def wait(self, done: Callable[[], bool]) -> None:
         """Look again until it is so.
@@ -193,8 +190,7 @@ def rows_by_window(sent: Sent, corrected: Job, final: Job) -> str:
     if None in sent.ledger:
         lines.append(f"in no window: {dict(sent.ledger[None])}")
     for name, each in (("corrected", corrected), ("final", final)):
-        more = sum(entries["received"] for entries in each.ledger().values()) - sent.received
-        lines.append(f"ledger of {name}: {'exact' if not more else f'{more:,} received too many, none missing'}")
+        lines.append(f"ledger of {name}: {'exact' if each.ledger() == sent.ledger else 'not exact'}")
     return "\n".join(lines)
 
 

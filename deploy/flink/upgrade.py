@@ -1,7 +1,8 @@
 """The next version of the main job goes on with the state of the last: is nothing lost, and nothing counted twice?
 
 Two jobs read one topic on a cluster. While reports arrive each is stopped with a savepoint, and its next version is
-started from that, with a second collection beside the first, and with more candidates for the values of the first.
+started from that, with a second collection beside the first, and with more candidates for the values of the first. Then
+these are cancelled, and the versions that follow go on from their last checkpoints, with a third collection.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from pathlib import Path
 from deploy.flink.faults import RELEASES, source_options
 from deploy.flink.kafka import broker, create_topic, expansion_service
 from deploy.flink.launched import Launched, launch
+from deploy.flink.rest import Rest
 from deploy.flink.standalone import standalone
-from deploy.flink.stream import TOPIC, rows_by_window
+from deploy.flink.stream import TOPIC, Job, rows_by_window
 from deploy.flink.traffic import PARTITIONS, Sent, send
 from deploy.flink.trial import try_out
-from deploy.job import SPEC, collection
+from deploy.job import SPEC
 from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME
 
 WORDS = {
@@ -35,7 +37,10 @@ WORDS = {
     "mechanism": {"id": "rappor", "epsilon": 1.0},
 }
 CANDIDATES = ("flu\ncold\n", "flu\ncold\nasthma\n")
-"""Of the first version, and of the next."""
+"""Of the first version, and of those that follow."""
+
+ENDS = {"savepoint": Rest.stop_with_savepoint, "last checkpoint": Rest.cancel}
+"""How versions end, by what the next one begins with."""
 
 
 def main() -> int:
@@ -47,7 +52,7 @@ def main() -> int:
 
 
 def run(folder: Path, rate: int, seconds: int) -> str:
-    """Start everything, send, stop and go on, send for both collections, and wait for all rows.
+    """Start everything, send for the first collection and then for both, stop and go on, and wait for all rows.
 
     Returns:
         Tables of what was sent and counted, one for each collection.
@@ -60,23 +65,39 @@ def run(folder: Path, rate: int, seconds: int) -> str:
         source = source_options(server, stack.enter_context(expansion_service(folder)))
         flink = stack.enter_context(standalone(folder))
         create_topic(server, TOPIC, PARTITIONS, CREATE_TIME)
-        words, candidates = folder / "words.json", [folder / "first.txt", folder / "next.txt"]
-        words.write_text(json.dumps(WORDS), "utf-8")
+        first, *others = specs = _collections(folder)
+        candidates = [folder / "first.txt", folder / "next.txt"]
         for path, lines in zip(candidates, CANDIDATES):
             path.write_text(lines, "utf-8")
-        first, following = ([*source, f"--candidates={path}"] for path in candidates)
-        jobs = {name: launch(flink, words, folder / name, [*first, more]) for name, more in RELEASES.items()}
-        sending = stack.enter_context(ThreadPoolExecutor(1)).submit(send, server, TOPIC, words, rate, seconds)
-        jobs["corrected"].wait(lambda: bool(jobs["corrected"].panes()))
-        following.append(f"--collection={collection(folder)}")
-        for name, more in RELEASES.items():
-            begin = time.monotonic()
-            savepoint = flink.rest.stop_with_savepoint(jobs[name].id)
-            going_on = [*following, more, f"--savepoint_path={savepoint}"]
-            jobs[name] = launch(flink, words, folder / name, going_on)
-            print(f"{name}: {time.monotonic() - begin:.0f} s from one version to the next", flush=True)
-        new = send(server, TOPIC, collection(folder), rate, max(seconds // 4, 10))
-        return tables({"words": sending.result(), str(SPEC["id"]): new}, jobs)
+        options = [*source, f"--candidates={candidates[0]}"]
+        jobs = {name: launch(flink, first, folder / name, [*options, more]) for name, more in RELEASES.items()}
+        options[-1] = f"--candidates={candidates[1]}"
+        senders, sent = stack.enter_context(ThreadPoolExecutor(1)), {}
+        for spec, (begins_with, end), added in zip(specs, ENDS.items(), others):
+            name = spec.stem
+            sent[name] = senders.submit(send, server, TOPIC, spec, rate, seconds)
+            jobs["corrected"].wait(partial(_has_rows, jobs["corrected"].of(name)))
+            options.append(f"--collection={added}")
+            for release, more in RELEASES.items():
+                begin = time.monotonic()
+                savepoint = f"--savepoint_path={end(flink.rest, jobs[release].id)}"
+                jobs[release] = launch(flink, first, folder / release, [*options, more, savepoint])
+                print(f"{release}: {time.monotonic() - begin:.0f} s until it went on from a {begins_with}", flush=True)
+        sent[specs[-1].stem] = senders.submit(send, server, TOPIC, specs[-1], rate, max(seconds // 4, 10))
+        return tables({name: sending.result() for name, sending in sent.items()}, jobs)
+
+
+def _collections(folder: Path) -> list[Path]:
+    """Files of the collections, in the order in which versions get them; named by the ids."""
+    specs = [WORDS, SPEC, WORDS | {"id": "places"}]
+    paths = [folder / f"{spec['id']}.json" for spec in specs]
+    for path, spec in zip(paths, specs):
+        path.write_text(json.dumps(spec), "utf-8")
+    return paths
+
+
+def _has_rows(job: Job) -> bool:
+    return bool(job.panes())
 
 
 def tables(sent: Mapping[str, Sent], jobs: Mapping[str, Launched]) -> str:

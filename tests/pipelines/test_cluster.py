@@ -35,8 +35,7 @@ def test_lost_machines_cost_no_report(tmp_path: Path) -> None:
 def test_the_next_version_goes_on_with_the_state(tmp_path: Path) -> None:
     """``run`` raises unless all counts are exact, those of the collection that came with the next version too."""
     said = upgrade.run(tmp_path, rate=300, seconds=60)
-    assert "words: " in said
-    assert "diagnoses: " in said
+    assert all(f"{name}: " in said for name in ("words", "diagnoses", "places"))
 
 
 # ---------------------------------------------------------------------- without Flink
@@ -52,6 +51,8 @@ ANSWERS = {
     },
     "/jobs/first": {"state": "RUNNING"},
     "/jobs/over": {"state": "FAILED"},
+    "/jobs/over?mode=cancel": {},
+    "/jobs/over/checkpoints": {"latest": {"completed": {"external_path": "file:/c"}}},
     "/jobs/first/stop": {"request-id": "1"},
     "/jobs/first/savepoints/1": {"status": {"id": "COMPLETED"}, "operation": {"location": "file:/s"}},
     "/jobs/later/stop": {"request-id": "2"},
@@ -69,7 +70,7 @@ class _Flink(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    do_POST = do_GET
+    do_POST = do_PATCH = do_GET
 
     def log_message(self, *_: object) -> None:
         pass
@@ -91,6 +92,10 @@ def test_jobs_are_those_that_run(flink: rest.Rest) -> None:
 
 def test_a_job_stops_with_a_savepoint(flink: rest.Rest) -> None:
     assert flink.stop_with_savepoint("first") == "file:/s"
+
+
+def test_the_last_checkpoint_of_a_cancelled_job_is_found(flink: rest.Rest) -> None:
+    assert flink.cancel("over") == "file:/c"
 
 
 def test_a_savepoint_that_fails_says_why(flink: rest.Rest) -> None:
