@@ -33,15 +33,15 @@ def confluent_kafka(needed: str) -> Any:
     return confluent_kafka
 
 
-def read_settings(path: str, option: str) -> dict[str, str]:
-    """The settings of a file, with variables of the environment in place of ``${NAME}``.
+def read_lines(path: str, option: str) -> dict[str, str]:
+    """The settings of a file as they stand there.
 
     Args:
         path: of a file with NAME=VALUE in each line, ``#`` before comments; may be in a store.
         option: that names it, for messages.
 
     Raises:
-        SpecError: for a line that is none, or a variable that is not set; values are never shown.
+        SpecError: for a line that is none; values are never shown.
         OSError: the file cannot be read.
     """
     found: dict[str, str] = {}
@@ -52,17 +52,33 @@ def read_settings(path: str, option: str) -> dict[str, str]:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
             raise SpecError(f"{option} must have NAME=VALUE in each line, got another line {number}")
-        found[name] = _with_environment(name, value, option)
+        found[name] = value
     return found
 
 
+def variable_of(value: str) -> str | None:
+    """The variable of the environment that a value names, ``${NAME}``; None: it names none."""
+    named = _VARIABLE.fullmatch(value)
+    return None if named is None else named[1]
+
+
+def read_settings(path: str, option: str) -> dict[str, str]:
+    """The settings of a file, with variables of the environment in place of ``${NAME}``.
+
+    Raises:
+        SpecError: what ``read_lines`` raises, or a variable that is not set.
+        OSError: the file cannot be read.
+    """
+    return {name: _with_environment(name, value, option) for name, value in read_lines(path, option).items()}
+
+
 def _with_environment(name: str, value: str, option: str) -> str:
-    variable = _VARIABLE.fullmatch(value)
+    variable = variable_of(value)
     if variable is None:
         return value
-    if variable[1] not in os.environ:
-        raise SpecError(f"{option} names a variable for {name} that must be set, got no {variable[1]}")
-    return os.environ[variable[1]]
+    if variable not in os.environ:
+        raise SpecError(f"{option} names a variable for {name} that must be set, got no {variable}")
+    return os.environ[variable]
 
 
 def refuse_taken(found: dict[str, str], ours: dict[str, str], owner: str) -> None:

@@ -16,6 +16,7 @@ from uldp_transforms.messages.wire import MAX_MESSAGE_BYTES
 
 from .. import cli
 from ..kafka_producer import KafkaSettings
+from ..kafka_secrets import refuse_secrets
 from .outlet import Outlet, Undelivered
 
 CHECK_SECONDS = 15.0
@@ -34,8 +35,8 @@ class KafkaOutlet(Outlet):
         "--kafka_property": {
             "type": cli.name_and_value,
             "action": "append",
-            "help": "NAME=VALUE, a setting of librdkafka such as security.protocol=SASL_SSL; may be given several "
-            "times",
+            "help": "NAME=VALUE, a setting of librdkafka such as security.protocol=SASL_SSL, not a secret; may be "
+            "given several times",
         },
         "--kafka_config": {
             "help": "file of such settings, with bootstrap.servers, NAME=VALUE a line; ${NAME} as a value is a "
@@ -66,9 +67,11 @@ class KafkaOutlet(Outlet):
         if named.count(None) != 1:
             got = "both" if all(named) else "none"
             raise SpecError(f"--kafka_topic needs --bootstrap_servers or --kafka_config, got {got}")
+        properties = tuple(args.kafka_property or ())
+        refuse_secrets(properties, "--kafka_config")
         settings = {"bootstrap.servers": args.bootstrap_servers} if args.kafka_config is None else _given(args)
         servers = settings.pop("bootstrap.servers")
-        return cls(servers, args.kafka_topic, settings | dict(args.kafka_property or ()))
+        return cls(servers, args.kafka_topic, settings | dict(properties))
 
     def check(self) -> None:
         try:

@@ -20,6 +20,9 @@ from .. import cli
 from ..event_times import milliseconds
 from ..kafka_offsets import ConsumerSettings
 from ..kafka_polled import IDLE_LAG, PollKafka, Reading
+from ..kafka_providers import PROVIDERS, references_to
+from ..kafka_secrets import refuse_secrets
+from ..kafka_settings import refuse_taken
 from ..runners import choose_local_engine, require_java_engine, require_stream_engine, runs_in_this_process
 from ..step_streams import prepare_engine
 from .source import Source
@@ -42,7 +45,8 @@ class ReadKafka(beam.PTransform[PBegin, PCollection[bytes]]):
         timestamps: ``message.timestamp.type`` of the topic: CREATE_TIME, by the clock of who sends a record, or
             LOG_APPEND_TIME, by that of the broker. Beam stops at a record that has the other one.
         expansion_service: HOST:PORT; None: Beam starts its own, for which it needs Java and downloads a jar.
-        properties: more settings of Kafka's consumer, such as those of TLS and SASL.
+        properties: more settings of Kafka's consumer, such as those of TLS and SASL. They are in the job's graph: what
+            is secret should be a reference (``kafka_providers.references_to``).
 
     Raises:
         SpecError: when the pipeline is built, if there is no such service.
@@ -85,7 +89,9 @@ PYTHON, JAVA = "python", "java"
 
 NOW = "now"
 
-_OF_PYTHON = ("--kafka_consumer_config", "--kafka_from", "--kafka_until", "--kafka_idle_lag", "--kafka_readers")
+_CONFIG = "--kafka_consumer_config"
+
+_OF_PYTHON = ("--kafka_from", "--kafka_until", "--kafka_idle_lag", "--kafka_readers")
 _OF_JAVA = ("--expansion_service",)
 
 
@@ -103,8 +109,8 @@ class KafkaTopic(Source):
         "--kafka_property": {
             "type": cli.name_and_value,
             "action": "append",
-            "help": "NAME=VALUE, a setting of Kafka's consumer such as security.protocol=SASL_SSL; may be given "
-            "several times",
+            "help": "NAME=VALUE, a setting of Kafka's consumer such as security.protocol=SASL_SSL, not a secret; may "
+            "be given several times",
         },
         "--kafka_reader": {
             "choices": (PYTHON, JAVA),
@@ -121,10 +127,11 @@ class KafkaTopic(Source):
             "help": "the job reads a range that ends: before the first record of this time or later, or with what is "
             f"there {NOW}; none: a stream",
         },
-        "--kafka_consumer_config": {
+        _CONFIG: {
             "metavar": "FILE",
-            "help": "more settings of the consumer, NAME=VALUE a line, as librdkafka names them: TLS, SASL; each "
-            "worker reads it; ${NAME} as a value is a variable of the environment",
+            "help": f"more settings of the consumer, NAME=VALUE a line: TLS, SASL; as librdkafka names them for "
+            f"--kafka_reader {PYTHON}, as Kafka does for {JAVA}; each worker reads it; ${{NAME}} as a value is a "
+            "variable of the environment",
         },
         "--kafka_idle_lag": {
             "type": cli.duration("--kafka_idle_lag"),
@@ -167,6 +174,10 @@ class KafkaTopic(Source):
     def _by_java(cls, args: argparse.Namespace, options: PipelineOptions) -> ReadKafka:
         require_java_engine(options, option=cls.option)
         timestamps, properties = args.kafka_timestamps or CREATE_TIME, dict(args.kafka_property or ())
+        refuse_secrets(properties.items(), _CONFIG, references=True)
+        if args.kafka_consumer_config is not None:
+            refuse_taken(properties, PROVIDERS, f"--kafka_property beside {_CONFIG}")
+            properties = references_to(args.kafka_consumer_config, _CONFIG) | properties
         return ReadKafka(args.bootstrap_servers, args.kafka_topic, timestamps, args.expansion_service, properties)
 
     @classmethod
@@ -180,6 +191,7 @@ class KafkaTopic(Source):
         if runner == PRISM and (readers or 1) > 1:
             raise SpecError(f"--kafka_readers must be 1 on {PRISM}, which mixes up their watermarks, got {readers}")
         properties, slots = tuple(args.kafka_property or ()), options.view_as(FlinkRunnerOptions).parallelism
+        refuse_secrets(properties, _CONFIG)
         reading = Reading(
             settings=ConsumerSettings(args.bootstrap_servers, properties, args.kafka_consumer_config),
             kind_of_times=args.kafka_timestamps or CREATE_TIME,

@@ -95,7 +95,7 @@ def test_records_become_messages_that_arrive_at_their_own_time(service: str) -> 
 def test_java_is_asked_for_the_whole_topic(service: str, timestamps: str, folder: Path) -> None:
     job = "--collection krr.json --window 1h --output out --runner PortableRunner --job_endpoint localhost:1"
     source = f"--kafka_topic reports --bootstrap_servers one:9092,two:9092 --kafka_timestamps {timestamps}"
-    secured = "--kafka_property security.protocol=SASL_SSL --kafka_property sasl.jaas.config=a=b"
+    secured = "--kafka_property security.protocol=SASL_SSL --kafka_property sasl.jaas.config=${file:/p:jaas}"
     configured, _ = configure(f"{job} {source} {secured} --expansion_service {service}".split())
     assert configured.spec.bounded is False
     assert configured.options.view_as(StandardOptions).streaming
@@ -108,7 +108,7 @@ def test_java_is_asked_for_the_whole_topic(service: str, timestamps: str, folder
             "bootstrap.servers": "one:9092,two:9092",
             "auto.offset.reset": "earliest",
             "security.protocol": "SASL_SSL",
-            "sasl.jaas.config": "a=b",
+            "sasl.jaas.config": "${file:/p:jaas}",
         },
         "topics": ["reports"],
         "key_deserializer": deserializer,

@@ -6,9 +6,7 @@ Most tests talk to librdkafka's own mock cluster, in this process; the last ones
 from __future__ import annotations
 
 import argparse
-import datetime
 import io
-import ipaddress
 import json
 import pickle
 import signal
@@ -27,14 +25,10 @@ import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from confluent_kafka.admin import AdminClient, NewTopic
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from deploy.flink import cached
-from deploy.flink.kafka import broker
 from deploy.flink.processes import free_port
+from deploy.flink.secured import certificate, secured_broker
 from tests.support import cases, live
 from tests.support.gateways import gateway, singles
 from tests.support.messages_cases import decoder, write_files
@@ -323,52 +317,11 @@ def test_the_graph_of_a_job_has_the_path_alone(tmp_path: Path, monkeypatch: pyte
 # ---------------------------------------------------------------------- a real broker, with TLS and SASL
 
 
-def certificate(folder: Path, name: str, issuer: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
-    """A key and a certificate for this machine, in NAME.pem; its own authority without an issuer."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    authority = issuer is None
-    issuer_name, issuer_key = (subject, key) if issuer is None else (issuer[0].subject, issuer[1])
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer_name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-        .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .sign(issuer_key, hashes.SHA256())
-    )
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    chain = made.public_bytes(serialization.Encoding.PEM)
-    (folder / f"{name}.pem").write_bytes(chain if authority else pem + chain)
-    return made, key
-
-
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Settings of clients that a real broker lets in."""
-    folder, port = tmp_path_factory.mktemp("broker"), free_port()
-    certificate(folder, "broker", certificate(folder, "authority"))
-    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-    more = {
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": folder / "broker.pem",
-        "sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.sasl_ssl.plain.sasl.jaas.config": f'{login} user_uldp="{SECRET}";',
-    }
-    with broker(folder, port, more):
-        yield {
-            "bootstrap.servers": f"127.0.0.1:{port}",
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "PLAIN",
-            "sasl.username": "uldp",
-            "sasl.password": SECRET,
-            "ssl.ca.location": str(folder / "authority.pem"),
-        }
+    with secured_broker(tmp_path_factory.mktemp("broker"), SECRET) as found:
+        yield found.for_librdkafka(SECRET)
 
 
 def create(settings: dict[str, str], topics: list[str]) -> None:
