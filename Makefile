@@ -126,4 +126,4 @@ sbom: $(VENV)/.test-installed $(TOOLS)/.installed  ## what is installed, as Cycl
 	  $(BIN)/python
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info demo-output site .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info demo-output live-output reproduce-output site .pytest_cache .hypothesis

@@ -51,7 +51,7 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
     """Names the default of an option where there is one."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        return action.help if action.default in (None, False) else super()._get_help_string(action)
+        return action.help if action.default in (None, False, []) else super()._get_help_string(action)
 
 
 class Parser(argparse.ArgumentParser):

@@ -95,7 +95,7 @@ def configure(argv: Sequence[str]) -> Trial:
     parser.add_argument("--column", default="value", help="name of its column")
     parser.add_argument("--sensitive", help="text file of the sensitive values, one a line (default: all)")
     parser.add_argument("--mechanisms", type=_names, help="ids with commas between (default: all that fit)")
-    parser.add_argument("--epsilon", type=_numbers, default=(0.5, 1.0, 2.0), help="numbers with commas between")
+    parser.add_argument("--epsilon", type=_numbers, default="0.5,1,2", help="numbers with commas between")
     parser.add_argument("--estimator", default=ESTIMATOR, help=f"one of {', '.join(sorted(ESTIMATORS))}")
     parser.add_argument("--repetitions", type=cli.positive(), default=5, help="of everything; more make means surer")
     parser.add_argument("--reports", type=cli.positive(), help="people in each repetition (default: as in the file)")

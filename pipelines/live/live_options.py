@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import datetime
 from collections.abc import Sequence
 
 from uldp_transforms.ldp.errors import SpecError
@@ -35,14 +36,20 @@ def configure(argv: Sequence[str]) -> Live:
         default="5s",
         help="how often a window that is not over is estimated",
     )
-    parser.add_argument("--output", default="live-output", help="directory for the rows")
+    parser.add_argument("--output", help="directory for the rows; none: a new one in live-output")
     parser.add_argument("--port", type=int, default=8000, help="of the page that asks; 0: any that is free")
     parser.add_argument("--results_port", type=int, default=8001, help="of the page that shows; 0: any that is free")
     args = parser.parse_args(argv)
     for option in ("port", "results_port"):
         if not 0 <= getattr(args, option) < 1 << 16:
             raise SpecError(f"--{option} must be a number from 0 to 65535, got {getattr(args, option)}")
+    args.output = args.output or _new_directory()
     return Live(**vars(args))
+
+
+def _new_directory() -> str:
+    """One of its own for each start, or the first windows would be ``partial``: the start before has some of them."""
+    return f"live-output/{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}"
 
 
 def _rate(text: str) -> float:

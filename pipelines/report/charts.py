@@ -31,6 +31,19 @@ _IN_PICTURE = 6  # trends
 _PARTS_IN_PICTURE = 4  # collections
 _LONGEST = 18  # letters on an axis
 
+_MOMENTS = {
+    "year": "%Y",
+    "quarter": "%b",
+    "month": "%b",
+    "week": "%b %d",
+    "date": "%a %d",
+    "hours": "%H:%M",
+    "minutes": "%H:%M",
+    "seconds": ":%S",
+    "milliseconds": ".%L",
+}
+"""Labels of an axis of time, by what they tell apart. Vega's own have hours of twelve, and do not say which."""
+
 _CONFIG: dict[str, Any] = {
     "aria": False,  # the page says in words what each picture shows
     "background": "transparent",
@@ -185,6 +198,7 @@ def _through_time(windows: Sequence[WindowLine], columns: Mapping[str, np.ndarra
         if line.start is not None
     ]
     axis: dict[str, Any] = {"title": None, "grid": False, "tickCount": 5, "labelFlush": True, "labelOverlap": True}
+    axis["format"] = _MOMENTS
     if len(rows) <= _COUNTABLE:
         axis["values"] = [row["time"] for row in rows]
     return alt.Chart(_data(rows)).encode(x=alt.X("time:T", scale=alt.Scale(type="utc"), axis=alt.Axis(**axis)))

@@ -52,7 +52,7 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
         return [("Question", "not known: the directory has no record of a run that names the collection")]
     mechanism = collection.mechanism
     epsilon = mechanism.epsilon
-    protects = mechanism.about.protects.replace("`", "")
+    protects = mechanism.about.protects.replace("`", "").partition(". ")[0]  # without its special cases
     facts = [
         ("Answers", _answers(collection, specification)),
         ("A device sends", f"{mechanism.about.sends.replace('`', '')} ({mechanism.id})"),

@@ -28,9 +28,18 @@ def name_of_window(start: str | None, end: str | None, zone: datetime.tzinfo) ->
     first, last = local(start, zone), local(end, zone)
     midnight = datetime.time()
     if first.time() != midnight or last.time() != midnight:
-        return f"{_day(first)}, {first:%H:%M} to {'' if _day(first) == _day(last) else _day(last) + ', '}{last:%H:%M}"
+        unit = _unit(first, last)
+        day = "" if _day(first) == _day(last) else f"{_day(last)}, "
+        return f"{_day(first)}, {first.time().isoformat(unit)} to {day}{last.time().isoformat(unit)}"
     last -= datetime.timedelta(hours=12)  # the last day itself
     return f"{first:%a} {_day(first)}" if first.date() == last.date() else f"{_day(first)} to {_day(last)}"
+
+
+def _unit(*moments: datetime.datetime) -> str:
+    """The ``timespec`` that tells times apart: minutes, unless a window begins or ends within one."""
+    if any(moment.microsecond for moment in moments):
+        return "milliseconds"
+    return "seconds" if any(moment.second for moment in moments) else "minutes"
 
 
 def _day(moment: datetime.datetime) -> str:

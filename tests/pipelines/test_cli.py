@@ -40,7 +40,7 @@ from tests.support.messages_cases import (
 )
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.pipelines import estimate, simulate
+from uldp_transforms.pipelines import cli, estimate, simulate
 from uldp_transforms.pipelines.runners import check_options
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
 from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
@@ -411,6 +411,14 @@ def test_help_says_what_there_is(capsys):
             PROGRAMS[program](["--help"])
         assert stopped.value.code == 0
         assert all(option in capsys.readouterr().out for option in options[:1])
+
+
+@pytest.mark.parametrize("program", ["report", "evaluate"])
+def test_help_names_defaults_as_they_are_written(program, capsys):
+    with pytest.raises(SystemExit):
+        cli.main([program, "--help"])
+    printed = capsys.readouterr().out
+    assert "default: [" not in printed and "default: (" not in printed
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,12 @@ def part_that_ends() -> None:
         run_live._run(live_options.configure(["--port=0", "--people=0"]), threading.Event(), stack)
 
 
+def test_each_start_has_a_directory_of_its_own() -> None:
+    output = live_options.configure([]).output
+    assert re.fullmatch(r"live-output/[0-9]{8}T[0-9]{6}Z", output), output
+    assert live_options.configure(["--output", "mine"]).output == "mine"
+
+
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,

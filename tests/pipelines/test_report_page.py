@@ -16,7 +16,7 @@ import pytest
 from tests.support import report_rows as rows
 from tests.support.html_tree import Node, chromium, needs_chromium, table, tree_of
 from uldp_transforms.pipelines import cli
-from uldp_transforms.pipelines.report import charts, web_page
+from uldp_transforms.pipelines.report import charts, facts, web_page
 from uldp_transforms.pipelines.report.collection_facts import costs_of
 from uldp_transforms.pipelines.report.texts_for_readers import certain, in_words, percent, shown, span
 from uldp_transforms.pipelines.report.window_names import clock, name_of_window
@@ -416,11 +416,28 @@ def test_words() -> None:
         ("2001-09-30T22:00:00Z", "2001-10-31T23:00:00Z", "Europe/Berlin", "1 Oct 2001 to 31 Oct 2001"),
         ("2001-09-11T13:00:00Z", "2001-09-11T14:00:00Z", "none/such", "11 Sep 2001, 13:00 to 14:00"),
         ("2001-09-11T23:00:00Z", "2001-09-12T01:00:00Z", "UTC", "11 Sep 2001, 23:00 to 12 Sep 2001, 01:00"),
+        ("2001-09-11T13:00:20Z", "2001-09-11T13:00:40Z", None, "11 Sep 2001, 13:00:20 to 13:00:40"),
+        ("2001-09-11T13:00:00.400Z", "2001-09-11T13:00:00.800Z", None, "11 Sep 2001, 13:00:00.400 to 13:00:00.800"),
         (None, None, None, "all reports"),
     ],
 )
 def test_names_of_windows(start: str | None, end: str | None, zone: str | None, name: str) -> None:
     assert name_of_window(start, end, clock(zone)) == name
+
+
+@pytest.mark.parametrize(("step", "labels"), [(600, {"22:50", "23:00"}), (20, {"22:40", ":20", "22:41"})])
+def test_hours_of_an_axis_are_those_of_a_day(step: int, labels: set[str]) -> None:
+    first = moment("2026-11-22T22:40:00Z") // 1000
+    ends = [rfc3339(1000 * (first + step * place)) for place in range(5)]
+    windows = [
+        facts.WindowLine(
+            start=start, end=end, name="", status="ok", num_reports=1, unexplained=0.5, unexplained_low=0.4,
+            unexplained_high=0.6, unlisted=None, is_open=False, holds_always=False,
+        )
+        for start, end in itertools.pairwise(ends)
+    ]  # fmt: skip
+    drawn = set(re.findall(">([0-9:]+)</text>", charts.unexplained_svg(windows, "UTC")))
+    assert labels <= drawn and not any(label.startswith("10:") for label in drawn)
 
 
 @pytest.mark.parametrize(
