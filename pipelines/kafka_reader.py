@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
+
 from .kafka_offsets import ANSWER_SECONDS, NEEDED, ConsumerSettings
 from .kafka_settings import confluent_kafka
 
@@ -64,6 +66,7 @@ class Reader:
         self._consumer = settings.consumer()
         self._topic, self._kind_of_times = topic, kind_of_times
         self._said, self._waiting_since = "nothing", time.monotonic()
+        self._fault: str | None = None
         self._positions: dict[int, int] = {}
         self._ends: dict[int, int] = {}
         self._times: dict[int, int] = {}
@@ -73,7 +76,7 @@ class Reader:
         self._waiting_since = time.monotonic()
         if offsets != self._positions:
             self._consumer.assign([self._place(number, offset) for number, offset in offsets.items()])
-            self._positions, self._ends, self._times = dict(offsets), {}, {}
+            self._positions, self._ends, self._times, self._fault = dict(offsets), {}, {}, None
 
     def positions(self) -> tuple[int, ...]:
         """The offsets behind what was polled, in the order of ``seek``."""
@@ -85,6 +88,8 @@ class Reader:
         Raises:
             KafkaReadError: a fault that librdkafka does not mend by itself, or times of the other kind.
         """
+        if self._fault is not None:
+            raise KafkaReadError(self._fault)
         came = self._consumer.consume(AT_ONCE, seconds)
         records = [record for record in came if record.error() is None]
         if len(records) < len(came):
@@ -93,6 +98,7 @@ class Reader:
             return None
         kinds, times = np.array([record.timestamp() for record in records], dtype=np.int64).T
         self._check_kinds(kinds)
+        times = np.clip(times, MIN_EVENT_TIME, MAX_EVENT_TIME)  # a sender's own may be any number of 64 bits
         places = np.array([(record.partition(), record.offset()) for record in records], dtype=np.int64)
         self._note(places, times)
         values = [record.value() or b"" for record in records]
@@ -107,8 +113,10 @@ class Reader:
                 self._ends[event.partition()] = event.offset()
                 continue
             self._said = event.error().str()
-            if code not in (errors._TRANSPORT, errors._ALL_BROKERS_DOWN, errors._RESOLVE, errors._TIMED_OUT) and alone:
-                raise KafkaReadError(f"topic {self._topic!r} cannot be read: {self._said}")
+            if code not in (errors._TRANSPORT, errors._ALL_BROKERS_DOWN, errors._RESOLVE, errors._TIMED_OUT):
+                self._fault = f"topic {self._topic!r} cannot be read: {self._said}"  # librdkafka may say it only once
+                if alone:
+                    raise KafkaReadError(self._fault)
             _LOG.warning("topic %r: %s", self._topic, self._said)
 
     def _check_kinds(self, kinds: np.ndarray) -> None:

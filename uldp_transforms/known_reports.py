@@ -51,8 +51,7 @@ class KnownReports:
         self._rows = np.empty((0, width), np.uint8)
         self._size = 0
         self._slots = np.full(_FIRST_SLOTS, _NONE, np.int32)
-        words = np.array([seed & (1 << 64) - 1, seed >> 64], np.uint64)
-        self._added, self._factors = words, words * np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
+        self._factors = np.random.SeedSequence(seed).generate_state(5, np.uint64)
 
     def __len__(self) -> int:
         return self._size
@@ -123,11 +122,16 @@ class KnownReports:
             numbers, slots = numbers[homeless], self._next(slots[homeless])
 
     def _first_slots(self, ids: np.ndarray) -> np.ndarray:
-        mixed = (ids[:, 0] ^ self._added[0]) * self._factors[0]
+        """Sums of products with the four halves of an id, then mixed.
+
+        Two ids have one sum for at most 2^-32 of all factors, whatever they are (Dietzfelbinger 1996); so nobody finds
+        many that share a slot without knowing the factors.
+        """
+        mixed = np.full(len(ids), self._factors[0])
+        for half, factor in zip(ids.view("<u4").T, self._factors[1:]):
+            mixed += half * factor
         mixed ^= mixed >> np.uint64(32)
-        mixed = (mixed ^ ids[:, 1] ^ self._added[1]) * self._factors[1]
-        mixed ^= mixed >> np.uint64(32)
-        mixed *= self._factors[0]
+        mixed *= self._factors[0] | np.uint64(1)
         slots: np.ndarray = (mixed >> np.uint64(65 - len(self._slots).bit_length())).astype(np.int64)
         return slots
 

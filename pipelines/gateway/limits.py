@@ -10,6 +10,9 @@ from uldp_transforms.ldp.reasons import Reason
 from .meters import Meters
 from .refusals import BAD_REQUEST, RETRY_AFTER, TOO_LARGE, TOO_MANY, Refused
 
+_DIGITS = 20
+"""Of a length, behind zeros: more than any body has."""
+
 
 class Limits:
     """Room for bodies.
@@ -50,9 +53,10 @@ class Limits:
             return self._body
         if not (length.isascii() and length.isdigit()):
             raise Refused(BAD_REQUEST, "content_length")
-        if int(length[:20]) > self._body:
+        size = int(length.lstrip("0")[:_DIGITS] or "0")
+        if size > self._body:
             raise Refused(TOO_LARGE, Reason.TOO_LARGE.code)
-        return int(length)
+        return size
 
     def _take(self, requests: int, size: int) -> None:
         self._requests += requests

@@ -78,10 +78,18 @@ class Meters:
     def undelivered(self, error: Exception) -> None:
         """Count a failure; say so at most every ten seconds."""
         self._failures.inc()
+        self._tell(f"reports are not delivered, and their senders are told so: {error}")
+
+    def held_up(self, error: Exception) -> None:
+        """Count a failure of files of the spool to go on; say so at most every ten seconds."""
+        self._failures.inc()
+        self._tell(f"reports wait in the spool, and nothing of them is lost: {error}")
+
+    def _tell(self, sentence: str) -> None:
         now = self._failed_at = time.monotonic()
         if self._said_at is None or now - self._said_at >= _SAY_EVERY:
             self._said_at = now
-            self._say(f"reports are not delivered, and their senders are told so: {error}")
+            self._say(sentence)
 
     @property
     def is_well(self) -> bool:

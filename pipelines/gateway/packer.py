@@ -51,7 +51,7 @@ class Packer:
 
     Args:
         delivery: takes the packed messages.
-        size: reports with which a pack is full; a batch that has more is a pack of its own.
+        size: reports with which a pack is full; what is added at once and has more is a pack of its own.
         every: seconds after which a pack is delivered that is not full.
         meters: count what is delivered.
     """
@@ -64,15 +64,16 @@ class Packer:
         self._open: dict[bytes, tuple[Pack, asyncio.TimerHandle]] = {}
         self._under_way: set[asyncio.Task[None]] = set()
 
-    def add(self, batch: ReportBatch) -> Pack:
-        """Put reports into the pack of their collection; returns it."""
-        key = batch.fingerprint
-        if key in self._open and self._open[key][0].number + len(batch) > self._size:
+    def add(self, *batches: ReportBatch) -> Pack:
+        """Put reports of one collection into one pack; returns it."""
+        key, number = batches[0].fingerprint, sum(map(len, batches))
+        if key in self._open and self._open[key][0].number + number > self._size:
             self._send(key)
         if key not in self._open:
             self._open[key] = Pack(), asyncio.get_running_loop().call_later(self._every, self._send, key)
         pack, _ = self._open[key]
-        pack.add(batch)
+        for batch in batches:
+            pack.add(batch)
         if pack.number >= self._size:
             self._send(key)
         return pack

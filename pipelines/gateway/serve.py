@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import resource
 import signal
 import socket
 import sys
@@ -17,6 +18,7 @@ from uldp_transforms.messages.decoder import MessageDecoder
 
 from .. import cli
 from .admission import Admission
+from .bounded_requests import BoundedRequests
 from .gateway_options import GatewayConfig
 from .limits import Limits
 from .meters import Meters
@@ -69,25 +71,36 @@ def build(config: GatewayConfig, address: str) -> Starlette:
 def job(config: GatewayConfig) -> int:
     """Serve until a signal; returns the exit code."""
     log_quietly()
+    connections = 2 * config.max_waiting + SPARE
+    _allow_files(connections + SPARE)
     with _listen(config) as listening:
         host = f"[{config.host}]" if ":" in config.host else config.host
         app = build(config, f"http://{host}:{listening.getsockname()[1]}")
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
+                http=BoundedRequests,
                 log_config=None,
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
                 ws="none",
                 lifespan="on",
-                limit_concurrency=2 * config.max_waiting + SPARE,
+                limit_concurrency=connections,
                 timeout_graceful_shutdown=STOP_SECONDS,
             )
         )
         with _signals_end_the_server_only():
             server.run(sockets=[listening])
     return cli.DONE if server.started else 1
+
+
+def _allow_files(number: int) -> None:
+    """Let this process have so many files and connections open, as far as the system allows that."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < number:
+        most = number if hard == resource.RLIM_INFINITY else min(number, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _listen(config: GatewayConfig) -> socket.socket:

@@ -7,7 +7,7 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +53,14 @@ class Spool:
         self._begun = 0.0
         self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
         self._tasks: list[asyncio.Task[None]] = []
+        self._published: dict[Path, int] = {}
         self._lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._lock)
             raise SpecError(f"--spool must be a folder of one gateway, got {folder!r}, which another one has") from None
-        for part in sorted(self._folder.glob(f"*{spool_file.PART}")):
-            spool_file.finish(part)
+        self._finish()
 
     async def start(self) -> None:
         self._written = asyncio.Event()
@@ -85,10 +85,13 @@ class Spool:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-        await asyncio.to_thread(self._finish)
-        if self._target is not None:
-            with contextlib.suppress(Undelivered):
+        try:
+            await asyncio.to_thread(self._finish)
+            if self._target is not None:
                 await self._forward(self._target)
+        except (Undelivered, OSError) as error:
+            self._meters.held_up(error)
+        if self._target is not None:
             await self._target.close()
         left = len(list(self._folder.glob(f"*{spool_file.WHOLE}")))
         if left:
@@ -125,15 +128,30 @@ class Spool:
         """Finish the file when its time is over or it is full."""
         while True:
             await asyncio.sleep(min(self._every, 1.0))
-            if self._file and (time.monotonic() - self._begun >= self._every or self._file.size >= FULL):
-                async with self._disk:
-                    await asyncio.to_thread(self._finish)
+            if self._is_over():
+                try:
+                    async with self._disk:
+                        await asyncio.to_thread(self._finish)
+                except OSError as error:
+                    self._meters.held_up(error)
                 self._finished.set()
 
+    def _is_over(self) -> bool:
+        """Whether there is a file to be finished, also one that could not be when its time came."""
+        if self._file is None:
+            return any(self._parts())
+        return time.monotonic() - self._begun >= self._every or self._file.size >= FULL
+
     def _finish(self) -> None:
+        """Finish the file that is open, and what is left of those before; raises OSError."""
         file, self._file = self._file, None
         if file is not None:
             file.finish()
+        for part in sorted(self._parts()):
+            spool_file.finish(part)
+
+    def _parts(self) -> Iterator[Path]:
+        return self._folder.glob(f"*{spool_file.PART}")
 
     # ---------------------------------------------------------------- publishing
 
@@ -141,25 +159,46 @@ class Spool:
         while True:
             try:
                 await self._forward(target)
-            except Undelivered as error:
-                self._meters.undelivered(error)
+            except (Undelivered, OSError) as error:
+                self._meters.held_up(error)
                 await asyncio.sleep(_AGAIN)
                 continue
             await self._finished.wait()
             self._finished.clear()
 
     async def _forward(self, target: Outlet) -> None:
-        """Publish and delete all finished files; raises Undelivered."""
+        """Publish and delete all finished files.
+
+        Raises:
+            Undelivered: the target takes nothing now.
+            OSError: a file cannot be read or deleted; all others were looked at.
+        """
+        fault: OSError | None = None
         for path in sorted(self._folder.glob(f"*{spool_file.WHOLE}")):
-            items = await asyncio.to_thread(list, spool_file.read(path))
-            messages = [item for item in items if not isinstance(item, Rejection)]
-            for at in range(0, len(messages), AT_ONCE):
-                await _all(*(target.deliver(message) for message in messages[at : at + AT_ONCE]))
-                self._meters.forwarded(len(messages[at : at + AT_ONCE]))
-            if len(messages) < len(items):
-                path.rename(spool_file.damaged_path(path))
-                self._say(f"{path} has {len(items) - len(messages)} block(s) that cannot be read; kept as .damaged")
-                continue
+            try:
+                if path not in self._published:  # one that cannot be deleted is not published again
+                    self._published[path] = await self._publish(path, target)
+                self._put_away(path, self._published[path])
+                del self._published[path]
+            except OSError as error:
+                fault = error
+        if fault is not None:
+            raise fault
+
+    async def _publish(self, path: Path, target: Outlet) -> int:
+        """How many blocks of a file cannot be read; all others are published."""
+        items = await asyncio.to_thread(list, spool_file.read(path))
+        messages = [item for item in items if not isinstance(item, Rejection)]
+        for at in range(0, len(messages), AT_ONCE):
+            await _all(*(target.deliver(message) for message in messages[at : at + AT_ONCE]))
+            self._meters.forwarded(len(messages[at : at + AT_ONCE]))
+        return len(items) - len(messages)
+
+    def _put_away(self, path: Path, unread: int) -> None:
+        if unread:
+            path.rename(spool_file.damaged_path(path))
+            self._say(f"{path} has {unread} block(s) that cannot be read; kept as .damaged")
+        else:
             path.unlink()
             spool_file.manifest_path(path).unlink(missing_ok=True)
 

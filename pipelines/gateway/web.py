@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import anyio
 from starlette.applications import Starlette
@@ -108,13 +109,28 @@ class Desk:
 
     def _judge(self) -> None:
         came, self._came = self._came, []
-        waiting = iter(came)
+        waiting = (future for _, future in came)
+        try:
+            self._judge_all([message for message, _ in came], waiting)
+        except Exception as fault:  # whoever waits must not wait for ever
+            self._meters.undelivered(Undelivered(type(fault).__name__))
+            for future in waiting:
+                if not future.done():
+                    future.set_exception(Undelivered(type(fault).__name__))
+
+    def _judge_all(
+        self, messages: Sequence[bytes], waiting: Iterator[asyncio.Future[tuple[Verdict, Pack | None]]]
+    ) -> None:
+        """Tell each who waits the verdict of its message; what is packed together is all in one pack."""
         now = time.time_ns() // 1_000_000
-        for verdicts, batches in self._admission.judge([message for message, _ in came], now):
-            packs = {batch.fingerprint: self._packer.add(batch) for batch in batches if len(batch)}
+        for verdicts, batches in self._admission.judge(messages, now):
+            together = defaultdict(list)
+            for batch in batches:
+                together[batch.fingerprint].append(batch)
+            packs = {fingerprint: self._packer.add(*some) for fingerprint, some in together.items()}
             for verdict in verdicts:
                 self._meters.judged(verdict)
-                _, future = next(waiting)
+                future = next(waiting)
                 if not future.done():  # its request may have been cancelled
                     future.set_result((verdict, packs.get(verdict.fingerprint)))
 

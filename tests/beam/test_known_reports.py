@@ -114,16 +114,29 @@ def test_all_slots_may_be_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(as_list(known.rows)) == sorted(as_list(rows))
 
 
-@pytest.mark.parametrize("word", [0, 1])
-@pytest.mark.parametrize("shift", [0, 20, 50])
-def test_ids_that_somebody_chose_are_spread_like_random_ones(shift: int, word: int) -> None:
-    """No 256 slots in a row are filled, if ids are numbers somewhere in 16 bytes.
-
-    16,384 ids in 32,768 random slots: n slots in a row get n ids or more with a probability of at most (e / 4)^(n / 2)
-    (Chernoff), 3e-22 for n = 256; with 32,768 first slots, 4 seeds and 6 kinds of ids the false-alarm rate is 3e-16.
-    """
+def numbers(shift: int, word: int) -> np.ndarray:
+    """Ids (16,384, 2): numbers somewhere in 16 bytes."""
     ids = np.zeros((1 << 14, 2), np.uint64)
     ids[:, word] = np.arange(len(ids), dtype=np.uint64) << np.uint64(shift)
+    return ids
+
+
+def undone() -> np.ndarray:
+    """Ids (16,384, 2) whose second half undoes what a product and a shift make of the first one, whatever the seed."""
+    high = np.arange(1 << 7, dtype=np.uint64) << np.uint64(57)
+    return np.stack([np.repeat(high, 1 << 7), np.tile(high ^ (high >> np.uint64(32)), 1 << 7)], axis=1)
+
+
+CHOSEN = {f"{shift} {word}": numbers(shift, word) for shift in (0, 20, 50) for word in (0, 1)} | {"undone": undone()}
+
+
+@pytest.mark.parametrize("ids", CHOSEN.values(), ids=CHOSEN)
+def test_ids_that_somebody_chose_are_spread_like_random_ones(ids: np.ndarray) -> None:
+    """No 256 slots in a row are filled, if ids are numbers somewhere in 16 bytes, or fit each other.
+
+    16,384 ids in 32,768 random slots: n slots in a row get n ids or more with a probability of at most (e / 4)^(n / 2)
+    (Chernoff), 3e-22 for n = 256; with 32,768 first slots, 4 seeds and 7 kinds of ids the false-alarm rate is 3e-16.
+    """
     rows = np.concatenate([ids.view(np.uint8), np.zeros((len(ids), 1), np.uint8)], axis=1)
     for seed in range(4):
         known = KnownReports(17, int.from_bytes(generator("slots", seed).bytes(16), "big"))

@@ -215,7 +215,7 @@ def read_file(content: bytes) -> Iterator[bytes | str]:
         return
     while at < len(content):
         try:
-            count, body, behind = _read_block(content, at, deflated, marker)
+            count, body, behind = _read_block(content, at, marker)
         except _Fault as fault:
             yield fault.args[0]
             found = content.find(marker, at)
@@ -223,7 +223,7 @@ def read_file(content: bytes) -> Iterator[bytes | str]:
             continue
         at = behind
         try:
-            yield from list(_split(count, body, form))
+            yield from list(_split(count, _inflated(body) if deflated else body, form))
         except _Fault as fault:
             yield fault.args[0]
 
@@ -281,8 +281,8 @@ def _bare(schema: object) -> object:
     return schema
 
 
-def _read_block(content: bytes, start: int, deflated: bool, marker: bytes) -> tuple[int, bytes, int]:
-    """Number of datums, their bytes, and the position behind the block."""
+def _read_block(content: bytes, start: int, marker: bytes) -> tuple[int, bytes, int]:
+    """Number of datums, their bytes in the file, and the position behind the block."""
     count, at, good = read_long(content, start)
     size, at, good_too = read_long(content, at)
     if not (good and good_too) or at > len(content) or count < 0 or size < 0:
@@ -291,19 +291,21 @@ def _read_block(content: bytes, start: int, deflated: bool, marker: bytes) -> tu
         raise _Fault("block_too_large")
     if content[at + size : at + size + 16] != marker:
         raise _Fault("corrupt_block")
-    body = content[at : at + size]
-    if deflated:
-        inflater = zlib.decompressobj(-15)
-        try:
-            body = inflater.decompress(body, MAX_BLOCK_BYTES + 1)
-        except zlib.error:
-            raise _Fault("corrupt_block") from None
-        if len(body) > MAX_BLOCK_BYTES:
-            raise _Fault("block_too_large")
-        behind = inflater.unused_data  # nothing, or the first three of the four bytes of zlib's checksum
-        if not inflater.eof or behind not in (b"", struct.pack(">I", zlib.adler32(body))[:3]):
-            raise _Fault("corrupt_block")
-    return count, body, at + size + 16
+    return count, content[at : at + size], at + size + 16
+
+
+def _inflated(body: bytes) -> bytes:
+    inflater = zlib.decompressobj(-15)
+    try:
+        inflated = inflater.decompress(body, MAX_BLOCK_BYTES + 1)
+    except zlib.error:
+        raise _Fault("corrupt_block") from None
+    if len(inflated) > MAX_BLOCK_BYTES:
+        raise _Fault("block_too_large")
+    behind = inflater.unused_data  # nothing, or the first three of the four bytes of zlib's checksum
+    if not inflater.eof or behind not in (b"", struct.pack(">I", zlib.adler32(inflated))[:3]):
+        raise _Fault("corrupt_block")
+    return inflated
 
 
 def _split(count: int, body: bytes, form: int) -> Iterator[bytes]:

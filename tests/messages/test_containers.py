@@ -432,6 +432,19 @@ def bomb() -> bytes:
     return container([(1, deflated(single())), (BOMB // 28, body), (1, deflated(single()))], codec=b"deflate")
 
 
+def test_blocks_in_each_other_are_one_block():
+    """Each of 2,000 says that it ends at the last marker, and cannot be inflated: only the first one is looked at.
+
+    Otherwise the bytes of the last ones would be inflated 2,000 times.
+    """
+    number, step = 2_000, 5 + len(SYNC)
+    inner = b"".join((long(1) + long(left * step - 4)).ljust(5, b"\xff") + SYNC for left in range(number, 0, -1))
+    content = container([(1, inner), (1, deflated(single()))], codec=b"deflate")
+    messages, rejections = read(content)
+    assert (messages, reasons(rejections)) == ([single()], ["corrupt_block"])
+    assert rejections[0].message_bytes == len(long(1) + data(inner) + SYNC)
+
+
 def test_a_bomb_is_refused_before_it_is_inflated(bomb):
     messages, rejections, peak = peak_memory(bomb)
     assert (messages, reasons(rejections)) == ([single()] * 2, ["block_too_large"])

@@ -236,6 +236,39 @@ def test_a_body_that_does_not_come_is_given_up(tmp_path: Path) -> None:
         assert found.counted("requests_waiting") == 0
 
 
+@pytest.mark.parametrize("flood", ["headers", "one header", "trailers"])
+def test_what_stands_beside_a_body_is_bounded(flood: str, running: Running) -> None:
+    """64 KiB and 100 headers; the server cuts the connection long before these 20 MB."""
+    place = urlsplit(running.address)
+    head = b"POST /reports HTTP/1.1\r\nHost: x\r\n"
+    begin, part = {
+        "headers": (head, b"a: b\r\n" * 10_000),
+        "one header": (head + b"a: ", b"v" * 60_000),
+        "trailers": (head + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"a: b\r\n" * 10_000),
+    }[flood]
+    with (
+        socket.create_connection((str(place.hostname), place.port or 0), timeout=PATIENCE) as greedy,
+        pytest.raises((ConnectionResetError, BrokenPipeError)),
+    ):
+        greedy.sendall(begin)
+        for _ in range(20_000_000 // len(part)):
+            greedy.sendall(part)
+    assert running.send(single()).status == 200
+
+
+def test_who_says_nothing_loses_its_connection(running: Running) -> None:
+    """So does who says half a head, or half a head after an answer; 20 s, as the page says."""
+    place = urlsplit(running.address)
+    beginnings = [b"", b"POST /rep", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST"]
+    begin = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        for said in beginnings:
+            silent = stack.enter_context(socket.create_connection((str(place.hostname), place.port or 0), timeout=60))
+            silent.sendall(said)
+            stack.callback(lambda one: [None for _ in iter(lambda: one.recv(4096), b"")], silent)
+    assert 15 < time.monotonic() - begin < 60
+
+
 # ---------------------------------------------------------------------- nothing is kept
 
 

@@ -35,13 +35,16 @@ from uldp_transforms.ldp import ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.pipelines import estimate
-from uldp_transforms.pipelines.gateway import spool_file
+from uldp_transforms.pipelines.gateway import spool, spool_file
 from uldp_transforms.pipelines.gateway.admission import Admission, Verdict
+from uldp_transforms.pipelines.gateway.limits import Limits
 from uldp_transforms.pipelines.gateway.meters import Meters
 from uldp_transforms.pipelines.gateway.outlet import Undelivered
 from uldp_transforms.pipelines.gateway.packer import Pack, Packer
+from uldp_transforms.pipelines.gateway.refusals import Refused
 from uldp_transforms.pipelines.gateway.spool import Spool
 from uldp_transforms.pipelines.gateway.spool_file import SpoolFile
+from uldp_transforms.pipelines.gateway.web import Desk
 
 SAID: list[str] = []
 
@@ -218,6 +221,64 @@ def test_all_who_wait_hear_of_a_failure() -> None:
     assert asyncio.run(run()) == [True] * 40
     assert SAID == ["reports are not delivered, and their senders are told so: of this test"]
     assert b"uldp_gateway_delivery_failures_total 4.0\n" in meters.text()
+
+
+def desk_for(kept: Kept, size: int = 10) -> Desk:
+    meters = Meters(SAID.append)
+    packer, limits = Packer(kept, size, 0.05, meters), Limits(10**6, 100, 10**7, meters)
+    return Desk(Admission(decoder(), size), packer, limits, meters, spools=False, patience=60)
+
+
+class FailsFirst(Kept):
+    """The first message does not arrive."""
+
+    async def deliver(self, message: bytes) -> None:
+        self.fails, failed = False, not self.messages and not SAID
+        if failed:
+            raise Undelivered("of this test")
+        self.messages.append(message)
+
+
+def test_nobody_is_told_of_another_pack() -> None:
+    """Single and packed reports of one moment are two batches, and there is room for one of them in the open pack."""
+    SAID.clear()
+    kept, messages = FailsFirst(), singles(13, 11)
+    [batch] = batches_of(messages[9:])
+
+    async def answers() -> list[Any]:
+        desk = desk_for(kept)
+        first = [asyncio.create_task(desk._deliver(message)) for message in messages[:5]]
+        await asyncio.sleep(0.01)
+        later = [desk._deliver(message) for message in (*messages[5:9], wire.encode_batch(batch))]
+        return await asyncio.gather(*first, *later, return_exceptions=True)
+
+    found = asyncio.run(answers())
+    acknowledged = sum(json.loads(answer.body)["published"] for answer in found if not isinstance(answer, Undelivered))
+    assert [isinstance(answer, Undelivered) for answer in found] == [True] * 5 + [False] * 5
+    assert acknowledged == sum(map(wire.reports_in, kept.messages)) == 8
+
+
+def test_a_fault_of_the_judge_is_an_answer_to_all_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    SAID.clear()
+    monkeypatch.setattr(Admission, "judge", lambda *_: 1 // 0)
+
+    async def answers() -> list[Any]:
+        desk = desk_for(Kept())
+        return await asyncio.wait_for(
+            asyncio.gather(*map(desk._deliver, singles(3, 12)), return_exceptions=True), timeout=60
+        )
+
+    assert [str(answer) for answer in asyncio.run(answers())] == ["ZeroDivisionError"] * 3
+
+
+@pytest.mark.parametrize(("length", "size"), [("0" * 5_000 + "5", 5), ("0" * 20 + "10", 10), ("", None), ("0", 0)])
+def test_zeros_before_a_length_say_nothing(length: str, size: int | None) -> None:
+    if size is not None:
+        with Limits(10, 1, 10, Meters(SAID.append)).room_for(length) as most:
+            assert most == size
+    for longer in ("0" * 20 + "11", "0" * 30 + "9" * 40):
+        with pytest.raises(Refused, match=r"^too_large$"), Limits(10, 1, 10, Meters(SAID.append)).room_for(longer):
+            pass
 
 
 def test_a_fault_of_the_program_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,6 +459,47 @@ def test_a_spool_that_cannot_write_says_so(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(SpoolFile, "append", full)
     with pytest.raises(Undelivered, match=r"^the spool says No space left on device$"):
         spooled(tmp_path, None, [b"message"])
+
+
+def test_what_cannot_be_finished_or_deleted_now_is_later_and_is_published_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault of the disk ends neither the spool nor its files, and is said."""
+    SAID.clear()
+    target, finish, unlink, left = Kept(), spool_file.finish, Path.unlink, [1, 2]
+    message = blocks_of(1)[0][0]
+
+    def fails_once(part: Path) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise OSError(28, "No space left on device")
+        return finish(part)
+
+    def fails_twice(path: Path, *args: Any, **more: Any) -> None:
+        if path.suffix == ".avro" and left[1]:
+            left[1] -= 1
+            raise OSError(30, "Read-only file system")
+        unlink(path, *args, **more)
+
+    monkeypatch.setattr(spool_file, "finish", fails_once)
+    monkeypatch.setattr(Path, "unlink", fails_twice)
+    monkeypatch.setattr(spool, "_AGAIN", 0.05)
+
+    async def run() -> None:
+        spooling: Any = Spool(str(tmp_path), 0.05, target, Meters(SAID.append), SAID.append)  # type: ignore[arg-type]
+        await spooling.start()
+        await spooling.deliver(message)
+        for _ in range(600):
+            if not list(tmp_path.glob("*.avro*")):
+                break
+            await asyncio.sleep(0.1)
+        await spooling.close()
+
+    asyncio.run(run())
+    assert target.messages == [message]
+    assert left == [0, 0]
+    assert SAID[0] == "reports wait in the spool, and nothing of them is lost: [Errno 28] No space left on device"
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
 def test_numbers_of_avro_are_those_of_the_specification() -> None:

@@ -19,6 +19,7 @@ from unittest import mock
 import confluent_kafka
 import numpy as np
 import pytest
+from apache_beam.coders import TimestampCoder
 from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
 from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, StandardOptions
@@ -43,12 +44,13 @@ from uldp_transforms.pipelines.kafka_polled import (
     PollKafka,
     Positions,
     Reading,
+    _at_the_latest,
     groups_of,
 )
 from uldp_transforms.pipelines.kafka_reader import KafkaReadError, Polled, Pool, Reader
 from uldp_transforms.pipelines.sources.kafka_topic import CREATE_TIME, LOG_APPEND_TIME
 from uldp_transforms.pipelines.step_streams import NEVER, YEARS, FlinkSourceOptions
-from uldp_transforms.windows import rfc3339
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, rfc3339
 
 HOUR = 3_600_000
 NOW = time.time_ns() // 1_000_000
@@ -202,12 +204,28 @@ def test_faults_behind_records_wait_for_the_next_poll(kafka: Cluster) -> None:
     record.timestamp.return_value, record.partition.return_value = (1, NOW), 0
     record.offset.return_value, record.value.return_value = 0, b"a"
     with reading(kafka, kafka.topic()) as reader, mock.patch.object(reader, "_consumer") as consumer:
-        consumer.consume.side_effect = [[record, fault], [fault]]
+        consumer.consume.side_effect = [[record, fault], []]  # it is said once
         polled = reader.poll(0.1)
         assert polled is not None
         assert polled.values == [b"a"]
         with pytest.raises(KafkaReadError, match="gone"):
             reader.poll(0.1)
+
+
+@pytest.mark.parametrize("moment", [(1 << 63) - 1, 10**16, -(1 << 63), -1])
+def test_a_time_that_a_sender_chose_is_one_that_an_engine_can_write(kafka: Cluster, moment: int) -> None:
+    record = mock.Mock()
+    record.error.return_value = None
+    record.timestamp.return_value, record.partition.return_value = (1, moment), 0
+    record.offset.return_value, record.value.return_value = 0, b"a"
+    with reading(kafka, kafka.topic()) as reader, mock.patch.object(reader, "_consumer") as consumer:
+        consumer.consume.return_value = [record]
+        polled = reader.poll(0.1)
+    assert polled is not None
+    [time_of_it] = polled.times.tolist()
+    assert time_of_it == min(max(moment, MIN_EVENT_TIME), MAX_EVENT_TIME)
+    for group in groups_of(polled):
+        TimestampCoder().encode(_at_the_latest(group).timestamp)
 
 
 def test_consumers_that_wait_are_kept_and_in_the_end_closed() -> None:

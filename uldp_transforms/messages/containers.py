@@ -11,7 +11,7 @@ import itertools
 import json
 import zlib
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import fastavro.schema
 import numpy as np
@@ -89,13 +89,15 @@ def read_messages(file: Readable, source: str, account: Account | None = None) -
         block = _read_block(stream, codec, sync)
         if isinstance(block, Reason):
             yield Rejection(block, 1, stream.skip_past(sync), source=source)
+        elif isinstance(block.body, Reason):
+            yield Rejection(block.body, 1, stream.position - begin, source=source)
         else:
-            messages = _split_block(*block, form)
+            messages = _split_block(block.count, block.body, form)
             if isinstance(messages, Reason):
-                yield Rejection(messages, 1, len(block[1]), source=source)
+                yield Rejection(messages, 1, len(block.body), source=source)
             else:
                 yield from messages
-                if sum(map(len, messages)) != len(block[1]):
+                if sum(map(len, messages)) != len(block.body):
                     continue  # every byte of a good block stands in a message: this one is not accounted for
         account.num_bytes += stream.position - begin
 
@@ -194,8 +196,18 @@ def _form_of(schema: bytes) -> int | None:
         return None
 
 
-def _read_block(stream: _Stream, codec: str, sync: bytes) -> tuple[int, bytes] | Reason:
-    """Number of datums and their bytes; the stream stays at the beginning of a block that cannot be read."""
+class _Block(NamedTuple):
+    """A block that ends where it says: number of datums, and their bytes or why they cannot be inflated."""
+
+    count: int
+    body: bytes | Reason
+
+
+def _read_block(stream: _Stream, codec: str, sync: bytes) -> _Block | Reason:
+    """The next block; the stream stays at its beginning only if no marker stands where it says that it ends.
+
+    So each byte is inflated once: blocks in each other, which all end at one marker, are one block.
+    """
     head = stream.peek(20)
     count, at, fault = read_long(head, 0)
     size, at, size_fault = read_long(head, at)
@@ -207,11 +219,8 @@ def _read_block(stream: _Stream, codec: str, sync: bytes) -> tuple[int, bytes] |
     if whole[at + size :] != sync:
         return Reason.CORRUPT_BLOCK
     body = bytes(whole[at : at + size])
-    inflated = _inflate(body) if codec == "deflate" else body
-    if isinstance(inflated, Reason):
-        return inflated
     stream.drop(len(whole))
-    return count, inflated
+    return _Block(count, _inflate(body) if codec == "deflate" else body)
 
 
 def _inflate(body: bytes) -> bytes | Reason:

@@ -20,6 +20,9 @@ from uldp_transforms.messages.rejection import Rejection
 
 MANIFEST_VERSION = 1
 
+MOST = 1 << 40
+"""Bytes, messages or reports of a file: sums over a million files are numbers of 64 bits."""
+
 
 @dataclasses.dataclass(frozen=True)
 class ListedFile:
@@ -45,7 +48,7 @@ class ListedFile:
         if not isinstance(self.sha256, str) or not re.fullmatch("[0-9a-f]{64}", self.sha256):
             raise SpecError(f"ListedFile.sha256 must be 64 hexadecimal digits (0-9, a-f), got {describe(self.sha256)}")
         for field in ("bytes", "messages", "reports"):
-            require_int(f"ListedFile.{field}", getattr(self, field), 0, 1 << 62)
+            require_int(f"ListedFile.{field}", getattr(self, field), 0, MOST)
 
     def difference(self, found: ListedFile, num_rejected: int) -> Rejection | None:
         """A rejection for what is missing; None if the file is as it is listed.

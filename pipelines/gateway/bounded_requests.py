@@ -1,0 +1,82 @@
+"""HTTP as uvicorn speaks it, but what a connection sends beside bodies has limits, in bytes and in time.
+
+uvicorn lets the head of a request be of any length, and come as slowly as it likes; so a few connections could take all
+memory, and silent ones all places.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MOST_HEADERS = 100
+"""Of a request."""
+
+MOST_BYTES = 64 << 10
+"""Of a request beside its body, not counted what came at once with its first byte; chunks may double the body."""
+
+SECONDS = 20.0
+"""For which a connection may wait for the end of a head: from its beginning, the answer before, or the first byte."""
+
+
+class BoundedRequests(HttpToolsProtocol):
+    """A connection that is closed when a head does not end."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A head may come."""
+        self._patience: asyncio.TimerHandle | None = None
+        self._bytes = self._body = 0
+        super().connection_made(transport)  # type: ignore[arg-type]  # uvicorn's narrower word
+        self._wait()
+
+    def on_message_begin(self) -> None:
+        """The first byte of a head came."""
+        super().on_message_begin()
+        self._began, self._bytes, self._body = True, 0, 0
+        self._wait()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header came, or one behind a body in chunks."""
+        if len(self.headers) >= MOST_HEADERS:
+            raise ValueError("too many headers")  # the parser takes it for a fault of the request
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is there."""
+        self._no_longer()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Some of a body came."""
+        self._body += len(body)
+        super().on_body(body)
+
+    def data_received(self, data: bytes) -> None:
+        """Some bytes came."""
+        self._began = False
+        super().data_received(data)
+        if not self._began:
+            self._bytes += len(data)
+            if self._bytes > MOST_BYTES + 2 * self._body and not self.transport.is_closing():
+                self.send_400_response("Invalid HTTP request received.")
+
+    def on_response_complete(self) -> None:
+        """An answer is out; the rest of its request and the next head may come."""
+        super().on_response_complete()
+        if self.cycle.response_complete:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing comes any more."""
+        self._no_longer()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._no_longer()
+        self._patience = self.loop.call_later(SECONDS, self.timeout_keep_alive_handler)
+
+    def _no_longer(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
