@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import apache_beam as beam
@@ -12,6 +13,7 @@ import grpc
 from apache_beam.io.kafka import ReadFromKafka
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions, StandardOptions
 from apache_beam.pvalue import PBegin, PCollection
+from apache_beam.transforms.external import ExpansionAndArtifactRetrievalStub
 
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.runtime.engines import PRISM
@@ -69,9 +71,10 @@ class ReadKafka(beam.PTransform[PBegin, PCollection[bytes]]):
 
     def expand(self, begin: PBegin) -> PCollection[bytes]:
         consumer = self._properties | {"bootstrap.servers": self._servers, "auto.offset.reset": "earliest"}
+        service = None if self._expansion_service is None else _connected(self._expansion_service)
         try:
             records = begin | "Read" >> ReadFromKafka(
-                consumer, [self._topic], timestamp_policy=self._timestamps, expansion_service=self._expansion_service
+                consumer, [self._topic], timestamp_policy=self._timestamps, expansion_service=service
             )
         except (grpc.RpcError, RuntimeError, OSError) as error:  # nobody there, no Java, no jar, or Java's own words
             raise SpecError(f"--kafka_topic needs Java and Beam's expansion service for Kafka, got {error}") from None
@@ -79,6 +82,13 @@ class ReadKafka(beam.PTransform[PBegin, PCollection[bytes]]):
 
     def display_data(self) -> dict[str, Any]:
         return {"servers": self._servers, "topic": self._topic}
+
+
+@contextlib.contextmanager
+def _connected(address: str) -> Iterator[ExpansionAndArtifactRetrievalStub]:
+    """An expansion service at any address; given a text, Beam connects to addresses of this machine only."""
+    with grpc.insecure_channel(address, [("grpc.max_receive_message_length", -1)]) as channel:
+        yield ExpansionAndArtifactRetrievalStub(channel)
 
 
 def _message(record: tuple[bytes | None, bytes | None]) -> bytes:

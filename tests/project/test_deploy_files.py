@@ -141,11 +141,35 @@ def test_flinks_image_has_the_versions_that_were_run() -> None:
     (worker,) = re.findall(r"<artifactId>beam-sdks-java-harness</artifactId>\s*<version>([\d.]+)", pom)
     bases = [rest.split()[0] for word, rest in instructions("flink.Dockerfile") if word == "FROM"]
     assert bases[1:] == [f"apache/beam_java17_sdk:{worker}", f"flink:{flink}.0-java17"]
-    jars = (ROOT / "deploy" / "flink" / "jars.sha256").read_text("utf-8")
-    assert f" flink-runtime-{flink}.0.jar\n" in jars
+    assert f" flink-runtime-{flink}.0.jar\n" in PINNED
     assert FLINK["spec"]["flinkVersion"] == f"v{flink.replace('.', '_')}"
     (options,) = (rest for word, rest in instructions("flink.Dockerfile") if word == "ENV")
     assert options.removeprefix("JAVA_TOOL_OPTIONS=").strip('"').split() == OPENED
+
+
+PINNED = (ROOT / "deploy" / "flink" / "jars.sha256").read_text("utf-8")
+
+
+def test_jobs_take_no_second_scala_to_flink() -> None:
+    """A job takes the jars of the job server along, and Flink has a Scala of its own."""
+    (removed,) = (rest.split()[1:] for word, rest in instructions("flink.Dockerfile") if rest.startswith("rm "))
+    names = [line.split()[1] for line in PINNED.splitlines()]
+    left = [name for name in names if not any(fnmatch.fnmatch(f"jars/{name}", pattern) for pattern in removed)]
+    assert not [name for name in left if "_2.13" in name or name.startswith("scala-")]
+    assert len(names) - len(left) == 7  # as many as were needed, and of Kafka only the broker
+    assert any(name.startswith("kafka-clients-") for name in left)
+
+
+def test_a_java_worker_has_a_heap_of_its_own() -> None:
+    """Without it Beam's worker takes 70 % of the machine, whatever the container may have."""
+    assert "deploy/container/option-heap.json" in copied("flink.Dockerfile")
+    option = json.loads((CONTAINER / "option-heap.json").read_text("utf-8"))
+    assert option["enabled"] is True
+    (heap,) = (re.fullmatch(r"-Xmx(\d+)m", text) for text in option["options"]["java_arguments"])
+    assert heap is not None
+    slots, settings = of_flink("Kubernetes")["taskmanager.numberOfTaskSlots"], of_flink("Kubernetes")
+    assert settings["taskmanager.memory.jvm-overhead.min"] == settings["taskmanager.memory.jvm-overhead.max"]
+    assert int(settings["taskmanager.memory.jvm-overhead.min"].removesuffix("m")) > int(slots) * int(heap[1])
 
 
 # ---------------------------------------------------------------------- schemas
@@ -311,6 +335,36 @@ def of_flink(where: str) -> dict[str, str]:
     return dict(line.split(": ", 1) for line in text.splitlines())
 
 
+def of_job_server(where: str) -> dict[str, str]:
+    """Flink's settings that jobs take from the job server."""
+    if where == "Kubernetes":
+        (pod,) = (pod for name, pod in pods() if name == "uldp-job-server")
+        (text,) = (each["value"] for each in containers(pod)[0]["env"])
+    else:
+        text = SERVICES["job-server"]["environment"]["FLINK_PROPERTIES"]
+    return dict(line.split(": ", 1) for line in text.splitlines())
+
+
+@pytest.mark.parametrize("where", JOBS)
+def test_jobs_have_checkpoints(where: str) -> None:
+    """Flink takes these settings from who submits a job: the job server, which must be told where they are written."""
+    settings = of_job_server(where)
+    assert milliseconds(settings["execution.checkpointing.interval"], "the interval") == 10_000
+    assert settings["execution.checkpointing.externalized-checkpoint-retention"] == "RETAIN_ON_CANCELLATION"
+    (pod,) = (pod for name, pod in pods() if name == "uldp-job-server")
+    server = containers(pod)[0] if where == "Kubernetes" else SERVICES["job-server"]
+    assert option(arguments(server), "flink-conf-dir") == "/opt/flink/conf"
+    assert "entrypoint" not in server  # that of Flink writes them
+    assert ("command" in server) == (where == "compose")
+
+
+def test_a_check_of_health_sends_nothing() -> None:
+    """A byte that is no request is an error with a stack trace in the log of each Java service, every few seconds."""
+    checks = [service["healthcheck"]["test"][-1] for service in SERVICES.values() if "healthcheck" in service]
+    assert len(checks) == 4
+    assert all(re.fullmatch(r"true > /dev/tcp/localhost/\d+", check) for check in checks)
+
+
 @pytest.mark.parametrize("where", JOBS)
 def test_settings_that_belong_together_fit(where: str) -> None:
     argv, settings = JOBS[where], of_flink(where)
@@ -327,6 +381,9 @@ def test_compose_and_kubernetes_set_flink_alike() -> None:
     assert set(compose.items()) ^ set(kubernetes.items()) == {
         ("jobmanager.rpc.address", "jobmanager"),
         ("taskmanager.memory.process.size", "2g"),
+        ("taskmanager.memory.jvm-overhead.min", "1536m"),
+        ("taskmanager.memory.jvm-overhead.max", "1536m"),
+        *of_job_server("Kubernetes").items(),
         ("high-availability.type", "kubernetes"),
         ("high-availability.storageDir", "file:///uldp/high-availability"),
     }
