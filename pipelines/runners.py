@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import google.auth
 from apache_beam.options.pipeline_options import (
     DebugOptions,
+    FlinkRunnerOptions,
     GoogleCloudOptions,
     PipelineOptions,
+    PortableOptions,
     StandardOptions,
     TestOptions,
 )
@@ -21,7 +23,16 @@ from uldp_transforms.runtime.engines import PRISM
 from .cli import Parser
 from .job_server import EMBEDDED, add_described, described_options
 
-DATAFLOW = "DataflowRunner"
+DATAFLOW, FLINK, PORTABLE = "DataflowRunner", "FlinkRunner", "PortableRunner"
+
+_FLINK_OF_PROGRAM = ("[auto]", "[local]")
+"""Masters that mean a Flink inside the job server which this program starts, and which ends with it."""
+
+_ENDS_ELSEWHERE = {
+    DATAFLOW: "drain or cancel it on Dataflow",
+    FLINK: "stop or cancel it on Flink",
+    PORTABLE: "stop or cancel it on its engine",
+}
 
 LOCAL_FILES, LOCAL_STREAMS = "FnApiRunner", "BundleBasedDirectRunner"
 """The engines that are part of Beam's Python package."""
@@ -105,6 +116,19 @@ def is_only_launched(options: PipelineOptions) -> bool:
     cloud = options.view_as(GoogleCloudOptions)
     dry = options.view_as(TestOptions).dry_run
     return bool(cloud.template_location or dry or options.view_as(StandardOptions).no_wait_until_finish)
+
+
+def ends_elsewhere(options: PipelineOptions) -> str | None:
+    """How to end a job that goes on without this program; None: it ends with it, or when the engine is asked.
+
+    Beam's job server for Flink, asked to cancel a job, ends no more than its own waiting for it.
+    """
+    runner, endpoint = str(options.view_as(StandardOptions).runner), options.view_as(PortableOptions).job_endpoint
+    if runner == FLINK and endpoint is None and options.view_as(FlinkRunnerOptions).flink_master in _FLINK_OF_PROGRAM:
+        return None
+    if runner == PORTABLE and endpoint in (None, EMBEDDED):
+        return None
+    return _ENDS_ELSEWHERE.get(runner)
 
 
 def stop_engine(options: PipelineOptions) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import CrossLanguageOptions, GoogleCloudOptions, StandardOptions
+from apache_beam.options.pipeline_options import CrossLanguageOptions, GoogleCloudOptions
 from apache_beam.runners.runner import PipelineState
 from apache_beam.utils.subprocess_server import JavaJarServer
 
@@ -27,7 +27,7 @@ from .. import cli
 from ..ledger_sums import periods_out_of_balance, summary, sums_of
 from ..progress import of_this_process
 from ..report.report_command import write_report_into
-from ..runners import DATAFLOW, is_only_launched, runs_in_this_process, stop_engine
+from ..runners import ends_elsewhere, is_only_launched, runs_in_this_process, stop_engine
 from ..runs import (
     CANCELLED,
     COMPLETE,
@@ -151,9 +151,10 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
         try:
             state = result.wait_until_finish()
         except KeyboardInterrupt:
-            if str(job.options.view_as(StandardOptions).runner) == DATAFLOW:
+            how_to_end = ends_elsewhere(job.options)
+            if how_to_end is not None:
                 rows = f"; its rows stay in {job.directory.rows}" if job.spec.bounded else ""
-                _say(f"the job goes on; drain or cancel it on Dataflow{rows}")
+                _say(f"the job goes on; {how_to_end}{rows}")
                 return _GOES_ON
             _cancel(result, _PATIENCE if runs_in_this_process(job.options) else None)
             stop_engine(job.options)

@@ -427,7 +427,7 @@ def test_names_of_windows(start: str | None, end: str | None, zone: str | None, 
 
 @pytest.mark.parametrize(("step", "labels"), [(600, {"22:50", "23:00"}), (20, {"22:40", ":20", "22:41"})])
 def test_hours_of_an_axis_are_those_of_a_day(step: int, labels: set[str]) -> None:
-    first = moment("2026-11-22T22:40:00Z") // 1000
+    first = moment_of("2026-11-22T22:40:00Z") // 1000
     ends = [rfc3339(1000 * (first + step * place)) for place in range(5)]
     windows = [
         facts.WindowLine(

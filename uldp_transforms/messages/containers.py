@@ -92,7 +92,7 @@ def read_messages(file: Readable, source: str, account: Account | None = None) -
         elif isinstance(block.body, Reason):
             yield Rejection(block.body, 1, stream.position - begin, source=source)
         else:
-            messages = _split_block(block.count, block.body, form)
+            messages = _split_block(block.num_datums, block.body, form)
             if isinstance(messages, Reason):
                 yield Rejection(messages, 1, len(block.body), source=source)
             else:
@@ -199,7 +199,7 @@ def _form_of(schema: bytes) -> int | None:
 class _Block(NamedTuple):
     """A block that ends where it says: number of datums, and their bytes or why they cannot be inflated."""
 
-    count: int
+    num_datums: int
     body: bytes | Reason
 
 
