@@ -78,7 +78,7 @@ def run(folder: Path, rate: int, seconds: int, timestamps: str = CREATE_TIME) ->
 
 def kill_after_first_rows(job: Job, flink: Cluster) -> None:
     job.wait(lambda: bool(job.panes()))
-    flink.kill_busy_worker()
+    flink.kill_worker()
 
 
 class Job:
