@@ -24,9 +24,13 @@ pytestmark = [
 ]
 
 
+SERVER = SERVICES["job-server"]["command"]
+PROGRAMS = {"expansion": SERVICES["expansion"]["entrypoint"], "job-server": SERVER[:5]}
+
+
 def command(service: str, *arguments: str) -> list[str]:
     """The program of a service, with the jars of this machine."""
-    program, _, flag, folder, main_class = SERVICES[service]["entrypoint"]
+    program, _, flag, folder, main_class = PROGRAMS[service]
     assert (program, flag, folder) == ("java", "-cp", "/opt/beam/jars/*")
     return java(cached.JARS.class_path, main_class, *arguments)
 
@@ -63,8 +67,9 @@ def test_java_writes_the_steps_that_read_kafka(where: str, tmp_path: Path) -> No
 
 
 def test_the_job_server_takes_its_arguments(tmp_path: Path) -> None:
-    log, ours = tmp_path / "job_server.log", dict(text.split("=") for text in SERVICES["job-server"]["command"])
+    log, ours = tmp_path / "job_server.log", dict(text.split("=") for text in SERVER[5:])
     ours |= {"--job-port": "0", "--artifact-port": "0", "--artifacts-dir": str(tmp_path)}
+    ours["--flink-conf-dir"] = str(cached.FOLDER)
     arguments = [f"{name}={value}" for name, value in ours.items()]
     with process(command("job-server", *arguments), log) as started:
         wait_for(r"JobService started on \S+", started, log)
