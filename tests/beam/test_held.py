@@ -24,6 +24,13 @@ def test_what_nobody_takes_is_let_go() -> None:
     assert (held.take(b"other"), held.take(b"old"), held.take(b"new")) == (None, "old", "new")
 
 
+def test_of_too_many_the_one_that_was_used_longest_ago_is_let_go() -> None:
+    held: Held[int] = Held(most=2)
+    for version in (b"1", b"2", b"1", b"3"):
+        held.hold(version, int(version))
+    assert [held.take(version) for version in (b"1", b"2", b"3")] == [1, None, 3]
+
+
 def test_nothing_is_held_for_no_time() -> None:
     held: Held[str] = Held(-1.0)
     held.hold(b"1", "one")

@@ -17,6 +17,9 @@ from typing import Generic, TypeVar
 SECONDS = 600.0
 """Seconds of the clock without use after which something is let go. If it is needed again, it is read again."""
 
+MOST = 1 << 16
+"""Values beyond which the one that was used longest ago is let go: whoever chooses event times can open many."""
+
 VERSION_BYTES = 16
 
 Value = TypeVar("Value")
@@ -28,9 +31,11 @@ class Held(Generic[Value]):
     Args:
         seconds: after which a value that nobody asked for is let go, when another one is held.
         clock: of these seconds.
+        most: values that are held at a time.
     """
 
-    def __init__(self, seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic):
+    def __init__(self, seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic, most: int = MOST):
+        self._most = most
         self._seconds = seconds
         self._clock = clock
         self._values: OrderedDict[bytes, tuple[float, Value]] = OrderedDict()
@@ -45,13 +50,17 @@ class Held(Generic[Value]):
             return self._values.pop(version, (0.0, None))[1]
 
     def hold(self, version: bytes, value: Value) -> None:
-        """Hold a value until somebody takes it, or nobody does for long."""
+        """Hold a value until somebody takes it, nobody does for long, or there are too many."""
         now = self._clock()
         with self._lock:
             self._values[version] = now, value
             self._values.move_to_end(version)
-            while self._values and now - next(iter(self._values.values()))[0] > self._seconds:
+            while self._values and self._must_let_go(now):
                 self._values.popitem(last=False)
+
+    def _must_let_go(self, now: float) -> bool:
+        """Whether the value that was held first is not to be held any longer."""
+        return len(self._values) > self._most or now - next(iter(self._values.values()))[0] > self._seconds
 
 
 def new_version() -> bytes:
