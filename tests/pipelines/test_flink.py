@@ -50,7 +50,7 @@ def test_files_give_the_rows_of_the_local_engine(flink: Cluster, reports: Path) 
 @needs_flink
 def test_a_killed_worker_costs_a_restart_and_no_report(flink: Cluster, tmp_path: Path) -> None:
     packed = job.make_reports(tmp_path, "packed", job.REPORTS_OF_A_FILE)
-    for number in range(1, 100):  # one file under many names
+    for number in range(1, 300):  # one file under many names
         os.link(packed, tmp_path / f"{number}.avro")
     pattern, output = str(tmp_path / "*.avro"), tmp_path / "flink"
     job.run(tmp_path, pattern, tmp_path / "local", [])

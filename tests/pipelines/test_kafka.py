@@ -6,6 +6,7 @@ With Java's own, with a broker and on Flink: ``tests/pipelines/test_flink.py``.
 from __future__ import annotations
 
 import dataclasses
+import socket
 from collections.abc import Iterator
 from concurrent import futures
 from pathlib import Path
@@ -120,3 +121,27 @@ def test_java_is_asked_for_the_whole_topic(service: str, timestamps: str, folder
         "redistribute_num_keys": 0,
         "allow_duplicates": False,
     }
+
+
+def address_of_this_machine() -> str:
+    """One that is not of the loopback interface; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))
+        return str(probe.getsockname()[0])
+
+
+def test_the_expansion_service_may_be_on_another_machine(folder: Path) -> None:
+    """As in containers; Beam's own client refuses addresses that are not of this machine."""
+    try:
+        address = address_of_this_machine()
+    except OSError:
+        pytest.skip("this machine has no network")
+    REQUESTS.clear()
+    server = grpc.server(futures.ThreadPoolExecutor(1))
+    beam_expansion_api_pb2_grpc.add_ExpansionServiceServicer_to_server(ExpansionServiceServicer(), server)
+    port = server.add_insecure_port(f"{address}:0")
+    server.start()
+    pipeline = beam.Pipeline()
+    KafkaTopic(ReadKafka("localhost:9092", "reports", expansion_service=f"{address}:{port}")).read(pipeline)
+    server.stop(None).wait()
+    assert [request["topics"] for request in REQUESTS] == [["reports"]]

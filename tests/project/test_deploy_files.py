@@ -348,7 +348,7 @@ def of_job_server(where: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("where", JOBS)
 def test_flink_has_room_to_send_java_workers_their_jars(where: str) -> None:
-    """They go through memory outside of the heap; with what Flink has by default no worker started."""
+    """They go through memory outside of the heap; with Flink's default no worker started."""
     assert of_flink(where)["taskmanager.memory.task.off-heap.size"] == "512m"
 
 
