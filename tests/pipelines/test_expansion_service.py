@@ -149,7 +149,7 @@ def check_java(folder: Path, empty: Path, jobs: str) -> None:
     """Whether Java prints what Python gets."""
     reports = folder / "reports" / "single.avro"
     printed = java.run(empty, java.as_lines(reports), folder / "collection.json", jobs)
-    expected = from_files(reports, collections=[KRR], window="6h")
+    expected = from_messages(messages(reports), collections=[KRR], window="6h")
     assert printed[-1] == "DONE"
     for name in OUTPUTS:
         lines = [line for line in printed if line.startswith(f"{name} ")]
