@@ -543,7 +543,7 @@ def consumer_of(*properties: tuple[str, str]) -> Callable[[], Any]:
 
 
 WHOSE = "--kafka_consumer_config and --kafka_property"
-TOMORROW = NOW // 1000 + 86_400
+A_LATER_TIME = 4_102_444_800
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
@@ -589,8 +589,8 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
-        configured(f"--kafka_until={TOMORROW}"),
-        f"--kafka_until must be a time that has passed, got '{TOMORROW}'",
+        configured(f"--kafka_until={A_LATER_TIME}"),
+        f"--kafka_until must be a time that has passed, got '{A_LATER_TIME}'",
     ),
     (
         SpecError,
