@@ -2,9 +2,8 @@
 
 A Kafka broker, Flink, and two jobs that read one topic with ``--deduplicate``, one of them with ``--release final``.
 Each minute has the next fault of ``FAULTS``. At the end each window of both jobs must have counted what was sent,
-`final` in one row; nothing may be missing in the ledger, and nothing be too much in that of a job that was not started
-again; files must be as many as ``--flush_every`` promises; and memory in the last quarter of a long run must be that of
-the second one.
+`final` in one row; nothing may be missing in the ledger, and nothing be too much; files must be as many as
+``--flush_every`` promises; and memory in the last quarter of a long run must be that of the second one.
 
 Needs what ``deploy.flink`` needs. The jobs get ``--max_rejected_share 1``: without it they stop when nearly everything
 is refused, as in a storm of garbage.
@@ -262,7 +261,7 @@ def wrong_numbers(run: Run) -> list[str]:
             wrong.append(f"{name}: windows whose rows are not what was sent: {differing}")
         if absent := missing(run, each):
             wrong.append(f"{name}: missing in the ledger: {absent}")
-        if (more := too_many(run, each)) and not run.restarts(name):
+        if more := too_many(run, each):
             wrong.append(f"{name}: too many in the ledger: {dict(more)}")
         several = {window: rows for window, rows in each.panes().items() if name == "final" and len(rows) > 1}
         if several:
