@@ -7,6 +7,7 @@ table is full is it made anew, twice as large.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from typing import NamedTuple
 
@@ -51,7 +52,7 @@ class KnownReports:
         self._rows = np.empty((0, width), np.uint8)
         self._size = 0
         self._slots = np.full(_FIRST_SLOTS, _NONE, np.int32)
-        self._factors = np.random.SeedSequence(seed).generate_state(5, np.uint64)
+        self._factors = np.frombuffer(hashlib.shake_256(seed.to_bytes(16, "little")).digest(40), "<u8")
 
     def __len__(self) -> int:
         return self._size

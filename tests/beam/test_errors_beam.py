@@ -23,7 +23,14 @@ from google.api_core.exceptions import NotFound, RetryError
 
 import uldp_transforms
 from tests.beam import test_groups, test_manifests, test_spec, test_wiring
-from tests.pipelines import test_gateway_errors, test_kafka_reader, test_kafka_topics, test_live, test_yaml
+from tests.pipelines import (
+    test_gateway_errors,
+    test_kafka_reader,
+    test_kafka_secrets,
+    test_kafka_topics,
+    test_live,
+    test_yaml,
+)
 from tests.servers import test_pubsub_refusals
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms import (
@@ -905,6 +912,8 @@ def calls() -> Iterator[Callable[[], Any]]:
             yield next(
                 part for part in row if callable(part) and not (isinstance(part, type) and issubclass(part, Exception))
             )
+    for made, _ in test_kafka_secrets.WRONG:
+        yield made(Path())
 
 
 def is_error(part: Any) -> bool:

@@ -21,7 +21,8 @@ from tests.support import live
 from tests.support.messages_cases import KRR, write_files
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.pipelines import gateway
-from uldp_transforms.pipelines.gateway import pubsub_outlet, spool, web
+from uldp_transforms.pipelines.gateway import pubsub_outlet, spool, spool_file, web
+from uldp_transforms.pipelines.gateway.bounded_requests import MOST_HEADERS, BoundedRequests
 from uldp_transforms.pipelines.gateway.gateway_options import configure
 from uldp_transforms.pipelines.gateway.kafka_outlet import KafkaOutlet
 from uldp_transforms.pipelines.gateway.limits import Limits
@@ -166,7 +167,21 @@ def waiting_for_a_pack_that_failed() -> None:
     asyncio.run(run())
 
 
+def deleting_from_a_disk_that_is_read_only() -> None:
+    spooling = Spool("stuck", 1.0, None, Meters(print), print)
+    Path("stuck", f"a{spool_file.WHOLE}").touch()
+    fault = OSError(30, "Read-only file system")
+    with mock.patch.object(spool_file, "read", return_value=[]), mock.patch.object(Path, "unlink", side_effect=fault):
+        asyncio.run(spooling._forward(mock.Mock()))
+
+
+def a_head_of_many_lines() -> None:
+    BoundedRequests.on_header(mock.Mock(headers=[(b"", b"")] * MOST_HEADERS), b"name", b"value")
+
+
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (OSError, deleting_from_a_disk_that_is_read_only, "[Errno 30] Read-only file system"),
+    (ValueError, a_head_of_many_lines, "too many headers"),
     *(
         (SpecError, options(argv), sentence)
         for argv, sentence in (
