@@ -182,6 +182,11 @@ def test_the_compose_file_is_one() -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_one_service_builds_each_image() -> None:
+    """Each that builds labels an image of its own; the last takes the name, and Compose replaces containers of the others."""
+    assert sorted(service["image"] for service in SERVICES.values() if "build" in service) == ["uldp", "uldp-flink"]
+
+
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda found: f"{found['kind']} {found['metadata']['name']}")
 def test_a_manifest_is_one(resource: Document) -> None:
     if resource["kind"] != "FlinkDeployment":
