@@ -8,12 +8,13 @@ from here.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import json
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +113,23 @@ def _read(path: str) -> RunRecord:
         content = file.read()
     try:
         record = RunRecord(**parse_json(content.decode("utf-8"), path))
-        _ = record.resumes, record.bounded
+        _check(record, FileSystems.split(path)[1])
     except (TypeError, KeyError, ValueError):  # UnicodeDecodeError and SpecError among them
         raise SpecError(f"{path} must be the record of a run, got something else") from None
     return record
+
+
+def _check(record: RunRecord, name: str) -> None:
+    """Raises TypeError, KeyError or ValueError for a record that others would stumble over.
+
+    The name of a run makes names of files, and so it has to be that of its own.
+    """
+    _ = record.resumes, record.bounded, dict(record.specification)
+    moments = [record.started, *([] if record.ended is None else [record.ended])]
+    if name != f"run-{record.run}.json" or not all(isinstance(moment_of(moment), int) for moment in moments):
+        raise ValueError(name)
+    if not isinstance(record.run, str) or {type(record.end), type(record.sentence)} - {str, type(None)}:
+        raise TypeError(name)
 
 
 def files_of(directory: str, pattern: str) -> list[str]:
@@ -127,12 +141,26 @@ def files_of(directory: str, pattern: str) -> list[str]:
 
 
 def read_lines(paths: Iterable[str]) -> list[dict[str, Any]]:
-    """The objects in files of JSON lines."""
+    """The objects in files of JSON lines; raises SpecError for a file of something else, or half of one."""
     rows: list[dict[str, Any]] = []
     for path in paths:
-        with FileSystems.open(path) as file:
-            rows += map(json.loads, file.read().splitlines())
+        with FileSystems.open(path) as file, of_jobs(path):
+            rows += ({**json.loads(line)} for line in file.read().splitlines())
     return rows
+
+
+_STUMBLES = (TypeError, KeyError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
+
+
+@contextlib.contextmanager
+def of_jobs(path: str) -> Iterator[None]:
+    """Where rows are read that somebody else may have written: whatever they lack, SpecError says where they are."""
+    try:
+        yield
+    except SpecError:
+        raise
+    except _STUMBLES as error:
+        raise SpecError(f"{path} must have rows of uldp estimate, got something else") from error
 
 
 def cut_before(records: Sequence[RunRecord], began: int, skew: int) -> int | None:
