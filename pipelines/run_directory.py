@@ -58,7 +58,8 @@ class RunDirectory:
         """
         if set(self.path) & set(_PATTERN):
             raise SpecError(
-                f"--output must be a path without {' '.join(_PATTERN)}, which would make it a pattern, got {self.path!r}"
+                f"--output must be a path without {' '.join(_PATTERN)}, which would make it a pattern, got "
+                f"{self.path!r}"
             )
         if os.path.isfile(self.path):
             raise SpecError(f"--output must be a directory, got the file {self.path!r}")
@@ -137,7 +138,8 @@ class RunDirectory:
 
 
 def _no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+    """For ``open``: not what a link is to, and a pipe does not let wait."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def is_in_use(path: str) -> bool | None:
@@ -145,7 +147,7 @@ def is_in_use(path: str) -> bool | None:
     if not _is_local(path):
         return None
     try:
-        with open(os.path.join(path, ".lock"), encoding="utf-8") as lock:
+        with open(os.path.join(path, ".lock"), encoding="utf-8", opener=_no_link) as lock:
             return not _locked(lock, fcntl.LOCK_SH)
     except FileNotFoundError:
         return False

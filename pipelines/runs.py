@@ -111,25 +111,24 @@ def read_records(directory: str) -> list[RunRecord]:
 def _read(path: str) -> RunRecord:
     with FileSystems.open(path) as file:
         content = file.read()
-    try:
-        record = RunRecord(**parse_json(content.decode("utf-8"), path))
-        _check(record, FileSystems.split(path)[1])
-    except (TypeError, KeyError, ValueError):  # UnicodeDecodeError and SpecError among them
-        raise SpecError(f"{path} must be the record of a run, got something else") from None
+    record: RunRecord | None = None
+    with contextlib.suppress(TypeError, KeyError, ValueError):  # UnicodeDecodeError and SpecError among them
+        found = RunRecord(**parse_json(content.decode("utf-8"), path))
+        record = found if _is_sound(found, FileSystems.split(path)[1]) else None
+    if record is None:
+        raise SpecError(f"{path} must be the record of a run, got something else")
     return record
 
 
-def _check(record: RunRecord, name: str) -> None:
-    """Raises TypeError, KeyError or ValueError for a record that others would stumble over.
+def _is_sound(record: RunRecord, name: str) -> bool:
+    """Whether nobody stumbles over a record; its run makes names of files, and so it has to be that of its own.
 
-    The name of a run makes names of files, and so it has to be that of its own.
+    Raises TypeError, KeyError or ValueError for some that are not.
     """
-    _ = record.resumes, record.bounded, dict(record.specification)
-    moments = [record.started, *([] if record.ended is None else [record.ended])]
-    if name != f"run-{record.run}.json" or not all(isinstance(moment_of(moment), int) for moment in moments):
-        raise ValueError(name)
-    if not isinstance(record.run, str) or {type(record.end), type(record.sentence)} - {str, type(None)}:
-        raise TypeError(name)
+    _ = record.resumes, record.bounded, dict(record.specification), moment_of(record.started)
+    _ = record.ended is None or moment_of(record.ended)
+    texts = {type(text) for text in (record.run, record.end, record.sentence)}
+    return name == f"run-{record.run}.json" and texts <= {str, type(None)}
 
 
 def files_of(directory: str, pattern: str) -> list[str]:

@@ -1,10 +1,11 @@
-"""Directories of rows in which somebody else has put something: links, names, control characters, rows that are none."""
+"""Directories of rows in which somebody else has put something: links, names, control characters, other rows."""
 
 from __future__ import annotations
 
 import copy
 import itertools
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from tests.support import report_rows as rows
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.pipelines import cli
-from uldp_transforms.pipelines.run_directory import RunDirectory
+from uldp_transforms.pipelines.run_directory import RunDirectory, is_in_use
 from uldp_transforms.pipelines.runs import read_records
 from uldp_transforms.pipelines.whole_file import whole_file
 
@@ -68,6 +69,11 @@ def test_a_lock_that_is_a_link_empties_nothing(precious: Path, tmp_path: Path) -
     with pytest.raises(SpecError, match=r"^--output must have a \.lock of its own, got a symbolic link at "):
         opened(tmp_path / "out")
     assert (precious / "kept").read_text("utf-8") == "kept"
+
+
+def test_a_lock_that_is_a_pipe_lets_nobody_wait(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".lock")
+    assert is_in_use(str(tmp_path)) is False
 
 
 def test_a_file_is_not_written_through_a_link(precious: Path, tmp_path: Path) -> None:
