@@ -802,8 +802,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (SpecError, with_output("run-1.json", "{}"), "used-run/run-1.json must be the record of a run, got something else"),
     (
         SpecError,
-        lambda: runs.read_lines(["krr.json"]),
-        "krr.json must have rows of uldp estimate, got something else",
+        lambda: runs.read_lines(["good.avro"]),
+        "good.avro must have rows of uldp estimate, got something else",
     ),
     (
         SpecError,
