@@ -23,7 +23,7 @@ from uldp_transforms.windows import LATENESS_SLACK, milliseconds, moment_of, rfc
 from . import cli
 from .ledger_sums import add_up, periods_out_of_balance, summary, sums_of
 from .run_directory import is_in_use
-from .runs import COMPLETE, STOPPED, RunRecord, files_of, read_lines, read_records
+from .runs import COMPLETE, STOPPED, RunRecord, files_of, of_jobs, read_lines, read_records
 
 WRONG = 1
 
@@ -68,15 +68,21 @@ def job(check: Check) -> int:
     seen = [record for record in records if record.run == latest.run or (latest.resumes and record.resumes)]
     findings = [] if state in _WELL else [f"run {latest.run}: {latest.sentence or 'it was killed'}"]
     lines = [("run", f"{latest.run} {state}, {latest.started} to {latest.ended or 'now'}")]
-    for section in (_ledger, _windows, _alarms):
-        line, found = section(check, seen, state)
-        lines.append(line)
-        findings += found
+    with of_jobs(check.directory):
+        for section in (_ledger, _windows, _alarms):
+            line, found = section(check, seen, state)
+            lines.append(line)
+            findings += found
     width = max(len(name) for name, _ in lines)
-    print(*(f"{name:{width}}  {what}" for name, what in lines), sep="\n")
+    print(*(_harmless(f"{name:{width}}  {what}") for name, what in lines), sep="\n")
     for finding in findings:
-        print(f"check: {finding}")
+        print(_harmless(f"check: {finding}"))
     return WRONG if findings else cli.DONE
+
+
+def _harmless(line: str) -> str:
+    """A line of a table for terminals, which obey control characters."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
 
 
 def state_of(record: RunRecord, directory: str) -> str:

@@ -58,7 +58,7 @@ def add_described(parser: argparse.ArgumentParser, options: Sequence[job_api.Pip
         form = _FORMS.get(option.type, {})
         if form == _SWITCH and option.default_value == "true":
             form = {"action": "store_false"}
-        with contextlib.suppress(argparse.ArgumentError):  # it is there already
+        with contextlib.suppress(argparse.ArgumentError, ValueError):  # it is there already, or has no name
             parser.add_argument(f"--{option.name}", **form)
 
 

@@ -18,6 +18,7 @@ from .runs import RunRecord, files_of, read_records
 
 _LOCK_PATIENCE = 1.0  # seconds; uldp check holds the lock for a moment
 _ATTEMPTS = 3
+_PATTERN = "*?[\\"  # what Beam's file systems take for more than a name
 _KINDS = ("estimates", "ledger", "rejected", "health", "counts", "discovered")
 
 
@@ -52,9 +53,14 @@ class RunDirectory:
         """Make the directory this run's, if there is one; returns the records of the runs before.
 
         Raises:
-            SpecError: if it is a file, is in use, or has rows of the other kind of job.
+            SpecError: if it is a file or a pattern, is in use, or has rows of the other kind of job.
             OSError: if it cannot be read.
         """
+        if set(self.path) & set(_PATTERN):
+            raise SpecError(
+                f"--output must be a path without {' '.join(_PATTERN)}, which would make it a pattern, got "
+                f"{self.path!r}"
+            )
         if os.path.isfile(self.path):
             raise SpecError(f"--output must be a directory, got the file {self.path!r}")
         if not FileSystems.exists(self.path):
@@ -78,7 +84,10 @@ class RunDirectory:
         """The kernel gives it back when this process is gone, however it went."""
         if self._lock or not _is_local(self.path):
             return
-        lock = open(os.path.join(self.path, ".lock"), "a+", encoding="utf-8")  # noqa: SIM115  # held for the whole run
+        path = os.path.join(self.path, ".lock")
+        if os.path.islink(path):  # another file would be emptied
+            raise SpecError(f"--output must have a .lock of its own, got a symbolic link at {path!r}")
+        lock = open(path, "a+", encoding="utf-8", opener=_no_link)  # noqa: SIM115  # held for the whole run
         if not _locked(lock, fcntl.LOCK_EX):
             lock.seek(0)
             owner = lock.read().strip() or "another"
@@ -128,12 +137,17 @@ class RunDirectory:
             self._lock = None
 
 
+def _no_link(path: str, flags: int) -> int:
+    """For ``open``: not what a link is to, and a pipe does not let wait."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+
+
 def is_in_use(path: str) -> bool | None:
     """Whether a run holds a local directory; None for others, where nobody can know."""
     if not _is_local(path):
         return None
     try:
-        with open(os.path.join(path, ".lock"), encoding="utf-8") as lock:
+        with open(os.path.join(path, ".lock"), encoding="utf-8", opener=_no_link) as lock:
             return not _locked(lock, fcntl.LOCK_SH)
     except FileNotFoundError:
         return False
@@ -152,13 +166,16 @@ def _locked(lock: IO[str], how: int) -> bool:
 
 
 def _remove(path: str) -> None:
-    """A file, or a folder with all that is in it; raises OSError."""
+    """A file, a folder (with a slash at its end) with all that is in it, or a link but not what it is to; raises
+    OSError."""
     if not _is_local(path):
         FileSystems.delete([path])
-    elif os.path.isdir(path):
-        shutil.rmtree(path)
+        return
+    name = path.rstrip("/")  # with a slash it would be what a link is to
+    if os.path.isdir(name) and not os.path.islink(name):
+        shutil.rmtree(name)
     else:
-        os.remove(path)
+        os.remove(name)
 
 
 def _is_local(path: str) -> bool:

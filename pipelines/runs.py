@@ -8,12 +8,13 @@ from here.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import json
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,12 +111,24 @@ def read_records(directory: str) -> list[RunRecord]:
 def _read(path: str) -> RunRecord:
     with FileSystems.open(path) as file:
         content = file.read()
-    try:
-        record = RunRecord(**parse_json(content.decode("utf-8"), path))
-        _ = record.resumes, record.bounded
-    except (TypeError, KeyError, ValueError):  # UnicodeDecodeError and SpecError among them
-        raise SpecError(f"{path} must be the record of a run, got something else") from None
+    record: RunRecord | None = None
+    with contextlib.suppress(TypeError, KeyError, ValueError):  # UnicodeDecodeError and SpecError among them
+        found = RunRecord(**parse_json(content.decode("utf-8"), path))
+        record = found if _is_sound(found, FileSystems.split(path)[1]) else None
+    if record is None:
+        raise SpecError(f"{path} must be the record of a run, got something else")
     return record
+
+
+def _is_sound(record: RunRecord, name: str) -> bool:
+    """Whether nobody stumbles over a record; its run makes names of files, and so it has to be that of its own.
+
+    Raises TypeError, KeyError or ValueError for some that are not.
+    """
+    _ = record.resumes, record.bounded, dict(record.specification), moment_of(record.started)
+    _ = record.ended is None or moment_of(record.ended)
+    texts = {type(text) for text in (record.run, record.end, record.sentence)}
+    return name == f"run-{record.run}.json" and texts <= {str, type(None)}
 
 
 def files_of(directory: str, pattern: str) -> list[str]:
@@ -127,12 +140,26 @@ def files_of(directory: str, pattern: str) -> list[str]:
 
 
 def read_lines(paths: Iterable[str]) -> list[dict[str, Any]]:
-    """The objects in files of JSON lines."""
+    """The objects in files of JSON lines; raises SpecError for a file of something else, or half of one."""
     rows: list[dict[str, Any]] = []
     for path in paths:
-        with FileSystems.open(path) as file:
-            rows += map(json.loads, file.read().splitlines())
+        with FileSystems.open(path) as file, of_jobs(path):
+            rows += ({**json.loads(line)} for line in file.read().splitlines())
     return rows
+
+
+_STUMBLES = (TypeError, KeyError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
+
+
+@contextlib.contextmanager
+def of_jobs(path: str) -> Iterator[None]:
+    """Where rows are read that somebody else may have written: whatever they lack, SpecError says where they are."""
+    try:
+        yield
+    except SpecError:
+        raise
+    except _STUMBLES as error:
+        raise SpecError(f"{path} must have rows of uldp estimate, got something else") from error
 
 
 def cut_before(records: Sequence[RunRecord], began: int, skew: int) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,8 @@ def whole_file(path: str) -> Iterator[Any]:
     After an error there is no file of that name, or the old one. Raises what the file system raises.
     """
     unfinished = f"{path}.part"
+    if os.path.islink(unfinished):  # what it is to is not ours
+        os.remove(unfinished)
     try:
         with FileSystems.create(unfinished, "application/octet-stream", CompressionTypes.UNCOMPRESSED) as file:
             yield file

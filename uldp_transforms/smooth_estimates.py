@@ -24,6 +24,7 @@ from uldp_transforms.rows.window_health import WindowHealth, with_change
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
 from uldp_transforms.runtime import metrics
 from uldp_transforms.runtime.beam_windows import ParDoInto
+from uldp_transforms.runtime.panes import now
 from uldp_transforms.spec import JobSpec
 
 Rows = tuple[WindowedEstimate, WindowHealth]
@@ -53,7 +54,8 @@ class SmoothEstimates(beam.PTransform[PCollection[tuple[bytes, Rows]], SmoothedW
 
     A stream keeps numbers of the last 64 windows of a collection, and what is left of older ones. A late pane takes the
     place of its window there, so it corrects all rows that come after it; rows that are out already stay. Of older
-    windows late panes are handed through, without smoothed numbers.
+    windows late panes are handed through, without smoothed numbers; so are windows that have not begun by this
+    machine's clock, with ``future_skew``, or a sender who chooses the arrival time could make it forget the present.
 
     Args:
         spec: of the job.
@@ -129,6 +131,7 @@ class _FilterFn(beam.DoFn):
     def __init__(self, spec: JobSpec):
         self._catalog = spec.catalog
         self._alarm_every = spec.alarm_every
+        self._skew = spec.future_skew
 
     def start_bundle(self) -> None:
         metrics.start_bundle()
@@ -140,6 +143,9 @@ class _FilterFn(beam.DoFn):
         neighbours: Any = beam.DoFn.StateParam(NEIGHBOURS),
     ) -> Iterator[WindowedValue]:
         fingerprint, (row, health) = element
+        if bounds_of(row)[0] > now() + self._skew:
+            yield _in_window(row, health, None, timestamp)
+            return
         held = neighbours.read()
         windows = Neighbours.from_bytes(held) if held else Neighbours.of([], jump_of(self._catalog[fingerprint]))
         later, row, change = filter_row(windows, row, self._alarm_every)

@@ -15,7 +15,7 @@ from uldp_transforms.rows.smoothed_rows import CHANGE
 
 from ..check import state_of
 from ..ledger_sums import add_up, sums_of
-from ..runs import RunRecord
+from ..runs import RunRecord, of_jobs
 from .collection_facts import collections_of, costs_of, facts_of, reports_in_words, sensitive_values
 from .facts import (
     Account,
@@ -66,7 +66,11 @@ def gather(asked: Asked) -> Report:
         SpecError: for files that are not what they are named like.
         OSError: for files that cannot be read.
     """
-    directory = RowDirectory(asked.directory)
+    with of_jobs(asked.directory):
+        return _gathered(asked, RowDirectory(asked.directory))
+
+
+def _gathered(asked: Asked, directory: RowDirectory) -> Report:
     records = directory.records()
     windows, health = directory.windows(), directory.health()
     found = directory.discovered(windows)

@@ -17,6 +17,7 @@ from apache_beam.io.filesystems import FileSystems
 from uldp_transforms.ldp.errors import SpecError
 
 from .. import cli
+from ..runs import of_jobs
 from ..whole_file import whole_file
 from .facts import Limits
 from .gathering import Asked, gather
@@ -128,12 +129,13 @@ def write(asked: Asked, output: str | None, png: str | None) -> None:
     from .web_page import page  # noqa: PLC0415  # an optional extra
 
     report = gather(asked)
-    if output is not None:
-        with whole_file(output) as file:
-            file.write(page(report, asked.limits).encode("utf-8"))
-    if png is not None:
-        with whole_file(png) as file:
-            file.write(picture(report))
+    with of_jobs(asked.directory):
+        of_page = None if output is None else page(report, asked.limits).encode("utf-8", "replace")
+        of_picture = None if png is None else picture(report)
+    for path, content in ((output, of_page), (png, of_picture)):
+        if path is not None and content is not None:
+            with whole_file(path) as file:
+                file.write(content)
 
 
 def write_report_into(directory: str) -> None:

@@ -58,6 +58,7 @@ from uldp_transforms.pipelines import (
     pubsub_access,
     reestimate,
     runners,
+    runs,
     simulate,
     tokens,
 )
@@ -174,6 +175,12 @@ def with_output(name: str, content: str = "") -> Callable[[], Any]:
         estimating(f"--output {path.parent}")()
 
     return call
+
+
+def locked_by_a_link() -> None:
+    Path("linked").mkdir(exist_ok=True)
+    Path("linked/.lock").symlink_to("file")
+    estimating("--output linked")()
 
 
 def two_runs() -> None:
@@ -598,6 +605,12 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (SpecError, estimating("--output file"), "--output must be a directory, got the file 'file'"),
     (
         SpecError,
+        estimating("--output 'o[1]'"),
+        "--output must be a path without * ? [ \\, which would make it a pattern, got 'o[1]'",
+    ),
+    (SpecError, locked_by_a_link, "--output must have a .lock of its own, got a symbolic link at 'linked/.lock'"),
+    (
+        SpecError,
         lambda: _run_that_goes_on("nowhere"),
         "--savepoint_path needs the --output of the run whose state it is, got 'nowhere', where no run has written",
     ),
@@ -794,6 +807,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "over files",
     ),
     (SpecError, with_output("run-1.json", "{}"), "used-run/run-1.json must be the record of a run, got something else"),
+    (
+        SpecError,
+        lambda: runs.read_lines(["good.avro"]),
+        "good.avro must have rows of uldp estimate, got something else",
+    ),
     (
         SpecError,
         two_runs,

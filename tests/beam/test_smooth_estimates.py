@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.runners.pipeline_context import PipelineContext
+from apache_beam.utils.timestamp import MIN_TIMESTAMP
 
 from tests.support import replay
 from tests.support.messages_cases import container
@@ -27,9 +28,10 @@ from uldp_transforms.ldp.smoothing import Law, filtered, follow, smoothed, track
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.neighbours import Neighbours, bounds_of, jump_of
 from uldp_transforms.rows.place import span_of
-from uldp_transforms.rows.smoothed_rows import filter_row, horizon_of, smooth_rows
+from uldp_transforms.rows.smoothed_rows import HORIZON, filter_row, horizon_of, smooth_rows
 from uldp_transforms.rows.window_health import WindowHealth, health_of_window, with_change
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
+from uldp_transforms.smooth_estimates import _FilterFn
 from uldp_transforms.spec import LATE_EVERY
 from uldp_transforms.windows import Windows
 
@@ -275,6 +277,41 @@ def test_a_stream_filters_and_late_panes_correct() -> None:
         assert json.dumps(expected._asdict(), default=list) == json.dumps(estimates[place]._asdict(), default=list)
     assert all(row.findings[-1].name == "change" for row in rows["health"])
     assert len(rows["health"]) == len(estimates)
+
+
+def unremarkable(row: WindowedEstimate) -> WindowHealth:
+    """The row of health beside a row."""
+    shared = {name: getattr(row, name) for name in WindowHealth._fields if name in row._fields and name != "status"}
+    return WindowHealth(**shared, status="ok", findings=[])
+
+
+class Cell:
+    """State of one key."""
+
+    def __init__(self) -> None:
+        self.content: bytes | None = None
+
+    def read(self) -> bytes | None:
+        return self.content
+
+    def write(self, content: bytes) -> None:
+        self.content = content
+
+
+def test_windows_of_the_future_do_not_make_a_stream_forget_the_present() -> None:
+    """As many as it keeps, in years to come: somebody who chooses the arrival time could have stopped all alarms."""
+    rows = rows_of(KRR, range(HORIZON + 6), generator("future"), people=200)
+    far = [row._replace(**span_of((400_000 + day) * DAY, DAY)) for day, row in enumerate(rows)]
+    filter_fn, state = _FilterFn(replay.spec([KRR], Windows(size=DAY), bounded=False, smooth=True)), Cell()
+    key = KRR.fingerprint
+    for row in far:
+        [out] = filter_fn.process((key, (row, unremarkable(row))), MIN_TIMESTAMP, state)
+        assert out.value == (row, unremarkable(row))
+    assert state.content is None
+    [out] = filter_fn.process((key, (rows[0], unremarkable(rows[0]))), MIN_TIMESTAMP, state)
+    shown, health = out.value
+    assert np.isfinite(smoothed_numbers(shown)).all()
+    assert health.findings[-1].name == "change"
 
 
 def test_an_alarm_is_in_the_health_row_and_in_a_metric(tmp_path: Path) -> None:

@@ -312,6 +312,31 @@ def test_values_do_no_harm(harmful: Path) -> None:
     assert any("<script>alert(1)<" in str(text) for text in said)
 
 
+def test_no_text_of_any_row_is_more_than_a_text(tmp_path: Path) -> None:
+    """Ids, reasons, states and sentences come from files too, and whoever writes these may mean harm."""
+    evil = (
+        "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onmouseover=alert(3) \u202e\x1b]0;\x07\x00"
+    )
+    of = rows.survey(tmp_path, ["ant", evil], 3)
+    place = {"collection_id": evil, "estimator": evil, "pane_timing": evil, "interval": evil}
+    waves = [rows.estimate(of, at, rows.waves(["ant", evil], at), **place) for at in range(2)]
+    rows.write(tmp_path, "estimates.jsonl", [*waves, rows.estimate(of, 2, **place | {"status": evil})])
+    rows.write(tmp_path, "health.jsonl", [rows.finding(of, 1, f"Shares moved: {evil!r}{evil}", name=evil)])
+    numbers = {"received": 5, "accepted": 0, "duplicates": 0, "rejected": {evil: 5}, "in_transit": 0}
+    rows.write(tmp_path, "ledger.jsonl", [{"collection_id": evil, "collection_version": 1, "run": rows.RUN, **numbers}])
+    ledger = tmp_path / "ledger.jsonl"
+    ledger.write_text(json.dumps(json.loads(ledger.read_text("utf-8")) | rows.span(0)), encoding="utf-8")
+    record = tmp_path / f"run-{rows.RUN}.json"
+    told = {"end": evil, "sentence": evil}
+    record.write_text(json.dumps(json.loads(record.read_text("utf-8")) | told), encoding="utf-8")
+    page = page_of(tmp_path)
+    tree = tree_of(page)
+    assert not {node.name for node in tree.all()} & {"script", "img"}
+    assert not [node for node in tree.all() if any(name.startswith("on") for name in node.attributes)]
+    assert not set(page) & set("\u202e\x1b\x07\x00")
+    assert page.count("alert(1)") > 8
+
+
 def test_nothing_is_loaded(survey: Path, harmful: Path) -> None:
     """The only addresses are names of XML; the page itself forbids everything else."""
     for folder in (survey, harmful):

@@ -75,9 +75,11 @@ export class MemoClient {
   }
 
   #read(text) {
-    const state = JSON.parse(text ?? "{}");
+    const state = parsed(text ?? "{}");
     const { periodMs } = this.#options;
     require(state.client_state === STATE, `client_state in the storage must be ${STATE}, got ${state.client_state}`);
+    const known = typeof state.secret === "string" && /^[0-9a-f]{64}$/.test(state.secret);
+    require(known, "the secret in the storage must be 64 hexadecimal digits, got something else");
     require(state.period_ms === periodMs, `budget.periodMs must stay as it was, ${state.period_ms}, got ${periodMs}`);
     require(!this.#secret || state.secret === this.#secret, "the secret in the storage must stay, got another one");
     return state;
@@ -120,6 +122,15 @@ export class MemoClient {
     if (this.#form.sampler.sampler !== "memo") return makeReport(this.#form, value, time, this.#draw);
     const payload = repeated(this.#form, memoOf(this.#secret, this.#form, symbol), this.#draw);
     return message(this.#form, this.#cohort, time, payload, this.#draw);
+  }
+}
+
+/** The stored text; the engine's own error would quote it, and it has the secret. */
+function parsed(text) {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    throw new UldpError("the text in the storage must be that of a client, got something else");
   }
 }
 
