@@ -183,7 +183,7 @@ def test_the_compose_file_is_one() -> None:
 
 
 def test_one_service_builds_each_image() -> None:
-    """Each that builds labels an image of its own; the last takes the name, and Compose replaces the other containers."""
+    """Each that builds labels an image of its own; the last takes the name, and Compose replaces other containers."""
     assert sorted(service["image"] for service in SERVICES.values() if "build" in service) == ["uldp", "uldp-flink"]
 
 
