@@ -18,6 +18,8 @@ from uldp_transforms.ldp.discovery.discover import false_discovery_rates
 from uldp_transforms.ldp.discovery.grammar import Grammar
 from uldp_transforms.ldp.discovery.level import Level
 from uldp_transforms.ldp.estimators.question import ask
+from uldp_transforms.rows.discovered_value import discover_window
+from uldp_transforms.rows.place import span_of
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SYLLABLES = tuple(f"{a}{b}" for a in "bdfgklmnprstvz" for b in "aeiou")
@@ -240,6 +242,17 @@ def test_sums_of_windows_find_more():
     for window in windows[1:]:
         together = together + window
     assert len(discover(item, together).values) > max(numbers)
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "uss"])
+def test_a_window_without_reports_of_a_level_has_no_rows(mechanism):
+    """Whoever sends reports chooses their cohorts; a stream goes on."""
+    item, rng = collection(mechanism), generator("level", mechanism)
+    counts = counted(item, {"bada": 3000}, rng)
+    mute = np.arange(item.num_cohorts) % 3 == 1
+    counts = CohortCounts(np.where(mute, 0, counts.num_reports), counts.cells * ~mute[:, np.newaxis])
+    place = span_of(0, 1000) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": None}
+    assert list(discover_window(item, counts, place, None)) == []
 
 
 def test_few_reports_find_nothing_and_raise_nothing():

@@ -68,6 +68,8 @@ WORDS = Collection(
 TOO_MANY_PREFIXES = dataclasses.replace(
     WORDS, alphabet=Prefixes(num_buckets=4, tokens=MANY_TEXTS[:5000], lengths=(2, None))
 )
+ONE_LEVEL = CohortCounts(np.array([1, 0, 1, 0]), np.array([[1, 0, 0, 0], [0] * 4] * 2))
+"""Counts of cohorts of the first level alone."""
 
 
 def spec(**fields: Any) -> Callable[[], Any]:
@@ -484,6 +486,11 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         lambda: discover(TOO_MANY_PREFIXES, CohortCounts.empty(4, 4)),
         "collection 'words' must have at most 16777216 prefixes of 2 token(s) for a search, got 5000 tokens",
+    ),
+    (
+        InsufficientCohortsError,
+        lambda: discover(WORDS, ONE_LEVEL),
+        "a search for values needs reports of each of its 2 levels, got none of level 1",
     ),
     (SpecError, tagged(values=("a",)), "Tagged.values must have at least 2 entries, got 1"),
     (SpecError, tagged(tags=()), "Tagged.tags must have at least 1 entries, got 0"),

@@ -12,7 +12,7 @@ from uldp_transforms.ldp.alphabets.prefixes import Prefixes
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.discovery.level import Level
 from uldp_transforms.ldp.discovery.search import MOST_SCORED, Search
-from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.errors import InsufficientCohortsError, SpecError
 from uldp_transforms.ldp.estimators.intervals import score_intervals
 from uldp_transforms.ldp.estimators.linear import solve_sensitive
 from uldp_transforms.ldp.estimators.observation import Solution
@@ -81,13 +81,19 @@ def discover(model: Model, counts: CohortCounts) -> Discovery:
 
     Raises:
         SpecError: if the alphabet is another.
-        EstimationError: if there are no reports, or a level has none.
+        NoReportsError: if there are no reports.
+        InsufficientCohortsError: if a level has none.
     """
     check_discovery(model)
     alphabet = model.alphabet
     assert isinstance(alphabet, Prefixes)
     question = ask(model, counts, ("",))
     levels = [Level(question, alphabet, number, counts) for number in range(alphabet.num_levels)]
+    silent = [number for number, level in enumerate(levels) if not level.total]
+    if silent:
+        raise InsufficientCohortsError(
+            f"a search for values needs reports of each of its {len(levels)} levels, got none of level {silent[0]}"
+        )
     search = Search(alphabet, levels)
     search.run()
     listed = set(alphabet.clear_values)
