@@ -78,8 +78,7 @@ export class MemoClient {
     const state = parsed(text ?? "{}");
     const { periodMs } = this.#options;
     require(state.client_state === STATE, `client_state in the storage must be ${STATE}, got ${state.client_state}`);
-    const known = typeof state.secret === "string" && /^[0-9a-f]{64}$/.test(state.secret);
-    require(known, "the secret in the storage must be 64 hexadecimal digits, got something else");
+    require(/^[0-9a-f]{64}$/.test(state.secret), "the secret in the storage must be 64 hexadecimal digits, got another one");
     require(state.period_ms === periodMs, `budget.periodMs must stay as it was, ${state.period_ms}, got ${periodMs}`);
     require(!this.#secret || state.secret === this.#secret, "the secret in the storage must stay, got another one");
     return state;
@@ -125,12 +124,12 @@ export class MemoClient {
   }
 }
 
-/** The stored text; the engine's own error would quote it, and it has the secret. */
+/** The stored text. The engine's own error would quote the secret. */
 function parsed(text) {
   try {
     return Object(JSON.parse(text));
   } catch {
-    throw new UldpError("the text in the storage must be that of a client, got something else");
+    throw new UldpError("the text in the storage must be that of a client, got another one");
   }
 }
 

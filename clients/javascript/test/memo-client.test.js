@@ -114,7 +114,7 @@ test("a storage of something else is refused", async () => {
   }
   for (const secret of [undefined, null, "", "zz".repeat(32), { length: 64 }]) {
     storage.update(() => [JSON.stringify({ ...state, secret }), null]);
-    const message = "the secret in the storage must be 64 hexadecimal digits, got something else";
+    const message = "the secret in the storage must be 64 hexadecimal digits, got another one";
     await assert.rejects(opened({ storage }), { name: "UldpError", message });
   }
 });
@@ -123,7 +123,7 @@ test("no error quotes the storage, which has the secret", async () => {
   const storage = new MemoryState();
   const client = await opened({ storage });
   const whole = storage.update((text) => [text, text]);
-  const message = "the text in the storage must be that of a client, got something else";
+  const message = "the text in the storage must be that of a client, got another one";
   for (const text of [whole.slice(0, 60), whole.slice(1), `x${whole}`, ""]) {
     storage.update(() => [text, null]);
     await assert.rejects(client.report("flu", 0), { name: "UldpError", message });
