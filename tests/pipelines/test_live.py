@@ -10,7 +10,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from unittest import mock
 import pytest
 
 from tests.support.browser import browser, needs_browser
+from tests.support.commands import command
 from tests.support.live import PATIENCE, ROOT
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.client_form import client_form
@@ -30,13 +30,7 @@ from uldp_transforms.pipelines.live.programs import NotReady, Program
 from uldp_transforms.pipelines.live.sleep_question import COLLECTION, SHARES, TEXT
 from uldp_transforms.pipelines.runs import read_records
 
-LIVE = (
-    sys.executable,
-    "-c",
-    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "runpy.run_module('uldp_transforms.pipelines.live', run_name='__main__', alter_sys=True)",
-)
-"""The command; what a shell starts in the background ignores Ctrl-C."""
+LIVE = command("live")
 
 
 class Running:

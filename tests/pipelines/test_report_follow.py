@@ -21,6 +21,7 @@ import pytest
 
 from tests.project.documents import DOCS, blocks
 from tests.support import report_rows as rows
+from tests.support.commands import command
 from tests.support.html_tree import chromium, needs_chromium, table, tree_of
 from uldp_transforms.pipelines.report import follow
 from uldp_transforms.pipelines.report.follow import Following
@@ -41,8 +42,8 @@ class Served:
     """A process that follows a directory."""
 
     def __init__(self, folder: Path):
-        command = [sys.executable, "-m", "uldp_transforms.pipelines.report", "--follow", str(folder), "--serve", "0"]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        words = [*command("report"), "--follow", str(folder), "--serve", "0"]
+        self.process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         said = self.process.stderr.readline()
         match = re.fullmatch(r"report: http://127\.0\.0\.1:(\d+)/\n", said)
@@ -130,8 +131,8 @@ def test_what_else_is_asked(served: Served) -> None:
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        command = [sys.executable, "-m", "uldp_transforms.pipelines.report", "--follow", str(tmp_path), "--serve", port]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        words = [sys.executable, "-m", "uldp_transforms.pipelines.report", "--follow", str(tmp_path), "--serve", port]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stderr) == (2, "report: [Errno 98] Address already in use\n")
 
 

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,18 +17,13 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from tests.support.commands import command
 from tests.support.live import PATIENCE, ROOT
 from tests.support.messages_cases import KRR
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 
-GATEWAY = (
-    sys.executable,
-    "-c",
-    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "runpy.run_module('uldp_transforms.pipelines.gateway', run_name='__main__', alter_sys=True)",
-)
-"""The command; what a shell starts in the background ignores Ctrl-C, and so would all processes below it."""
+GATEWAY = command("gateway")
 
 
 class Answer(NamedTuple):

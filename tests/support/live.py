@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -16,16 +15,11 @@ from typing import Any
 from google.cloud import pubsub_v1
 
 from tests.servers.pubsub_servers import IN_PROCESS, serving
+from tests.support.commands import command
 
 ROOT = Path(__file__).parents[2]
 TOPIC, SUBSCRIPTION = "projects/test-project/topics/reports", "projects/test-project/subscriptions/from-reports"
-ESTIMATE = (
-    sys.executable,
-    "-c",
-    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "runpy.run_module('uldp_transforms.pipelines.estimate', run_name='__main__', alter_sys=True)",
-)
-"""The command; what a shell starts in the background ignores Ctrl-C, and so would all processes below it."""
+ESTIMATE = command("estimate")
 SOON = ("--late_every=1s", "--flush_every=1s")
 """Options of a job whose rows a test waits for."""
 PATIENCE = 600.0  # seconds; no wait is meant to end like this, only one that would never end
