@@ -411,7 +411,7 @@ def spooled(folder: Path, target: Kept | None, messages: Sequence[bytes], every:
     """A spool from beginning to end, in which these messages come."""
 
     async def run() -> None:
-        spool: Any = Spool(str(folder), every, target, Meters(SAID.append), SAID.append)  # type: ignore[arg-type]
+        spool: Any = Spool(str(folder), every, target, Meters(SAID.append), SAID.append)  # type: ignore[arg-type]  # a stand-in
         await spool.start()
         await asyncio.gather(*map(spool.deliver, messages))
         await spool.close()
@@ -486,7 +486,7 @@ def test_what_cannot_be_finished_or_deleted_now_is_later_and_is_published_once(
     monkeypatch.setattr(spool, "_AGAIN", 0.05)
 
     async def run() -> None:
-        spooling: Any = Spool(str(tmp_path), 0.05, target, Meters(SAID.append), SAID.append)  # type: ignore[arg-type]
+        spooling: Any = Spool(str(tmp_path), 0.05, target, Meters(SAID.append), SAID.append)  # type: ignore[arg-type]  # a stand-in
         await spooling.start()
         await spooling.deliver(message)
         for _ in range(600):

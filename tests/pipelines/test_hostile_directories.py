@@ -6,7 +6,6 @@ import copy
 import itertools
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -136,12 +135,13 @@ FIELDS = {
 WRONG: tuple[Any, ...] = (5, "x", None, [1], {}, 10**400)
 
 
-def spoiled(folder: Path, kind: str, change: Callable[[dict[str, Any]], None]) -> None:
+def spoiled(folder: Path, kind: str, change: dict[str, Any]) -> None:
     """A directory of which one row was changed."""
     of = rows.survey(folder, VALUES, 3)
     estimates = [rows.estimate(of, at, rows.waves(VALUES, at)) for at in range(3)]
     health = [rows.finding(of, 1, "Shares moved.")]
-    change({"estimates": estimates[-1], "entries": estimates[-1]["estimates"][0], "health": health[0]}[kind])
+    row = {"estimates": estimates[-1], "entries": estimates[-1]["estimates"][0], "health": health[0]}[kind]
+    row.update(change)
     rows.write(folder, "estimates.jsonl", copy.deepcopy(estimates))
     rows.write(folder, "health.jsonl", health)
 
@@ -154,7 +154,7 @@ def test_rows_of_other_types_are_refused_in_one_sentence(
     refused = 0
     for number, (field, value) in enumerate(itertools.product(FIELDS[kind], WRONG)):
         folder = tmp_path / str(number)
-        spoiled(folder, kind, lambda row, field=field, value=value: row.update({field: value}))  # type: ignore[misc]
+        spoiled(folder, kind, {field: value})
         for argv in (["check", str(folder)], ["report", "--input", str(folder), "--output", str(folder / "p.html")]):
             code = cli.main(argv)
             sentence = f"{argv[0]}: {folder} must have rows of uldp estimate, got something else\n"
