@@ -39,8 +39,9 @@ function show(form, value, message) {
   at("mine").textContent = value;
   at("sent").textContent = sent;
   at("meaning").textContent =
-    `With probability ${percent(otherwise(form))} this is not your answer: your device threw dice before it sent, ` +
-    `and whoever reads “${sent}” cannot tell whether it is. Only many answers together say something.`;
+    `With probability ${percent(otherwise(form))} what was sent is not your answer: your device drew at random before it ` +
+    `sent. Whoever reads “${sent}” cannot be sure that it is yours. ` +
+    "Many answers together show how common each one is.";
   at("size").textContent = message.length;
   at("bytes").replaceChildren(...fields.map(([bytes, text], i) => row(hex(bytes), text, i === fields.length - 1)));
   at("outcome").hidden = false;
@@ -65,7 +66,7 @@ function trouble(text) {
 }
 
 async function start() {
-  const { gateway, results, question, form } = await (await fetch("/settings.json")).json();
+  const { gateway, results, question, crowd, form } = await (await fetch("/settings.json")).json();
   const client = await Client.open(form, { timeUnit: 1000 });
   const queue = new Queue({
     storage: new BrowserStorage(),
@@ -99,6 +100,11 @@ async function start() {
     return button;
   });
   at("question").textContent = question;
+  at("promise").textContent =
+    `One answer leaves this device. With probability ${percent(otherwise(form))} it is not the one that you choose: ` +
+    "chance exchanges it first, on this device.";
+  at("crowd").textContent = crowd;
+  at("crowd").hidden = !crowd;
   document.title = question;
   at("results").href = results;
   at("answers").replaceChildren(...buttons);

@@ -27,7 +27,7 @@ from .ask_page import AskPage
 from .crowd import Crowd
 from .live_options import Live, configure
 from .programs import NotReady, Program
-from .sleep_question import COLLECTION, SHARES, TEXT
+from .sleep_question import COLLECTION, SHARES, TEXT, crowd_sentence
 
 TOPIC, SUBSCRIPTION = "projects/uldp-live/topics/reports", "projects/uldp-live/subscriptions/reports"
 LATENESS = "20s"
@@ -56,7 +56,9 @@ def _run(live: Live, stop: threading.Event, stack: contextlib.ExitStack) -> int:
     _make_topic(queue)
     same = ["--collection", str(collection), "--window", live.window, "--allowed_lateness", LATENESS, "--deduplicate"]
 
-    results = Program("report", ["--follow", live.output, "--serve", str(live.results_port), "--title", TEXT])
+    note = crowd_sentence(live.people)
+    following = ["--follow", live.output, "--serve", str(live.results_port)]
+    results = Program("report", [*following, "--title", TEXT, "--note", note])
     stack.callback(results.stop)
     streaming = ["--subscription", SUBSCRIPTION, "--early_every", live.early_every, "--output", live.output]
     stream = Program("estimate", [*same, *streaming, "--min_reports", "1", "--smooth"], queue)
@@ -65,7 +67,7 @@ def _run(live: Live, stop: threading.Event, stack: contextlib.ExitStack) -> int:
     stack.callback(gateway.stop)
     to = gateway.says(r"POST (\S+)/reports", START_SECONDS)
     shown = results.says(r"report: (http\S+)", START_SECONDS)
-    page.tell(to, shown, TEXT, client_form(COLLECTION))
+    page.tell(to, shown, TEXT, note, client_form(COLLECTION))
     print(f"live: answer at {page.address}/\nlive: results at {shown}", flush=True)
     with Crowd(to, COLLECTION, SHARES, live.people) as crowd:
         programs = (results, stream, gateway)

@@ -17,3 +17,14 @@ COLLECTION = Collection.from_json(
         "mechanism": {"id": "krr", "epsilon": 1.5},
     }
 )
+
+
+def crowd_sentence(people: float) -> str:
+    """What both pages say of the simulated people, of whom so many answer a second; empty if there are none."""
+    if not people:
+        return ""
+    held = ", ".join(f"“{answer}” {share:.0%}" for answer, share in SHARES.items())
+    return (
+        f"This is a demonstration: besides the answers given on its page, {people:g} made-up people a second answer at "
+        f"random ({held}). The results are mostly theirs."
+    )

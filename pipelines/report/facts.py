@@ -213,6 +213,7 @@ class Report:
     """All that a page says."""
 
     title: str
+    note: str
     directory: str
     zone: str
     runs: Sequence[tuple[str, str, str, str, str]]

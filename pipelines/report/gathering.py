@@ -45,6 +45,7 @@ class Asked:
     Attributes:
         directory: of the rows.
         title: of the page.
+        note: a sentence under the title; empty: none.
         limits: how much there is of everything.
         values: to be charted before others.
         truth: what people hold, if that is known.
@@ -53,6 +54,7 @@ class Asked:
 
     directory: str
     title: str
+    note: str = ""
     limits: Limits = dataclasses.field(default_factory=Limits)
     values: tuple[str, ...] = ()
     truth: Truth | None = None
@@ -88,6 +90,7 @@ def _gathered(asked: Asked, directory: RowDirectory) -> Report:
     accounts, balanced = _accounts(directory, records)
     return Report(
         title=asked.title,
+        note=asked.note,
         directory=asked.directory,
         zone=str(clock(specification.get("timezone"))),
         runs=[_run(record, asked.directory, record is records[-1]) for record in records[-_RUNS:]],

@@ -65,6 +65,7 @@ def configure(argv: Sequence[str]) -> Task:
         "--collection", action="append", default=[], help="JSON file of a collection that no run of the directory names"
     )
     parser.add_argument("--title", default=TITLE, help="title of the page")
+    parser.add_argument("--note", default="", help="sentence to print under the title (default: no sentence)")
     parser.add_argument(
         "--value", action="append", default=[], help="value to chart before others; may be given several times"
     )
@@ -81,6 +82,7 @@ def configure(argv: Sequence[str]) -> Task:
         asked=Asked(
             directory=args.input or args.follow,
             title=args.title,
+            note=args.note,
             limits=Limits(trends=args.trends, windows=args.windows, rows=args.rows),
             values=tuple(args.value),
             truth=None if args.truth is None else Truth(args.truth, args.truth_column),

@@ -27,7 +27,7 @@ from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.client_form import client_form
 from uldp_transforms.pipelines.live import ask_page, live_options, run_live
 from uldp_transforms.pipelines.live.programs import NotReady, Program
-from uldp_transforms.pipelines.live.sleep_question import COLLECTION, SHARES, TEXT
+from uldp_transforms.pipelines.live.sleep_question import COLLECTION, SHARES, TEXT, crowd_sentence
 from uldp_transforms.pipelines.runs import read_records
 
 LIVE = command("live")
@@ -93,18 +93,23 @@ def test_a_click_is_counted(tmp_path: Path) -> None:
         window.open(asking)
         window.wait_for("return document.querySelectorAll('#answers button').length")
         assert window.text("h1") == TEXT
+        assert window.text("#crowd") == crowd_sentence(20)
+        promise = "One answer leaves this device. With probability 40 % it is not the one that you choose:"
+        assert window.text("#promise").startswith(promise)
+        assert "stays on this device" not in window.text("body")
         for number in (1, 2):
             window.click(f"#answers button:nth-child({number})")
             window.wait_for("return document.getElementById('received').innerText")
             assert window.text("#received") == "The gateway has it, and passed it on (HTTP 200)."
             assert window.text("#mine") == list(SHARES)[number - 1]
             assert window.text("#sent") in SHARES
-            assert window.text("#meaning").startswith("With probability 40 % this is not your answer:")
+            assert window.text("#meaning").startswith("With probability 40 % what was sent is not your answer:")
             assert window.run("return document.documentElement.scrollWidth <= innerWidth")
             window.click("#again")
         assert window.run("return localStorage.length") == 0
         window.open(results)
         window.wait_for("return document.body.innerText.includes('hardly at all')")
+        assert crowd_sentence(20) in window.text("header")
         time.sleep(20)
         window.wait_for("return /reports/.test(document.body.innerText)")
         running.process.send_signal(signal.SIGINT)
@@ -133,6 +138,11 @@ def test_nothing_outlives_a_kill(tmp_path: Path) -> None:
         running.process.kill()
         running.process.wait()
         assert gone(children)
+
+
+def test_a_crowd_of_nobody_is_not_mentioned() -> None:
+    assert crowd_sentence(0) == ""
+    assert "40 made-up people a second answer at random (“well” 40%" in crowd_sentence(40)
 
 
 def test_the_page_says_the_probability_of_its_collection() -> None:

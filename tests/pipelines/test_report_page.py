@@ -292,7 +292,8 @@ def harmful(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_values_do_no_harm(harmful: Path) -> None:
     """They are there as texts; no element, attribute or address is."""
-    tree = tree_of(page_of(harmful, "--title=</title><script>alert(3)</script>"))
+    tree = tree_of(page_of(harmful, "--title=</title><script>alert(3)</script>", "--note=<img src=x onerror=alert(4)>"))
+    assert "<img src=x onerror=alert(4)>" in next(tree.all("header")).text
     names = {node.name for node in tree.all()}
     assert not names & {"script", "img", "iframe", "object", "embed", "form", "link", "base", "image", "use"}
     for node in tree.all():
