@@ -101,8 +101,8 @@ async function start() {
   });
   at("question").textContent = question;
   at("promise").textContent =
-    `One answer leaves this device. With probability ${percent(otherwise(form))} it is not the one that you choose: ` +
-    "chance exchanges it first, on this device.";
+    `One answer leaves this device. With probability ${percent(otherwise(form))} it is not the one you choose: ` +
+    "it is replaced at random first, on this device.";
   at("crowd").textContent = crowd;
   at("crowd").hidden = !crowd;
   document.title = question;

@@ -94,7 +94,7 @@ def test_a_click_is_counted(tmp_path: Path) -> None:
         window.wait_for("return document.querySelectorAll('#answers button').length")
         assert window.text("h1") == TEXT
         assert window.text("#crowd") == crowd_sentence(20)
-        promise = "One answer leaves this device. With probability 40 % it is not the one that you choose:"
+        promise = "One answer leaves this device. With probability 40 % it is not the one you choose:"
         assert window.text("#promise").startswith(promise)
         assert "stays on this device" not in window.text("body")
         for number in (1, 2):
