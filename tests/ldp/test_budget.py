@@ -93,7 +93,7 @@ def laws(mechanism: SetReportMechanism, length: int) -> tuple[list[History], np.
     step, memos = np.array(second_step(mechanism), dtype=float), np.array(memo_rows(mechanism), dtype=float)
     histories = list(itertools.product(range(mechanism.num_symbols), repeat=length))
     sequences = np.indices((len(step),) * length).reshape(length, -1)
-    of_subset = {}  # (symbol, times at which it was held) -> probabilities of all sequences, of the reports at these times
+    of_subset = {}  # (symbol, when it was held) -> probabilities of the reports at these times, in all sequences
     for symbol, held in itertools.product(
         range(mechanism.num_symbols), itertools.product((False, True), repeat=length)
     ):

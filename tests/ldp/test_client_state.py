@@ -118,7 +118,9 @@ def test_every_missing_key_is_refused_but_those_of_entries() -> None:
 
 
 def test_a_further_key_is_refused() -> None:
-    with pytest.raises(SpecError, match="the client's storage must have the keys client_state, secret, .*, got others"):
+    with pytest.raises(
+        SpecError, match=r"the client's storage must have the keys client_state, secret, .*, got others"
+    ):
         opened(with_value(stored(), ("note",), 1))
 
 
@@ -206,7 +208,7 @@ def test_the_state_after_the_change_does_not_depend_on_the_values() -> None:
 def test_no_budget_is_given_back() -> None:
     """Also where a person has had more values than are assumed now."""
     collection = illness()
-    numbers = {symbol: 30 for symbol in range(4)}
+    numbers = dict.fromkeys(range(4), 30)
     before = sum(cost for _, cost in json.loads(old_state(collection, numbers))["ever"].values())
     [[number, cost]] = after(old_state(collection, numbers), distinct_values=1)["ever"].values()
     assert (number, cost >= before) == (120, True)
