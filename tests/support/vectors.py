@@ -19,7 +19,7 @@ from tests.support.tampered_forms import tampered_forms
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Budget, BudgetSpentError, Client, Collection, ReportBatch
 from uldp_transforms.ldp.budget import DAY, cost_of_reports
-from uldp_transforms.ldp.client_form import client_form
+from uldp_transforms.ldp.client_form import client_form, form_fingerprint
 from uldp_transforms.ldp.collection import _without_floats
 from uldp_transforms.ldp.hashing import canonical, hash_words
 from uldp_transforms.ldp.keyed_words import COHORT, MEMO, TURN, KeyedSource
@@ -346,7 +346,15 @@ def _answered(budget: dict[str, Any], asked: list[list[Any]], history: list[str]
             yield False
 
 
-# ---------------------------------------------------------------------- forms that must be refused
+# ---------------------------------------------------------------------- forms that are pinned, and those to be refused
+
+
+def form_fingerprints() -> Iterator[dict[str, Any]]:
+    """Of all right forms."""
+    forms = {name: client_form(item) for name, item in COLLECTIONS.items()}
+    forms |= {name: client_form(Collection.from_json(spec)) for name, spec in MEMOS.items()}
+    for name, form in forms.items():
+        yield {"collection": name, "form_fingerprint": form_fingerprint(form)}
 
 
 def refusals() -> Iterator[dict[str, Any]]:
@@ -406,6 +414,7 @@ FILES: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
         memos,
         costs,
         budgets,
+        form_fingerprints,
         refusals,
     )
 }

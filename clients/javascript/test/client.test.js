@@ -60,6 +60,9 @@ const WRONG = [
   ["sampler.sampler", "symbol", /^sampler must be what follows from canonical/],
   ["payload.bytes", 3, /^payload must be what follows from canonical/],
   ["examples.0.symbols", [0], "examples must have the symbols of their values, got others"],
+  ["examples", [], "examples must be a list of at least one, got none"],
+  ["examples", [null], "the form must be as client.schema.json says, got another one"],
+  ["further", 1, "the form must have its own keys only, got more"],
 ];
 
 for (const [path, value, message] of WRONG) {
@@ -95,6 +98,16 @@ test("a collection can be pinned", async () => {
   await Client.open(forms["order-krr"], { fingerprint });
   const message = `the collection must have the fingerprint ${fingerprint}, got ${forms["order-urap"].fingerprint}`;
   await assert.rejects(Client.open(forms["order-urap"], { fingerprint }), { name: "UldpError", message });
+});
+
+test("a form can be pinned", async () => {
+  const [pins, refusals] = ["form_fingerprints", "refusals"].map((name) => JSON.parse(readFileSync(new URL(`./${name}.json`, VECTORS), "utf8")));
+  const { form_fingerprint: formFingerprint } = pins.find(({ collection }) => collection === "order-krr");
+  await Client.open(forms["order-krr"], { formFingerprint });
+  const { form } = refusals.find(({ change }) => change === "order-krr: epsilon 8");
+  await Client.open(form);
+  const message = new RegExp(`^the form must have the form_fingerprint ${formFingerprint}, got [0-9a-f]{64}$`);
+  await assert.rejects(Client.open(form, { formFingerprint }), { name: "UldpError", message });
 });
 
 test("a form that is changed later changes nothing", async () => {

@@ -8,14 +8,14 @@ import { makeReport } from "../src/report.js";
 import { SAMPLERS } from "../src/samplers.js";
 import { symbolsOf } from "../src/symbols.js";
 
-export const FILES = ["collections", "hashes", "symbols", "payloads", "reports", "memos", "costs", "budgets", "refusals"];
+export const FILES = ["collections", "hashes", "symbols", "payloads", "reports", "memos", "costs", "budgets", "form_fingerprints", "refusals"];
 
 /**
  * @param {Record<string, any[]>} records by file
  * @returns {Promise<number>} how many vectors were compared; rejects at the first difference
  */
 export async function compare(records) {
-  const { collections, hashes, symbols, payloads, reports, memos, costs, budgets, refusals } = records;
+  const { collections, hashes, symbols, payloads, reports, memos, costs, budgets, form_fingerprints, refusals } = records;
   const forms = Object.fromEntries(collections.map(({ name, client }) => [name, client]));
   for (const { name, client } of collections) {
     const { client_form: _, fingerprint, canonical: text, examples: __, ...follows } = client;
@@ -66,6 +66,9 @@ export async function compare(records) {
   }
   for (const { name, asked, histories, answered, ...options } of budgets) {
     for (const values of histories) equal(await answersOf(forms, asked, values, options), answered, `answers of ${name}`);
+  }
+  for (const { collection, form_fingerprint: formFingerprint } of form_fingerprints) {
+    equal((await checked(forms[collection], { formFingerprint })).id, forms[collection].id, collection);
   }
   for (const { change, refused_by, form_fingerprint, form } of refusals) {
     await refused(checked(form, { formFingerprint: form_fingerprint }), change);

@@ -22,6 +22,7 @@ const SPOILED = {
   reports: (record) => record.words.push("0".repeat(16)),
   costs: (record) => (record.costs[0][2] += 1e-6),
   budgets: (record) => (record.answered[0] = false),
+  form_fingerprints: (record) => (record.form_fingerprint = "0".repeat(64)),
   refusals: (record) => (record.refused_by = "checks"),
   memos: (record) => (record.derived[0].memo = "00".repeat(record.derived[0].memo.length / 2)),
 };
