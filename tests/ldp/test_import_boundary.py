@@ -19,8 +19,7 @@ FORBIDDEN = ("apache_beam", "fastavro", "google")
 LAYERS = [  # a module imports from layers below its own, and from its own package
     {"__init__"},
     {"client", "client_form", "privacy", "utility"},
-    {"client_state"},
-    {"collection", "discovery", "sentinels", "smoothing"},
+    {"client_state", "collection", "discovery", "sentinels", "smoothing"},
     {"estimators"},
     {"joint_counts", "model"},
     {"budget"},
