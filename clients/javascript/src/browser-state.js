@@ -19,9 +19,9 @@ export class BrowserState {
 
   /** HMAC-SHA-256 by the key; undefined where the platform keeps none. */
   async derive(bytes) {
-    if (!globalThis.indexedDB) return undefined;
-    this.#key ??= keyOf(this.#name);
-    return new Uint8Array(await crypto.subtle.sign("HMAC", await this.#key, bytes));
+    this.#key ??= globalThis.indexedDB && keyOf(this.#name).catch(() => undefined);
+    const key = await this.#key;
+    return key && new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes));
   }
 }
 
@@ -43,5 +43,5 @@ async function keyOf(name) {
 const done = (one, event) =>
   new Promise((resolve, reject) => {
     one[event] = () => resolve(one.result);
-    one.onerror = () => reject(one.error);
+    one.onerror = one.onabort = () => reject(one.error);
   });

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { BrowserState, BudgetSpentError, Client, MemoClient, MemoryState, UldpError } from "../index.js";
 import { checked } from "../src/form.js";
-import { epsilonAfter, nameOf, purposeBytes } from "../src/memos.js";
+import { epsilonAfter, memoOf, nameOf, purposeBytes } from "../src/memos.js";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../../../schemas/vectors/${name}.json`, import.meta.url), "utf8"));
 const forms = Object.fromEntries(read("memos").map(({ client }) => [client.id, client]));
@@ -14,6 +15,12 @@ const budget = { epsilon: 1, lifetime: 10 };
 const opened = (options = {}, form = forms["memo-krr"]) => MemoClient.open(form, { storage: new MemoryState(), budget, ...options });
 const hex = (bytes) => Buffer.from(bytes).toString("hex");
 const payload = (message) => message.at(-1);
+
+/** As much of localStorage as is used, and what it holds. */
+function fakeLocal() {
+  const texts = new Map();
+  return [{ getItem: (key) => texts.get(key) ?? null, setItem: (key, text) => texts.set(key, text) }, texts];
+}
 
 test("in one window there is one answer, also after a restart and for another value", async () => {
   const storage = new MemoryState();
@@ -80,8 +87,7 @@ test("fresh reports cost epsilon each", async () => {
 });
 
 test("a browser keeps the state in one entry", async () => {
-  const texts = new Map();
-  const local = { getItem: (key) => texts.get(key) ?? null, setItem: (key, text) => texts.set(key, text) };
+  const [local, texts] = fakeLocal();
   const first = await (await opened({ storage: new BrowserState(local) })).report("flu", 0);
   assert.deepEqual([...texts.keys()], ["uldp-client"]);
   assert.equal(hex(await (await opened({ storage: new BrowserState(local) })).report("hiv", 0)), hex(first));
@@ -234,8 +240,7 @@ class FakeDatabases {
 test("a browser keeps a key that scripts can use and cannot copy", async (t) => {
   globalThis.indexedDB = new FakeDatabases();
   t.after(() => delete globalThis.indexedDB);
-  const texts = new Map();
-  const local = { getItem: (key) => texts.get(key) ?? null, setItem: (key, text) => texts.set(key, text) };
+  const [local, texts] = fakeLocal();
   const open = (options) => opened({ storage: new BrowserState(local), budget: { epsilon: 1 }, ...options }, forms["memo-rappor"]);
   const client = await open();
   const payloads = [];
@@ -270,9 +275,37 @@ test("a key gives other devices other memos, and every purpose words of its own"
   assert.equal(made.size, 8);
 });
 
+test("with a key, its HMAC takes the place of the secret", async (t) => {
+  const raw = Uint8Array.from({ length: 64 }, (_, i) => i);
+  globalThis.indexedDB = new FakeDatabases();
+  t.after(() => delete globalThis.indexedDB);
+  const hmac = { name: "HMAC", hash: "SHA-256" };
+  globalThis.indexedDB.kept.set("uldp-client", await crypto.subtle.importKey("raw", raw, hmac, false, ["sign"]));
+  const form = await checked(forms["memo-rappor"]);
+  const symbol = form.symbols.symbols.indexOf("gout");
+  const number = Buffer.alloc(9);
+  number[0] = 1;
+  number.writeUInt32LE(symbol, 1);
+  const bytes = Buffer.concat([Buffer.from("uldp-client-1\0"), Buffer.from(form.fingerprint, "hex"), number]);
+  const memo = memoOf(createHmac("sha256", raw).update(bytes).digest("hex"), form, symbol);
+  const [local] = fakeLocal();
+  const client = await opened({ storage: new BrowserState(local) }, forms["memo-rappor"]);
+  const payloads = [];
+  for (let day = 0; day < 60; day++) payloads.push(payload(await client.report("gout", day * DAY)));
+  assert.equal(mostFrequent(payloads), memo.at(-1));
+});
+
+test("where the key cannot be kept, the secret is in the text", async (t) => {
+  const failing = { open: () => { throw new Error("not in this window"); } };
+  globalThis.indexedDB = failing;
+  t.after(() => delete globalThis.indexedDB);
+  const [local, texts] = fakeLocal();
+  await (await opened({ storage: new BrowserState(local) })).report("flu", 0);
+  assert.match(JSON.parse(texts.get("uldp-client")).secret, /^[0-9a-f]{64}$/);
+});
+
 test("a state that began with a secret keeps it where a key is there later", async (t) => {
-  const texts = new Map();
-  const local = { getItem: (key) => texts.get(key) ?? null, setItem: (key, text) => texts.set(key, text) };
+  const [local, texts] = fakeLocal();
   const first = hex(await (await opened({ storage: new BrowserState(local) })).report("flu", 0));
   const { secret } = JSON.parse(texts.get("uldp-client"));
   globalThis.indexedDB = new FakeDatabases();
