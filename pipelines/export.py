@@ -1,4 +1,7 @@
-"""Writes a collection as clients need it: all symbols in order, integer weights, sizes, and the text that is hashed."""
+"""Writes a collection as clients need it: all symbols in order, integer weights, sizes, and the text that is hashed.
+
+Prints the form_fingerprint, which apps pin: to standard output, or to standard error if the form goes there.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.client_form import client_form
+from uldp_transforms.ldp.client_form import client_form, form_fingerprint
 
 from . import cli
 from .whole_file import whole_file
@@ -33,13 +36,16 @@ def configure(argv: Sequence[str]) -> Export:
 
 
 def job(export: Export) -> int:
-    """Write the client's form."""
-    text = form_text(client_form(export.collection))
+    """Write the client's form, and print its fingerprint."""
+    form = client_form(export.collection)
+    text, pinned = form_text(form), f"form_fingerprint {form_fingerprint(form)}"
     if export.output is None:
         sys.stdout.write(text)
+        print(pinned, file=sys.stderr)
         return cli.DONE
     with whole_file(export.output) as file:
         file.write(text.encode())
+    print(pinned)
     return cli.DONE
 
 

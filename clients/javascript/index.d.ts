@@ -7,6 +7,8 @@ export type ClientForm = object;
 export interface ClientOptions {
   /** The fingerprint that the collection must have, 64 hexadecimal digits; none: any. */
   fingerprint?: string;
+  /** The form_fingerprint that the form must have, which `uldp export` prints; none: any form that agrees with itself. */
+  formFingerprint?: string;
   /** Milliseconds to whose multiples event times are rounded down; 1 if absent. */
   timeUnit?: number;
 }
@@ -64,7 +66,7 @@ export class BrowserStorage implements MessageStorage {
   entries(): [string, string][];
 }
 
-/** What a report would cost is not there any more. Nothing was sent. */
+/** One report more, of whatever value, could cost what is not there any more. Nothing was sent. */
 export class BudgetSpentError extends UldpError {}
 
 /** Where a `MemoClient` keeps one text. */
@@ -74,6 +76,11 @@ export interface StateStorage {
    * one, and a result, which is returned when the new text is stored. Nobody reads or replaces it in between.
    */
   update<T>(change: (text: string | null) => [string, T]): T | Promise<T>;
+  /**
+   * HMAC-SHA-256 of the bytes, 32 bytes, under a key of this device that stays; undefined where there is none. With it,
+   * the text has no secret.
+   */
+  derive?(bytes: Uint8Array): Promise<Uint8Array | undefined>;
 }
 
 /** Forgets everything when the program ends: for tests. */
@@ -81,13 +88,20 @@ export class MemoryState implements StateStorage {
   update<T>(change: (text: string | null) => [string, T]): T;
 }
 
-/** One entry of `localStorage`; pages take turns by `navigator.locks`, where that is there. */
+/**
+ * One entry of `localStorage`; pages take turns by `navigator.locks`, where that is there. Memos follow from a key in
+ * IndexedDB that scripts of the origin can use and cannot copy; without IndexedDB from a secret in the entry.
+ */
 export class BrowserState implements StateStorage {
-  constructor(storage?: Pick<Storage, "getItem" | "setItem">, key?: string);
+  constructor(storage?: Pick<Storage, "getItem" | "setItem">, name?: string);
   update<T>(change: (text: string | null) => [string, T]): Promise<T>;
+  derive(bytes: Uint8Array): Promise<Uint8Array | undefined>;
 }
 
-/** What a device may spend, over all collections whose clients share a storage. */
+/**
+ * What a device may spend, over all collections whose clients share a storage. Reports are charged by their number,
+ * never by their values: as much as the dearest values could cost.
+ */
 export interface Budget {
   /** What the reports of one period may cost together. */
   epsilon: number;
@@ -104,6 +118,8 @@ export interface MemoClientOptions extends ClientOptions {
   windowMs?: number;
   /** Of so many windows in a row one is answered, the device's own choice; 1 if absent. */
   reportEvery?: number;
+  /** The number of different values that a person is assumed to have at most; as many as there are symbols if absent. */
+  distinctValues?: number;
 }
 
 /** Answers one question about one person, at most once a window, with memos if the collection has `epsilon_inf`. */

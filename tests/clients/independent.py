@@ -1,12 +1,13 @@
 """A second client, written from docs/client.md, docs/wire.md and docs/hashing.md alone; nothing of the package is used.
 
 It is slow and plain: one report at a time, integers and fractions. ``form`` computes the client's form from a
-collection, ``report`` makes a message from a form, a value and random words.
+collection, ``check`` refuses forms that were changed, ``report`` makes a message from a form, a value and random words.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from typing import Any
 
 WORD = 1 << 64
 PROTECT_ALL = ("krr", "rappor", "ss", "hr", "agrr", "aoue", "tsp", "up")
-FLOATS = ("epsilon", "epsilon_inf", "theta", "priors", "missing_rates")
+FLOATS = ("epsilon", "epsilon_inf", "theta", "larger_share", "priors", "missing_rates")
 
 Words = Callable[[], int]
 """Draws a word."""
@@ -49,8 +50,8 @@ def quoted(text: str) -> str:
 
 
 def json_text(value: Any) -> str:
-    if value is None:
-        return "null"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, float):
@@ -322,6 +323,51 @@ def form(spec: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def form_fingerprint(form: dict[str, Any]) -> str:
+    return hashlib.sha256(json_text(form).encode()).hexdigest()
+
+
+def check(form: Any, pinned: str | None = None) -> None:
+    """Raises ValueError for a form that must not be used; ``pinned``: the form_fingerprint that it must have."""
+    if pinned is not None and form_fingerprint(form) != pinned:
+        raise ValueError("the form is not the one that was pinned")
+    try:
+        follows, examples = form_of(form["canonical"]), form["examples"]
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ZeroDivisionError):
+        raise ValueError("the form has no shape") from None
+    if json_text(follows | {"examples": examples}) != json_text(form):
+        raise ValueError("the form does not follow from its canonical text")
+    if not isinstance(examples, list) or not examples:
+        raise ValueError("there must be examples")
+    for example in examples:
+        if not isinstance(example, dict) or set(example) != {"value", "cohort", "symbols"}:
+            raise ValueError("an example has no shape")
+        if example["cohort"] not in range(follows["num_cohorts"]):
+            raise ValueError("an example has no cohort")
+        try:
+            found = symbols_of(follows, example["value"], example["cohort"])
+        except (ValueError, TypeError):
+            raise ValueError("an example has no such value") from None
+        if json_text(found) != json_text(example["symbols"]):
+            raise ValueError("an example has other symbols")
+
+
+def form_of(canonical: str) -> dict[str, Any]:
+    """The form, computed again from the text that is hashed; ValueError if that is not canonical."""
+    spec = json.loads(canonical)
+    weights = ("keep_weight", "noise_rate", "repeat_weight", "noise_weight", "answer_noise_weight")
+    given = {key: value for key, value in spec["mechanism"].items() if key not in weights}
+    fields = {key: numbers(value) if key in FLOATS and value != "optimal" else value for key, value in given.items()}
+    found = form({key: spec[key] for key in ("id", "version", "num_cohorts", "alphabet")} | {"mechanism": fields})
+    if found["canonical"] != canonical:
+        raise ValueError("the text is not canonical, or has other weights than those that follow from epsilon")
+    return found
+
+
+def numbers(value: Any) -> Any:
+    return list(map(numbers, value)) if isinstance(value, list) else float(value)
+
+
 # ---------------------------------------------------------------------- values and symbols
 
 
@@ -491,6 +537,46 @@ def repeated(form: dict[str, Any], memo: bytes, draw: Words) -> bytes:
     tails = iter([WORD - 1])  # a coin that the sampler would toss
     noise = payload(inner, [0], lambda: next(tails, None) or draw())
     return memo if repeats else noise
+
+
+def said(form: dict[str, Any], reports: int) -> float:
+    """What so many reports of one symbol say together, at most: f."""
+    if form["sampler"]["sampler"] != "memo":
+        return reports * float(json.loads(form["canonical"])["mechanism"]["epsilon"])
+    memo, repeat = form["sampler"]["memo"], int(form["sampler"]["repeat_weight"]) / WORD
+    keep = int(memo["keep_weight"]) / WORD
+    found = []
+    for log_noise, factor in rarest(form, memo):
+        a = math.log1p(repeat / (1 - repeat) * math.exp(-log_noise))
+        u = log_noise + math.log1p(-keep) + reports * a + math.log(-math.expm1(-reports * a))
+        found.append(math.log1p(keep / (1 - keep) * factor / (1 + math.exp(-u))))
+    return max(found)
+
+
+def rarest(form: dict[str, Any], memo: dict[str, Any]) -> list[tuple[float, float]]:
+    """ln g, and b."""
+    v, k = form["num_sensitive"], form["num_symbols"]
+    if memo["sampler"] == "symbol":
+        return [(-math.log(v), v)]
+    if memo["sampler"] == "column":
+        return [(-math.log(2 * memo["half"]), 2)]
+    if memo["sampler"] == "bits":
+        psi, m = int(memo["noise_numerator"]) / 2**32, v - 1 if v == k else v
+        one, most = (ones * math.log(psi) + (v - ones) * math.log1p(-psi) for ones in (1, m))
+        return [(min(one, most), 1 / psi)]
+    larger, own = (int(memo.get(name, "0")) / WORD for name in ("larger_weight", "larger_own_weight"))
+    sizes = [(memo["subset_size"], 1 - larger, 1 - own), (memo["subset_size"] + 1, larger, own)]
+    return [(math.log(q / math.comb(v, s)), o * v / (q * s)) for s, q, o in sizes if q]
+
+
+def cost(form: dict[str, Any], reports: int, symbols: int) -> float:
+    """What so many reports cost of a person who has had at most so many symbols."""
+
+    def h(t: int) -> float:
+        return t * max(said(form, j) / j for j in range(t, min(reports, t + 50) + 1))
+
+    each, more = divmod(reports, symbols)
+    return ((symbols - more) * h(each) if each else 0.0) + (more * h(each + 1) if more else 0.0)
 
 
 # ---------------------------------------------------------------------- reports and messages

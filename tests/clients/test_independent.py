@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -163,6 +164,58 @@ def test_memos() -> None:
             assert independent.repeated(form, bytes.fromhex(report["memo"]), draw).hex() == report["payload"]
             with pytest.raises(StopIteration):
                 draw()
+
+
+WITH_MEMOS = {record["client"]["id"]: record["client"] for record in records("memos")}
+FORMS_AS_READ = {record["name"]: record["client"] for record in records("collections")}
+
+
+def test_costs() -> None:
+    for record in records("costs"):
+        form = (WITH_MEMOS | FORMS)[record["collection"]]
+        for reports, symbols, cost in record["costs"]:
+            assert independent.cost(form, reports, symbols) == pytest.approx(cost, rel=1e-9)
+
+
+def test_budgets() -> None:
+    """A window is answered while the sum of the costs has room for one report more; no value is looked at."""
+    forms = WITH_MEMOS | FORMS
+    for record in records("budgets"):
+        limits = {"ever": record["lifetime"] or math.inf, "spent": record["epsilon"]}
+        numbers: dict[str, dict[str, int]] = {"ever": {}, "spent": {}}
+        period, answered = None, []
+        for name, event_time in record["asked"]:
+            if event_time // record["period_ms"] != period:
+                period, numbers["spent"] = event_time // record["period_ms"], {}
+            more = {ledger: counted | {name: counted.get(name, 0) + 1} for ledger, counted in numbers.items()}
+            symbols = {each: record["distinct_values"] or forms[each]["num_symbols"] for each in record["collections"]}
+            sums = {
+                ledger: sum(independent.cost(forms[each], number, symbols[each]) for each, number in counted.items())
+                for ledger, counted in more.items()
+            }
+            answered.append(all(sums[ledger] <= limit * (1 + 1e-9) for ledger, limit in limits.items()))
+            numbers = more if answered[-1] else numbers
+        assert answered == record["answered"], record["name"]
+
+
+@pytest.mark.parametrize("record", records("refusals"), ids=lambda record: record["change"])
+def test_tampered_forms_are_refused(record: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="pinned"):
+        independent.check(record["form"], record["form_fingerprint"])
+    if record["refused_by"] == "checks":
+        with pytest.raises(ValueError, match=r"follow|shape|example"):
+            independent.check(record["form"])
+
+
+@pytest.mark.parametrize("form", [*WITH_MEMOS.values(), *FORMS_AS_READ.values()])
+def test_right_forms_are_taken(form: dict[str, Any]) -> None:
+    independent.check(form)
+    independent.check(form, independent.form_fingerprint(form))
+
+
+def test_form_fingerprints() -> None:
+    for record in records("form_fingerprints"):
+        independent.check((WITH_MEMOS | FORMS_AS_READ)[record["collection"]], record["form_fingerprint"])
 
 
 def test_reports() -> None:

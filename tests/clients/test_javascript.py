@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.cases import ALL_COLLECTIONS, VALUES
 from tests.support.messages_cases import NOON, container, decoder, num_reports, write_files
-from tests.support.tolerance import generator, normal_limit
+from tests.support.tolerance import binomial_limits, generator, normal_limit, within
 from tests.support.vectors import COLLECTIONS, MEMOS
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.client_form import client_form
@@ -55,7 +55,8 @@ def test_the_package_has_what_programs_import(tmp_path: Path) -> None:
     [package] = json.loads(output(NPM, "pack", "--json", "--pack-destination", str(tmp_path)))
     files = {file["path"] for file in package["files"]}
     sources = {f"src/{path.name}" for path in (CLIENT / "src").iterdir()}
-    assert files == {"index.js", "index.d.ts", "package.json", "README.md", "LICENSE"} | sources
+    entries = {f"{name}.{kind}" for name in ("index", "client") for kind in ("js", "d.ts")}
+    assert files == {"package.json", "README.md", "LICENSE", "LICENSE.noble-hashes"} | entries | sources
     output("tar", "xzf", str(tmp_path / package["filename"]), folder=tmp_path)
     imported = b'import { Client } from "./package/index.js"; console.log(typeof Client.open)'
     assert output(NODE, "--input-type=module", "-", folder=tmp_path, stdin=imported) == b"function\n"
@@ -196,7 +197,7 @@ def test_another_order_of_symbols_is_refused(tmp_path: Path) -> None:
 
 BROWSED = ("order-krr", "seed-odd", "texts-permuted", "clear-bytes-3")
 PAGE = """<!doctype html><meta charset="utf-8"><script type="module">
-import { BrowserStorage, Client, Queue } from "/clients/javascript/index.js";
+import { BrowserState, BrowserStorage, Client, MemoClient, Queue } from "/clients/javascript/index.js";
 import { FILES, compare } from "/clients/javascript/test/vectors.js";
 
 async function run() {
@@ -211,7 +212,24 @@ async function run() {
     for (let i = 0; i < 100; i++) await new Queue({ send, storage: new BrowserStorage() }).add(client.report(value));
   }
   const flushed = await new Queue({ send, storage: new BrowserStorage() }).flush();
-  return { compared, flushed, sent, left: localStorage.length, agent: navigator.userAgent };
+  const left = localStorage.length;
+  return { compared, flushed, sent, left, memos: await memos(records.memos[0].client), agent: navigator.userAgent };
+}
+
+async function memos(form) {
+  const open = () => MemoClient.open(form, { storage: new BrowserState(), budget: { epsilon: 1 } });
+  const reports = [];
+  for (let day = 0; day < 100; day++) reports.push((await (await open()).report("flu", day * 86_400_000)).at(-1));
+  const name = "uldp-client";
+  const opening = indexedDB.open(name);
+  await new Promise((resolve) => (opening.onsuccess = resolve));
+  const request = opening.result.transaction("keys").objectStore("keys").get(name);
+  await new Promise((resolve) => (request.onsuccess = resolve));
+  const copied = await crypto.subtle.exportKey("raw", request.result).then(() => true, () => false);
+  opening.result.close();
+  await new Promise((resolve) => (indexedDB.deleteDatabase(name).onsuccess = resolve));
+  const lost = await open().then(() => "taken", ({ message }) => message);
+  return { reports, state: JSON.parse(localStorage.getItem(name)), copied, lost };
 }
 const answer = await run().catch((error) => ({ error: `${error}` }));
 await fetch("/answer", { method: "POST", body: JSON.stringify(answer) });
@@ -258,7 +276,7 @@ def served(page: str) -> Iterator[tuple[str, type[Pages]]]:
 
 @needs_chromium
 def test_a_browser_makes_the_same(tmp_path: Path) -> None:
-    """All vectors, in Chromium; and its reports, through localStorage, are accepted."""
+    """All vectors, in Chromium; its reports, through localStorage, are accepted; and a key that is not to be copied."""
     wanted = json.dumps([[name, "flu" if name == "order-krr" else "a"] for name in BROWSED])
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
     with served(PAGE.replace("WANTED", wanted)) as (address, pages):
@@ -274,6 +292,13 @@ def test_a_browser_makes_the_same(tmp_path: Path) -> None:
     assert "error" not in answer, answer
     assert (answer["flushed"], answer["left"]) == (400, 0)
     assert answer["compared"] > 1000
+    kept = answer["memos"]
+    assert ("secret" in kept["state"], len(kept["state"]["key"]), kept["copied"]) == (False, 64, False)
+    assert kept["lost"] == "the key of the storage must stay, got another one"
+    mechanism: Any = Collection.from_json(MEMOS["memo-krr"]).mechanism
+    share = mechanism.repeat_weight / 2**64 + mechanism.report_noise_weight / 2**64  # of the memo, one for all clients
+    most = np.array([np.bincount(kept["reports"]).max()])
+    assert within(most, binomial_limits(len(kept["reports"]), np.array([share]))).all()
     messages = [bytes(message) for message in answer["sent"]]
     batches, rejections, *_ = decoder([COLLECTIONS[name] for name in BROWSED]).decode(messages)
     assert not rejections

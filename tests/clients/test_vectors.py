@@ -15,7 +15,7 @@ from pipelines import cli, export
 from tests.project.documents import DOCS
 from tests.support import vectors
 from tests.support.cases import golden
-from uldp_transforms.ldp.client_form import client_form
+from uldp_transforms.ldp.client_form import client_form, form_fingerprint
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.schemas import load
 
@@ -32,7 +32,7 @@ def test_vectors_are_those_of_the_reference(name: str) -> None:
 def test_the_folder_has_no_other_files_and_is_small() -> None:
     paths = list(vectors.FOLDER.iterdir())
     assert {path.name for path in paths} == set(vectors.FILES)
-    assert sum(path.stat().st_size for path in paths) < 640_000
+    assert sum(path.stat().st_size for path in paths) < 760_000
 
 
 def test_every_mechanism_and_alphabet_has_vectors() -> None:
@@ -103,6 +103,29 @@ def test_the_page_names_every_way_and_field() -> None:
     assert not [name for name in sorted(names) if f"`{name}`" not in page]
 
 
+# ---------------------------------------------------------------------- form_fingerprint
+
+
+def test_the_fingerprint_of_a_form_by_hand() -> None:
+    """Keys sorted, no spaces, nothing escaped that may stand: U+2028, U+007F and < are themselves."""
+    form = {"b": [True, None, 7], "a": {"z": "\u00e9\u2028\x7f<>&/", "y": '"\\\n\x01'}}
+    text = '{"a":{"y":"\\"\\\\\\n\\u0001","z":"\u00e9\u2028\x7f<>&/"},"b":[true,null,7]}'
+    assert form_fingerprint(form) == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_forms_that_differ_have_other_fingerprints() -> None:
+    forms = [*FORMS.values(), *(record["form"] for record in vectors.refusals())]
+    assert len({form_fingerprint(form) for form in forms}) == len({json.dumps(form) for form in forms})
+
+
+def test_the_schema_refuses_what_has_other_types() -> None:
+    """And fields that are missing, unknown, or of a version to come; values that contradict each other it takes."""
+    validator = jsonschema.Draft202012Validator(load("client.schema.json"))
+    for record in vectors.refusals():
+        if record["why"].startswith("a field "):
+            assert not validator.is_valid(record["form"]), record["change"]
+
+
 # ---------------------------------------------------------------------- uldp export
 
 
@@ -115,11 +138,13 @@ def source(tmp_path: Path) -> Path:
 
 def test_the_form_is_exported(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = client_form(vectors.COLLECTIONS["texts"])
+    pinned = f"form_fingerprint {form_fingerprint(expected)}\n"
     output = tmp_path / "C.client.json"
     assert export.main([str(source), "--output", str(output)]) == 0
     assert json.loads(output.read_bytes()) == expected
+    assert capsys.readouterr() == (pinned, "")
     assert export.main([str(source)]) == 0
-    assert capsys.readouterr().out == output.read_text(encoding="utf-8")
+    assert capsys.readouterr() == (output.read_text(encoding="utf-8"), pinned)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["C.client.json", "C.json"]
 
 

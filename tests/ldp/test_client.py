@@ -21,7 +21,7 @@ import pytest
 from tests.support.cases import ALL_COLLECTIONS
 from tests.support.tolerance import binomial_limits, within
 from uldp_transforms.ldp import Budget, BudgetSpentError, Client, Collection, FileStorage, ReportBatch, SpecError
-from uldp_transforms.ldp.client import DAY
+from uldp_transforms.ldp.budget import DAY
 from uldp_transforms.messages import wire
 
 SECRET = bytes(range(32))
@@ -56,6 +56,14 @@ def message(report: ReportBatch | None) -> bytes:
     assert report is not None
     [made] = wire.encode_reports(report)
     return made
+
+
+def answers(asked: Client, value: str, event_time: int) -> bool:
+    """Whether there is an answer; False if the budget is spent."""
+    try:
+        return asked.report(value, event_time) is not None
+    except BudgetSpentError:
+        return False
 
 
 @pytest.fixture()
@@ -223,24 +231,43 @@ def test_sums_that_should_be_the_budget_are_within_it() -> None:
 
 
 def test_memos_cost_what_their_reports_can_say() -> None:
-    """Less than epsilon_inf for one symbol, for ever; a second symbol costs anew."""
-    asked = client(Memory(), lifetime=2.0)
+    """At most epsilon_inf for each of four symbols, for ever, and no more however long the value stays."""
+    asked = client(Memory(), lifetime=8.0)
     assert all(asked.report("flu", NOON + day * DAY) for day in range(400))
-    with pytest.raises(BudgetSpentError, match=r"lifetime must not be exceeded, got 2 of 2 spent and .* adds 1$"):
-        asked.report("gout", NOON + 400 * DAY)
-    assert asked.report("flu", NOON + 400 * DAY) is not None
+    asked = client(Memory(), lifetime=6.8)
+    answered = [answers(asked, "flu", NOON + day * DAY) for day in range(40)]
+    assert answered == [True] * 8 + [False] * 32
+    with pytest.raises(
+        BudgetSpentError, match=r"lifetime must not be exceeded, got 6.712 of 6.8 spent and .* adds 0.2451$"
+    ):
+        asked.report("flu", NOON + 40 * DAY)
 
 
-def test_what_is_charged_for_memos_is_their_loss() -> None:
+def test_what_is_stored_of_reports_is_their_number_and_cost() -> None:
     store = Memory()
     collection = illness()
-    asked = client(store, collection, window_ms=DAY // 24)
+    asked = client(store, collection, window_ms=DAY // 24, distinct_values=2)
     for hour, value in enumerate(["flu", "gout", "flu", "flu"]):
         asked.report(value, 20_000 * DAY + hour * DAY // 24)
-    spent = json.loads(store.text or "")["spent"]
-    loss = collection.mechanism.epsilon_after
-    assert sorted(spent.values()) == [[1, loss(1)], [3, loss(3)]]
+    state = json.loads(store.text or "")
+    own, loss = collection.fingerprint.hex(), collection.mechanism.epsilon_after
+    assert state["spent"] == state["ever"] == {own: [4, 2 * loss(2)]}
     assert "flu" not in (store.text or "")
+
+
+def test_a_smaller_number_of_values_gives_nothing_back() -> None:
+    store = Memory()
+    for day in range(4):
+        client(store).report("flu", NOON + day * DAY)
+    client(store, distinct_values=1).report("flu", NOON + 4 * DAY)
+    [[number, cost]] = json.loads(store.text or "")["ever"].values()
+    assert (number, cost) == (5, pytest.approx(4.0))
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, True])
+def test_a_wrong_number_of_values_is_refused(number: Any) -> None:
+    with pytest.raises(SpecError, match=r"Client.distinct_values must be an integer in \[1, 2147483648\], got "):
+        client(Memory(), distinct_values=number)
 
 
 def test_collections_that_share_a_storage_share_the_budget(storage: FileStorage) -> None:
@@ -265,14 +292,6 @@ def test_a_given_secret_is_kept(storage: FileStorage) -> None:
     client(storage)
     with pytest.raises(SpecError, match="got another one"):
         client(storage, secret=bytes(32))
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"client_state": 1}'])
-def test_a_damaged_storage_is_no_new_one(text: str, tmp_path: Path) -> None:
-    (tmp_path / "state.json").write_text(text)
-    with pytest.raises(SpecError, match="the client's storage"):
-        client(FileStorage(tmp_path / "state.json"))
-    assert (tmp_path / "state.json").read_text() == text
 
 
 def test_a_report_that_cannot_be_stored_is_not_made() -> None:

@@ -19,13 +19,14 @@ FORBIDDEN = ("apache_beam", "fastavro", "google")
 LAYERS = [  # a module imports from layers below its own, and from its own package
     {"__init__"},
     {"client", "client_form", "privacy", "utility"},
-    {"collection", "discovery", "sentinels", "smoothing"},
+    {"client_state", "collection", "discovery", "sentinels", "smoothing"},
     {"estimators"},
     {"joint_counts", "model"},
+    {"budget"},
     {"alphabets", "mechanisms", "sparse_counts"},
     {"bitcounts", "counts", "hashing", "keyed_words", "reports", "sampling", "registry"},
-    {"checks"},
-    {"client_storage", "errors", "reasons"},
+    {"checks", "client_storage"},
+    {"errors", "reasons"},
 ]
 LEVEL = {name: -i for i, layer in enumerate(LAYERS) for name in layer}
 

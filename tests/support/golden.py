@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support import views
+from tests.support import form_types, views
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +71,7 @@ def pages() -> dict[str, str]:
     of_readme = [[f"`{cls.id}`", *cls.about[:3]] for cls in classes]
     return {
         "README.md": _with_table("README.md", ["mechanism", "sends", "protects", "source"], of_readme),
+        "docs/client.md": _with_table("docs/client.md", form_types.HEADER, form_types.rows()),
         "docs/wire.md": _with_table("docs/wire.md", ["mechanism", "payload"], of_payload),
         "schemas/collection.schema.json": _with_schemas("schemas/collection.schema.json", classes),
         **views.files(),
@@ -82,7 +83,7 @@ def _with_table(path: str, header: list[str], rows: list[list[str]]) -> str:
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
     start = lines.index(f"| {' | '.join(header)} |") + 2
     end = next(i for i in range(start, len(lines)) if not lines[i].startswith("|"))
-    lines[start:end] = [f"| {' | '.join(row)} |" for row in rows]
+    lines[start:end] = [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows]
     return "\n".join(lines) + "\n"
 
 

@@ -6,6 +6,7 @@ Randomness is given as 64-bit words, as hexadecimal text, in the order in which 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ import numpy as np
 
 from tests.support.cases import ALL_COLLECTIONS, DECOMPOSED, MECHANISMS_TO_TEST, TWO_SIZES
 from tests.support.messages_cases import NOON
+from tests.support.tampered_forms import tampered_forms
 from tests.support.tolerance import generator
-from uldp_transforms.ldp import Collection, ReportBatch
-from uldp_transforms.ldp.client_form import client_form
+from uldp_transforms.ldp import Budget, BudgetSpentError, Client, Collection, ReportBatch
+from uldp_transforms.ldp.budget import DAY, cost_of_reports
+from uldp_transforms.ldp.client_form import client_form, form_fingerprint
 from uldp_transforms.ldp.collection import _without_floats
 from uldp_transforms.ldp.hashing import canonical, hash_words
 from uldp_transforms.ldp.keyed_words import COHORT, MEMO, TURN, KeyedSource
@@ -277,6 +280,88 @@ def _derived(item: Collection, value: str, secret: bytes, every: int) -> dict[st
     }
 
 
+# ---------------------------------------------------------------------- budgets
+
+_COSTS = ((1, 1), (1, 3), (2, 1), (2, 2), (5, 2), (5, 7), (12, 1), (12, 5), (365, 2), (365, 100), (3650, 16))
+"""Numbers of reports and of different symbols."""
+
+
+def costs() -> Iterator[dict[str, Any]]:
+    """What n reports cost of a person who has had at most D symbols."""
+    for name in (*MEMOS, "order-krr"):
+        mechanism = Collection.from_json(MEMOS.get(name) or SPECS[name]).mechanism
+        found = [[number, symbols, cost_of_reports(mechanism, number, symbols)] for number, symbols in _COSTS]
+        yield {"collection": name, "costs": found}
+
+
+class _Memory:
+    """A storage that is lost with the program."""
+
+    text: str | None = None
+
+    def update(self, change: Callable[[str | None], tuple[str, Any]]) -> Any:
+        self.text, result = change(self.text)
+        return result
+
+
+_BUDGETS: dict[str, dict[str, Any]] = {
+    "a-period": {"collections": ["memo-krr"], "epsilon": 3.5},
+    "a-lifetime": {"collections": ["memo-krr"], "epsilon": 100.0, "lifetime": 6.5},
+    "few-values": {"collections": ["memo-krr"], "epsilon": 100.0, "lifetime": 3.9, "distinct_values": 2},
+    "both": {"collections": ["memo-urr"], "epsilon": 3.5, "lifetime": 8.9},
+    "long-reports": {"collections": ["memo-rappor"], "epsilon": 2.5, "lifetime": 5.5},
+    "fresh": {"collections": ["order-krr"], "epsilon": 3.0, "lifetime": 7.0},
+    "shared": {"collections": ["memo-krr", "order-krr"], "epsilon": 4.5, "lifetime": 9.5},
+}
+_WINDOW = DAY // 8
+_ASKED = 24  # windows: three days
+
+
+def budgets() -> Iterator[dict[str, Any]]:
+    """Which windows are answered: the same ones whatever the values are."""
+    values = _ILLNESSES["values"]
+    histories = [
+        ["flu"] * _ASKED,
+        [value for _, value in zip(range(_ASKED), itertools.cycle(values))],
+        [values[place // 6] for place in range(_ASKED)],
+    ]
+    for name, budget in _BUDGETS.items():
+        asked = [[budget["collections"][i % len(budget["collections"])], i * _WINDOW] for i in range(_ASKED)]
+        [answered] = {tuple(_answered(budget, asked, history)) for history in histories}
+        limits = {"lifetime": None, "distinct_values": None, "period_ms": DAY, "window_ms": _WINDOW} | budget
+        yield {"name": name} | limits | {"asked": asked, "histories": histories, "answered": list(answered)}
+
+
+def _answered(budget: dict[str, Any], asked: list[list[Any]], history: list[str]) -> Iterator[bool]:
+    limit = Budget(epsilon=budget["epsilon"], lifetime=budget.get("lifetime"))
+    options: dict[str, Any] = {"window_ms": _WINDOW, "distinct_values": budget.get("distinct_values")}
+    storage = _Memory()
+    specs = {name: MEMOS.get(name) or SPECS[name] for name in budget["collections"]}
+    clients = {name: Client(Collection.from_json(spec), storage, limit, **options) for name, spec in specs.items()}
+    for (name, event_time), value in zip(asked, history):
+        try:
+            clients[name].report(value, event_time)
+            yield True
+        except BudgetSpentError:
+            yield False
+
+
+# ---------------------------------------------------------------------- forms that are pinned, and those to be refused
+
+
+def form_fingerprints() -> Iterator[dict[str, Any]]:
+    """Of all right forms."""
+    forms = {name: client_form(item) for name, item in COLLECTIONS.items()}
+    forms |= {name: client_form(Collection.from_json(spec)) for name, spec in MEMOS.items()}
+    for name, form in forms.items():
+        yield {"collection": name, "form_fingerprint": form_fingerprint(form)}
+
+
+def refusals() -> Iterator[dict[str, Any]]:
+    """Forms that somebody has changed, and the form_fingerprint of the right ones."""
+    yield from tampered_forms({name: Collection.from_json(spec) for name, spec in (SPECS | MEMOS).items()})
+
+
 # ---------------------------------------------------------------------- reports and bytes
 
 TIMES = (NOON, 0, -1, MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
@@ -317,6 +402,20 @@ def batches() -> Iterator[dict[str, Any]]:
 
 FILES: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
     f"{propose.__name__}.json": propose
-    for propose in (collections, numbers, weights, hashes, symbols, payloads, reports, batches, memos)
+    for propose in (
+        collections,
+        numbers,
+        weights,
+        hashes,
+        symbols,
+        payloads,
+        reports,
+        batches,
+        memos,
+        costs,
+        budgets,
+        form_fingerprints,
+        refusals,
+    )
 }
 """File -> what makes its records."""

@@ -8,7 +8,7 @@ Example:
 """
 
 from uldp_transforms.ldp.alphabets import PersonalTags as PersonalTags
-from uldp_transforms.ldp.client import Budget as Budget
+from uldp_transforms.ldp.budget import Budget as Budget
 from uldp_transforms.ldp.client import Client as Client
 from uldp_transforms.ldp.client_storage import FileStorage as FileStorage
 from uldp_transforms.ldp.client_storage import Storage as Storage

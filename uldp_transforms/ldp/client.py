@@ -1,21 +1,24 @@
 """A client for people who are asked again and again: one answer a window, memos, and a budget that outlives restarts.
 
-What has to be remembered is in a storage: the device's secret, what was spent, and the answers of the present period.
-Cohort, memo and turn follow from the secret (``keyed_words``); every other coin is drawn anew, from the operating
-system. Nothing leaves ``report`` before it is stored, so there is never a second answer to a window.
+What has to be remembered is in a storage: the device's secret, how many reports were made, and the answers of the
+present period. Cohort, memo and turn follow from the secret (``keyed_words``); every other coin is drawn anew, from the
+operating system. Nothing leaves ``report`` before it is stored, so there is never a second answer to a window. Whether
+a window is answered does not depend on any value: the budget counts reports, and the turn is the device's own.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from uldp_transforms.ldp.checks import is_number, parse_json, require_int, require_keys, require_mapping, require_number
+from uldp_transforms.ldp.budget import DAY, MAX_MILLISECONDS, Budget, cost_of_reports
+from uldp_transforms.ldp.checks import require_int
+from uldp_transforms.ldp.client_state import State, adopt, new_state, read_state, state_text
 from uldp_transforms.ldp.client_storage import Storage
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.errors import BudgetSpentError, SpecError
@@ -24,42 +27,7 @@ from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.ldp.sampling import SystemSource
 
-DAY = 24 * 3600 * 1000
-"""Milliseconds."""
-
-MAX_MILLISECONDS = 1 << 53
-
-_STATE = 1  # version of the stored text
-_KEYS = ("client_state", "secret", "period_ms", "period", "spent", "ever", "answers")
 _ROUNDING = 1e-9  # of sums that should be the budget
-
-State = dict[str, Any]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Budget:
-    """What a device may spend, over all collections whose clients share a storage.
-
-    A report of a mechanism without memos costs its epsilon. With memos, n reports of one symbol cost together what they
-    can say, ``Mechanism.epsilon_after``: less than epsilon_inf, however many; and the symbols of a person add up.
-
-    Attributes:
-        epsilon: what the reports of one period may cost together.
-        period_ms: length of a period, in milliseconds; periods begin at 1970-01-01T00:00:00Z.
-        lifetime: what all reports ever made may cost together; None: no limit.
-    """
-
-    epsilon: float
-    period_ms: int = DAY
-    lifetime: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("epsilon", "lifetime"):
-            value = getattr(self, name)
-            if name == "epsilon" or value is not None:
-                ok = is_number(value) and 0 < value < math.inf
-                require_number(f"Budget.{name}", value, "a number above 0", ok)
-        require_int("Budget.period_ms", self.period_ms, 1, MAX_MILLISECONDS)
 
 
 class Client:
@@ -79,6 +47,7 @@ class Client:
         *,
         window_ms: int = DAY,
         report_every: int = 1,
+        distinct_values: int | None = None,
         secret: bytes | None = None,
     ):
         """Read the storage, or begin it.
@@ -91,6 +60,9 @@ class Client:
                 1970-01-01T00:00:00Z; it divides the budget's period.
             report_every: w: of every w windows in a row one is answered, the device's own choice. Any w windows in a
                 row then cost what one report costs.
+            distinct_values: number of different values that a person is assumed to have at most (default: as many as
+                the collection has symbols). The cost of memos depends on it. Nothing counts the values: who has more is
+                asked as often as everybody else, and the reports may say more than they cost.
             secret: 32 secret random bytes of this device, if it has some; None: the operating system makes them.
 
         Raises:
@@ -103,6 +75,10 @@ class Client:
         require_int("Client.report_every", report_every, 1, 1 << 31)
         if secret is not None and (not isinstance(secret, bytes) or len(secret) != SECRET_BYTES):
             raise SpecError(f"Client.secret must be {SECRET_BYTES} bytes, got others")
+        if distinct_values is not None:
+            require_int("Client.distinct_values", distinct_values, 1, 1 << 31)
+        num_symbols = collection.mechanism.num_symbols
+        self._distinct = num_symbols if distinct_values is None else min(distinct_values, num_symbols)
         self._collection, self._storage, self._budget = collection, storage, budget
         self._window_ms, self._report_every = window_ms, report_every
         self._secret = secret
@@ -126,7 +102,8 @@ class Client:
         Raises:
             SpecError: if the alphabet does not have the value (which is not repeated), or for a time that is before the
                 period of an earlier report: what was spent then is forgotten.
-            BudgetSpentError: if the report would cost more than what is left. Nothing was sent then.
+            BudgetSpentError: if one report more, of whatever value, could cost more than what is left. Nothing was sent
+                then, and nothing will be until the period ends, or ever if ``Budget.lifetime`` is spent.
             OSError: if the storage cannot be read or written.
         """
         require_int("Client.report: event_time", event_time, -MAX_MILLISECONDS, MAX_MILLISECONDS)
@@ -145,18 +122,26 @@ class Client:
 
     def _begin(self, text: str | None) -> tuple[str, bytes]:
         """The secret in the storage, which is begun if it is empty."""
-        if text is not None:
-            return text, bytes.fromhex(self._read(text)["secret"])
-        secret = self._secret or os.urandom(SECRET_BYTES)
-        ledgers: State = {"period": None, "spent": {}, "ever": {}, "answers": {}}
-        begun = {"client_state": _STATE, "secret": secret.hex(), "period_ms": self._budget.period_ms} | ledgers
-        return json.dumps(begun), secret
+        if text is None:
+            state = new_state(self._secret or os.urandom(SECRET_BYTES), self._budget.period_ms)
+        else:
+            state = self._read(text)
+        secret = bytes.fromhex(state["secret"])
+        adopt(state, self._collection.fingerprint.hex(), lambda: self._names(secret), self._cost)
+        return state_text(state), secret
+
+    def _names(self, secret: bytes) -> Iterator[str]:
+        """Of the symbols of this collection, in the ledgers of earlier versions."""
+        symbols = self._collection.mechanism.num_symbols if _has_memos(self._collection) else 1
+        for symbol in range(symbols):
+            yield KeyedSource(secret, self._collection.fingerprint, NAME, symbol).words(2).tobytes().hex()
+
+    def _cost(self, num_reports: int) -> float:
+        return cost_of_reports(self._collection.mechanism, num_reports, self._distinct)
 
     def _read(self, text: str | None) -> State:
         """What is stored; raises SpecError if it is not of this client."""
-        state = dict(require_mapping("the client's storage", parse_json(text or "", "the client's storage")))
-        require_keys("the client's storage", state, _KEYS, _KEYS)
-        require_int("the client's storage: client_state", state["client_state"], _STATE, _STATE)
+        state = read_state(text)
         if state["period_ms"] != self._budget.period_ms:
             raise SpecError(
                 f"Budget.period_ms must stay as it was when the storage was begun, {state['period_ms']}, got "
@@ -182,21 +167,23 @@ class Client:
         answers = state["answers"].setdefault(self._collection.fingerprint.hex(), {})
         window = str(event_time // self._window_ms * self._window_ms)
         if window not in answers:
-            self._charge(state, symbol)
+            self._charge(state)
             answers[window] = _columns(self._draw(value, symbol, event_time))
-        return json.dumps(state), _batch(self._collection.fingerprint, answers[window])
+        return state_text(state), self._stored(answers[window])
 
-    def _charge(self, state: State, symbol: int) -> None:
-        """Add one report to both ledgers; raises BudgetSpentError if one of them has no room for it."""
-        mechanism = self._collection.mechanism
-        name = self._keyed(NAME, symbol if _has_memos(self._collection) else 0).words(2).tobytes().hex()
+    def _charge(self, state: State) -> None:
+        """Add one report to both ledgers; raises BudgetSpentError if one of them has no room for it.
+
+        Neither the symbol nor anything that followed from earlier ones is asked for.
+        """
+        own = self._collection.fingerprint.hex()
         limits = (("spent", "epsilon", self._budget.epsilon), ("ever", "lifetime", self._budget.lifetime))
         for ledger, field, limit in limits:
             entries = state[ledger]
-            number, cost = entries.get(name, (0, 0.0))
+            number, cost = entries.get(own, (0, 0.0))
             before = math.fsum(spent for _, spent in entries.values())
-            entries[name] = (number + 1, mechanism.epsilon_after(number + 1))
-            after = before - cost + entries[name][1]
+            entries[own] = [number + 1, max(cost, self._cost(number + 1))]
+            after = math.fsum(spent for _, spent in entries.values())
             if limit is not None and after > limit * (1 + _ROUNDING):
                 raise BudgetSpentError(
                     f"Budget.{field} must not be exceeded, got {before:.4g} of {limit:g} spent and a report that adds "
@@ -217,6 +204,22 @@ class Client:
             payloads=mechanism.draw_reports(memo, SystemSource()),
         )
 
+    def _stored(self, columns: list[Any]) -> ReportBatch:
+        """The report that is in the storage; raises SpecError if it is not one of this collection."""
+        event_time, cohort, payload, report_id = columns
+        collection, size = self._collection, self._collection.mechanism.payload_size
+        payloads = np.frombuffer(bytes.fromhex(payload), dtype=np.uint8).reshape(1, -1)
+        right = cohort < collection.num_cohorts and payloads.shape == (1, size)
+        if not (right and collection.mechanism.is_valid(payloads).all()):
+            raise SpecError("the client's storage: answers must be reports of the collection, got something else")
+        return ReportBatch(
+            fingerprint=collection.fingerprint,
+            cohorts=np.array([cohort], dtype=np.uint16),
+            payloads=payloads,
+            event_times=np.array([event_time], dtype=np.int64),
+            report_ids=np.frombuffer(bytes.fromhex(report_id), dtype=np.uint8).reshape(1, ID_BYTES),
+        )
+
 
 def _has_memos(collection: Collection) -> bool:
     mechanism = collection.mechanism
@@ -231,14 +234,3 @@ def _columns(batch: ReportBatch) -> list[Any]:
         batch.payloads.tobytes().hex(),
         batch.report_ids.tobytes().hex(),
     ]
-
-
-def _batch(fingerprint: bytes, columns: list[Any]) -> ReportBatch:
-    event_time, cohort, payload, report_id = columns
-    return ReportBatch(
-        fingerprint=fingerprint,
-        cohorts=np.array([cohort], dtype=np.uint16),
-        payloads=np.frombuffer(bytes.fromhex(payload), dtype=np.uint8).reshape(1, -1),
-        event_times=np.array([event_time], dtype=np.int64),
-        report_ids=np.frombuffer(bytes.fromhex(report_id), dtype=np.uint8).reshape(1, ID_BYTES),
-    )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from uldp_transforms.ldp.collection import Collection
@@ -34,6 +37,16 @@ def client_form(collection: Collection) -> dict[str, Any]:
         "examples": _examples(collection),
         "canonical": collection.canonical,
     }
+
+
+def form_fingerprint(form: Mapping[str, Any]) -> str:
+    """The SHA-256, in 64 hexadecimal digits, of a form in canonical JSON: what an app pins.
+
+    Canonical JSON has the keys of every object sorted, no white space, integers in decimal digits, and texts in which
+    nothing is escaped that JSON lets stand; it is hashed in UTF-8. For forms it is the text of RFC 8785.
+    """
+    text = json.dumps(form, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def _examples(collection: Collection) -> list[dict[str, Any]]:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from uldp_transforms.ldp.errors import SpecError
+
 T = TypeVar("T")
 
 
@@ -32,19 +34,25 @@ class FileStorage:
         self._path = Path(path)
 
     def update(self, change: Callable[[str | None], tuple[str, T]]) -> T:
-        """See ``Storage``; raises OSError too."""
+        """See ``Storage``; raises OSError too, and SpecError if the file is no text."""
         import fcntl  # noqa: PLC0415  # not on every system
 
         with open(self._beside(".lock"), "ab", opener=_for_the_owner) as lock:  # one of its own for each thread
             fcntl.flock(lock, fcntl.LOCK_EX)
             try:
-                before = self._path.read_text(encoding="utf-8") if self._path.exists() else None
+                before = self._read() if self._path.exists() else None
                 after, result = change(before)
                 if after != before:
                     self._write(after)
                 return result
             finally:
                 fcntl.flock(lock, fcntl.LOCK_UN)  # also where a child that was forked meanwhile has the file open
+
+    def _read(self) -> str:
+        try:
+            return self._path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise SpecError(f"{self._path} must be a UTF-8 text file, got other bytes") from None
 
     def _write(self, text: str) -> None:
         with open(self._beside(".new"), "w", encoding="utf-8", opener=_for_the_owner) as file:

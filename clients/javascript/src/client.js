@@ -17,9 +17,9 @@ export class Client {
   }
 
   /** Options and their types are in index.d.ts. */
-  static async open(form, { fingerprint, timeUnit = 1 } = {}) {
+  static async open(form, { timeUnit = 1, ...pinned } = {}) {
     require(Number.isInteger(timeUnit) && timeUnit > 0, `timeUnit must be whole milliseconds above 0, got ${timeUnit}`);
-    const known = await checked(form, fingerprint);
+    const known = await checked(form, pinned);
     require(known.sampler.sampler !== "memo", "Client must be MemoClient for a collection with epsilon_inf, got Client");
     return new Client(known, timeUnit);
   }

@@ -1,5 +1,5 @@
 /** The client's form: what it must be according to the text that is hashed. docs/client.md, "The client's form". */
-import { require } from "./errors.js";
+import { UldpError, require } from "./errors.js";
 import { toHex } from "./message.js";
 import { symbolsOf } from "./symbols.js";
 
@@ -109,23 +109,50 @@ export function formOf(canonical) {
   return { id, version, num_cohorts, num_symbols, num_sensitive, symbols, sampler, payload };
 }
 
-/** A copy of the form; refuses one that does not agree with itself, or with the fingerprint that it must have. */
-export async function checked(form, expected = form?.fingerprint) {
+/** A copy of the form; refuses one that does not agree with itself, or is not the one that is pinned. */
+export async function checked(form, pinned = {}) {
   require(form?.client_form === CLIENT_FORM, `client_form must be ${CLIENT_FORM}, got ${form?.client_form}`);
   require(typeof form.canonical === "string", `canonical must be a text, got ${typeof form.canonical}`);
   require(crypto?.subtle !== undefined, "crypto.subtle must be there (https, or localhost), got none");
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(form.canonical));
-  const fingerprint = toHex(new Uint8Array(digest));
+  const fingerprint = await sha256(form.canonical);
+  const { fingerprint: expected = fingerprint, formFingerprint } = pinned;
+  if (formFingerprint !== undefined) {
+    const found = await sha256(canonicalJson(form));
+    require(formFingerprint === found, `the form must have the form_fingerprint ${formFingerprint}, got ${found}`);
+  }
   require(form.fingerprint === fingerprint, `fingerprint must be that of canonical, ${fingerprint}, got ${form.fingerprint}`);
   require(expected === fingerprint, `the collection must have the fingerprint ${expected}, got ${fingerprint}`);
+  try {
+    return agreeing(form, fingerprint);
+  } catch (error) {
+    throw error instanceof UldpError ? error : new UldpError("the form must be as client.schema.json says, got another one");
+  }
+}
+
+function agreeing(form, fingerprint) {
   const follows = formOf(form.canonical);
   for (const [key, value] of Object.entries(follows)) {
     require(same(value, form[key]), `${key} must be what follows from canonical, got something else`);
   }
-  for (const { value, cohort, symbols } of form.examples) {
-    require(same(symbolsOf(form, value, cohort), symbols), "examples must have the symbols of their values, got others");
+  const { client_form, canonical, examples } = form;
+  require(same({ ...follows, client_form, fingerprint, canonical, examples }, form), "the form must have its own keys only, got more");
+  require(Array.isArray(examples) && examples.length > 0, "examples must be a list of at least one, got none");
+  for (const { value, cohort, symbols } of examples) {
+    const known = Number.isInteger(cohort) && cohort >= 0 && cohort < follows.num_cohorts;
+    require(known && same(symbolsOf(form, value, cohort), symbols), "examples must have the symbols of their values, got others");
   }
-  return { ...follows, epsilon: Number(JSON.parse(form.canonical).mechanism.epsilon), fingerprint };
+  return { ...follows, epsilon: Number(JSON.parse(canonical).mechanism.epsilon), fingerprint };
+}
+
+/** JSON without spaces, the keys of each object sorted: what form_fingerprint is the SHA-256 of. */
+export function canonicalJson(value) {
+  const ordered = (_, item) =>
+    Object(item) !== item || Array.isArray(item) ? item : Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return JSON.stringify(value, ordered);
+}
+
+async function sha256(text) {
+  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
 }
 
 /** Whether two JSON values are equal. */

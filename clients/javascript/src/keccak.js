@@ -1,23 +1,5 @@
-/*! Keccak-p[1600, 24] from noble-hashes 1.8.0, https://github.com/paulmillr/noble-hashes, files sha3.js and _u64.js.
- * Changed: other functions left out, helpers written in place.
- *
- * The MIT License (MIT)
- *
- * Copyright (c) 2022 Paul Miller (https://paulmillr.com)
- *
- * Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
- * documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
- * rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
- * persons to whom the Software is furnished to do so, subject to the following conditions:
- *
- * The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
- * Software.
- *
- * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
- * WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
- * COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
- * OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
- */
+/*! noble-hashes 1.8.0 - MIT License (c) 2022 Paul Miller (paulmillr.com), see LICENSE.noble-hashes. Changed: this is the
+ * permutation Keccak-p[1600, 24] of sha3.js and _u64.js, with helpers written in place. */
 const SHA3_PI = [];
 const SHA3_ROTL = [];
 const SHA3_IOTA_H = new Uint32Array(24); // little-endian lanes: the low half comes first

@@ -1,17 +1,18 @@
 /** For people who are asked again and again: one answer a window, memos, and a budget that outlives restarts. */
 import { UldpError, require } from "./errors.js";
 import { checked } from "./form.js";
-import { cohortOf, epsilonAfter, memoOf, nameOf, repeated, turnOf } from "./memos.js";
+import { COHORT, MEMO, NAME, TURN, cohortOf, costOf, memoOf, nameOf, purposeBytes, repeated, turnOf } from "./memos.js";
 import { fromHex, toHex } from "./message.js";
 import { makeReport, message } from "./report.js";
 import { symbolsOf } from "./symbols.js";
 import { secureWords } from "./words.js";
 
 const DAY = 86_400_000;
-const STATE = 1; // version of the stored text
+const STATE = 2; // version of the stored text
+const DIGITS = /^[0-9a-f]{64}$/;
 const ROUNDING = 1e-9; // of sums that should be the budget
 
-/** What a report would cost is not there any more. Nothing was sent. */
+/** One report more could cost what is not there any more. Nothing was sent. */
 export class BudgetSpentError extends UldpError {
   name = "BudgetSpentError";
 }
@@ -20,7 +21,7 @@ export class BudgetSpentError extends UldpError {
 export class MemoClient {
   #form;
   #options;
-  #secret;
+  #secret; // of the text, or undefined
   #cohort;
   #turn;
   #draw = secureWords();
@@ -30,18 +31,22 @@ export class MemoClient {
   }
 
   /** Options and their types are in index.d.ts. */
-  static async open(form, { storage, budget, fingerprint, timeUnit = 1, windowMs = DAY, reportEvery = 1 } = {}) {
+  static async open(form, options = {}) {
+    const { storage, budget, timeUnit = 1, windowMs = DAY, reportEvery = 1, distinctValues = Infinity } = options;
     const { epsilon, periodMs = DAY, lifetime = Infinity } = budget ?? {};
     require(typeof storage?.update === "function", `storage must have a method update, got ${typeof storage?.update}`);
     for (const [name, number] of Object.entries({ "budget.epsilon": epsilon, "budget.lifetime": lifetime })) {
       require(typeof number === "number" && number > 0, `${name} must be above 0, got ${number}`);
     }
-    for (const [name, number] of Object.entries({ "budget.periodMs": periodMs, timeUnit, windowMs, reportEvery })) {
-      require(Number.isSafeInteger(number) && number > 0, `${name} must be whole and above 0, got ${number}`);
+    for (const [name, number] of Object.entries({ "budget.periodMs": periodMs, timeUnit, windowMs, reportEvery, distinctValues })) {
+      const whole = Number.isSafeInteger(number) || (name === "distinctValues" && number === Infinity);
+      require(whole && number > 0, `${name} must be whole and above 0, got ${number}`);
     }
     require(periodMs % windowMs === 0, `windowMs must divide budget.periodMs, ${periodMs}, got ${windowMs}`);
-    const client = new MemoClient(await checked(form, fingerprint), {
+    const known = await checked(form, options);
+    const client = new MemoClient(known, {
       storage, timeUnit, windowMs, reportEvery, periodMs, limits: { spent: epsilon, ever: lifetime },
+      distinct: Math.min(distinctValues, known.num_symbols),
     });
     await client.#begin();
     return client;
@@ -59,33 +64,65 @@ export class MemoClient {
     const [symbol] = symbolsOf(this.#form, value, this.#cohort);
     const window = Math.floor(time / windowMs);
     if (window - Math.floor(window / reportEvery) * reportEvery !== this.#turn) return null;
-    return fromHex(await storage.update((text) => this.#answer(text, value, symbol, time, window)));
+    const memo = this.#hasMemos && memoOf(await this.#secretOf(MEMO, symbol), this.#form, symbol);
+    return fromHex(await storage.update((text) => this.#answer(text, value, memo, time, window)));
+  }
+
+  get #hasMemos() {
+    return this.#form.sampler.sampler === "memo";
+  }
+
+  /** That of the text, or what the storage's key makes in its place. */
+  async #secretOf(purpose, number) {
+    return this.#secret ?? toHex(await this.#options.storage.derive(purposeBytes(this.#form, purpose, number)));
   }
 
   async #begin() {
     const { storage, periodMs, reportEvery } = this.#options;
+    const mark = await storage.derive?.(new TextEncoder().encode("uldp-client-key"));
+    const key = mark && toHex(mark);
     this.#secret = await storage.update((text) => {
-      if (text !== null) return [text, this.#read(text).secret];
-      const secret = toHex(crypto.getRandomValues(new Uint8Array(32)));
+      const own = key ? { key } : { secret: toHex(crypto.getRandomValues(new Uint8Array(32))) };
       const ledgers = { period: null, spent: {}, ever: {}, answers: {} };
-      return [JSON.stringify({ client_state: STATE, secret, period_ms: periodMs, ...ledgers }), secret];
+      const state = text === null ? { client_state: STATE, ...own, period_ms: periodMs, ...ledgers } : this.#read(text);
+      require(state.key === undefined || state.key === key, "the key of the storage must stay, got another one");
+      this.#adopt(state);
+      return [JSON.stringify(state), state.secret];
     });
-    this.#cohort = cohortOf(this.#secret, this.#form);
-    this.#turn = turnOf(this.#secret, this.#form, reportEvery);
+    this.#cohort = cohortOf(await this.#secretOf(COHORT, 0), this.#form);
+    this.#turn = turnOf(await this.#secretOf(TURN, reportEvery), this.#form, reportEvery);
   }
 
   #read(text) {
     const state = parsed(text ?? "{}");
     const { periodMs } = this.#options;
-    require(state.client_state === STATE, `client_state in the storage must be ${STATE}, got ${state.client_state}`);
-    require(/^[0-9a-f]{64}$/.test(state.secret), "the secret in the storage must be 64 hexadecimal digits, got another one");
+    const version = state.client_state;
+    require(version === 1 || version === STATE, `client_state in the storage must be 1 or ${STATE}, got ${version}`);
+    require(state.key === undefined ? isHex(state.secret) : isHex(state.key) && state.secret === undefined,
+      "the secret in the storage must be 64 hexadecimal digits, got another one");
     require(state.period_ms === periodMs, `budget.periodMs must stay as it was, ${state.period_ms}, got ${periodMs}`);
     require(!this.#secret || state.secret === this.#secret, "the secret in the storage must stay, got another one");
-    return state;
+    require(isState(state), "the text in the storage must be that of a client, got another one");
+    return { ...state, client_state: STATE };
+  }
+
+  /** State 1 had an entry for each symbol, under a name: those of this collection become one. */
+  #adopt({ spent, ever, secret }) {
+    const old = [spent, ever].some((entries) => Object.keys(entries).some((key) => key.length === 32));
+    const names = Array.from({ length: old ? (this.#hasMemos ? this.#form.num_symbols : 1) : 0 }, (_, x) => nameOf(secret, this.#form, x));
+    for (const entries of [spent, ever]) {
+      for (const name of names) {
+        if (!Object.hasOwn(entries, name)) continue;
+        const [number, cost] = entries[this.fingerprint] ?? [0, 0];
+        entries[this.fingerprint] = [number + entries[name][0], cost + entries[name][1]];
+        delete entries[name];
+      }
+      if (names.length && entries[this.fingerprint]) this.#count(entries, 0);
+    }
   }
 
   /** The text to be stored and the message: that of the window if there is one already. */
-  #answer(text, value, symbol, time, window) {
+  #answer(text, value, memo, time, window) {
     const state = this.#read(text);
     const period = Math.floor(time / this.#options.periodMs);
     const latest = state.period ?? period;
@@ -94,34 +131,52 @@ export class MemoClient {
     state.period = period;
     const answers = (state.answers[this.fingerprint] ??= {});
     if (answers[window] === undefined) {
-      this.#charge(state, symbol);
-      answers[window] = toHex(this.#make(value, symbol, time));
+      this.#charge(state);
+      answers[window] = toHex(this.#make(value, memo, time));
     }
     return [JSON.stringify(state), answers[window]];
   }
 
-  #charge(state, symbol) {
-    const memos = this.#form.sampler.sampler === "memo";
-    const name = nameOf(this.#secret, this.#form, memos ? symbol : 0);
+  /** One report more, in both ledgers. What was reported is not asked for: silence would tell it. */
+  #charge(state) {
     for (const [ledger, limit] of Object.entries(this.#options.limits)) {
-      const entries = state[ledger];
-      const [number, cost] = entries[name] ?? [0, 0];
-      const before = Object.values(entries).reduce((sum, [, spent]) => sum + spent, 0);
-      const added = epsilonAfter(this.#form, number + 1) - cost;
-      if (before + added > limit * (1 + ROUNDING)) {
+      const before = total(state[ledger]);
+      this.#count(state[ledger], 1);
+      const after = total(state[ledger]);
+      if (after > limit * (1 + ROUNDING)) {
         const field = ledger === "ever" ? "lifetime" : "epsilon";
-        const seen = `${before.toPrecision(4)} of ${limit} spent and a report that adds ${added.toPrecision(4)}`;
+        const seen = `${before.toPrecision(4)} of ${limit} spent and a report that adds ${(after - before).toPrecision(4)}`;
         throw new BudgetSpentError(`budget.${field} must not be exceeded, got ${seen}`);
       }
-      entries[name] = [number + 1, cost + added];
     }
   }
 
-  #make(value, symbol, time) {
-    if (this.#form.sampler.sampler !== "memo") return makeReport(this.#form, value, time, this.#draw);
-    const payload = repeated(this.#form, memoOf(this.#secret, this.#form, symbol), this.#draw);
-    return message(this.#form, this.#cohort, time, payload, this.#draw);
+  #count(entries, more) {
+    const [number, cost] = entries[this.fingerprint] ?? [0, 0];
+    entries[this.fingerprint] = [number + more, Math.max(cost, costOf(this.#form, number + more, this.#options.distinct))];
   }
+
+  #make(value, memo, time) {
+    if (!memo) return makeReport(this.#form, value, time, this.#draw);
+    return message(this.#form, this.#cohort, time, repeated(this.#form, memo, this.#draw), this.#draw);
+  }
+}
+
+const total = (entries) => Object.values(entries).reduce((sum, [, cost]) => sum + cost, 0);
+const isHex = (value) => typeof value === "string" && DIGITS.test(value);
+
+/** Whether the ledgers and answers are what a client has written. */
+function isState({ period, spent, ever, answers }) {
+  const all = (object, keys, holds) =>
+    Object(object) === object && Object.entries(object).every(([key, value]) => keys.test(key) && holds(value));
+  const isEntry = (entry) =>
+    Array.isArray(entry) && entry.length === 2 && Number.isSafeInteger(entry[0]) && entry[0] > 0 && entry[1] >= 0 && isFinite(entry[1]) && typeof entry[1] === "number";
+  const isMessage = (text) => typeof text === "string" && /^02([0-9a-f]{2})+$/.test(text);
+  return (
+    (period === null || Number.isSafeInteger(period)) &&
+    [spent, ever].every((entries) => all(entries, /^([0-9a-f]{32}){1,2}$/, isEntry)) &&
+    all(answers, DIGITS, (of) => all(of, /^-?[0-9]+$/, isMessage))
+  );
 }
 
 /** The stored text. The engine's own error would quote the secret. */
@@ -141,24 +196,5 @@ export class MemoryState {
     const [text, result] = change(this.#text);
     this.#text = text;
     return result;
-  }
-}
-
-/** One entry of `localStorage`, which one page at a time may change. */
-export class BrowserState {
-  #storage;
-  #key;
-
-  constructor(storage = globalThis.localStorage, key = "uldp-client") {
-    [this.#storage, this.#key] = [storage, key];
-  }
-
-  async update(change) {
-    const now = () => {
-      const [text, result] = change(this.#storage.getItem(this.#key));
-      this.#storage.setItem(this.#key, text);
-      return result;
-    };
-    return globalThis.navigator?.locks ? navigator.locks.request(this.#key, now) : now();
   }
 }

@@ -1,26 +1,29 @@
-/** Memos: what a device derives from its secret, reports that repeat a memo, and what these say. docs/client.md, "Memos". */
+/** Memos: what a device derives from its secret, reports that repeat a memo, and what these cost. docs/client.md, "Memos". */
 import { scaled, shake256Words } from "./hashing.js";
 import { fromHex, toHex } from "./message.js";
 import { SAMPLERS, integer } from "./samplers.js";
 
 const DOMAIN = new TextEncoder().encode("uldp-client-1\0");
-const [COHORT, MEMO, TURN, NAME] = [0, 1, 2, 3];
+export const [COHORT, MEMO, TURN, NAME] = [0, 1, 2, 3];
 const TAILS = 2n ** 64n - 1n; // no weight is larger
 
-/** The words of a purpose. */
-function keyed(secret, { fingerprint }, purpose, number) {
+/** What the words of a purpose follow from, around the secret, which is none where a key takes its place. */
+export function purposeBytes({ fingerprint }, purpose, number, secret = "") {
   const end = new DataView(new ArrayBuffer(9));
   end.setUint8(0, purpose);
   end.setBigUint64(1, BigInt(number), true);
-  return shake256Words(Uint8Array.of(...DOMAIN, ...fromHex(secret), ...fromHex(fingerprint), ...new Uint8Array(end.buffer)));
+  return Uint8Array.of(...DOMAIN, ...fromHex(secret + fingerprint), ...new Uint8Array(end.buffer));
 }
+
+/** The words of a purpose. */
+const keyed = (secret, form, purpose, number) => shake256Words(purposeBytes(form, purpose, number, secret));
 
 export const cohortOf = (secret, form) => scaled(keyed(secret, form, COHORT, 0)(), form.num_cohorts);
 
 /** The windows that a device answers are those of this number, of each `every` in a row. */
 export const turnOf = (secret, form, every) => scaled(keyed(secret, form, TURN, every)(), every);
 
-/** Of a symbol in the ledgers: 32 hexadecimal digits that do not say which one it is. */
+/** Of a symbol in the ledgers of state 1. */
 export function nameOf(secret, form, symbol) {
   const draw = keyed(secret, form, NAME, symbol);
   const view = new DataView(new ArrayBuffer(16));
@@ -46,7 +49,7 @@ export function repeated(form, memo, draw) {
   return word < repeat ? memo : noise;
 }
 
-/** What so many reports of one symbol say together, at most: less than epsilon_inf, if there are memos. */
+/** What so many reports of one symbol say together, at most. */
 export function epsilonAfter(form, reports) {
   if (form.sampler.sampler !== "memo") return reports * form.epsilon;
   const odds = (weight) => Number(BigInt(weight)) / Number(2n ** 64n - BigInt(weight));
@@ -59,6 +62,20 @@ export function epsilonAfter(form, reports) {
     return Math.log1p((first * factor) / (1 + Math.exp(-weight)));
   });
   return Math.max(...found);
+}
+
+/** What so many reports cost, whatever they say, of a person who has had at most so many symbols. */
+export function costOf(form, reports, symbols) {
+  const more = reports % symbols;
+  const each = (reports - more) / symbols;
+  return (symbols - more) * concave(form, each, reports) + more * concave(form, each + 1, reports);
+}
+
+function concave(form, size, reports) {
+  const rate = (number) => epsilonAfter(form, number) / number;
+  let at = size;
+  while (at && at < reports && rate(at + 1) > rate(at)) at++;
+  return at && size * rate(at);
 }
 
 /** Of the reports whose support differs, the rarest: ln of its probability as noise, and by what support multiplies it. */

@@ -60,6 +60,9 @@ const WRONG = [
   ["sampler.sampler", "symbol", /^sampler must be what follows from canonical/],
   ["payload.bytes", 3, /^payload must be what follows from canonical/],
   ["examples.0.symbols", [0], "examples must have the symbols of their values, got others"],
+  ["examples", [], "examples must be a list of at least one, got none"],
+  ["examples", [null], "the form must be as client.schema.json says, got another one"],
+  ["further", 1, "the form must have its own keys only, got more"],
 ];
 
 for (const [path, value, message] of WRONG) {
@@ -97,6 +100,16 @@ test("a collection can be pinned", async () => {
   await assert.rejects(Client.open(forms["order-urap"], { fingerprint }), { name: "UldpError", message });
 });
 
+test("a form can be pinned", async () => {
+  const [pins, refusals] = ["form_fingerprints", "refusals"].map((name) => JSON.parse(readFileSync(new URL(`./${name}.json`, VECTORS), "utf8")));
+  const { form_fingerprint: formFingerprint } = pins.find(({ collection }) => collection === "order-krr");
+  await Client.open(forms["order-krr"], { formFingerprint });
+  const { form } = refusals.find(({ change }) => change === "order-krr: epsilon 8");
+  await Client.open(form);
+  const message = new RegExp(`^the form must have the form_fingerprint ${formFingerprint}, got [0-9a-f]{64}$`);
+  await assert.rejects(Client.open(form, { formFingerprint }), { name: "UldpError", message });
+});
+
 test("a form that is changed later changes nothing", async () => {
   const form = structuredClone(forms["order-krr"]);
   const client = await Client.open(form);
@@ -131,10 +144,25 @@ test("all randomness is the platform's secure source", async (t) => {
   assert.ok(!sources().some((text) => text.includes("Math.random")));
 });
 
-test("it is small: all files as they are, compressed together, including the hash", () => {
-  const index = readFileSync(new URL("../index.js", import.meta.url));
-  const size = gzipSync(Buffer.concat([index, ...sources()]), { level: 9 }).length;
-  const each = [index, ...sources()].reduce((sum, text) => sum + gzipSync(text, { level: 9 }).length, 0);
-  console.log(`${size} bytes; ${each} bytes file by file`);
-  assert.ok(size < 12_000);
+/** The files that a page loads which imports this one. */
+function loaded(name, files = new Map()) {
+  if (files.has(name)) return files;
+  const text = readFileSync(new URL(name, new URL("../", import.meta.url)), "utf8");
+  files.set(name, text);
+  for (const [, other] of text.matchAll(/ from "\.\/(?:src\/)?([a-z-]+\.js)";/g)) loaded(`src/${other}`, files);
+  return files;
+}
+
+for (const [entry, most] of [["client.js", 10_000], ["index.js", 13_500]]) {
+  test(`it is small: all files that ${entry} loads as they are, compressed together, including the hash`, () => {
+    const files = [...loaded(entry).values()];
+    const size = gzipSync(files.join(""), { level: 9 }).length;
+    const each = files.reduce((sum, text) => sum + gzipSync(text, { level: 9 }).length, 0);
+    console.log(`${entry}: ${size} bytes; ${each} bytes file by file`);
+    assert.ok(size < most);
+  });
+}
+
+test("index.js loads every file", () => {
+  assert.deepEqual([...loaded("index.js").keys()].sort(), ["index.js", ...readdirSync(SOURCES).map((name) => `src/${name}`)]);
 });

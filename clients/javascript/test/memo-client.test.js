@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { BrowserState, BudgetSpentError, Client, MemoClient, MemoryState } from "../index.js";
+import { BrowserState, BudgetSpentError, Client, MemoClient, MemoryState, UldpError } from "../index.js";
+import { checked } from "../src/form.js";
+import { epsilonAfter, memoOf, nameOf, purposeBytes } from "../src/memos.js";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../../../schemas/vectors/${name}.json`, import.meta.url), "utf8"));
 const forms = Object.fromEntries(read("memos").map(({ client }) => [client.id, client]));
@@ -12,6 +15,12 @@ const budget = { epsilon: 1, lifetime: 10 };
 const opened = (options = {}, form = forms["memo-krr"]) => MemoClient.open(form, { storage: new MemoryState(), budget, ...options });
 const hex = (bytes) => Buffer.from(bytes).toString("hex");
 const payload = (message) => message.at(-1);
+
+/** As much of localStorage as is used, and what it holds. */
+function fakeLocal() {
+  const texts = new Map();
+  return [{ getItem: (key) => texts.get(key) ?? null, setItem: (key, text) => texts.set(key, text) }, texts];
+}
 
 test("in one window there is one answer, also after a restart and for another value", async () => {
   const storage = new MemoryState();
@@ -24,7 +33,7 @@ test("in one window there is one answer, also after a restart and for another va
 });
 
 test("the cohort stays, and payloads repeat one memo", async () => {
-  const client = await opened({ budget: { epsilon: 0.5, lifetime: 4.1 } }, forms["memo-cohorts"]);
+  const client = await opened({ budget: { epsilon: 0.5 } }, forms["memo-cohorts"]);
   const messages = await Promise.all(Array.from({ length: 400 }, (_, day) => client.report("a", day * DAY)));
   assert.equal(new Set(messages.map((message) => message.at(-3))).size, 1);
   const seen = new Map();
@@ -41,21 +50,28 @@ test("a device answers one window of several", async () => {
   assert.ok(answered.every((day, i) => i === 0 || day - answered[i - 1] === 7));
 });
 
-test("what was spent is counted, and refused before anything is stored", async () => {
+test("what is stored is how many reports there were, and refusals are for all values", async () => {
   const storage = new MemoryState();
-  const client = await opened({ storage, budget: { epsilon: 1, lifetime: 2.5 } });
-  for (let day = 0; day < 50; day++) await client.report("flu", day * DAY);
+  const client = await opened({ storage, budget: { epsilon: 1, lifetime: 3.9 }, distinctValues: 2 });
+  const values = ["flu", "hiv", "flu", "flu", "cold", "gout"];
+  for (const [day, value] of values.entries()) await client.report(value, day * DAY);
   const before = storage.update((text) => [text, text]);
-  const { ever } = JSON.parse(before);
-  const [[number, cost]] = Object.values(ever);
-  assert.equal(number, 50);
-  assert.ok(cost > 1.9 && cost <= 2, `${cost}`);
-  await assert.rejects(client.report("hiv", 50 * DAY), {
-    name: "BudgetSpentError",
-    message: "budget.lifetime must not be exceeded, got 2.000 of 2.5 spent and a report that adds 1.000",
-  });
+  const { ever, spent } = JSON.parse(before);
+  assert.deepEqual([Object.keys(ever), Object.keys(spent)], [[client.fingerprint], [client.fingerprint]]);
+  assert.equal(ever[client.fingerprint][0], 6);
+  assert.deepEqual(spent[client.fingerprint][0], 1);
+  for (const value of ["hiv", "flu"]) {
+    await assert.rejects(client.report(value, 6 * DAY), {
+      name: "BudgetSpentError",
+      message: "budget.lifetime must not be exceeded, got 3.864 of 3.9 spent and a report that adds 0.05435",
+    });
+  }
   assert.equal(storage.update((text) => [text, text]), before);
-  assert.ok(await client.report("flu", 50 * DAY));
+});
+
+test("for as many values as there are, the cost of memos has an end", async () => {
+  const client = await opened({ budget: { epsilon: 1, lifetime: 10 } });
+  for (let day = 0; day < 100; day++) await client.report("flu", day * DAY);
 });
 
 test("fresh reports cost epsilon each", async () => {
@@ -71,8 +87,7 @@ test("fresh reports cost epsilon each", async () => {
 });
 
 test("a browser keeps the state in one entry", async () => {
-  const texts = new Map();
-  const local = { getItem: (key) => texts.get(key) ?? null, setItem: (key, text) => texts.set(key, text) };
+  const [local, texts] = fakeLocal();
   const first = await (await opened({ storage: new BrowserState(local) })).report("flu", 0);
   assert.deepEqual([...texts.keys()], ["uldp-client"]);
   assert.equal(hex(await (await opened({ storage: new BrowserState(local) })).report("hiv", 0)), hex(first));
@@ -89,6 +104,7 @@ test("what is wrong is refused", async () => {
     [{ windowMs: -1 }, `windowMs ${whole} -1`],
     [{ windowMs: 7 * DAY }, `windowMs must divide budget.periodMs, ${DAY}, got ${7 * DAY}`],
     [{ reportEvery: 0 }, `reportEvery ${whole} 0`],
+    [{ distinctValues: 0.5 }, `distinctValues ${whole} 0.5`],
   ]) {
     await assert.rejects(opened(options), { name: "UldpError", message });
   }
@@ -106,13 +122,13 @@ test("a storage of something else is refused", async () => {
   const message = `budget.periodMs must stay as it was, ${DAY}, got ${2 * DAY}`;
   await assert.rejects(opened({ storage, budget: { epsilon: 1, periodMs: 2 * DAY } }), { message });
   for (const [field, sentence] of [
-    [{ client_state: 2 }, "client_state in the storage must be 1, got 2"],
+    [{ client_state: 3 }, "client_state in the storage must be 1 or 2, got 3"],
     [{ secret: "00".repeat(32) }, "the secret in the storage must stay, got another one"],
   ]) {
     storage.update(() => [JSON.stringify({ ...state, ...field }), null]);
     await assert.rejects(client.report("flu", 0), { name: "UldpError", message: sentence });
   }
-  for (const secret of [undefined, null, "", "zz".repeat(32), { length: 64 }]) {
+  for (const secret of [undefined, null, "", "00", "zz".repeat(32), { length: 64 }]) {
     storage.update(() => [JSON.stringify({ ...state, secret }), null]);
     const message = "the secret in the storage must be 64 hexadecimal digits, got another one";
     await assert.rejects(opened({ storage }), { name: "UldpError", message });
@@ -128,4 +144,172 @@ test("no error quotes the storage, which has the secret", async () => {
     storage.update(() => [text, null]);
     await assert.rejects(client.report("flu", 0), { name: "UldpError", message });
   }
+});
+
+const STORED = ["secret", "period_ms", "period", "spent", "ever", "answers"];
+
+test("all damage is one kind of error, or none", async () => {
+  const storage = new MemoryState();
+  await (await opened({ storage })).report("flu", 0);
+  const whole = storage.update((text) => [text, text]);
+  const state = JSON.parse(whole);
+  const [own] = Object.keys(state.ever);
+  const wrong = [null, true, 7.5, -1, 2 ** 70, "", "00", [], [1], {}, { a: 1 }, { [own]: null }, { [own]: [1, "1"] }, { [own]: [0, 1] }];
+  const texts = STORED.flatMap((key) => wrong.map((value) => JSON.stringify({ ...state, [key]: value })));
+  texts.push(...STORED.map((key) => JSON.stringify({ ...state, [key]: undefined })));
+  texts.push(JSON.stringify({ ...state, answers: { [own]: { 0: "zz" } } }), whole.replace(/\[1,[^\]]*\]/, "[1,1e999]"), "[", "NaN");
+  let refused = 0;
+  for (const text of texts) {
+    storage.update(() => [text, null]);
+    const error = await opened({ storage }).then((client) => client.report("flu", 0)).catch((error) => error);
+    if (error instanceof Uint8Array) continue; // such as a ledger that is empty
+    assert.ok(error instanceof UldpError, `${text}: ${error.stack}`);
+    assert.ok(!error.message.includes(state.secret));
+    refused += 1;
+  }
+  assert.ok(refused >= texts.length - 9, `${texts.length - refused} are taken`);
+});
+
+/** As version 1 wrote it, after so many reports of each symbol. */
+const old = (secret, form, numbers, answers = {}) => {
+  const ever = Object.fromEntries(numbers.map((number, x) => [nameOf(secret, form, x), [number, epsilonAfter(form, number)]]));
+  return JSON.stringify({ client_state: 1, secret, period_ms: DAY, period: 0, spent: {}, ever, answers });
+};
+
+test("a state of version 1 is taken over, with its answers and without its names", async () => {
+  const secret = "0f".repeat(32);
+  const form = await checked(forms["memo-krr"]);
+  const first = "02".repeat(20);
+  const states = [];
+  for (const numbers of [[12], [3, 3, 3, 3], [1, 2, 3, 4, 2]]) {
+    const storage = new MemoryState();
+    storage.update(() => [old(secret, form, numbers, { [form.fingerprint]: { 0: first } }), null]);
+    const client = await opened({ storage, budget: { epsilon: 1, lifetime: 9 } });
+    assert.equal(hex(await client.report("flu", 5)), first);
+    states.push(storage.update((text) => [text, text]));
+  }
+  assert.equal(new Set(states).size, 1);
+  const { client_state, secret: kept, ever } = JSON.parse(states[0]);
+  assert.deepEqual([client_state, kept], [2, secret]);
+  assert.deepEqual(Object.keys(ever), [form.fingerprint]);
+  const [number, cost] = ever[form.fingerprint];
+  assert.equal(number, 12);
+  assert.ok(cost > 8.9 && cost < 9, `${cost}`);
+});
+
+test("what another collection had spent under version 1 stays until its client opens", async () => {
+  const secret = "0f".repeat(32);
+  const form = await checked(forms["memo-krr"]);
+  const storage = new MemoryState();
+  storage.update(() => [old(secret, form, [2, 2]), null]);
+  await assert.rejects((await opened({ storage, budget: { epsilon: 9, lifetime: 4 } }, plain)).report("flu", DAY), BudgetSpentError);
+  const names = () => Object.keys(JSON.parse(storage.update((text) => [text, text])).ever);
+  assert.deepEqual(names().map((name) => name.length), [32, 32]);
+  await opened({ storage, budget: { epsilon: 9, lifetime: 4 } });
+  assert.deepEqual(names(), [form.fingerprint]);
+});
+
+/** As much of IndexedDB as is used: it keeps copies, as a browser does. */
+class FakeDatabases {
+  kept = new Map();
+  open() {
+    const opening = {};
+    queueMicrotask(() => {
+      opening.result = { createObjectStore() {}, close() {}, transaction: () => this.#transaction() };
+      opening.onupgradeneeded();
+      opening.onsuccess();
+    });
+    return opening;
+  }
+  #transaction() {
+    const transaction = {};
+    const get = (name) => {
+      const request = {};
+      setImmediate(() => {
+        request.result = this.kept.get(name);
+        request.onsuccess();
+        setImmediate(() => transaction.oncomplete());
+      });
+      return request;
+    };
+    const put = (value, name) => void this.kept.set(name, structuredClone(value));
+    return Object.assign(transaction, { objectStore: () => ({ get, put }) });
+  }
+}
+
+test("a browser keeps a key that scripts can use and cannot copy", async (t) => {
+  globalThis.indexedDB = new FakeDatabases();
+  t.after(() => delete globalThis.indexedDB);
+  const [local, texts] = fakeLocal();
+  const open = (options) => opened({ storage: new BrowserState(local), budget: { epsilon: 1 }, ...options }, forms["memo-rappor"]);
+  const client = await open();
+  const payloads = [];
+  for (let day = 0; day < 60; day++) payloads.push(payload(await (day % 2 ? client : await open()).report("flu", day * DAY)));
+  const repeated = payloads.filter((one) => one === mostFrequent(payloads)).length;
+  assert.ok(repeated > 20, `${repeated}`); // one memo, of all clients: it is repeated with probability .56, beside noise
+  const state = JSON.parse(texts.get("uldp-client"));
+  assert.deepEqual([state.secret, state.key.length], [undefined, 64]);
+  const key = globalThis.indexedDB.kept.get("uldp-client");
+  assert.equal(key.extractable, false);
+  await assert.rejects(crypto.subtle.exportKey("raw", key));
+  globalThis.indexedDB = new FakeDatabases();
+  await assert.rejects(open(), { name: "UldpError", message: "the key of the storage must stay, got another one" });
+  delete globalThis.indexedDB;
+  await assert.rejects(open(), { name: "UldpError", message: "the key of the storage must stay, got another one" });
+});
+
+const mostFrequent = (items) => items.reduce((best, item) => (count(items, item) > count(items, best) ? item : best));
+const count = (items, item) => items.filter((one) => one === item).length;
+
+test("a key gives other devices other memos, and every purpose words of its own", async () => {
+  const form = await checked(forms["memo-cohorts"]);
+  const keys = await Promise.all([0, 1].map(() => crypto.subtle.generateKey({ name: "HMAC", hash: "SHA-256" }, false, ["sign"])));
+  const made = new Set();
+  for (const key of keys) {
+    for (const [purpose, number] of [[0, 0], [1, 0], [1, 1], [2, 7]]) {
+      const bytes = purposeBytes(form, purpose, number);
+      assert.equal(bytes.length, 14 + 32 + 9);
+      made.add(hex(new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes))));
+    }
+  }
+  assert.equal(made.size, 8);
+});
+
+test("with a key, its HMAC takes the place of the secret", async (t) => {
+  const raw = Uint8Array.from({ length: 64 }, (_, i) => i);
+  globalThis.indexedDB = new FakeDatabases();
+  t.after(() => delete globalThis.indexedDB);
+  const hmac = { name: "HMAC", hash: "SHA-256" };
+  globalThis.indexedDB.kept.set("uldp-client", await crypto.subtle.importKey("raw", raw, hmac, false, ["sign"]));
+  const form = await checked(forms["memo-rappor"]);
+  const symbol = form.symbols.symbols.indexOf("gout");
+  const number = Buffer.alloc(9);
+  number[0] = 1;
+  number.writeUInt32LE(symbol, 1);
+  const bytes = Buffer.concat([Buffer.from("uldp-client-1\0"), Buffer.from(form.fingerprint, "hex"), number]);
+  const memo = memoOf(createHmac("sha256", raw).update(bytes).digest("hex"), form, symbol);
+  const [local] = fakeLocal();
+  const client = await opened({ storage: new BrowserState(local) }, forms["memo-rappor"]);
+  const payloads = [];
+  for (let day = 0; day < 60; day++) payloads.push(payload(await client.report("gout", day * DAY)));
+  assert.equal(mostFrequent(payloads), memo.at(-1));
+});
+
+test("where the key cannot be kept, the secret is in the text", async (t) => {
+  const failing = { open: () => { throw new Error("not in this window"); } };
+  globalThis.indexedDB = failing;
+  t.after(() => delete globalThis.indexedDB);
+  const [local, texts] = fakeLocal();
+  await (await opened({ storage: new BrowserState(local) })).report("flu", 0);
+  assert.match(JSON.parse(texts.get("uldp-client")).secret, /^[0-9a-f]{64}$/);
+});
+
+test("a state that began with a secret keeps it where a key is there later", async (t) => {
+  const [local, texts] = fakeLocal();
+  const first = hex(await (await opened({ storage: new BrowserState(local) })).report("flu", 0));
+  const { secret } = JSON.parse(texts.get("uldp-client"));
+  globalThis.indexedDB = new FakeDatabases();
+  t.after(() => delete globalThis.indexedDB);
+  assert.equal(hex(await (await opened({ storage: new BrowserState(local) })).report("hiv", 0)), first);
+  assert.equal(JSON.parse(texts.get("uldp-client")).secret, secret);
 });

@@ -1,19 +1,21 @@
 /** Compares the client with the vectors of schemas/vectors; in Node and in browsers. */
+import { BudgetSpentError, MemoClient, MemoryState, UldpError } from "../index.js";
 import { checked, formOf } from "../src/form.js";
 import { canonical, hashWord } from "../src/hashing.js";
-import { cohortOf, memoOf, repeated, turnOf } from "../src/memos.js";
+import { cohortOf, costOf, memoOf, repeated, turnOf } from "../src/memos.js";
 import { fromHex, toHex } from "../src/message.js";
 import { makeReport } from "../src/report.js";
 import { SAMPLERS } from "../src/samplers.js";
 import { symbolsOf } from "../src/symbols.js";
 
-export const FILES = ["collections", "hashes", "symbols", "payloads", "reports", "memos"];
+export const FILES = ["collections", "hashes", "symbols", "payloads", "reports", "memos", "costs", "budgets", "form_fingerprints", "refusals"];
 
 /**
  * @param {Record<string, any[]>} records by file
  * @returns {Promise<number>} how many vectors were compared; rejects at the first difference
  */
-export async function compare({ collections, hashes, symbols, payloads, reports, memos }) {
+export async function compare(records) {
+  const { collections, hashes, symbols, payloads, reports, memos, costs, budgets, form_fingerprints, refusals } = records;
   const forms = Object.fromEntries(collections.map(({ name, client }) => [name, client]));
   for (const { name, client } of collections) {
     const { client_form: _, fingerprint, canonical: text, examples: __, ...follows } = client;
@@ -54,7 +56,45 @@ export async function compare({ collections, hashes, symbols, payloads, reports,
       equal(draw.left(), 0, `words of ${client.id}`);
     }
   }
-  return [collections, hashes, symbols, payloads, reports, memos].reduce((sum, { length }) => sum + length, 0);
+  for (const { client } of memos) forms[client.id] = client;
+  for (const { collection, costs: expected } of costs) {
+    const form = await checked(forms[collection]);
+    for (const [number, distinct, cost] of expected) {
+      const found = costOf(form, number, distinct);
+      if (!(Math.abs(found - cost) <= 1e-9 * cost)) throw new Error(`cost of ${number} in ${collection}: ${found} is not ${cost}`);
+    }
+  }
+  for (const { name, asked, histories, answered, ...options } of budgets) {
+    for (const values of histories) equal(await answersOf(forms, asked, values, options), answered, `answers of ${name}`);
+  }
+  for (const { collection, form_fingerprint: formFingerprint } of form_fingerprints) {
+    equal((await checked(forms[collection], { formFingerprint })).id, forms[collection].id, collection);
+  }
+  for (const { change, refused_by, form_fingerprint, form } of refusals) {
+    await refused(checked(form, { formFingerprint: form_fingerprint }), change);
+    if (refused_by === "checks") await refused(checked(form), change);
+  }
+  return FILES.reduce((sum, name) => sum + records[name].length, 0);
+}
+
+/** Which windows a device answers. */
+async function answersOf(forms, asked, values, { epsilon, lifetime, period_ms, window_ms, distinct_values }) {
+  const budget = { epsilon, lifetime: lifetime ?? undefined, periodMs: period_ms };
+  const options = { storage: new MemoryState(), budget, windowMs: window_ms, distinctValues: distinct_values ?? undefined };
+  const answered = [];
+  for (const [i, [name, eventTime]] of asked.entries()) {
+    const client = await MemoClient.open(forms[name], options);
+    const report = await client.report(values[i], eventTime).catch((error) => error);
+    if (report instanceof Error && !(report instanceof BudgetSpentError)) throw report;
+    answered.push(!(report instanceof Error));
+  }
+  return answered;
+}
+
+/** That a form is refused, by an error of this package. */
+async function refused(opening, change) {
+  const error = await opening.catch((error) => error);
+  if (!(error instanceof UldpError)) throw new Error(`${change} must be refused: ${error}`);
 }
 
 /** Draws these words; one more is an error. */

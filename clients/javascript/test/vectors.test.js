@@ -20,6 +20,10 @@ const SPOILED = {
   symbols: (record) => (record.symbols[0] += 1),
   payloads: (record) => (record.payload = `f${record.payload}`),
   reports: (record) => record.words.push("0".repeat(16)),
+  costs: (record) => (record.costs[0][2] += 1e-6),
+  budgets: (record) => (record.answered[0] = false),
+  form_fingerprints: (record) => (record.form_fingerprint = "0".repeat(64)),
+  refusals: (record) => (record.refused_by = "checks"),
   memos: (record) => (record.derived[0].memo = "00".repeat(record.derived[0].memo.length / 2)),
 };
 
