@@ -7,6 +7,7 @@ at most 10 % of it and as many standard errors as the suite's rate of false alar
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -40,9 +41,9 @@ class Case:
         shown = "-".join(str(value) for value in fields.values() if isinstance(value, (int, float, str)))
         return f"{self.row}-{self.epsilon}-{self.n}-{shown}"
 
-    @property
+    @functools.cached_property
     def setup(self) -> Setup:
-        setup = self.question.setups()[self.row](self.epsilon)
+        setup = self.question.setups(self.n)[self.row](self.epsilon)
         assert setup is not None
         return setup
 
