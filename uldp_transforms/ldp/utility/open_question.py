@@ -14,7 +14,7 @@ from uldp_transforms.ldp.checks import describe, is_number, require_int, require
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.linear import FEW_UNKNOWNS, MANY_EQUATIONS
 from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES
-from uldp_transforms.ldp.mechanisms import SetReportMechanism
+from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.model import MAX_CELLS, MAX_COHORTS
 from uldp_transforms.ldp.utility.arguments import require_distribution, require_share
 from uldp_transforms.ldp.utility.forecast import Estimates, Groups, Together, told
@@ -39,7 +39,7 @@ REPORTS_A_COUNTER = 32
 """Reports a counter, at least, where there are more cohorts than ``cohorts_needed`` has."""
 
 MAX_HASHES = 1 << 24
-"""Hashes of candidates, one for each and each cohort, up to which there are more cohorts than ``cohorts_needed`` has."""
+"""Hashes of candidates, one for each cohort, up to which there are more cohorts than ``cohorts_needed`` has."""
 
 _NEARLY = 1.01  # of the least l2, with fewer cohorts
 
@@ -59,9 +59,9 @@ class OpenQuestion(PlannedQuestion):
             most noise.
         unlisted_share: share of people whose text, a sensitive one, is no candidate. Their texts are as many as the
             candidates, and as unequally frequent.
-        heaviest_unlisted: share of all people who hold the most frequent of these texts, at most ``unlisted_share``; the
-            others have what is left, none of them more than this, and what is over is spread thin. None: as the
-            frequencies of the candidates have it, for "zipf" 1 / (1 + 1/2 + ... + 1/S) of ``unlisted_share``.
+        heaviest_unlisted: share of all people who hold the most frequent of these texts, at most ``unlisted_share``.
+            The others have the rest, none of them more than this; what that leaves over is texts too rare to matter.
+            None: as unequal as the candidates, for "zipf" 1 / (1 + 1/2 + ... + 1/S) of ``unlisted_share``.
         law: how frequent texts of one kind are: "zipf", in proportion to 1 / rank, or "flat".
         frequencies: instead of ``law``: those of the S and then those of the L texts, summing to 1 among people with
             listed texts. With L > 0 they say the sensitive share too.
@@ -138,6 +138,11 @@ class OpenQuestion(PlannedQuestion):
         others = shape.times(self.unlisted_share - heaviest)
         others = Groups(np.minimum(others.frequencies, heaviest), others.numbers)
         return Groups(np.array([heaviest]), np.ones(1, dtype=np.int64)).joined(others)
+
+    @property
+    def heaviest_share(self) -> float:
+        """Of all people, those with the most frequent unlisted text."""
+        return float(self._unlisted.frequencies.max())
 
     def _held(self, share: float) -> tuple[Groups, Groups]:
         """Frequencies among all people, ``share`` of whom have sensitive texts, unlisted ones among them."""
@@ -218,7 +223,7 @@ class OpenQuestion(PlannedQuestion):
             return None if cohorts is None else self._setup(mechanism, cohorts[0])
 
         best = best_subsets(make, BIT_BUCKETS + listed, BIT_BUCKETS)
-        return None if best is None else self._sized(best.mechanism, num_reports)
+        return None if best is None else self._bits(name, listed, num_reports, epsilon, **_sizes(best.mechanism))
 
     def _mechanism(self, name: str, num_buckets: int, listed: int, **fields: Any) -> SetReportMechanism:
         """With ``listed`` texts that have a symbol of their own; the other candidates share the buckets."""
@@ -328,3 +333,8 @@ class OpenQuestion(PlannedQuestion):
         listed = setup.mechanism.num_symbols - setup.alphabet["num_buckets"]
         names = placeholders(listed) if self.names is None else list(self.names)
         return setup.alphabet | ({"non_sensitive": names} if listed else {})
+
+
+def _sizes(mechanism: Mechanism) -> dict[str, Any]:
+    """The fields that say how large subsets are."""
+    return {name: value for name, value in mechanism.to_json().items() if name in ("subset_size", "larger_share")}
