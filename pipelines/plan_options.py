@@ -56,6 +56,12 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning:
         "--unlisted_share", type=float, help="with --open: share of people whose text is on no list (default: 0.1)"
     )
     parser.add_argument(
+        "--heaviest_unlisted",
+        type=float,
+        help="with --open: share of all people who hold the most frequent text that is on no list (default: its share "
+        "if those texts are as many and as unequally frequent as the candidates)",
+    )
+    parser.add_argument(
         "--frequencies", choices=(ZIPF, FLAT), help="with --open: how frequent texts are (default: zipf, like 1 / rank)"
     )
     parser.add_argument(
@@ -104,7 +110,7 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning:
 
 
 NUMBERS = ("num_values", "num_sensitive", "num_candidates", "num_non_sensitive")
-OPEN_ONLY = ("num_candidates", "num_non_sensitive", "unlisted_share", "frequencies", "max_cohorts")
+OPEN_ONLY = ("num_candidates", "num_non_sensitive", "unlisted_share", "heaviest_unlisted", "frequencies", "max_cohorts")
 CLOSED_ONLY = ("num_values", "num_sensitive")
 
 
@@ -149,7 +155,7 @@ def _question_of_numbers(args: Any) -> ClosedQuestion | OpenQuestion:
 
 def _of_open(args: Any) -> dict[str, Any]:
     """Fields of any open question."""
-    names = ("unlisted_share", "max_cohorts")
+    names = ("unlisted_share", "heaviest_unlisted", "max_cohorts")
     return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
 
 

@@ -44,7 +44,9 @@ def _truth(planning: Planning) -> str:
         shape = "frequencies like 1 / rank" if question.law == ZIPF else "equal frequencies"
         if planning.values:
             shape = f"the frequencies in {planning.values}"
-        return f"{shape}, and {question.unlisted_share:.3g} of all people with texts on no list{holders}"
+        unlisted = f"{question.unlisted_share:.3g} of all people with texts on no list"
+        heaviest = f", the most frequent of these with {question.heaviest_share:.3g}" if question.unlisted_share else ""
+        return f"{shape}, and {unlisted}{heaviest}{holders}"
     if planning.values:
         return f"the frequencies in {planning.values}"
     if share is None:

@@ -21,11 +21,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from apache_beam.io.filesystems import FileSystems
 
 from uldp_transforms import JobSpec
-from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA, DiscoveredValue, discover_window
@@ -46,10 +45,6 @@ from .runs import RunRecord, read_records
 from .sinks.row_files import file_of
 from .stored_counts import stored_counts
 from .whole_file import whole_file
-
-_MOST = 1 << 53
-"""Larger sums than anybody has reports for, and smaller than the largest integers: sums of them stay right."""
-
 
 _LONGER: cli.Options = {
     "--window": {
@@ -159,7 +154,7 @@ def _files_of(counts: str) -> list[str]:
 
 def job(task: Reestimation) -> int:
     """Estimate and write; says how many windows were of other collections."""
-    known = {collection.fingerprint.hex() for collection in task.spec.collections}
+    known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
     stored = stored_counts(zip(task.files, task.records), known, task.spec.windows)
     found = [_estimate(task, rows, partial=key not in stored.whole) for key, rows in sorted(stored.windows.items())]
     rows = [row for row, _ in found]
@@ -210,7 +205,7 @@ def _estimate(
     collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
     times = {name: None if last[name] is None else rfc3339(last[name]) for name in ("window_start", "window_end")}
     place = times | {name: last[name] for name in ("pane_index", "pane_timing", "run")}
-    counts = functools.reduce(operator.add, (_counts(collection, row) for row in jobs))
+    counts: CohortCounts = functools.reduce(operator.add, (row["counts"] for row in jobs))
     withheld = reason_to_withhold(counts, spec.min_reports, partial)
     estimator = ESTIMATORS[spec.estimator]()
     columns = EntryColumns.of_estimate if task.smooth else None
@@ -223,19 +218,6 @@ def _estimate(
 def _simulated(said: Sequence[bool | None]) -> bool | None:
     """True if one of several jobs is known to be, and False only if all are known not to be."""
     return True if any(said) else None if None in said else False
-
-
-def _counts(collection: Collection, row: dict[str, Any]) -> CohortCounts:
-    num_reports, cells = (np.array(row[name], dtype=np.int64) for name in ("num_reports", "cells"))
-    shape = (collection.num_cohorts, collection.num_cells)
-    if (len(num_reports), cells.size) != (shape[0], shape[0] * shape[1]):
-        raise SpecError(
-            f"counts of collection {collection.id!r} must have {shape[0]} cohorts and {shape[0] * shape[1]} cells, "
-            f"got {len(num_reports)} and {cells.size}"
-        )
-    if any(numbers.min(initial=0) < 0 or numbers.max(initial=0) > _MOST for numbers in (num_reports, cells)):
-        raise SpecError(f"counts of collection {collection.id!r} must be from 0 to {_MOST}, got others")
-    return CohortCounts(num_reports, cells.reshape(shape))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import fastavro
+import numpy as np
 from apache_beam.io.filesystems import FileSystems
 
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
 from uldp_transforms.windows import Windows, moment_of
@@ -19,7 +21,10 @@ from .regroup import Key, check_stored, regrouped
 from .runs import STOPPED, RunRecord
 
 Row = dict[str, Any]
-"""Counts of one window and pane; times in milliseconds."""
+"""Counts of one window and pane: ``counts`` are checked, times in milliseconds."""
+
+_MOST = 1 << 53
+"""Larger sums than anybody has reports for, and smaller than the largest integers: sums of them stay right."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,17 +43,18 @@ class StoredCounts:
 
 
 def stored_counts(
-    jobs: Iterable[tuple[Sequence[str], Sequence[RunRecord]]], known: Set[str], longer: Windows | None
+    jobs: Iterable[tuple[Sequence[str], Sequence[RunRecord]]], known: Mapping[str, Collection], longer: Windows | None
 ) -> StoredCounts:
     """The counts of several jobs.
 
     Args:
         jobs: files of counts of each, and the records of its runs.
-        known: fingerprints of collections whose rows are wanted.
+        known: collections whose rows are wanted, by their fingerprints in hexadecimal digits.
         longer: windows to make of the stored ones; None: these are taken as they are.
 
     Raises:
-        SpecError: for a file of something else, or stored windows that ``longer`` cannot be made of.
+        SpecError: for a file of something else, counts that no reports of their collection make, or stored windows
+            that ``longer`` cannot be made of.
         OSError: for a file that cannot be read.
     """
     windows: dict[Key, list[Row]] = defaultdict(list)
@@ -72,14 +78,16 @@ def stored_counts(
     return StoredCounts(windows=windows, whole=whole, strangers=strangers)
 
 
-def _last_panes(files: Sequence[str], known: Set[str]) -> tuple[dict[Key, dict[str, Row]], int]:
+def _last_panes(files: Sequence[str], known: Mapping[str, Collection]) -> tuple[dict[Key, dict[str, Row]], int]:
     """Of each window the last pane of each run; and the number of rows of other collections."""
     latest: dict[Key, dict[str, Row]] = defaultdict(dict)
     strangers = 0
-    for row in _read(files):
-        if row["fingerprint"] not in known:
+    for name, row in _read(files):
+        collection = known.get(row["fingerprint"])
+        if collection is None:
             strangers += 1
             continue
+        row["counts"] = _checked(name, collection, row.pop("num_reports"), row.pop("cells"))
         key = (row["collection_id"], row["collection_version"], row["window_start"] or 0, row["window_end"] or 0)
         run = row["run"] or ""
         if run not in latest[key] or _order(row) > _order(latest[key][run]):
@@ -89,7 +97,26 @@ def _last_panes(files: Sequence[str], known: Set[str]) -> tuple[dict[Key, dict[s
 
 def _order(row: Row) -> tuple[int, int]:
     """The last pane of a run is greatest: panes grow, and after a restart elsewhere than on Dataflow indexes repeat."""
-    return sum(row["num_reports"]), row["pane_index"]
+    return row["counts"].total, row["pane_index"]
+
+
+def _checked(name: str, collection: Collection, reports: Sequence[int], numbers: Sequence[int]) -> CohortCounts:
+    """The counts of a row of a file; raises SpecError with the name of the file if no reports make them."""
+    num_reports, cells = (np.array(column, dtype=np.int64) for column in (reports, numbers))
+    shape, what = (collection.num_cohorts, collection.num_cells), f"{name}: counts of collection {collection.id!r}"
+    if (num_reports.size, cells.size) != (shape[0], shape[0] * shape[1]):
+        raise SpecError(
+            f"{what} must have {shape[0]} cohorts and {shape[0] * shape[1]} cells, got {num_reports.size} and "
+            f"{cells.size}"
+        )
+    if any(column.min(initial=0) < 0 or column.max(initial=0) > _MOST for column in (num_reports, cells)):
+        raise SpecError(f"{what} must be from 0 to {_MOST}, got others")
+    counts = CohortCounts(num_reports, cells.reshape(shape))
+    try:
+        collection.check_counts(counts)
+    except SpecError as error:
+        raise SpecError(f"{name}: {error}") from None
+    return counts
 
 
 def _of_runs(of_run: dict[str, Row], resuming: Sequence[RunRecord]) -> dict[str, Row]:
@@ -115,8 +142,8 @@ def _is_whole(run: str, of_run: dict[str, Row], resuming: Sequence[RunRecord]) -
     return False
 
 
-def _read(files: Sequence[str]) -> Iterator[Row]:
-    """The rows of files of counts; times as milliseconds."""
+def _read(files: Sequence[str]) -> Iterator[tuple[str, Row]]:
+    """The rows of files of counts, each with the name of its file; times as milliseconds."""
     for name in files:
         with FileSystems.open(name) if "://" in name else open(name, "rb") as file:
             content = io.BytesIO(file.read())
@@ -124,7 +151,7 @@ def _read(files: Sequence[str]) -> Iterator[Row]:
                 rows = [_in_milliseconds(row) for row in fastavro.reader(content, COUNTS_SCHEMA)]
             except Exception:  # of any kind: fastavro trusts its files
                 raise SpecError(f"{name} must be a file that uldp estimate --write_counts wrote, got another") from None
-        yield from rows
+        yield from ((name, row) for row in rows)
 
 
 def _in_milliseconds(row: Any) -> Row:

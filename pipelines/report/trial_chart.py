@@ -17,8 +17,11 @@ _PERCENT = alt.Axis(format=".0%")
 
 def picture_of_trials(outcomes: Sequence[Any]) -> bytes:
     """PNG of the outcomes of ``pipelines.evaluate``."""
-    names = list(dict.fromkeys(of.mechanism for of in outcomes))
-    base = alt.Chart(alt.InlineData(values=[dataclasses.asdict(of) for of in outcomes])).encode(
+    several = len({of.estimator for of in outcomes}) > 1
+    named = [f"{of.mechanism}, {of.estimator}" if several else of.mechanism for of in outcomes]
+    names = list(dict.fromkeys(named))
+    rows = [dataclasses.asdict(of) | {"mechanism": name} for of, name in zip(outcomes, named)]
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X("epsilon:Q", scale=alt.Scale(type="log", nice=False), axis=_ticks(outcomes)),
         color=alt.Color("mechanism:N", scale=alt.Scale(domain=names)),
         shape=alt.Shape("mechanism:N", scale=alt.Scale(domain=names)),

@@ -116,6 +116,16 @@ FILES = {
         "avro",
         COUNTS_SCHEMA,
     ),
+    "impossible.avro": row_files.file_of(
+        [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[1] * 3, cells=[0] * 9)],
+        "avro",
+        COUNTS_SCHEMA,
+    ),
+    "all.avro": row_files.file_of(
+        [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[0] * 3, cells=[0] * 9)],
+        "avro",
+        COUNTS_SCHEMA,
+    ),
     "day.avro": row_files.file_of([days_of(0)], "avro", COUNTS_SCHEMA),
     "overlap.avro": row_files.file_of([days_of(0), days_of(12)], "avro", COUNTS_SCHEMA),
     "more.json": KRR.to_json() | {"more": 1},
@@ -750,16 +760,22 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         estimating_again(""),
-        "counts of collection 'krr' must have 3 cohorts and 9 cells, got 2 and 1",
+        "few.avro: counts of collection 'krr' must have 3 cohorts and 9 cells, got 2 and 1",
     ),
     (
         SpecError,
         estimating_again("--counts below.avro"),
-        "counts of collection 'krr' must be from 0 to 9007199254740992, got others",
+        "below.avro: counts of collection 'krr' must be from 0 to 9007199254740992, got others",
     ),
     (
         SpecError,
-        estimating_again("--window 1d"),
+        estimating_again("--counts impossible.avro"),
+        "impossible.avro: counts of collection 'krr' must have cells that sum to the reports of their cohort, got "
+        "others in cohort 0",
+    ),
+    (
+        SpecError,
+        estimating_again("--counts all.avro --window 1d"),
         "--window must be absent where counts were not stored by window, got one",
     ),
     (

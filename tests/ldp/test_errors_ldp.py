@@ -836,6 +836,11 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
+        lambda: CLOSED.check_counts(CohortCounts(np.array([9]), np.full((1, 6), 10))),
+        f"counts of {ID} must have no cell above the reports of its cohort, got others in cohort 0",
+    ),
+    (
+        SpecError,
         lambda: OPEN.estimate(OPEN_COUNTS, "ml", ["ant"]),
         f"estimator 'ml' does not support {ID}: values need symbols of their own; em takes others",
     ),

@@ -7,6 +7,7 @@ at most 10 % of it and as many standard errors as the suite's rate of false alar
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -40,9 +41,9 @@ class Case:
         shown = "-".join(str(value) for value in fields.values() if isinstance(value, (int, float, str)))
         return f"{self.row}-{self.epsilon}-{self.n}-{shown}"
 
-    @property
+    @functools.cached_property
     def setup(self) -> Setup:
-        setup = self.question.setups()[self.row](self.epsilon)
+        setup = self.question.setups(self.n)[self.row](self.epsilon)
         assert setup is not None
         return setup
 
@@ -66,6 +67,8 @@ QUICK = [
     open_case(256, "ss", 4, 20_000, 40, law="flat", unlisted_share=0.3),
     open_case(2000, "krr", 4, 30_000, 20),  # message passing
     open_case(256, "krr", 8, 50_000, 100, max_cohorts=4),  # collisions are rare and large
+    open_case(100, "krr", 4, 20_000, 60, heaviest_unlisted=0.05),  # most of its cells stand out
+    open_case(100, "krr", 2, 20_000, 60, heaviest_unlisted=0.1),  # none does
     open_case(60, "urr", 2, 20_000, num_non_sensitive=200, sensitive_share=0.5),
     closed_case(200, 60, "uss", 1, 5_000),
     closed_case(200, 200, "krr", 8, 300),
@@ -92,6 +95,13 @@ GRID = [
         open_case(100, row, epsilon, 20_000, num_non_sensitive=100, sensitive_share=0.4, repetitions=30)
         for row in ("urr", "urap", "uss", "uhr", "ss")
         for epsilon in (1, 4, 8)
+    ),
+    *(
+        open_case(size, "krr", epsilon, n, unlisted_share=0.2, heaviest_unlisted=h, repetitions=30)
+        for size in (20, 256, 1_000)
+        for epsilon in (1, 4, 8)
+        for n in (5_000, 100_000)
+        for h in (0.0, 0.03, 0.15)
     ),
     *(
         open_case(256, "krr", epsilon, 50_000, max_cohorts=most, repetitions=40)
@@ -142,9 +152,18 @@ def held_in_open(question: OpenQuestion) -> tuple[list[str], np.ndarray, int]:
     parts = [shape[first] / shape[first].sum() * (share - u)]
     parts += [shape[listed] / shape[listed].sum() * (1 - share)] if listed else []
     parts += [shape[first] / shape[first].sum() * u]
-    names = [f"candidate-{i}" for i in range(first)] + placeholders(listed) + [f"other-{i}" for i in range(first)]
+    if question.heaviest_unlisted is not None:
+        parts[-1:] = heavy_unlisted(shape[first] / shape[first].sum(), u, question.heaviest_unlisted)
+    unlisted = sum(map(len, parts)) - first - listed
+    names = [f"candidate-{i}" for i in range(first)] + placeholders(listed) + [f"other-{i}" for i in range(unlisted)]
     p = np.concatenate(parts)
     return names, p / p.sum(), first + listed
+
+
+def heavy_unlisted(shape: np.ndarray, share: float, heaviest: float) -> list[np.ndarray]:
+    """One text, others none of which is held more often, and what is over among 300."""
+    others = np.minimum(shape * (share - heaviest), heaviest)
+    return [np.array([heaviest]), others, np.full(300, max(share - heaviest - others.sum(), 0.0) / 300)]
 
 
 def sizes(question: OpenQuestion) -> tuple[int, int]:

@@ -180,7 +180,7 @@ def test_the_planner_attains_the_constant(v):
     for w in (v + 1, 10 * v, 100 * v):
         for epsilon in (0.1, 0.5, 1, 2, 3, 5, 8):
             optimum = uldp_minimax(w, v, epsilon)
-            rows = ClosedQuestion(num_values=w, num_sensitive=v).setups()
+            rows = ClosedQuestion(num_values=w, num_sensitive=v).setups(1000)
             best = min(rows[name](epsilon).worst_l2 for name in ("uss", "urr")) / optimum.risk
             one = min(worst_case_l2(make("uss", w, v, epsilon=epsilon, subset_size=d), 1) for d in range(1, v))
             assert 1 - 1e-9 <= best <= min(one / optimum.risk * (1 + 1e-9), 1.0002)
@@ -217,7 +217,7 @@ def test_the_optimal_mixture_attains_the_constant(w, v, epsilon):
 
 
 def test_two_sizes_come_nearer_than_one():
-    (setup,) = [ClosedQuestion(num_values=400, num_sensitive=10).setups()["uss"](2)]
+    (setup,) = [ClosedQuestion(num_values=400, num_sensitive=10).setups(1000)["uss"](2)]
     one = min(worst_case_l2(make("uss", 400, 10, epsilon=2, subset_size=d), 1) for d in range(1, 10))
     optimum = uldp_minimax(400, 10, 2).risk
     assert setup.mechanism.subset_size == 1 and 0 < setup.mechanism.larger_share < 1

@@ -18,11 +18,13 @@ import pytest
 
 from tests.servers.google_server import GoogleServer
 from tests.support import replay
+from tests.support.cases import ALL_COLLECTIONS, UTILITY_OPTIMIZED
 from tests.support.looks import without_intervals
 from tests.support.messages_cases import KRR, URAP, collection, container, single, write_files
 from tests.support.tolerance import generator
 from uldp_transforms import JobSpec
 from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.messages import wire
 from uldp_transforms.pipelines import estimate, reestimate
 from uldp_transforms.pipelines.ledger_sums import periods_out_of_balance
@@ -472,10 +474,16 @@ ERRORS = [
     (f"{FROM} --counts void.avro", f"void.avro {NOT_COUNTS}"),
     (f"{FROM} --counts reports.avro", f"reports.avro {NOT_COUNTS}"),
     (f"{FROM} --counts cut.avro", f"cut.avro {NOT_COUNTS}"),
-    (f"{FROM} --counts narrow.avro", f"{SHAPE} 3 and 6"),
-    (f"{FROM} --counts uneven.avro", f"{SHAPE} 2 and 9"),
-    (f"{FROM} --counts negative.avro", "counts of collection 'krr' must be from 0 to 9007199254740992, got others"),
-    (f"{FROM} --counts huge.avro", "counts of collection 'krr' must be from 0 to 9007199254740992, got others"),
+    (f"{FROM} --counts narrow.avro", f"narrow.avro: {SHAPE} 3 and 6"),
+    (f"{FROM} --counts uneven.avro", f"uneven.avro: {SHAPE} 2 and 9"),
+    (
+        f"{FROM} --counts negative.avro",
+        "negative.avro: counts of collection 'krr' must be from 0 to 9007199254740992, got others",
+    ),
+    (
+        f"{FROM} --counts huge.avro",
+        "huge.avro: counts of collection 'krr' must be from 0 to 9007199254740992, got others",
+    ),
     (f"{FROM} --counts good.avro --output good.avro/none", "good.avro/none: Not a directory"),
 ]
 
@@ -520,8 +528,45 @@ def test_a_spoiled_file_is_never_a_traceback(folder: Path, capfd: pytest.Capture
         assert out == ""
         assert (code, err.count("\n")) in ((0, 1), (2, 1)), (number, err)
         assert code == 0 or err.startswith(
-            (f"reestimate: spoiled.avro {NOT_COUNTS}", "reestimate: counts of collection 'krr' must ")
+            (f"reestimate: spoiled.avro {NOT_COUNTS}", "reestimate: spoiled.avro: counts of collection 'krr' must ")
         )
+
+
+SUMS, ABOVE = "cells that sum to the reports of their cohort", "no cell above the reports of its cohort"
+CLEAR = "no sensitive cell above the reports that are not clear"
+IMPOSSIBLE = {  # id of a mechanism -> what stored counts of 9 reports a cohort have, and cells that have it not
+    **dict.fromkeys(("krr", "urr", "agrr", "up", "tsp"), (SUMS, [4, 4])),
+    **dict.fromkeys(("rappor", "aoue"), (ABOVE, [10])),
+    **dict.fromkeys(("urap", "uhr"), (CLEAR, [9, 0, 0, 1])),
+    "ss": ("cells of sets that sum to 2 a set", [9, 8]),
+    "uss": ("cells of sets that sum to 1 a set", [1, 1]),
+    "hr": ("sensitive cells that columns of the matrix make", [9, 9, 9, 0]),
+}
+
+
+@pytest.mark.parametrize("mechanism", IMPOSSIBLE)
+def test_counts_that_no_reports_make_are_refused(
+    mechanism: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The second row of two, in the first cohort; the first row alone is estimated."""
+    of = ALL_COLLECTIONS[f"closed-sensitive-{mechanism}" if mechanism in UTILITY_OPTIMIZED else f"closed-{mechanism}"]
+    rule, cells = IMPOSSIBLE[mechanism]
+    possible = of.count(of.perturb(["ant", "dog"] * 30, generator("possible", mechanism)))
+    good = counts_row(of, 0, 0, num_reports=possible.num_reports.tolist(), cells=possible.cells.ravel().tolist())
+    filled = cells + [0] * (of.num_cells * of.num_cohorts - len(cells))
+    bad = counts_row(of, 0, 0, PERIOD, num_reports=[9] + [0] * (of.num_cohorts - 1), cells=filled)
+    write_files(folder, {"c.json": of})
+    write_counts(good=[good], bad=[good, bad])
+    command = "--collection c.json --min_reports 1 --output again --counts"
+    assert reestimate.main(shlex.split(f"{command} good.avro")) == 0
+    capfd.readouterr()
+    assert reestimate.main(shlex.split(f"{command} bad.avro")) == 2
+    said = f"reestimate: bad.avro: counts of collection {of.id!r} must have {rule}, got others in cohort 0\n"
+    assert capfd.readouterr() == ("", said)
+
+
+def test_every_mechanism_has_counts_that_are_refused() -> None:
+    assert set(IMPOSSIBLE) == set(MECHANISMS)
 
 
 # ---------------------------------------------------------------------- runs of one directory

@@ -200,10 +200,7 @@ class Collection(Model):
             SpecError: for an unknown estimator, candidates that cannot be, or counts of another shape.
             EstimationError: if the counts do not suffice.
         """
-        if counts.shape != (self.num_cohorts, self.num_cells):
-            raise SpecError(
-                f"collection {self.id!r} has counts of shape {(self.num_cohorts, self.num_cells)}, got {counts.shape}"
-            )
+        self._check_shape(counts)
         chosen = ESTIMATORS[estimator]()
         self.check_estimator(chosen)
         return chosen.estimate(self, counts, None if candidates is None else canonical_candidates(candidates))
@@ -220,6 +217,26 @@ class Collection(Model):
         self.check_estimator(chosen, reports=True)
         asked = None if candidates is None else canonical_candidates(candidates)
         return chosen.estimate_reports(self, self.count(batch), batch, asked)
+
+    def _check_shape(self, counts: CohortCounts) -> None:
+        if counts.shape != (self.num_cohorts, self.num_cells):
+            raise SpecError(
+                f"collection {self.id!r} has counts of shape {(self.num_cohorts, self.num_cells)}, got {counts.shape}"
+            )
+
+    def check_counts(self, counts: CohortCounts) -> None:
+        """Refuse counts that no reports of this collection make, honest or not; see ``Mechanism.count_violations``.
+
+        Raises:
+            SpecError: naming what counts must have and the first cohort that has it not; or for another shape.
+        """
+        self._check_shape(counts)
+        for rule, impossible in self.mechanism.count_violations(counts):
+            if impossible.any():
+                raise SpecError(
+                    f"counts of collection {self.id!r} must have {rule}, got others in cohort "
+                    f"{int(np.argmax(impossible))}"
+                )
 
     def check_estimator(self, estimator: Estimator, *, reports: bool = False) -> None:
         """Refuse an estimator that cannot be used with this collection's counts (or reports); raises SpecError."""

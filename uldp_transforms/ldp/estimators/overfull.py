@@ -19,8 +19,12 @@ GAIN = 0.995
 ROUNDS = 4
 """Rounds of leaving cells out."""
 
-_FALSELY = 0.05  # cells of all that are expected to be left out for noise alone
-_ENOUGH_COHORTS = 32  # from which on a candidate can miss the cells of some
+FALSELY = 0.05
+"""Cells of all that are expected to be left out for noise alone."""
+
+ENOUGH_COHORTS = 32
+"""Cohorts with reports from which on a candidate can miss the cells of some."""
+
 _ENOUGH_KEPT = 0.5  # of its weight that a candidate has to keep
 
 
@@ -66,7 +70,7 @@ def leave_out(given: Observation[B], fit: F, again: Callable[[F, np.ndarray], F 
         fit: to all cells.
         again: the last fit and cells to keep (C, k) -> a fit to these; None if there is none.
     """
-    if given.buckets.num_hashes > 1 or np.count_nonzero(given.num_reports) < _ENOUGH_COHORTS:
+    if given.buckets.num_hashes > 1 or np.count_nonzero(given.num_reports) < ENOUGH_COHORTS:
         return fit
     full = 1 - 1 / given.buckets.num_buckets
     for _ in range(ROUNDS):
@@ -90,7 +94,7 @@ def overfull(given: Observation[B], fit: Fit) -> np.ndarray:
     here = given.num_reports > 0
     n = given.num_reports[here, np.newaxis]
     variances = given.noise(given.plausible(fit.fitted[here])) / n + fit.common
-    z = float(special.ndtri(1 - _FALSELY / variances.size))
+    z = float(special.ndtri(1 - FALSELY / variances.size))
     found = np.zeros(fit.kept.shape, dtype=bool)
     found[here] = fit.residuals[here] > z * np.sqrt(variances) + (z**2 - 1) / 6 * given.jump / n
     return found

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
@@ -121,6 +122,23 @@ class UtilityOptimizedHadamardResponse(IntegerReportMechanism, SetReportMechanis
         cells[present, v:] = seen[:, self.num_columns :]
         return cells
 
+    def count_violations(self, counts: CohortCounts) -> Iterator[tuple[str, np.ndarray]]:
+        """Supports say how often columns came, up to signs that cancel: whole numbers, no more than there are reports.
+
+        Each block of symbols, as large as the binary digits of v, is such a transform by itself. All counts that no
+        columns make are found where v is a power of two, or one more.
+        """
+        yield from super().count_violations(counts)
+        protected = self.num_protected(counts)
+        balance = 2 * counts.cells[:, : self.num_sensitive] - np.maximum(protected, 0).astype(np.int64)[:, np.newaxis]
+        impossible, start = np.zeros(len(balance), dtype=bool), 0
+        for size in (1 << bit for bit in reversed(range(self.num_sensitive.bit_length()))):
+            if self.num_sensitive & size:
+                is_whole, needed = columns_needed(balance[:, start : start + size])
+                impossible |= ~is_whole | (needed > protected)
+                start += size
+        yield "sensitive cells that columns of the matrix make", impossible
+
     def supports(self, payloads: np.ndarray) -> np.ndarray:
         v, symbols = self.num_sensitive, np.arange(self.num_symbols)
         columns = self.integers(payloads).astype(np.int64)[:, np.newaxis]
@@ -180,3 +198,27 @@ def walsh_hadamard(table: np.ndarray) -> np.ndarray:
         second += first  # the sum and the difference, without a copy
         step *= 2
     return result
+
+
+def columns_needed(balance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least numbers of columns, each with a sign, of which rows are the Walsh-Hadamard transforms.
+
+    Example:
+        >>> columns_needed(np.array([[10, -2, -4, 0], [1, 1, 1, -1]]))[1].tolist()
+        [10.0, 1.0]
+
+    Args:
+        balance: (C, H) int64, H a power of two.
+
+    Returns:
+        (C,) bool, whether whole numbers of columns make the row; (C,) float64, how many, exact up to 2**53.
+    """
+    result, size, step = balance.copy(), balance.shape[-1], 1
+    is_whole = np.ones(len(balance), dtype=bool)
+    while step < size:
+        pairs = result.reshape(len(balance), size // (2 * step), 2, step)
+        first, second = pairs[:, :, 0].copy(), pairs[:, :, 1].copy()
+        is_whole &= ~((first ^ second) & 1).any(axis=(1, 2))
+        pairs[:, :, 0], pairs[:, :, 1] = (first + second) >> 1, (first - second) >> 1
+        step *= 2
+    return is_whole, np.abs(result).sum(axis=1, dtype=np.float64)

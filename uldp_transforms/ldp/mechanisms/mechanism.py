@@ -307,6 +307,19 @@ class Mechanism(abc.ABC):
         """
         return np.zeros((num_groups, 0), dtype=np.int64)
 
+    def count_violations(self, counts: CohortCounts) -> Iterator[tuple[str, np.ndarray]]:
+        """Run where stored counts are read: properties of all counts, each with a (C,) mask of cohorts that lack it.
+
+        Counts of valid payloads have them all, whoever sent these, and so have sums of such counts.
+
+        Args:
+            counts: of C cohorts and M cells.
+        """
+        yield "no number below 0", np.asarray((counts.num_reports < 0) | (counts.cells < 0).any(axis=1))
+        yield "no cell above the reports of its cohort", (counts.cells > counts.num_reports[:, np.newaxis]).any(axis=1)
+        if self.one_place:
+            yield "cells that sum to the reports of their cohort", exact_sums(counts.cells) != counts.num_reports
+
     # ------------------------------------------------------------------ what counts say
 
     @abc.abstractmethod
@@ -424,6 +437,13 @@ class Mechanism(abc.ABC):
     def outcomes_of_reports(self, payloads: np.ndarray, cohorts: np.ndarray) -> Outcomes | None:
         """The same from the reports themselves; None if the likelihood is not linear in symbol frequencies."""
         return None
+
+
+def exact_sums(cells: np.ndarray) -> np.ndarray:
+    """Sums of the rows of (C, M) integers, (C,) Python integers: 64 bits may not hold them."""
+    high, low = (part.sum(axis=1).astype(object) for part in (cells >> 32, cells & 0xFFFFFFFF))
+    sums: np.ndarray = (high << 32) + low
+    return sums
 
 
 def _plain(value: Any) -> Any:

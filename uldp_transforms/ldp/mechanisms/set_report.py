@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import sparse
 
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals, score_intervals
+from uldp_transforms.ldp.mechanisms.mechanism import exact_sums
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.set_channel import SetChannel
 from uldp_transforms.ldp.mechanisms.statistic import Moments, Statistic
@@ -30,6 +32,19 @@ _SHORT = 8  # bytes of a payload up to which equal reports are looked for
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SetReportMechanism(SetChannel):
     """A member of the family: the channel of its reports, and what counts of them say; see the module."""
+
+    def num_protected(self, counts: CohortCounts) -> np.ndarray:
+        """(C,) Python integers: the reports that are not clear."""
+        protected: np.ndarray = counts.num_reports - exact_sums(counts.cells[:, self.num_sensitive : self.num_symbols])
+        return protected
+
+    def count_violations(self, counts: CohortCounts) -> Iterator[tuple[str, np.ndarray]]:
+        yield from super().count_violations(counts)
+        protected = self.num_protected(counts)
+        yield "no more clear reports than reports", protected < 0
+        if not self.clear_rate:
+            supported = counts.cells[:, : self.num_sensitive].max(axis=1)
+            yield "no sensitive cell above the reports that are not clear", supported > protected
 
     # ------------------------------------------------------------------ what counts say
 

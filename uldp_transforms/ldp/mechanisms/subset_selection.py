@@ -22,9 +22,10 @@ import numpy as np
 
 from uldp_transforms.ldp.bitcounts import count_bits
 from uldp_transforms.ldp.checks import is_number, require_int, require_number
+from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
-from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
+from uldp_transforms.ldp.mechanisms.mechanism import About, Kind, exact_sums
 from uldp_transforms.ldp.mechanisms.set_channel import SetChannel
 from uldp_transforms.ldp.mechanisms.statistic import Statistic
 from uldp_transforms.ldp.mechanisms.subset_scores import Scores, scores_of
@@ -236,6 +237,23 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         bits = payloads[:, : self.bit_bytes]
         larger = np.bitwise_count(bits).sum(axis=1) == self.size + 1
         return np.hstack([cells, count_bits(bits[larger], self.num_sensitive, groups[larger], num_groups)])
+
+    def count_violations(self, counts: CohortCounts) -> Iterator[tuple[str, np.ndarray]]:
+        """Supports of sets of one size add up to that many a set; those of larger sets stand alone behind them."""
+        yield from super().count_violations(counts)
+        v, size = self.num_sensitive, self.size
+        supports, protected = counts.cells[:, :v], self.num_protected(counts)
+        if self.larger_weight:
+            of_larger = counts.cells[:, self.num_symbols :]
+            sums = exact_sums(of_larger)
+            larger = sums // (size + 1)
+            smaller, protected = supports - of_larger, protected - larger
+            yield f"cells of larger sets that sum to {size + 1} a set", larger * (size + 1) != sums
+            yield "no cell of larger sets above their number", of_larger.max(axis=1) > larger
+            outside = (smaller.min(axis=1) < 0) | (smaller.max(axis=1) > protected)
+            yield "no cell of smaller sets below 0 or above their number", outside
+            supports = smaller
+        yield f"cells of sets that sum to {size} a set", exact_sums(supports) != size * protected
 
     def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
         sizes = self._draw_sizes(given, source)

@@ -80,8 +80,11 @@ class ClosedQuestion(PlannedQuestion):
     def num_tests(self) -> int:
         return self.num_sensitive
 
-    def setups(self) -> dict[str, Callable[[float], Setup | None]]:
-        """Every mechanism by itself; those with a theta also with 1/2 (if all is protected) and with the best one."""
+    def setups(self, num_reports: int) -> dict[str, Callable[[float], Setup | None]]:
+        """Every mechanism by itself; those with a theta also with 1/2 (if all is protected) and with the best one.
+
+        The best sizes are the same for any number of reports.
+        """
         found: dict[str, Callable[[float], Setup | None]] = {}
         for name, cls in comparable().items():
             protected = self.num_values if cls.protects_all else self.num_sensitive
@@ -121,6 +124,7 @@ class ClosedQuestion(PlannedQuestion):
             alphabet={"id": "closed"},
             num_cohorts=1,
             forecast=forecast,
+            l2=lambda num_reports: at_l2.of(num_reports).l2,
             noise=at_l2.of(1).l2,
             worst_l2=blocks.l2(blocks.worst_share_of_l2),
         )

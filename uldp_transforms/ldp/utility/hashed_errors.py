@@ -35,16 +35,25 @@ COUNTERS = 1 << 17
 """Counters, cohorts times buckets, that a window has where accuracy does not need more: 1 MiB."""
 
 
-def best_num_buckets(epsilon: float, sensitive_share: float = 1.0, num_candidates: int = 1) -> int:
-    """The number of buckets with the least squared error for one-symbol reports (krr, urr).
+def best_num_buckets(
+    epsilon: float, sensitive_share: float = 1.0, num_candidates: int = 1, candidate_share: float | None = None
+) -> int:
+    """The number of buckets with the least squared error for one-symbol reports (krr, urr) and endless cohorts.
 
-    Minimises S v0(k) + P_N / kappa(k) over k, v0 being the variance of a candidate and P_N / kappa that of the listed
-    non-sensitive texts. Near e**epsilon + 1 if all texts are sensitive, fewer otherwise.
+    Minimises over k, with H the share of people who hold candidates,
+
+        S v0(k) + H (k - 2) / (k - 1) B(k) + P_N / kappa(k),    B = 1 / kappa = (k + E - 1) / (E - 1).
+
+    The first term is the noise of all people in all candidates, the second what a candidate's own people add to it, the
+    third that of the listed texts that are not sensitive. Near e**epsilon + 1 for many rare candidates, near
+    sqrt(S e**epsilon / H) where candidates are few and epsilon is large. The planner starts its search here and then
+    minimises the whole forecast, which knows the number of reports, the cohorts and unlisted texts.
 
     Args:
         epsilon: in (0, 16].
         sensitive_share: P_S = 1 - P_N, the share of people with sensitive texts.
-        num_candidates: S; without effect if all texts are sensitive.
+        num_candidates: S (default: 1).
+        candidate_share: H, at most P_S; 0 for candidates that hardly anybody holds (default: P_S).
 
     Raises:
         SpecError: for arguments out of range.
@@ -54,18 +63,22 @@ def best_num_buckets(epsilon: float, sensitive_share: float = 1.0, num_candidate
     require_epsilon("best_num_buckets.epsilon", epsilon)
     require_share("best_num_buckets.sensitive_share", sensitive_share)
     require_int("best_num_buckets.num_candidates", num_candidates, 1, MAX_CANDIDATES)
+    held = sensitive_share if candidate_share is None else candidate_share
+    in_range = is_number(held) and 0 <= held <= sensitive_share
+    require_number("best_num_buckets.candidate_share", held, f"a number in [0, {sensitive_share:g}]", in_range)
     gain, k = math.expm1(epsilon), np.arange(2.0, MAX_BUCKETS + 1)
     others = 1 - sensitive_share
     candidates = (sensitive_share * (k + gain) ** 2 + others * k * (k + gain)) / ((k - 1) * gain**2)
-    return 2 + int(np.argmin(num_candidates * candidates + others * (k + gain) / gain))
+    own = held * (k - 2) / (k - 1) * (k + gain) / gain
+    return 2 + int(np.argmin(num_candidates * candidates + own + others * (k + gain) / gain))
 
 
 def cohorts_needed(num_candidates: int, num_buckets: int, max_cohorts: int = MAX_COHORTS) -> int:
-    """As many cohorts as accuracy wants: 1,024, or fewer where buckets are many, down to 64.
+    """As many cohorts as accuracy wants as a rule: 1,024, or fewer where buckets are many, down to 64.
 
     Collisions with texts that nobody listed add their squared frequencies / (C (k - 1)), which no number of reports
     removes. So C k is at least 2**17, unless that takes more than 1,024 or fewer than 64 cohorts. Up to 512 candidates
-    are solved for exactly, and have four equations each.
+    are solved for exactly, and have four equations each. The planner takes more where its forecast gains by it.
 
     Args:
         num_candidates: S.

@@ -13,11 +13,12 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.estimators.linear import FEW_UNKNOWNS
+from uldp_transforms.ldp.estimators.overfull import ENOUGH_COHORTS, FALSELY, ROUNDS
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.utility.forecast import Estimates, Groups, Shift, rare_shift
 
 _STANDS_OUT = 4.0  # standard errors above which a frequency is its own estimate
-_NODES, _WEIGHTS = special.roots_hermitenorm(31)
+_NODES, _WEIGHTS = special.roots_hermitenorm(15)
 _MOST_STEPS = 12
 _GAIN = 0.995  # as in message passing
 _MOST_ATOMS = 80
@@ -82,16 +83,19 @@ def hashed_noise(
     start, slope = _bucket_noise(mechanism, mass)
     floor = k / (k - 1) * (start + slope * mass / k) / n
     equations = _cohorts_with_reports(num_cohorts, n) * (k - 1)
-    spare, collisions = 1.0, unlisted.squares / equations
+    cohorts = equations / (k - 1)
+    bucket = (start + slope * mass / k) * cohorts / n
+    numbers = unlisted.numbers * _unnoticed(unlisted, k, cohorts, bucket, float(mechanism.jumps[0]) * cohorts / n)
+    squares = float(numbers @ unlisted.frequencies**2)
+    spare, collisions = 1.0, squares / equations
     if candidates.total <= FEW_UNKNOWNS:
         spare = max(1 - candidates.total / equations, 1 / equations)
         common = (floor + collisions) / spare
     else:
-        common = _fixed_point(floor, candidates, unlisted.squares, equations)
+        common = _fixed_point(floor, candidates, squares, equations)
     shift = None
     if collisions > _NOTICED * floor:
-        rates = unlisted.numbers * (equations / (k - 1) / k)
-        shift = rare_shift(unlisted.frequencies, rates, collisions / spare)
+        shift = rare_shift(unlisted.frequencies, numbers * (cohorts / k), collisions / spare)
     return HashedNoise(
         common=common,
         own=slope * (k - 2) / (k - 1),
@@ -123,6 +127,28 @@ def _counted(mechanism: SetReportMechanism, mass: float) -> float:
 def _cohorts_with_reports(num_cohorts: int, num_reports: int) -> float:
     """Expected number of cohorts that are not empty."""
     return -num_cohorts * math.expm1(num_reports * math.log1p(-1 / num_cohorts)) if num_cohorts > 1 else 1.0
+
+
+def _unnoticed(unlisted: Groups, num_buckets: int, num_cohorts: float, noise: float, jump: float) -> np.ndarray:
+    """(G,) probability that a cell stays in use that one of these unlisted texts falls into; see ``overfull``.
+
+    Args:
+        unlisted: the frequencies of the texts.
+        num_buckets: k.
+        num_cohorts: those with reports.
+        noise: variance of the frequency of one bucket in one cohort.
+        jump: what one counted report adds to it.
+    """
+    kept = np.ones(len(unlisted.frequencies))
+    if num_cohorts < ENOUGH_COHORTS:
+        return kept
+    z, p = float(special.ndtri(1 - FALSELY / (num_cohorts * num_buckets))), unlisted.frequencies
+    for _ in range(ROUNDS):
+        others = float(unlisted.numbers * kept @ p**2) / num_buckets
+        deviation = math.sqrt(noise + others)
+        limit = z * deviation + (z**2 - 1) / 6 * jump
+        kept = special.ndtr((limit - p * (1 - 1 / num_buckets)) / np.sqrt(noise + jump * p))
+    return kept
 
 
 def _fixed_point(floor: float, candidates: Groups, unlisted_squares: float, equations: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
 from uldp_transforms.ldp.mechanisms.subset_selection import SMALLEST_SHARE
 from uldp_transforms.ldp.utility.forecast import Estimates, Together
 
+_FINEST_STEP = 1.04  # of sizes: the loss is flat around the best one
 _DIGITS = 4  # of the share of larger subsets
 _WORTH_IT = 1.0002  # a second size has to save more than this part
 
@@ -63,6 +65,7 @@ class Setup:
         alphabet: its JSON form without long lists of values.
         num_cohorts: C.
         forecast: from n.
+        l2: the same of the expected sum of squared errors alone, which is quicker.
         noise: n times the expected sum of squared errors, without what does not fall with n: chooses sizes.
         worst_l2: n times the largest expected sum of squared errors over all distributions; None where that is not
             known.
@@ -72,6 +75,7 @@ class Setup:
     alphabet: dict[str, Any]
     num_cohorts: int
     forecast: Callable[[int], Forecast]
+    l2: Callable[[int], float]
     noise: float
     worst_l2: float | None = None
 
@@ -90,8 +94,11 @@ class PlannedQuestion(abc.ABC):
         """Sensitive values that one looks for."""
 
     @abc.abstractmethod
-    def setups(self) -> dict[str, Callable[[float], Setup | None]]:
-        """Name -> the setup for an epsilon, with the best sizes for it; None if no collection can have these sizes."""
+    def setups(self, num_reports: int) -> dict[str, Callable[[float], Setup | None]]:
+        """Name -> the setup for an epsilon, with the best sizes for it and for so many reports.
+
+        None if no collection can have such sizes.
+        """
 
     @abc.abstractmethod
     def least_l2(self, epsilon: float) -> float | None:
@@ -134,6 +141,26 @@ def best_size(largest: int, loss: Callable[[int], float]) -> int:
         else:
             low = middle + 1
     return low
+
+
+def nearly_best_size(start: int, largest: int, loss: Callable[[int], float]) -> int:
+    """The size in [2, largest] with nearly the least loss, for losses that fall and then rise: within a step of 4 %.
+
+    Goes from ``start`` in steps of a factor, which becomes smaller where neither direction is better. Sizes that cannot
+    be have the loss infinity; it looks for larger ones first.
+    """
+    loss = functools.cache(loss)
+    at, factor = min(max(start, 2), largest), 2.0
+    while math.isinf(loss(at)) and at < largest:
+        at = min(2 * at, largest)
+    while factor > _FINEST_STEP:
+        around = (max(min(math.floor(at / factor), at - 1), 2), min(max(math.ceil(at * factor), at + 1), largest))
+        better = min(around, key=loss)
+        if loss(better) < loss(at):
+            at = better
+        else:
+            factor = math.sqrt(factor)
+    return at
 
 
 def best_subsets(make: Callable[..., Setup | None], num_symbols: int, num_sensitive: int) -> Setup | None:

@@ -38,7 +38,7 @@ class PlanRow:
             with probability 0.8, if 1 in 20 windows may raise a false alarm about any of them.
         lie: how many honest reports of a sensitive value one lie can count as.
         above_optimum: how much the worst l2 exceeds the least possible one, as a share; None where it is not known.
-        reports_needed: smallest number of reports that meets the target at this epsilon; None without a target, or if
+        reports_needed: smallest number of reports with which ``setup`` meets the target; None without a target, or if
             no number does: collisions with unlisted texts stay.
         epsilon_needed: smallest epsilon, in steps of 1/1000, that meets the target with this many reports; None
             without a target or if none up to 16 does.
@@ -109,7 +109,7 @@ def plan(
     aim = _Aim(num_reports, loss, targets[loss])
     rows = [_row("no privacy", question.without_privacy, question.num_tests, aim)]
     optimum = question.least_l2(epsilon)
-    for name, make in question.setups().items():
+    for name, make in question.setups(num_reports).items():
         setup = make(epsilon)
         if setup is None:
             continue
