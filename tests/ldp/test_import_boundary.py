@@ -23,7 +23,7 @@ LAYERS = [  # a module imports from layers below its own, and from its own packa
     {"estimators"},
     {"joint_counts", "model"},
     {"alphabets", "mechanisms", "sparse_counts"},
-    {"bitcounts", "counts", "hashing", "keyed_words", "reports", "sampling", "registry"},
+    {"bitcounts", "client_window", "counts", "hashing", "keyed_words", "reports", "sampling", "registry"},
     {"checks"},
     {"client_storage", "errors", "reasons"},
 ]
