@@ -38,7 +38,7 @@ def times_around(zone: str) -> list[int]:
 @pytest.mark.parametrize("zone", ZONES)
 def test_windows_of_a_place_are_those_of_calendar_windows(zone: str, text: str) -> None:
     """These are computed otherwise, from tables of the changes of clocks."""
-    asked = ClientWindow(text, zone)
+    asked = ClientWindow.of(text, zone)
     periods = CalendarPeriods(length=asked.length // DAY, phase=0, unit="d", timezone=zone)
     for time in times_around(zone):
         numbers = asked.number_of(time), asked.start_of(time), asked.end_of(time)
@@ -47,14 +47,14 @@ def test_windows_of_a_place_are_those_of_calendar_windows(zone: str, text: str) 
 
 @pytest.mark.parametrize(("text", "length"), [("1m", 60_000), ("6h", 21_600_000), ("1d", DAY), ("1w", 7 * DAY)])
 def test_windows_without_a_place_are_multiples_of_their_length(text: str, length: int) -> None:
-    asked = ClientWindow(text)
+    asked = ClientWindow.of(text)
     for time in (-1, 0, 1, length - 1, length, 20_000 * DAY + 12_345):
         start = time // length * length
         assert (asked.start_of(time), asked.end_of(time)) == (start, start + length)
 
 
 def test_windows_in_a_span_are_counted() -> None:
-    asked = ClientWindow("1d", "Europe/Berlin")
+    asked = ClientWindow.of("1d", "Europe/Berlin")
     march, april, may = map(moment_of, ("2024-02-29T23:00:00Z", "2024-03-31T22:00:00Z", "2024-04-30T22:00:00Z"))
     assert asked.number_between(march, april) == 31
     assert asked.number_between(march, may) == 61

@@ -27,54 +27,44 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 class ClientWindow:
     """Windows of one length, numbered by time. A client answers at most once in each.
 
-    Without a time zone they begin at 1970-01-01T00:00:00Z and multiples of their length, and have no gaps. With one
-    they are days of the place, counted from Monday, 1970-01-05, as calendar windows of jobs are; a day has 23 to 25
-    hours there.
+    Without a time zone they begin at 1970-01-01T00:00:00Z and multiples of their length. With one they are days of the
+    place, counted from Monday, 1970-01-05, as calendar windows of jobs are; a day has 23 to 25 hours there.
 
     Attributes:
-        text: the length as a collection has it, such as ``"1h"``, ``"1d"`` or ``"1w"``.
+        length: milliseconds, above 0; with a time zone 24 hours for each day.
         timezone: name of the time zone, such as ``"Europe/Berlin"``; None: lengths of time.
-
-    Raises:
-        SpecError: for a length or a time zone that is not allowed.
     """
 
-    text: str
+    length: int
     timezone: str | None = None
 
-    def __post_init__(self) -> None:
-        match = _LENGTH.fullmatch(self.text) if isinstance(self.text, str) else None
-        if match is None or self.length > _LONGEST or (self.timezone is not None and self.length % DAY):
-            allowed = "minutes, hours, days or weeks" if self.timezone is None else "days or weeks with client_timezone"
+    @classmethod
+    def of(cls, text: object, timezone: object = None) -> ClientWindow:
+        """The windows that a collection names: ``client_window``, such as ``"1d"``, and ``client_timezone``.
+
+        Raises:
+            SpecError: for a length or a time zone that is not allowed.
+        """
+        match = _LENGTH.fullmatch(text) if isinstance(text, str) else None
+        length = int(match[1]) * _UNITS[match[2]] if match else 0
+        if not 0 < length <= _LONGEST or (timezone is not None and length % DAY):
+            allowed = "minutes, hours, days or weeks" if timezone is None else "days or weeks with client_timezone"
             raise SpecError(
                 f"Collection.client_window must be a number of {allowed}, such as 1d, at most 365d, got "
-                f"{describe(self.text)}"
+                f"{describe(text)}"
             )
-        if self.timezone is not None and self._zone is None:
+        if timezone is not None and not (isinstance(timezone, str) and _zone(timezone)):
             raise SpecError(
                 "Collection.client_timezone must be the name of a time zone that this machine knows, such as "
-                f'"Europe/Berlin", got {describe(self.timezone)}'
+                f'"Europe/Berlin", got {describe(timezone)}'
             )
-
-    @property
-    def length(self) -> int:
-        """Milliseconds; with a time zone 24 hours for each day."""
-        match = _LENGTH.fullmatch(self.text)
-        assert match is not None
-        return int(match[1]) * _UNITS[match[2]]
-
-    @functools.cached_property
-    def _zone(self) -> datetime.tzinfo | None:
-        try:
-            return zoneinfo.ZoneInfo(self.timezone) if isinstance(self.timezone, str) else None
-        except (KeyError, ValueError, OSError):  # unknown; no name of a zone; a directory of zones
-            return None
+        return cls(length, timezone)
 
     def number_of(self, time: int) -> int:
         """The number of the window of a time, in milliseconds since 1970 UTC."""
         if self.timezone is None:
             return time // self.length
-        local = (_EPOCH + datetime.timedelta(milliseconds=time)).astimezone(self._zone)
+        local = (_EPOCH + datetime.timedelta(milliseconds=time)).astimezone(_zone(self.timezone))
         return (local.toordinal() - _MONDAY) // (self.length // DAY)
 
     def start_of(self, time: int) -> int:
@@ -96,3 +86,12 @@ class ClientWindow:
     def to_json(self) -> dict[str, Any]:
         """As the client's form has it."""
         return {"milliseconds": self.length, "timezone": self.timezone}
+
+
+@functools.lru_cache(maxsize=64)
+def _zone(timezone: str) -> datetime.tzinfo | None:
+    """None for a name that this machine does not know."""
+    try:
+        return zoneinfo.ZoneInfo(timezone)
+    except (KeyError, ValueError, OSError):  # unknown; no name of a zone; a directory of zones
+        return None

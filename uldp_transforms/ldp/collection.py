@@ -67,7 +67,7 @@ class Collection(Model):
                 f"Collection.client_timezone must be absent without client_window, got {describe(self.client_timezone)}"
             )
         if self.client_window is not None:
-            ClientWindow(self.client_window, self.client_timezone)  # refuses what no window can be
+            ClientWindow.of(self.client_window, self.client_timezone)  # refuses what no window can be
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str] | Mapping[str, Any]) -> Collection:
@@ -116,7 +116,7 @@ class Collection(Model):
     @functools.cached_property
     def asked(self) -> ClientWindow | None:
         """The windows in which clients answer at most once; None if the collection names none."""
-        return None if self.client_window is None else ClientWindow(self.client_window, self.client_timezone)
+        return None if self.client_window is None else ClientWindow.of(self.client_window, self.client_timezone)
 
     @property
     def canonical(self) -> str:
