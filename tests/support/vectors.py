@@ -22,7 +22,7 @@ from uldp_transforms.ldp.hashing import canonical, hash_words
 from uldp_transforms.ldp.keyed_words import COHORT, MEMO, TURN, KeyedSource
 from uldp_transforms.ldp.mechanisms import Mechanism, TwoStage
 from uldp_transforms.messages import wire
-from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, moment_of
 
 FOLDER = Path(__file__).parents[2] / "schemas" / "vectors"
 
@@ -277,6 +277,42 @@ def _derived(item: Collection, value: str, secret: bytes, every: int) -> dict[st
     }
 
 
+# ---------------------------------------------------------------------- windows of clients
+
+_ASKED = {
+    "hours": {"client_window": "6h"},
+    "days": {"client_window": "1d"},
+    "weeks": {"client_window": "1w"},
+    "days-berlin": {"client_window": "1d", "client_timezone": "Europe/Berlin"},
+    "weeks-new-york": {"client_window": "1w", "client_timezone": "America/New_York"},
+    "days-kathmandu": {"client_window": "1d", "client_timezone": "Asia/Kathmandu"},
+}
+
+WINDOWS = {
+    spec["id"]: spec
+    for spec in (
+        *(_spec(f"asked-{name}", _ILLNESSES, {"id": "krr"}) | fields for name, fields in _ASKED.items()),
+        _spec("asked-memo", _ILLNESSES, {"id": "krr", "epsilon_inf": 2.0}) | _ASKED["days-berlin"],
+    )
+}
+"""Collections that name the window of their clients."""
+
+
+def windows() -> Iterator[dict[str, Any]]:
+    """When the window of an event begins and ends: on both sides of midnights, and around changes of clocks."""
+    changes = map(moment_of, (f"2024-{hour}:00:00Z" for hour in ("03-31T01", "10-27T01", "03-10T07", "11-03T06")))
+    for spec in WINDOWS.values():
+        item = Collection.from_json(spec)
+        assert item.asked is not None
+        times = [-1, 0, NOON, *(change + hours * 3_600_000 for change in changes for hours in range(-3, 3))]
+        times += [edge + step for edge in map(item.asked.end_of, times[2:]) for step in (-1, 0)]
+        told = [
+            {"event_time": time, "start": item.asked.start_of(time), "end": item.asked.end_of(time)}
+            for time in dict.fromkeys(times)
+        ]
+        yield {"collection": spec, "client": client_form(item), "times": told}
+
+
 # ---------------------------------------------------------------------- reports and bytes
 
 TIMES = (NOON, 0, -1, MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
@@ -317,6 +353,6 @@ def batches() -> Iterator[dict[str, Any]]:
 
 FILES: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
     f"{propose.__name__}.json": propose
-    for propose in (collections, numbers, weights, hashes, symbols, payloads, reports, batches, memos)
+    for propose in (collections, numbers, weights, hashes, symbols, payloads, reports, batches, memos, windows)
 }
 """File -> what makes its records."""

@@ -5,9 +5,9 @@ import { cohortOf, epsilonAfter, memoOf, nameOf, repeated, turnOf } from "./memo
 import { fromHex, toHex } from "./message.js";
 import { makeReport, message } from "./report.js";
 import { symbolsOf } from "./symbols.js";
+import { DAY, rounding, windowsOf } from "./windows.js";
 import { secureWords } from "./words.js";
 
-const DAY = 86_400_000;
 const STATE = 1; // version of the stored text
 const ROUNDING = 1e-9; // of sums that should be the budget
 
@@ -30,19 +30,23 @@ export class MemoClient {
   }
 
   /** Options and their types are in index.d.ts. */
-  static async open(form, { storage, budget, fingerprint, timeUnit = 1, windowMs = DAY, reportEvery = 1 } = {}) {
+  static async open(form, { storage, budget, fingerprint, timeUnit, windowMs, reportEvery = 1 } = {}) {
     const { epsilon, periodMs = DAY, lifetime = Infinity } = budget ?? {};
     require(typeof storage?.update === "function", `storage must have a method update, got ${typeof storage?.update}`);
     for (const [name, number] of Object.entries({ "budget.epsilon": epsilon, "budget.lifetime": lifetime })) {
       require(typeof number === "number" && number > 0, `${name} must be above 0, got ${number}`);
     }
-    for (const [name, number] of Object.entries({ "budget.periodMs": periodMs, timeUnit, windowMs, reportEvery })) {
+    const known = await checked(form, fingerprint);
+    const named = known.client_window;
+    require(!named || !windowMs, `windowMs must be absent where the form has client_window, got ${windowMs}`);
+    const asked = named ?? { milliseconds: windowMs ?? DAY };
+    const length = asked.milliseconds;
+    for (const [name, number] of Object.entries({ "budget.periodMs": periodMs, windowMs: length, reportEvery })) {
       require(Number.isSafeInteger(number) && number > 0, `${name} must be whole and above 0, got ${number}`);
     }
-    require(periodMs % windowMs === 0, `windowMs must divide budget.periodMs, ${periodMs}, got ${windowMs}`);
-    const client = new MemoClient(await checked(form, fingerprint), {
-      storage, timeUnit, windowMs, reportEvery, periodMs, limits: { spent: epsilon, ever: lifetime },
-    });
+    require(periodMs % length === 0, `windowMs must divide budget.periodMs, ${periodMs}, got ${length}`);
+    const windows = { ...windowsOf(asked), rounded: rounding(known, timeUnit, length) };
+    const client = new MemoClient(known, { storage, windows, reportEvery, periodMs, limits: { spent: epsilon, ever: lifetime } });
     await client.#begin();
     return client;
   }
@@ -53,13 +57,13 @@ export class MemoClient {
 
   /** The answer for the window of an event, always the same bytes; null if it is not this device's turn. */
   async report(value, eventTime = Date.now()) {
-    const { storage, timeUnit, windowMs, reportEvery } = this.#options;
-    const time = Math.floor(eventTime / timeUnit) * timeUnit;
+    const { storage, windows, reportEvery } = this.#options;
+    const time = Math.floor(eventTime);
     require(Number.isSafeInteger(time), `eventTime must be whole milliseconds, got ${eventTime}`);
     const [symbol] = symbolsOf(this.#form, value, this.#cohort);
-    const window = Math.floor(time / windowMs);
+    const window = windows.number(time);
     if (window - Math.floor(window / reportEvery) * reportEvery !== this.#turn) return null;
-    return fromHex(await storage.update((text) => this.#answer(text, value, symbol, time, window)));
+    return fromHex(await storage.update((text) => this.#answer(text, value, symbol, time)));
   }
 
   async #begin() {
@@ -85,17 +89,25 @@ export class MemoClient {
   }
 
   /** The text to be stored and the message: that of the window if there is one already. */
-  #answer(text, value, symbol, time, window) {
+  #answer(text, value, symbol, time) {
+    const { windows, periodMs } = this.#options;
     const state = this.#read(text);
-    const period = Math.floor(time / this.#options.periodMs);
+    const period = Math.floor(time / periodMs);
     const latest = state.period ?? period;
     require(period >= latest, `eventTime must not be before the period of an earlier report, got ${latest - period} before it`);
-    if (period > latest) Object.assign(state, { spent: {}, answers: {} });
+    if (period > latest) {
+      state.spent = {};
+      for (const answers of Object.values(state.answers)) {
+        for (const name in answers) if (name[0] !== "/" || name.slice(1) <= period * periodMs) delete answers[name];
+      }
+    }
     state.period = period;
+    // days of a place, which a period may begin in, go by their end
+    const window = this.#form.client_window?.timezone ? `/${windows.end(time)}` : windows.number(time);
     const answers = (state.answers[this.fingerprint] ??= {});
     if (answers[window] === undefined) {
       this.#charge(state, symbol);
-      answers[window] = toHex(this.#make(value, symbol, time));
+      answers[window] = toHex(this.#make(value, symbol, windows.rounded(time)));
     }
     return [JSON.stringify(state), answers[window]];
   }

@@ -6,14 +6,15 @@ import { fromHex, toHex } from "../src/message.js";
 import { makeReport } from "../src/report.js";
 import { SAMPLERS } from "../src/samplers.js";
 import { symbolsOf } from "../src/symbols.js";
+import { windowsOf } from "../src/windows.js";
 
-export const FILES = ["collections", "hashes", "symbols", "payloads", "reports", "memos"];
+export const FILES = ["collections", "hashes", "symbols", "payloads", "reports", "memos", "windows"];
 
 /**
  * @param {Record<string, any[]>} records by file
  * @returns {Promise<number>} how many vectors were compared; rejects at the first difference
  */
-export async function compare({ collections, hashes, symbols, payloads, reports, memos }) {
+export async function compare({ collections, hashes, symbols, payloads, reports, memos, windows }) {
   const forms = Object.fromEntries(collections.map(({ name, client }) => [name, client]));
   for (const { name, client } of collections) {
     const { client_form: _, fingerprint, canonical: text, examples: __, ...follows } = client;
@@ -54,7 +55,11 @@ export async function compare({ collections, hashes, symbols, payloads, reports,
       equal(draw.left(), 0, `words of ${client.id}`);
     }
   }
-  return [collections, hashes, symbols, payloads, reports, memos].reduce((sum, { length }) => sum + length, 0);
+  for (const { client, times } of windows) {
+    const { start, end } = windowsOf((await checked(client)).client_window);
+    for (const time of times) equal({ event_time: time.event_time, start: start(time.event_time), end: end(time.event_time) }, time, client.canonical);
+  }
+  return [collections, hashes, symbols, payloads, reports, memos, windows].reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Draws these words; one more is an error. */

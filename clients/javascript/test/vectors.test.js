@@ -20,6 +20,7 @@ const SPOILED = {
   symbols: (record) => (record.symbols[0] += 1),
   payloads: (record) => (record.payload = `f${record.payload}`),
   reports: (record) => record.words.push("0".repeat(16)),
+  windows: (record) => (record.times[0].end += 1),
   memos: (record) => (record.derived[0].memo = "00".repeat(record.derived[0].memo.length / 2)),
 };
 
