@@ -158,6 +158,8 @@ class JobSpec:
         self._check_discovery()
         self._check_run()
         self._check_agreement()
+        if self.windows is not None:
+            self.check_asked()
 
     def _check_durations(self) -> None:
         """Refuse what is no time, and parts of seconds of the clock, of which Beam has none."""
@@ -359,6 +361,24 @@ class JobSpec:
                     f"JobSpec.show must be at least {number}, all values of collection {collection.id!r}, where smooth "
                     f"is true, got {self.show}"
                 )
+
+    def check_asked(self) -> None:
+        """Refuse windows that are not made of whole windows of the clients (raises SpecError), or one for everything.
+
+        Clients round event times down to their own windows, so that parts of these are empty; and how often a person
+        can be in one window for everything is not known.
+        """
+        for collection in self.collections:
+            asked = collection.asked
+            if asked is None or (self.windows is not None and self.windows.are_whole(asked)):
+                continue
+            came = {} if self.windows is None else self.windows.to_json()
+            zone = "" if asked.timezone is None else f" and timezone {asked.timezone}"
+            texts = ", ".join(f"{name} {text}" for name, text in came.items() if text not in (None, "0ms", "0d", "0mo"))
+            raise SpecError(
+                f"JobSpec.window must be made of whole windows of the clients of collection {collection.id!r}, such as "
+                f"window {collection.client_window}{zone}, got {texts or 'none'}"
+            )
 
     def check_candidates(self) -> None:
         """Refuse to estimate an open alphabet without candidates, or with too many; raises SpecError."""

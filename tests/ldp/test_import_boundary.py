@@ -19,7 +19,7 @@ FORBIDDEN = ("apache_beam", "fastavro", "google")
 LAYERS = [  # a module imports from layers below its own, and from its own package
     {"__init__"},
     {"client", "client_form", "privacy", "utility"},
-    {"collection", "discovery", "sentinels", "smoothing"},
+    {"collection", "discovery", "repeated_people", "sentinels", "smoothing"},
     {"estimators"},
     {"joint_counts", "model"},
     {"alphabets", "mechanisms", "sparse_counts"},

@@ -17,8 +17,7 @@ import numpy as np
 
 from uldp_transforms.ldp.checks import is_number, parse_json, require_int, require_keys, require_mapping, require_number
 from uldp_transforms.ldp.client_storage import Storage
-from uldp_transforms.ldp.client_window import DAY
-from uldp_transforms.ldp.client_window import ClientWindow
+from uldp_transforms.ldp.client_window import DAY, ClientWindow
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.errors import BudgetSpentError, SpecError
 from uldp_transforms.ldp.keyed_words import COHORT, MEMO, NAME, SECRET_BYTES, TURN, KeyedSource
