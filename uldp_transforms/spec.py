@@ -372,12 +372,10 @@ class JobSpec:
             asked = collection.asked
             if asked is None or (self.windows is not None and self.windows.are_whole(asked)):
                 continue
-            came = {} if self.windows is None else self.windows.to_json()
             zone = "" if asked.timezone is None else f" and timezone {asked.timezone}"
-            texts = ", ".join(f"{name} {text}" for name, text in came.items() if text not in (None, "0ms", "0d", "0mo"))
             raise SpecError(
                 f"JobSpec.window must be made of whole windows of the clients of collection {collection.id!r}, such as "
-                f"window {collection.client_window}{zone}, got {texts or 'none'}"
+                f"window {collection.client_window}{zone}, got {_in_words(self.windows)}"
             )
 
     def check_candidates(self) -> None:
@@ -408,6 +406,16 @@ def allowed_share(given: float | None, *, bounded: bool) -> float:
     if given is not None:
         return given
     return REJECTED_SHARE_OF_FILES if bounded else REJECTED_SHARE_OF_STREAMS
+
+
+def _in_words(windows: Windows | None) -> str:
+    """Windows by the values that describe them."""
+    if windows is None:
+        return "none"
+    lengths = {"window": windows.size, "slide": windows.slide, "window_offset": windows.offset}
+    parts = [f"{name} {windows.text(length)}" for name, length in lengths.items() if length]
+    zone = windows.to_json()["timezone"]
+    return ", ".join([*parts, *([f"timezone {zone}"] if zone else [])])
 
 
 def _canonical(candidates: object) -> tuple[str, ...] | None:
