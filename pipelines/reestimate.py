@@ -27,6 +27,7 @@ from uldp_transforms import JobSpec
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.repeated_people import keeps_memos
 from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA, DiscoveredValue, discover_window
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.neighbours import jump_of
@@ -178,8 +179,9 @@ def _smoothed(task: Reestimation, rows: Sequence[WindowedEstimate]) -> list[Wind
     for fingerprint, group in itertools.groupby(rows, key=operator.attrgetter("fingerprint")):
         of_collection = list(group)
         _check_windows(of_collection)
-        jump = jump_of(task.spec.catalog[bytes.fromhex(fingerprint)])
-        for row, change in smooth_rows(of_collection, jump, task.alarm_every):
+        collection = task.spec.catalog[bytes.fromhex(fingerprint)]
+        memos = keeps_memos(collection)
+        for row, change in smooth_rows(of_collection, jump_of(collection), task.alarm_every, memos):
             results.append(row)
             if change is not None and change.fired:
                 window = f"window {row.window_start} to {row.window_end}"
@@ -205,6 +207,8 @@ def _estimate(
     collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
     times = {name: None if last[name] is None else rfc3339(last[name]) for name in ("window_start", "window_end")}
     place = times | {name: last[name] for name in ("pane_index", "pane_timing", "run")}
+    if last["window_start"] is None:
+        dataclasses.replace(spec, windows=None).check_asked()
     counts: CohortCounts = functools.reduce(operator.add, (row["counts"] for row in jobs))
     withheld = reason_to_withhold(counts, spec.min_reports, partial)
     estimator = ESTIMATORS[spec.estimator]()

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uldp_transforms.ldp.checks import describe, require_int
+from uldp_transforms.ldp.client_window import ClientWindow
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import BasePeriods, Windows
 
@@ -250,6 +251,17 @@ class CalendarWindows(Windows):
     def most_open(self, span: int) -> int:
         units = self.size + -(-span // (_UNITS[self.unit].shortest * _DAY)) + 2  # cut at both ends, and days left out
         return -(-units // self.step)
+
+    def are_whole(self, asked: ClientWindow) -> bool:
+        if asked.timezone is None:  # midnights are full hours, or half ones, of UTC
+            ahead = _clocks(self.timezone)
+            offsets = ahead.offsets[np.searchsorted(ahead.changes, 0) :]
+            return not _DAY % asked.length and not (offsets % asked.length).any()
+        days = asked.length // _DAY
+        whole = (
+            not any(length % days for length in (self.size, self.step, self.offset)) if self.unit == "d" else days == 1
+        )
+        return asked.timezone == self.timezone and whole
 
     def text(self, length: int) -> str:
         return f"{length}{self.unit}"

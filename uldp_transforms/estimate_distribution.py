@@ -48,13 +48,14 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
         spec: of the job.
 
     Raises:
-        SpecError: if an open alphabet has no candidates.
+        SpecError: if an open alphabet has no candidates, or windows are not made of those of a collection's clients.
     """
 
     def __init__(self, spec: JobSpec):
         super().__init__()
         self._spec = require_spec("EstimateDistribution", spec)
         spec.check_candidates()
+        spec.check_asked()
 
     def expand(self, counts: PCollection[tuple[bytes, CohortCounts]]) -> EstimatedWindows:
         spec = spec_for("EstimateDistribution", self._spec, counts, KEYED_COUNTS, windowed=True)

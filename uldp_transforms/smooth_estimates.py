@@ -16,6 +16,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.inputs import require_spec, spec_for
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.repeated_people import keeps_memos
 from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.rows.entry_columns import packed, unpacked
 from uldp_transforms.rows.neighbours import Neighbours, bounds_of, jump_of
@@ -118,7 +119,8 @@ class _SmoothFn(beam.DoFn):
     def process(self, element: tuple[bytes, Iterable[bytes]]) -> Iterator[WindowedValue]:
         fingerprint, pairs = element[0], list(map(unpacked, element[1]))
         estimates = [row for row, _ in pairs]
-        results = smooth_rows(estimates, jump_of(self._catalog[fingerprint]), self._alarm_every)
+        collection = self._catalog[fingerprint]
+        results = smooth_rows(estimates, jump_of(collection), self._alarm_every, keeps_memos(collection))
         for (row, change), (_, health) in zip(results, pairs):
             yield _in_window(row, health, change, MIN_TIMESTAMP)
 
@@ -147,7 +149,9 @@ class _FilterFn(beam.DoFn):
             yield _in_window(row, health, None, timestamp)
             return
         held = neighbours.read()
-        windows = Neighbours.from_bytes(held) if held else Neighbours.of([], jump_of(self._catalog[fingerprint]))
+        collection = self._catalog[fingerprint]
+        empty = functools.partial(Neighbours.of, [], jump_of(collection), keeps_memos(collection))
+        windows = Neighbours.from_bytes(held) if held else empty()
         later, row, change = filter_row(windows, row, self._alarm_every)
         if later is not windows:
             neighbours.write(later.to_bytes())

@@ -158,6 +158,8 @@ class JobSpec:
         self._check_discovery()
         self._check_run()
         self._check_agreement()
+        if self.windows is not None:
+            self.check_asked()
 
     def _check_durations(self) -> None:
         """Refuse what is no time, and parts of seconds of the clock, of which Beam has none."""
@@ -360,6 +362,22 @@ class JobSpec:
                     f"is true, got {self.show}"
                 )
 
+    def check_asked(self) -> None:
+        """Refuse windows that are not made of whole windows of the clients (raises SpecError), or one for everything.
+
+        Clients round event times down to their own windows, so that parts of these are empty; and how often a person
+        can be in one window for everything is not known.
+        """
+        for collection in self.collections:
+            asked = collection.asked
+            if asked is None or (self.windows is not None and self.windows.are_whole(asked)):
+                continue
+            zone = "" if asked.timezone is None else f" and timezone {asked.timezone}"
+            raise SpecError(
+                f"JobSpec.window must be made of whole windows of the clients of collection {collection.id!r}, such as "
+                f"window {collection.client_window}{zone}, got {_in_words(self.windows)}"
+            )
+
     def check_candidates(self) -> None:
         """Refuse to estimate an open alphabet without candidates, or with too many; raises SpecError."""
         asked, most = set(self.candidates or ()), ESTIMATORS[self.estimator].max_candidates
@@ -388,6 +406,16 @@ def allowed_share(given: float | None, *, bounded: bool) -> float:
     if given is not None:
         return given
     return REJECTED_SHARE_OF_FILES if bounded else REJECTED_SHARE_OF_STREAMS
+
+
+def _in_words(windows: Windows | None) -> str:
+    """Windows by the values that describe them."""
+    if windows is None:
+        return "none"
+    lengths = {"window": windows.size, "slide": windows.slide, "window_offset": windows.offset}
+    parts = [f"{name} {windows.text(length)}" for name, length in lengths.items() if length]
+    zone = windows.to_json()["timezone"]
+    return ", ".join([*parts, *([f"timezone {zone}"] if zone else [])])
 
 
 def _canonical(candidates: object) -> tuple[str, ...] | None:

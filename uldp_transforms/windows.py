@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.ldp.checks import describe, require_int
+from uldp_transforms.ldp.client_window import ClientWindow
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason
 
@@ -241,6 +242,11 @@ class Windows:
     def most_open(self, span: int) -> int:
         """How many windows can have reports, at most, if these come from so many milliseconds of event time."""
         return -(-(self.size + span) // self.step)
+
+    def are_whole(self, asked: ClientWindow) -> bool:
+        """Whether each of these windows is made of whole windows of a client."""
+        lengths = (self.size, self.step, self.offset)
+        return asked.timezone is None and not any(length % asked.length for length in lengths)
 
     def text(self, length: int) -> str:
         """A size, step or offset as people write it."""

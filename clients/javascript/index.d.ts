@@ -9,7 +9,10 @@ export interface ClientOptions {
   fingerprint?: string;
   /** The form_fingerprint that the form must have, which `uldp export` prints; none: any form that agrees with itself. */
   formFingerprint?: string;
-  /** Milliseconds to whose multiples event times are rounded down; 1 if absent. */
+  /**
+   * Milliseconds to whose multiples event times are rounded down. If absent: to the beginning of the client's window,
+   * where the form names one, or to the full hour (of `windowMs` that hours do not divide: to the window).
+   */
   timeUnit?: number;
 }
 
@@ -114,7 +117,7 @@ export interface Budget {
 export interface MemoClientOptions extends ClientOptions {
   storage: StateStorage;
   budget: Budget;
-  /** Answers are for windows of this length, which divides the period; a day if absent. */
+  /** Answers are for windows of this length, which divides the period; those of the form, or a day, if absent. */
   windowMs?: number;
   /** Of so many windows in a row one is answered, the device's own choice; 1 if absent. */
   reportEvery?: number;

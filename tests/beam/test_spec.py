@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.messages_cases import KRR, RAPPOR, URAP, collection, write_files
-from uldp_transforms import CalendarWindows, JobSpec, Windows
+from uldp_transforms import CalendarWindows, EstimateDistribution, JobSpec, Windows
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.runtime.beam_windows import as_duration, beam_periods, beam_windows, windows_of_beam
 from uldp_transforms.runtime.texts import read_text
@@ -105,6 +105,64 @@ ALL_FIELDS = JobSpec(
 
 def of(**values: Any) -> JobSpec:
     return JobSpec.of(**{"collections": [KRR], "window": "1h"} | values)
+
+
+ASKED = {
+    name: dataclasses.replace(KRR, client_window=window, client_timezone=zone)
+    for name, window, zone in (
+        ("1h", "1h", None),
+        ("1d", "1d", None),
+        ("2w", "2w", None),
+        ("berlin", "1d", "Europe/Berlin"),
+        ("weeks", "1w", "Europe/Berlin"),
+    )
+}
+BERLIN = {"timezone": "Europe/Berlin"}
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "whole"),
+    [
+        ("1d", {"window": "1d"}, True),
+        ("1d", {"window": "7d", "slide": "1d"}, True),
+        ("1d", {"window": "1d", "slide": "12h"}, False),
+        ("1d", {"window": "1d", "window_offset": "1h"}, False),
+        ("1d", {"window": "36h"}, False),
+        ("1d", {"window": "1mo"}, True),
+        ("1d", {"window": "1d", "timezone": "UTC"}, True),
+        ("1d", {"window": "1d"} | BERLIN, False),
+        ("1h", {"window": "1d"} | BERLIN, True),
+        ("1h", {"window": "1mo", "timezone": "Asia/Kathmandu"}, False),
+        ("2w", {"window": "1w"}, False),
+        ("2w", {"window": "2w"}, True),
+        ("berlin", {"window": "1d"} | BERLIN, True),
+        ("berlin", {"window": "1mo"} | BERLIN, True),
+        ("berlin", {"window": "1w", "slide": "1d"} | BERLIN, True),
+        ("berlin", {"window": "1d", "timezone": "Europe/London"}, False),
+        ("berlin", {"window": "24h"}, False),
+        ("weeks", {"window": "1w"} | BERLIN, True),
+        ("weeks", {"window": "1w", "slide": "1d"} | BERLIN, False),
+        ("weeks", {"window": "1mo"} | BERLIN, False),
+    ],
+)
+def test_windows_are_made_of_those_of_clients(name: str, values: dict[str, Any], whole: bool) -> None:
+    """All windows that are taken begin and end where windows of clients do."""
+    if not whole:
+        with pytest.raises(SpecError, match="must be made of whole windows of the clients of collection 'krr'"):
+            of(collections=[ASKED[name]], **values)
+        return
+    windows, asked = of(collections=[ASKED[name]], **values).windows, ASKED[name].asked
+    assert windows is not None and asked is not None
+    for day in range(19_000, 19_800, 3):
+        for start in windows.starts_around(day * 86_400_000):
+            assert asked.start_of(start) == start
+            assert asked.start_of(windows.end_of(start)) == windows.end_of(start)
+
+
+def test_one_window_for_everything_is_refused_where_clients_have_windows() -> None:
+    """When it would be estimated: what stored counts are windows of is not known before."""
+    with pytest.raises(SpecError, match=r"such as window 1d and timezone Europe/Berlin, got none$"):
+        EstimateDistribution(of(collections=[ASKED["berlin"]], window=None))
 
 
 def without_time_zones(call: Callable[[], Any]) -> Any:
@@ -511,6 +569,21 @@ REFUSED = [
     (
         lambda: of(smooth=True, show=2),
         "JobSpec.show must be at least 3, all values of collection 'krr', where smooth is true, got 2",
+    ),
+    (
+        lambda: of(collections=[ASKED["1d"]], window="12h"),
+        "JobSpec.window must be made of whole windows of the clients of collection 'krr', such as window 1d, got "
+        "window 12h",
+    ),
+    (
+        lambda: of(collections=[ASKED["weeks"]], window="2w", slide="1d", window_offset="12h"),
+        "JobSpec.window must be made of whole windows of the clients of collection 'krr', such as window 1w and "
+        "timezone Europe/Berlin, got window 14d, slide 1d, window_offset 12h",
+    ),
+    (
+        lambda: of(collections=[ASKED["berlin"]], window="1d"),
+        "JobSpec.window must be made of whole windows of the clients of collection 'krr', such as window 1d and "
+        "timezone Europe/Berlin, got window 1d",
     ),
     (lambda: of(alarm_every=50), "JobSpec.alarm_every must be absent where smooth is false, got 50"),
     (

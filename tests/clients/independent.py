@@ -6,10 +6,12 @@ collection, ``check`` refuses forms that were changed, ``report`` makes a messag
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import math
 import unicodedata
+import zoneinfo
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -307,6 +309,8 @@ def form(spec: dict[str, Any]) -> dict[str, Any]:
     sampler = with_memo(sampler, rate, fields, v)
     num_cohorts = spec.get("num_cohorts", 1)
     meaning = {"id": spec["id"], "version": spec["version"], "num_cohorts": num_cohorts, "wire_version": 1}
+    asked = {key: spec[key] for key in ("client_window", "client_timezone") if spec.get(key) is not None}
+    meaning |= asked
     canonical = json_text(meaning | {"alphabet": alphabet, "mechanism": fields | weights_of(sampler, rate)})
     return {
         "client_form": 1,
@@ -320,7 +324,32 @@ def form(spec: dict[str, Any]) -> dict[str, Any]:
         "sampler": sampler,
         "payload": payload_layout(sampler, k, v),
         "canonical": canonical,
-    }
+    } | ({"client_window": asked_window(**asked)} if asked else {})
+
+
+def asked_window(client_window: str, client_timezone: str | None = None) -> dict[str, Any]:
+    """The windows in which a client answers at most once."""
+    minutes = {"m": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}[client_window[-1]] * int(client_window[:-1])
+    return {"milliseconds": 60_000 * minutes, "timezone": client_timezone}
+
+
+def window_of(window: dict[str, Any], event_time: int) -> tuple[int, int]:
+    """Start and end of the window of an event; of days of a place by trying each minute."""
+    length, zone = window["milliseconds"], window["timezone"]
+    if zone is None:
+        start = event_time - event_time % length
+        return start, start + length
+
+    def number(minute: int) -> int:
+        local = datetime.datetime.fromtimestamp(60 * minute, zoneinfo.ZoneInfo(zone))
+        return (local.date() - datetime.date(1970, 1, 5)).days // (length // 86_400_000)
+
+    first = last = event_time // 60_000
+    while number(first - 1) == number(event_time // 60_000):
+        first -= 1
+    while number(last) == number(event_time // 60_000):
+        last += 1
+    return 60_000 * first, 60_000 * last
 
 
 def form_fingerprint(form: dict[str, Any]) -> str:

@@ -46,6 +46,14 @@ def test_forms(record: dict[str, Any]) -> None:
         assert found == example["symbols"]
 
 
+@pytest.mark.parametrize("record", records("windows"), ids=lambda record: record["client"]["id"])
+def test_windows(record: dict[str, Any]) -> None:
+    form = independent.form(record["collection"])
+    assert form == {key: value for key, value in record["client"].items() if key != "examples"}
+    for time in record["times"]:
+        assert independent.window_of(form["client_window"], time["event_time"]) == (time["start"], time["end"])
+
+
 def test_numbers() -> None:
     for record in records("numbers"):
         assert independent.number_text(record["number"]) == record["text"]

@@ -21,7 +21,7 @@ import pytest
 from tests.support.cases import ALL_COLLECTIONS
 from tests.support.tolerance import binomial_limits, within
 from uldp_transforms.ldp import Budget, BudgetSpentError, Client, Collection, FileStorage, ReportBatch, SpecError
-from uldp_transforms.ldp.budget import DAY
+from uldp_transforms.ldp.client_window import DAY
 from uldp_transforms.messages import wire
 
 SECRET = bytes(range(32))
@@ -115,6 +115,78 @@ def test_a_wrong_value_is_refused_and_changes_nothing(storage: FileStorage, tmp_
         asked.report("secret", NOON)
     assert "secret" not in str(caught.value)
     assert (tmp_path / "state.json").read_bytes() == before
+
+
+# ---------------------------------------------------------------------- event times
+
+HOUR = DAY // 24
+BERLIN = {"client_window": "1d", "client_timezone": "Europe/Berlin"}
+LATE = NOON + 5 * HOUR + 1_234_567  # 17:20:34.567 UTC
+SPRING = 19_813 * DAY  # 2024-03-31, on which clocks are put forward
+
+
+def said(report: ReportBatch | None) -> int:
+    assert report is not None
+    return int(report.event_times[0])
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "expected"),
+    [
+        ({}, {}, LATE // HOUR * HOUR),
+        ({}, {"window_ms": DAY // 12}, LATE // HOUR * HOUR),
+        ({}, {"window_ms": DAY // 96}, LATE // (DAY // 96) * (DAY // 96)),
+        ({}, {"time_unit_ms": 1}, LATE),
+        ({}, {"time_unit_ms": 60_000}, LATE // 60_000 * 60_000),
+        ({"client_window": "1d"}, {}, NOON - DAY // 2),
+        ({"client_window": "6h"}, {}, NOON),
+        ({"client_window": "1d"}, {"time_unit_ms": 1}, LATE),
+        (BERLIN, {}, NOON - 14 * HOUR),  # in summer: 2024-10-04
+    ],
+)
+@pytest.mark.parametrize("epsilon_inf", [None, 2.0])
+def test_event_times_are_rounded_down(
+    epsilon_inf: float | None, fields: dict[str, Any], options: dict[str, int], expected: int
+) -> None:
+    asked = client(Memory(), illness(epsilon_inf, **fields), **options)
+    assert said(asked.report("flu", LATE)) == expected
+
+
+def test_days_of_a_place_have_one_answer_each(storage: FileStorage) -> None:
+    """Asked every hour, over a change of clocks, while the budget's period (a day of UTC) changes in between."""
+    collection, answers = illness(**BERLIN), []
+    for hour in range(72):
+        answers.append(client(storage, collection).report("flu", SPRING - DAY + hour * HOUR))
+    assert [said(answer) for answer in answers] == [
+        *[SPRING - DAY - HOUR] * 23,
+        *[SPRING - HOUR] * 23,
+        *[SPRING + 22 * HOUR] * 24,
+        *[SPRING + DAY + 22 * HOUR] * 2,
+    ]
+    assert len({message(answer) for answer in answers}) == 4
+
+
+def test_clients_of_several_places_share_a_storage(storage: FileStorage) -> None:
+    """One is in tomorrow while another is in today, and one begins the period in which another's day ends."""
+    kinds = [illness(id=name[-6:].lower(), client_window="1d", client_timezone=name) for name in (
+        "Pacific/Auckland", "Europe/Berlin", "America/New_York"
+    )]  # fmt: skip
+    kinds.append(illness(id="hours", client_window="1h"))
+    made: dict[tuple[str, int], set[bytes]] = {}
+    for hour in range(72):
+        for collection in kinds:
+            answer = client(storage, collection).report("flu", SPRING + hour * HOUR + 7)
+            made.setdefault((collection.id, said(answer)), set()).add(message(answer))
+    assert {len(messages) for messages in made.values()} == {1}
+    assert [sum(name == collection.id for name, _ in made) for collection in kinds] == [4, 4, 4, 72]
+
+
+def test_days_that_are_over_are_forgotten(storage: FileStorage, tmp_path: Path) -> None:
+    asked = client(storage, illness(**BERLIN))
+    for day in range(20):
+        asked.report("flu", SPRING + day * DAY)
+    [answers] = json.loads((tmp_path / "state.json").read_text())["answers"].values()
+    assert len(answers) == 1
 
 
 # ---------------------------------------------------------------------- memos

@@ -128,6 +128,7 @@ def client_of(epsilon: float = 9.0, period_ms: int = 86_400_000, **fields: Any) 
     return make
 
 
+ASKED_DAILY = dataclasses.replace(CLOSED, client_window="1d")
 STORED = json.dumps(dict.fromkeys(("secret", "period_ms", "period", "spent", "ever", "answers")) | {"client_state": 2})
 
 
@@ -206,6 +207,23 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (SpecError, spec(version=0), "Collection.version must be an integer in [1, 2147483647], got 0"),
     (SpecError, spec(version=1.0), "Collection.version must be an integer in [1, 2147483647], got 1.0"),
+    (
+        SpecError,
+        spec(client_window="1mo"),
+        "Collection.client_window must be a number of minutes, hours, days or weeks, such as 1d, at most 365d, got "
+        "'1mo'",
+    ),
+    (
+        SpecError,
+        spec(client_window="1d", client_timezone="Europe/Atlantis"),
+        "Collection.client_timezone must be the name of a time zone that this machine knows, such as "
+        "\"Europe/Berlin\", got 'Europe/Atlantis'",
+    ),
+    (
+        SpecError,
+        spec(client_timezone="Europe/Berlin"),
+        "Collection.client_timezone must be absent without client_window, got 'Europe/Berlin'",
+    ),
     (SpecError, spec(num_cohorts=65_537), "Collection.num_cohorts must be an integer in [1, 65536], got 65537"),
     (SpecError, spec(num_cohorts=True), "Collection.num_cohorts must be an integer in [1, 65536], got True"),
     (
@@ -233,7 +251,8 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         spec(epsilon=1),
-        "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, got 'epsilon'",
+        "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, client_window, client_timezone, "
+        "got 'epsilon'",
     ),
     (SpecError, spec(alphabet=["closed"]), "alphabet must be a JSON object, got ['closed']"),
     (SpecError, spec(mechanism="krr"), "mechanism must be a JSON object, got 'krr'"),
@@ -307,7 +326,8 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: Collection.from_json(SPEC | {"x" * 70: 0}),
-        f"Collection takes the keys id, version, alphabet, mechanism, num_cohorts, got '{'x' * 56}...",
+        "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, client_window, client_timezone, "
+        f"got '{'x' * 56}...",
     ),
     *[
         (SpecError, call, sentence)
@@ -587,6 +607,12 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         "Client.window_ms must divide the budget's period of 86400000, got 7",
     ),
     (SpecError, client_of(window_ms=0), "Client.window_ms must be an integer in [1, 9007199254740992], got 0"),
+    (SpecError, client_of(time_unit_ms=0), "Client.time_unit_ms must be an integer in [1, 9007199254740992], got 0"),
+    (
+        SpecError,
+        lambda folder: Client(ASKED_DAILY, FileStorage(folder / "s.json"), Budget(epsilon=1), window_ms=86_400_000),
+        "Client.window_ms must be absent where the collection has client_window, which is 1d, got 86400000",
+    ),
     (SpecError, client_of(report_every=0), "Client.report_every must be an integer in [1, 2147483648], got 0"),
     (SpecError, client_of(secret=b"short"), "Client.secret must be 32 bytes, got others"),
     (

@@ -19,12 +19,12 @@ FORBIDDEN = ("apache_beam", "fastavro", "google")
 LAYERS = [  # a module imports from layers below its own, and from its own package
     {"__init__"},
     {"client", "client_form", "privacy", "utility"},
-    {"client_state", "collection", "discovery", "sentinels", "smoothing"},
+    {"client_state", "collection", "discovery", "repeated_people", "sentinels", "smoothing"},
     {"estimators"},
     {"joint_counts", "model"},
     {"budget"},
     {"alphabets", "mechanisms", "sparse_counts"},
-    {"bitcounts", "counts", "hashing", "keyed_words", "reports", "sampling", "registry"},
+    {"bitcounts", "client_window", "counts", "hashing", "keyed_words", "reports", "sampling", "registry"},
     {"checks", "client_storage"},
     {"errors", "reasons"},
 ]

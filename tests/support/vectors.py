@@ -18,14 +18,15 @@ from tests.support.messages_cases import NOON
 from tests.support.tampered_forms import tampered_forms
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Budget, BudgetSpentError, Client, Collection, ReportBatch
-from uldp_transforms.ldp.budget import DAY, cost_of_reports
+from uldp_transforms.ldp.budget import cost_of_reports
 from uldp_transforms.ldp.client_form import client_form, form_fingerprint
+from uldp_transforms.ldp.client_window import DAY
 from uldp_transforms.ldp.collection import _without_floats
 from uldp_transforms.ldp.hashing import canonical, hash_words
 from uldp_transforms.ldp.keyed_words import COHORT, MEMO, TURN, KeyedSource
 from uldp_transforms.ldp.mechanisms import Mechanism, TwoStage
 from uldp_transforms.messages import wire
-from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, moment_of
 
 FOLDER = Path(__file__).parents[2] / "schemas" / "vectors"
 
@@ -362,6 +363,42 @@ def refusals() -> Iterator[dict[str, Any]]:
     yield from tampered_forms({name: Collection.from_json(spec) for name, spec in (SPECS | MEMOS).items()})
 
 
+# ---------------------------------------------------------------------- windows of clients
+
+_NAMED = {
+    "hours": {"client_window": "6h"},
+    "days": {"client_window": "1d"},
+    "weeks": {"client_window": "1w"},
+    "days-berlin": {"client_window": "1d", "client_timezone": "Europe/Berlin"},
+    "weeks-new-york": {"client_window": "1w", "client_timezone": "America/New_York"},
+    "days-kathmandu": {"client_window": "1d", "client_timezone": "Asia/Kathmandu"},
+}
+
+WINDOWS = {
+    spec["id"]: spec
+    for spec in (
+        *(_spec(f"asked-{name}", _ILLNESSES, {"id": "krr"}) | fields for name, fields in _NAMED.items()),
+        _spec("asked-memo", _ILLNESSES, {"id": "krr", "epsilon_inf": 2.0}) | _NAMED["days-berlin"],
+    )
+}
+"""Collections that name the window of their clients."""
+
+
+def windows() -> Iterator[dict[str, Any]]:
+    """When the window of an event begins and ends: on both sides of midnights, and around changes of clocks."""
+    changes = map(moment_of, (f"2024-{hour}:00:00Z" for hour in ("03-31T01", "10-27T01", "03-10T07", "11-03T06")))
+    for spec in WINDOWS.values():
+        item = Collection.from_json(spec)
+        assert item.asked is not None
+        times = [-1, 0, NOON, *(change + hours * 3_600_000 for change in changes for hours in range(-3, 3))]
+        times += [edge + step for edge in map(item.asked.end_of, times[2:]) for step in (-1, 0)]
+        told = [
+            {"event_time": time, "start": item.asked.start_of(time), "end": item.asked.end_of(time)}
+            for time in dict.fromkeys(times)
+        ]
+        yield {"collection": spec, "client": client_form(item), "times": told}
+
+
 # ---------------------------------------------------------------------- reports and bytes
 
 TIMES = (NOON, 0, -1, MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
@@ -416,6 +453,7 @@ FILES: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
         budgets,
         form_fingerprints,
         refusals,
+        windows,
     )
 }
 """File -> what makes its records."""

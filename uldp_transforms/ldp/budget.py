@@ -10,10 +10,8 @@ import dataclasses
 import math
 
 from uldp_transforms.ldp.checks import is_number, require_int, require_number
+from uldp_transforms.ldp.client_window import DAY
 from uldp_transforms.ldp.mechanisms import Mechanism
-
-DAY = 24 * 3600 * 1000
-"""Milliseconds."""
 
 MAX_MILLISECONDS = 1 << 53
 

@@ -16,16 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.ldp.budget import DAY, MAX_MILLISECONDS, Budget, cost_of_reports
+from uldp_transforms.ldp.budget import MAX_MILLISECONDS, Budget, cost_of_reports
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.client_state import State, adopt, new_state, read_state, state_text
 from uldp_transforms.ldp.client_storage import Storage
+from uldp_transforms.ldp.client_window import DAY, ClientWindow
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.errors import BudgetSpentError, SpecError
 from uldp_transforms.ldp.keyed_words import COHORT, MEMO, NAME, SECRET_BYTES, TURN, KeyedSource
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.ldp.sampling import SystemSource
+
+HOUR = 3600 * 1000
+"""Milliseconds."""
 
 _ROUNDING = 1e-9  # of sums that should be the budget
 
@@ -45,9 +49,10 @@ class Client:
         storage: Storage,
         budget: Budget,
         *,
-        window_ms: int = DAY,
+        window_ms: int | None = None,
         report_every: int = 1,
         distinct_values: int | None = None,
+        time_unit_ms: int | None = None,
         secret: bytes | None = None,
     ):
         """Read the storage, or begin it.
@@ -57,21 +62,31 @@ class Client:
             storage: of this device; shared by the clients of all its collections.
             budget: the same for all of these.
             window_ms: answers are for windows of this length, in milliseconds, the first of which begins at
-                1970-01-01T00:00:00Z; it divides the budget's period.
+                1970-01-01T00:00:00Z; it divides the budget's period. None: the collection's ``client_window``, or a
+                day where it names none. Must be None where it names one.
             report_every: w: of every w windows in a row one is answered, the device's own choice. Any w windows in a
                 row then cost what one report costs.
             distinct_values: number of different values that a person is assumed to have at most (default: as many as
                 the collection has symbols). The cost of memos depends on it. Nothing counts the values: who has more is
                 asked as often as everybody else, and the reports may say more than they cost.
+            time_unit_ms: reports say their event time rounded down to a multiple of so many milliseconds (default: the
+                beginning of the collection's ``client_window``; where it names none the full hour, or the beginning of
+                the window if hours do not divide it).
             secret: 32 secret random bytes of this device, if it has some; None: the operating system makes them.
 
         Raises:
             SpecError: for arguments out of range, or a storage that does not go with them.
             OSError: if the storage cannot be read or written.
         """
-        require_int("Client.window_ms", window_ms, 1, MAX_MILLISECONDS)
-        if budget.period_ms % window_ms:
-            raise SpecError(f"Client.window_ms must divide the budget's period of {budget.period_ms}, got {window_ms}")
+        self._window = _window_of(collection, window_ms)
+        if budget.period_ms % self._window.length:
+            raise SpecError(
+                f"Client.window_ms must divide the budget's period of {budget.period_ms}, got {self._window.length}"
+            )
+        if time_unit_ms is not None:
+            require_int("Client.time_unit_ms", time_unit_ms, 1, MAX_MILLISECONDS)
+        in_hours = collection.asked is None and self._window.length % HOUR == 0
+        self._time_unit = time_unit_ms or (HOUR if in_hours else None)
         require_int("Client.report_every", report_every, 1, 1 << 31)
         if secret is not None and (not isinstance(secret, bytes) or len(secret) != SECRET_BYTES):
             raise SpecError(f"Client.secret must be {SECRET_BYTES} bytes, got others")
@@ -80,7 +95,7 @@ class Client:
         num_symbols = collection.mechanism.num_symbols
         self._distinct = num_symbols if distinct_values is None else min(distinct_values, num_symbols)
         self._collection, self._storage, self._budget = collection, storage, budget
-        self._window_ms, self._report_every = window_ms, report_every
+        self._report_every = report_every
         self._secret = secret
         self._secret = storage.update(self._begin)
         self._cohort = self._keyed(COHORT).integer(collection.num_cohorts)
@@ -94,7 +109,7 @@ class Client:
 
         Args:
             value: of the person.
-            event_time: milliseconds since 1970 UTC, as the report will say it: rounded down to a unit that many share.
+            event_time: milliseconds since 1970 UTC. The report says it rounded down (``time_unit_ms``).
 
         Returns:
             None if it is not this device's turn in this window (``report_every``).
@@ -109,10 +124,21 @@ class Client:
         require_int("Client.report: event_time", event_time, -MAX_MILLISECONDS, MAX_MILLISECONDS)
         cohorts = np.array([self._cohort], dtype=np.uint16)
         symbol = int(self._collection.alphabet.encode([value], cohorts, self._collection.num_cohorts).reshape(-1)[0])
-        window = event_time // self._window_ms
-        if window % self._report_every != self._turn:
+        if self._window.number_of(event_time) % self._report_every != self._turn:
             return None
         return self._storage.update(lambda text: self._answer(text, value, symbol, event_time))
+
+    def _rounded(self, event_time: int) -> int:
+        """An event time as the report says it."""
+        if self._time_unit is None:
+            return self._window.start_of(event_time)
+        return event_time // self._time_unit * self._time_unit
+
+    def _name_of(self, event_time: int) -> str:
+        """The window of an event in the storage: its start; its end after a slash if it may reach into a new period."""
+        if self._window.timezone is None:
+            return str(self._window.start_of(event_time))
+        return f"/{self._window.end_of(event_time)}"
 
     def _keyed(self, purpose: int, number: int = 0) -> KeyedSource:
         assert self._secret is not None
@@ -162,13 +188,14 @@ class Client:
                 f"{latest - period} period(s) before it"
             )
         if period > latest:
-            state |= {"spent": {}, "answers": {}}
+            begin = period * self._budget.period_ms
+            state |= {"spent": {}, "answers": {name: _unfinished(of, begin) for name, of in state["answers"].items()}}
         state["period"] = period
         answers = state["answers"].setdefault(self._collection.fingerprint.hex(), {})
-        window = str(event_time // self._window_ms * self._window_ms)
+        window = self._name_of(event_time)
         if window not in answers:
             self._charge(state)
-            answers[window] = _columns(self._draw(value, symbol, event_time))
+            answers[window] = _columns(self._draw(value, symbol, self._rounded(event_time)))
         return state_text(state), self._stored(answers[window])
 
     def _charge(self, state: State) -> None:
@@ -219,6 +246,25 @@ class Client:
             event_times=np.array([event_time], dtype=np.int64),
             report_ids=np.frombuffer(bytes.fromhex(report_id), dtype=np.uint8).reshape(1, ID_BYTES),
         )
+
+
+def _window_of(collection: Collection, window_ms: int | None) -> ClientWindow:
+    """The windows of the collection's clients, or of a given length where it names none, a day if none is given."""
+    if window_ms is not None:
+        require_int("Client.window_ms", window_ms, 1, MAX_MILLISECONDS)
+    if collection.asked is None:
+        return ClientWindow(DAY if window_ms is None else window_ms)
+    if window_ms is not None:
+        raise SpecError(
+            f"Client.window_ms must be absent where the collection has client_window, which is "
+            f"{collection.client_window}, got {window_ms}"
+        )
+    return collection.asked
+
+
+def _unfinished(answers: State, begin: int) -> State:
+    """The answers for windows that end after a moment at which a period begins: those of days of a place."""
+    return {name: answer for name, answer in answers.items() if name[0] == "/" and int(name[1:]) > begin}
 
 
 def _has_memos(collection: Collection) -> bool:

@@ -22,7 +22,7 @@ def client_form(collection: Collection) -> dict[str, Any]:
     Nothing in it has to be computed again: a client checks it against ``canonical``, whose SHA-256 is the fingerprint.
     No number in it is above 2**53, so that readers of JSON in all languages carry it; weights are decimal texts.
     """
-    mechanism = collection.mechanism
+    mechanism, asked = collection.mechanism, collection.asked
     return {
         "client_form": CLIENT_FORM,
         "id": collection.id,
@@ -36,7 +36,7 @@ def client_form(collection: Collection) -> dict[str, Any]:
         "payload": mechanism.client_payload,
         "examples": _examples(collection),
         "canonical": collection.canonical,
-    }
+    } | ({} if asked is None else {"client_window": asked.to_json()})
 
 
 def form_fingerprint(form: Mapping[str, Any]) -> str:

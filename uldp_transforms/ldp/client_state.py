@@ -4,7 +4,8 @@
     secret         32 bytes in hexadecimal digits, of which cohort, memos and turn follow
     period_ms      length of a period; period: the number of the present one, or null
     spent, ever    in this period, and ever: fingerprint -> [number of reports, what they cost]
-    answers        of this period: fingerprint -> start of a window -> event time, cohort, payload, id of the report
+    answers        of this period: fingerprint -> window -> event time, cohort, payload, id of the report; a window is
+                   named by its start, one of days of a place by a slash and its end
 
 Version 1 had, in ``spent`` and ``ever``, an entry for each symbol that was ever reported, under a name (32 digits) that
 whoever has the secret can compute. ``adopt`` replaces the entries of a collection by their sum when its client opens.
@@ -34,7 +35,7 @@ _SECRET = re.compile("[0-9a-f]{64}")
 _FINGERPRINT = _SECRET
 _NAME_OR_FINGERPRINT = re.compile("(?:[0-9a-f]{32}){1,2}")
 _NAME_DIGITS = 32
-_WINDOW = re.compile("0|-?[1-9][0-9]{0,15}")
+_WINDOW = re.compile("/?(?:0|-?[1-9][0-9]{0,15})")
 _BYTES = re.compile("(?:[0-9a-f]{2})+")
 _ID = re.compile("[0-9a-f]{32}")
 

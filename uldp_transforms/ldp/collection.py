@@ -16,12 +16,14 @@ import numpy as np
 
 from uldp_transforms.ldp.alphabets import ALPHABETS
 from uldp_transforms.ldp.checks import (
+    describe,
     parse_json,
     require_int,
     require_keys,
     require_mapping,
     require_texts,
 )
+from uldp_transforms.ldp.client_window import ClientWindow
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate, Estimator
@@ -48,13 +50,24 @@ class Collection(Model):
     Attributes:
         id, alphabet, mechanism, num_cohorts: as of the model.
         version: counts up with every change; old and new reports are told apart by fingerprint.
+        client_window: in which a client answers at most once, such as ``"1d"``. None: clients do as they like.
+        client_timezone: the place whose days these windows are, such as ``"Europe/Berlin"``. None: lengths of time
+            from 1970-01-01T00:00:00Z on.
     """
 
     version: int
+    client_window: str | None = None
+    client_timezone: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_int("Collection.version", self.version, 1, (1 << 31) - 1)
+        if self.client_window is None and self.client_timezone is not None:
+            raise SpecError(
+                f"Collection.client_timezone must be absent without client_window, got {describe(self.client_timezone)}"
+            )
+        if self.client_window is not None:
+            ClientWindow.of(self.client_window, self.client_timezone)  # refuses what no window can be
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str] | Mapping[str, Any]) -> Collection:
@@ -74,7 +87,8 @@ class Collection(Model):
             spec = parse_json(text, str(source))
         require_mapping("Collection", spec)
         needed = ("id", "version", "alphabet", "mechanism")
-        require_keys("Collection", spec, needed, (*needed, "num_cohorts"))
+        optional = ("num_cohorts", "client_window", "client_timezone")
+        require_keys("Collection", spec, needed, (*needed, *optional))
         alphabet = ALPHABETS.build(spec["alphabet"])
         mechanism = MECHANISMS.build(
             spec["mechanism"],
@@ -82,21 +96,27 @@ class Collection(Model):
             num_sensitive=alphabet.num_sensitive,
             num_hashes=alphabet.num_hashes,
         )
-        rest = {key: spec[key] for key in ("id", "version", "num_cohorts") if key in spec}
+        rest = {key: spec[key] for key in ("id", "version", *optional) if key in spec}
         return cls(alphabet=alphabet, mechanism=mechanism, **rest)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object from which ``from_json`` makes an equal collection."""
+        asked = {"client_window": self.client_window, "client_timezone": self.client_timezone}
         return {
             "id": self.id,
             "version": self.version,
             "alphabet": self.alphabet.to_json(),
             "mechanism": self.mechanism.to_json(),
             "num_cohorts": self.num_cohorts,
-        }
+        } | {name: text for name, text in asked.items() if text is not None}
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)  # the values may be many
+
+    @functools.cached_property
+    def asked(self) -> ClientWindow | None:
+        """The windows in which clients answer at most once; None if the collection names none."""
+        return None if self.client_window is None else ClientWindow.of(self.client_window, self.client_timezone)
 
     @property
     def canonical(self) -> str:

@@ -39,6 +39,7 @@ class Neighbours:
         gone: end of the last window that was forgotten, in milliseconds; None: none was.
         past: (10, S) what is left of these: level, spread, history, squares and the six of evidence of ``Series``.
         jump: n times what one more counted report adds to an estimate.
+        memos: whether clients keep memos, whose noise windows of the same people have in common.
     """
 
     values: tuple[str, ...]
@@ -50,9 +51,10 @@ class Neighbours:
     gone: int | None = None
     past: np.ndarray
     jump: float = 0.0
+    memos: bool = False
 
     @classmethod
-    def of(cls, rows: Iterable[WindowedEstimate], jump: float = 0.0) -> Neighbours:
+    def of(cls, rows: Iterable[WindowedEstimate], jump: float = 0.0, memos: bool = False) -> Neighbours:
         """The windows of rows with numbers, one row a window, in any order."""
         rows = sorted((row for row in rows if has_numbers(row)), key=bounds_of)
         columns = [EntryColumns.of(row.estimates) for row in rows]
@@ -76,6 +78,7 @@ class Neighbours:
             common=cells[2],
             past=_nothing_known(len(values)),
             jump=jump,
+            memos=memos,
         )
 
     def __len__(self) -> int:
@@ -91,10 +94,12 @@ class Neighbours:
         with np.errstate(invalid="ignore"):
             known = self.variances - np.maximum(self.common, 0)
         times = np.maximum(np.isfinite(self.common).sum(axis=0), 1)
+        common = np.maximum(np.nansum(self.common, axis=0) / times, 0)
         return Series(
             raw=self.raw,
             variances=known,
-            common=np.maximum(np.nansum(self.common, axis=0) / times, 0),
+            common=common,
+            turnover=2 * common if self.memos else 0.0,
             num_reports=np.maximum(self.num_reports, 1),
             steps=1 + np.maximum(missing, 0).astype(np.int64),
             jump=self.jump,
@@ -109,7 +114,7 @@ class Neighbours:
 
     def with_window(self, row: WindowedEstimate) -> tuple[Neighbours, int | None]:
         """These windows and that of a row, in its place; and where that is. None: the window is forgotten already."""
-        one = Neighbours.of([row], self.jump)
+        one = Neighbours.of([row], self.jump, self.memos)
         start = int(one.spans[0, 0])
         if self.gone is not None and start < self.gone:
             return self, None
@@ -151,6 +156,7 @@ class Neighbours:
     def to_bytes(self) -> bytes:
         """Version, a JSON description, then the arrays, little-endian."""
         told = {"values": self.values, "windows": len(self), "gone": self.gone, "jump": self.jump}
+        told |= {"memos": True} if self.memos else {}
         head = json.dumps(told).encode()
         whole = np.concatenate([self.spans.ravel(), self.num_reports]).astype("<i8").tobytes()
         cells = np.concatenate([self.past, self.raw, self.variances, self.common]).astype("<f8").tobytes()
@@ -178,6 +184,7 @@ class Neighbours:
             gone=told["gone"],
             past=past,
             jump=told["jump"],
+            memos=told.get("memos", False),
         )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from uldp_transforms.ldp.collection import Collection
-from uldp_transforms.windows import BasePeriods, rfc3339
+from uldp_transforms.ldp.repeated_people import keeps_memos
+from uldp_transforms.windows import BasePeriods, moment_of, rfc3339
 
 
 def name_of(collection: Collection | None) -> dict[str, Any]:
@@ -17,6 +19,17 @@ def name_of(collection: Collection | None) -> dict[str, Any]:
         "collection_version": collection.version,
         "fingerprint": collection.fingerprint.hex(),
     }
+
+
+def reports_of_a_person(collection: Collection, place: Mapping[str, Any]) -> int | None:
+    """How many reports one person may have in the window of a row, at most; None if that is not known.
+
+    Of clients whose window the collection does not name nothing is known. Where reports of a person are independent of
+    each other that is taken as 1.
+    """
+    if collection.asked is None or place["window_start"] is None:
+        return None if keeps_memos(collection) else 1
+    return collection.asked.number_between(*(moment_of(place[name]) for name in ("window_start", "window_end")))
 
 
 def span_of(start: int | None, length: int | None) -> dict[str, Any]:

@@ -35,7 +35,7 @@ _Z = float(special.ndtri((1 + CONFIDENCE) / 2))
 
 
 def smooth_rows(
-    rows: Sequence[WindowedEstimate], jump: float, alarm_every: float
+    rows: Sequence[WindowedEstimate], jump: float, alarm_every: float, memos: bool = False
 ) -> Iterator[tuple[WindowedEstimate, Finding | None]]:
     """The rows of all windows of one collection, one a window, smoothed in both directions; and what moved.
 
@@ -43,8 +43,9 @@ def smooth_rows(
         rows: in any order, which is kept. Rows without numbers are handed through.
         jump: n times what one more counted report adds to an estimate.
         alarm_every: windows between two false alarms, in the mean.
+        memos: whether clients keep memos, whose noise windows of the same people have in common.
     """
-    windows = Neighbours.of(rows, jump)
+    windows = Neighbours.of(rows, jump, memos)
     if not len(windows):
         yield from ((row._replace(estimates=list(row.estimates)), None) for row in rows)
         return

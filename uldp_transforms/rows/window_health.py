@@ -12,8 +12,9 @@ from scipy import special
 
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.repeated_people import keeps_memos
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS, NOTHING_UNUSUAL, Finding, examine
-from uldp_transforms.rows.place import name_of
+from uldp_transforms.rows.place import name_of, reports_of_a_person
 from uldp_transforms.schemas import load
 
 HEALTH_SCHEMA = load("health.avsc")
@@ -62,6 +63,9 @@ def health_of_window(
 ) -> WindowHealth:
     """The row of one window and pane; without findings if its numbers are withheld.
 
+    Sentinels and fit take reports as independent of each other. They are not asked where a person may have several
+    reports that repeat one memo, or where nothing is known of that.
+
     Args:
         collection: what the reports were made for.
         counts: of all reports of the window so far.
@@ -71,8 +75,9 @@ def health_of_window(
     """
     status, findings = withheld, []
     if withheld is None:
-        findings = examine(collection, counts)
-        fit = [] if fit_p_value is None else [finding_of_fit(fit_p_value)]
+        independent = not keeps_memos(collection) or reports_of_a_person(collection, place) == 1
+        findings = examine(collection, counts) if independent else []
+        fit = [] if fit_p_value is None or not independent else [finding_of_fit(fit_p_value)]
         status = "alarm" if any(found.fired for found in findings) else "misfit" if any(f.fired for f in fit) else "ok"
         findings += fit
     return WindowHealth(

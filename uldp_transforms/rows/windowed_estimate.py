@@ -15,7 +15,8 @@ from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import Estimate, Estimator
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
-from uldp_transforms.rows.place import name_of
+from uldp_transforms.ldp.repeated_people import with_repeated_people
+from uldp_transforms.rows.place import name_of, reports_of_a_person
 from uldp_transforms.schemas import load
 from uldp_transforms.version import __version__
 
@@ -140,6 +141,8 @@ def estimate_window(
                 status, estimate = "not_converged", None
         except EstimationError as error:
             status = error.status
+    if estimate:
+        estimate = with_repeated_people(collection, estimate, reports_of_a_person(collection, place) or 1)
     if estimate and anytime_scale is not None:
         estimate = estimate.anytime(anytime_scale)
     return WindowedEstimate(

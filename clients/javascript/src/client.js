@@ -1,6 +1,7 @@
 import { UldpError, require } from "./errors.js";
 import { checked } from "./form.js";
 import { makeReport } from "./report.js";
+import { rounding } from "./windows.js";
 import { secureWords } from "./words.js";
 
 export { UldpError };
@@ -8,17 +9,16 @@ export { UldpError };
 /** Makes the reports of one collection. */
 export class Client {
   #form;
-  #timeUnit;
+  #rounded;
   #draw = secureWords();
 
   constructor(form, timeUnit) {
     this.#form = form;
-    this.#timeUnit = timeUnit;
+    this.#rounded = rounding(form, timeUnit);
   }
 
   /** Options and their types are in index.d.ts. */
-  static async open(form, { timeUnit = 1, ...pinned } = {}) {
-    require(Number.isInteger(timeUnit) && timeUnit > 0, `timeUnit must be whole milliseconds above 0, got ${timeUnit}`);
+  static async open(form, { timeUnit, ...pinned } = {}) {
     const known = await checked(form, pinned);
     require(known.sampler.sampler !== "memo", "Client must be MemoClient for a collection with epsilon_inf, got Client");
     return new Client(known, timeUnit);
@@ -30,6 +30,6 @@ export class Client {
 
   /** One report, as bytes to be stored, and sent until one attempt succeeds. Each call costs epsilon anew. */
   report(value, eventTime = Date.now()) {
-    return makeReport(this.#form, value, Math.floor(eventTime / this.#timeUnit) * this.#timeUnit, this.#draw);
+    return makeReport(this.#form, value, this.#rounded(eventTime), this.#draw);
   }
 }

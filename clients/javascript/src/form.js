@@ -2,6 +2,7 @@
 import { UldpError, require } from "./errors.js";
 import { toHex } from "./message.js";
 import { symbolsOf } from "./symbols.js";
+import { DAY } from "./windows.js";
 
 const CLIENT_FORM = 1;
 const WIRE_VERSION = 1;
@@ -70,6 +71,11 @@ function memoOf(memo, repeat_weight, v) {
   return memo.sampler === "symbol" ? { ...two, noise_weight: String((2n ** 64n - BigInt(repeat_weight)) / BigInt(v)) } : two;
 }
 
+/** The client's window from a text such as "1d". */
+function windowOf(text, timezone = null) {
+  return { milliseconds: parseInt(text) * { m: 60_000, h: DAY / 24, d: DAY, w: 7 * DAY }[text.at(-1)], timezone };
+}
+
 /** A fraction such as "1/3" times an integer. */
 function times(fraction, factor) {
   const [numerator, denominator = "1"] = fraction.split("/");
@@ -93,7 +99,7 @@ function bytesOf(number) {
 export function formOf(canonical) {
   // integers that may exceed 2^53 are read as texts; such a key cannot stand in a text, whose quotes are escaped
   const quoted = canonical.replace(/("(?:seed|keep_weight|noise_weight|answer_noise_weight|repeat_weight)":)(\d+)/g, '$1"$2"');
-  const { alphabet, id, mechanism, num_cohorts, version, wire_version } = JSON.parse(quoted);
+  const { alphabet, id, mechanism, num_cohorts, version, wire_version, client_window: length, client_timezone } = JSON.parse(quoted);
   require(wire_version === WIRE_VERSION, `wire_version must be ${WIRE_VERSION}, got ${wire_version}`);
   require(Object.hasOwn(ALPHABETS, alphabet.id), `the alphabet must be one of ${Object.keys(ALPHABETS)}, got ${alphabet.id}`);
   require(
@@ -106,7 +112,8 @@ export function formOf(canonical) {
   const once = { sampler: name, ...INTEGERS[name](mechanism, num_sensitive) };
   const sampler = mechanism.epsilon_inf === undefined ? once : memoOf(once, mechanism.repeat_weight, num_sensitive);
   const payload = payloadOf(once, num_symbols, num_sensitive);
-  return { id, version, num_cohorts, num_symbols, num_sensitive, symbols, sampler, payload };
+  const own = length && { client_window: windowOf(length, client_timezone) };
+  return { id, version, num_cohorts, num_symbols, num_sensitive, symbols, sampler, payload, ...own };
 }
 
 /** A copy of the form; refuses one that does not agree with itself, or is not the one that is pinned. */

@@ -5,9 +5,9 @@ import { COHORT, MEMO, NAME, TURN, cohortOf, costOf, memoOf, nameOf, purposeByte
 import { fromHex, toHex } from "./message.js";
 import { makeReport, message } from "./report.js";
 import { symbolsOf } from "./symbols.js";
+import { DAY, rounding, windowsOf } from "./windows.js";
 import { secureWords } from "./words.js";
 
-const DAY = 86_400_000;
 const STATE = 2; // version of the stored text
 const DIGITS = /^[0-9a-f]{64}$/;
 const ROUNDING = 1e-9; // of sums that should be the budget
@@ -32,20 +32,25 @@ export class MemoClient {
 
   /** Options and their types are in index.d.ts. */
   static async open(form, options = {}) {
-    const { storage, budget, timeUnit = 1, windowMs = DAY, reportEvery = 1, distinctValues = Infinity } = options;
+    const { storage, budget, timeUnit, windowMs, reportEvery = 1, distinctValues = Infinity } = options;
     const { epsilon, periodMs = DAY, lifetime = Infinity } = budget ?? {};
     require(typeof storage?.update === "function", `storage must have a method update, got ${typeof storage?.update}`);
     for (const [name, number] of Object.entries({ "budget.epsilon": epsilon, "budget.lifetime": lifetime })) {
       require(typeof number === "number" && number > 0, `${name} must be above 0, got ${number}`);
     }
-    for (const [name, number] of Object.entries({ "budget.periodMs": periodMs, timeUnit, windowMs, reportEvery, distinctValues })) {
+    const known = await checked(form, options);
+    const named = known.client_window;
+    require(!named || !windowMs, `windowMs must be absent where the form has client_window, got ${windowMs}`);
+    const asked = named ?? { milliseconds: windowMs ?? DAY };
+    const length = asked.milliseconds;
+    for (const [name, number] of Object.entries({ "budget.periodMs": periodMs, windowMs: length, reportEvery, distinctValues })) {
       const whole = Number.isSafeInteger(number) || (name === "distinctValues" && number === Infinity);
       require(whole && number > 0, `${name} must be whole and above 0, got ${number}`);
     }
-    require(periodMs % windowMs === 0, `windowMs must divide budget.periodMs, ${periodMs}, got ${windowMs}`);
-    const known = await checked(form, options);
+    require(periodMs % length === 0, `windowMs must divide budget.periodMs, ${periodMs}, got ${length}`);
+    const windows = { ...windowsOf(asked), rounded: rounding(known, timeUnit, length) };
     const client = new MemoClient(known, {
-      storage, timeUnit, windowMs, reportEvery, periodMs, limits: { spent: epsilon, ever: lifetime },
+      storage, windows, reportEvery, periodMs, limits: { spent: epsilon, ever: lifetime },
       distinct: Math.min(distinctValues, known.num_symbols),
     });
     await client.#begin();
@@ -58,14 +63,14 @@ export class MemoClient {
 
   /** The answer for the window of an event, always the same bytes; null if it is not this device's turn. */
   async report(value, eventTime = Date.now()) {
-    const { storage, timeUnit, windowMs, reportEvery } = this.#options;
-    const time = Math.floor(eventTime / timeUnit) * timeUnit;
+    const { storage, windows, reportEvery } = this.#options;
+    const time = Math.floor(eventTime);
     require(Number.isSafeInteger(time), `eventTime must be whole milliseconds, got ${eventTime}`);
     const [symbol] = symbolsOf(this.#form, value, this.#cohort);
-    const window = Math.floor(time / windowMs);
+    const window = windows.number(time);
     if (window - Math.floor(window / reportEvery) * reportEvery !== this.#turn) return null;
     const memo = this.#hasMemos && memoOf(await this.#secretOf(MEMO, symbol), this.#form, symbol);
-    return fromHex(await storage.update((text) => this.#answer(text, value, memo, time, window)));
+    return fromHex(await storage.update((text) => this.#answer(text, value, memo, time)));
   }
 
   get #hasMemos() {
@@ -122,17 +127,25 @@ export class MemoClient {
   }
 
   /** The text to be stored and the message: that of the window if there is one already. */
-  #answer(text, value, memo, time, window) {
+  #answer(text, value, memo, time) {
+    const { windows, periodMs } = this.#options;
     const state = this.#read(text);
-    const period = Math.floor(time / this.#options.periodMs);
+    const period = Math.floor(time / periodMs);
     const latest = state.period ?? period;
     require(period >= latest, `eventTime must not be before the period of an earlier report, got ${latest - period} before it`);
-    if (period > latest) Object.assign(state, { spent: {}, answers: {} });
+    if (period > latest) {
+      state.spent = {};
+      for (const answers of Object.values(state.answers)) {
+        for (const name in answers) if (name[0] !== "/" || name.slice(1) <= period * periodMs) delete answers[name];
+      }
+    }
     state.period = period;
+    // days of a place, which a period may begin in, go by their end
+    const window = this.#form.client_window?.timezone ? `/${windows.end(time)}` : windows.number(time);
     const answers = (state.answers[this.fingerprint] ??= {});
     if (answers[window] === undefined) {
       this.#charge(state);
-      answers[window] = toHex(this.#make(value, memo, time));
+      answers[window] = toHex(this.#make(value, memo, windows.rounded(time)));
     }
     return [JSON.stringify(state), answers[window]];
   }
@@ -175,7 +188,7 @@ function isState({ period, spent, ever, answers }) {
   return (
     (period === null || Number.isSafeInteger(period)) &&
     [spent, ever].every((entries) => all(entries, /^([0-9a-f]{32}){1,2}$/, isEntry)) &&
-    all(answers, DIGITS, (of) => all(of, /^-?[0-9]+$/, isMessage))
+    all(answers, DIGITS, (of) => all(of, /^\/?-?[0-9]+$/, isMessage))
   );
 }
 

@@ -7,6 +7,7 @@ import { Client, UldpError } from "../index.js";
 
 const VECTORS = new URL("../../../schemas/vectors/collections.json", import.meta.url);
 const forms = Object.fromEntries(JSON.parse(readFileSync(VECTORS, "utf8")).map(({ name, client }) => [name, client]));
+const windows = JSON.parse(readFileSync(new URL("windows.json", VECTORS), "utf8"));
 const SOURCES = new URL("../src/", import.meta.url);
 const sources = () => readdirSync(SOURCES).map((name) => readFileSync(new URL(name, SOURCES)));
 const NOON = 1_000_000_000_000;
@@ -40,8 +41,26 @@ test("event times are rounded down", async () => {
   assert.equal(time(1), "00");
   assert.equal(time(3_599_999.5), "00");
   assert.equal(time(-1), "ffb9b703"); // -3,600,000 as zigzag 7,199,999
-  const exact = await Client.open(forms["order-krr"]);
+  const exact = await Client.open(forms["order-krr"], { timeUnit: 1 });
   assert.equal(Buffer.from(exact.report("flu", -0.5).subarray(25, -3)).toString("hex"), "01");
+  const asked = await Client.open(forms["order-krr"]); // the hour, where the form names no window
+  assert.equal(Buffer.from(asked.report("flu", -0.5).subarray(25, -3)).toString("hex"), "ffb9b703");
+});
+
+test("event times are the beginning of the client's window", async () => {
+  const said = (message) => Number(Buffer.from(message.subarray(25, -3)).reduceRight((sum, byte) => (sum << 7n) | BigInt(byte & 127), 0n) >> 1n);
+  for (const { client: form, times } of windows) {
+    const memos = form.sampler.sampler === "memo";
+    const client = memos ? null : await Client.open(form);
+    for (const { event_time, start } of times.filter(({ event_time }) => event_time >= 0 && !memos)) {
+      if (start >= 0) assert.equal(said(client.report("flu", event_time)), start, form.canonical);
+    }
+    if (!memos) {
+      const exact = await Client.open(form, { timeUnit: 1 });
+      assert.equal(said(exact.report("flu", NOON + 1)), NOON + 1);
+      assert.throws(() => client.report("flu", NaN), { name: "UldpError", message: /^eventTime must be .*, got NaN$/ });
+    }
+  }
 });
 
 const WRONG = [
@@ -58,6 +77,7 @@ const WRONG = [
   ["sampler.keep_weight", "18446744073709551615", /^sampler must be what follows from canonical/],
   ["sampler.noise_numerator", "1", /^sampler must be what follows from canonical/],
   ["sampler.sampler", "symbol", /^sampler must be what follows from canonical/],
+  ["client_window", { milliseconds: 1, timezone: null }, "the form must have its own keys only, got more"],
   ["payload.bytes", 3, /^payload must be what follows from canonical/],
   ["examples.0.symbols", [0], "examples must have the symbols of their values, got others"],
   ["examples", [], "examples must be a list of at least one, got none"],
@@ -126,11 +146,11 @@ test("wrong values make no report, and are not repeated", async () => {
     [() => hashed.report("\ud83e"), "a value must be Unicode text, got one with a lone surrogate"],
     [() => client.report("flu", NaN), "eventTime must be whole milliseconds of the years 1900 to 9998, got NaN"],
     [() => client.report("flu", 253370764800000), /^eventTime must be .*, got 253370764800000$/],
-    [() => client.report("flu", -2208988800001), /^eventTime must be .*, got -2208988800001$/],
+    [() => client.report("flu", -2208988800001), /^eventTime must be .*, got -2208992400000$/],
   ];
   for (const [call, message] of sentences) assert.throws(call, { name: "UldpError", message });
   for (const timeUnit of [0, -1, 0.5, "1"]) {
-    const message = `timeUnit must be whole milliseconds above 0, got ${timeUnit}`;
+    const message = `timeUnit must be whole and above 0, got ${timeUnit}`;
     await assert.rejects(Client.open(forms["order-krr"], { timeUnit }), { name: "UldpError", message });
   }
 });
@@ -153,7 +173,7 @@ function loaded(name, files = new Map()) {
   return files;
 }
 
-for (const [entry, most] of [["client.js", 10_000], ["index.js", 13_500]]) {
+for (const [entry, most] of [["client.js", 10_000], ["index.js", 14_500]]) {
   test(`it is small: all files that ${entry} loads as they are, compressed together, including the hash`, () => {
     const files = [...loaded(entry).values()];
     const size = gzipSync(files.join(""), { level: 9 }).length;

@@ -32,6 +32,36 @@ test("in one window there is one answer, also after a restart and for another va
   assert.notEqual(hex(await client.report("flu", DAY)), first);
 });
 
+test("days of a place have one answer each, and are forgotten when they are over", async () => {
+  const storage = new MemoryState();
+  const form = read("windows").find(({ client }) => client.sampler.sampler === "memo" && client.client_window.timezone).client;
+  const client = await opened({ storage, budget: { epsilon: 100 } }, form);
+  const spring = Date.UTC(2024, 2, 30);
+  const answers = [];
+  for (let hour = 0; hour < 72; hour++) answers.push(hex(await client.report("flu", spring + hour * 3_600_000)));
+  const days = [...new Set(answers)].map((day) => answers.filter((answer) => answer === day).length);
+  assert.deepEqual(days, [23, 23, 24, 2]);
+  let text;
+  storage.update((stored) => [(text = stored), null]);
+  assert.equal(Object.keys(Object.values(JSON.parse(text).answers)[0]).length, 2);
+  await client.report("flu", spring + 9 * DAY);
+  storage.update((stored) => [(text = stored), null]);
+  assert.equal(Object.keys(Object.values(JSON.parse(text).answers)[0]).length, 1);
+  const message = `windowMs must be absent where the form has client_window, got ${DAY}`;
+  await assert.rejects(opened({ windowMs: DAY }, form), { name: "UldpError", message });
+});
+
+test("event times are rounded down to the window, or to the hour where it is whole hours", async () => {
+  const said = (message) => hex(message).slice(50, -6);
+  const day = await opened({ budget: { epsilon: 100 } });
+  const [rounded, plainHour] = [await day.report("flu", DAY + 3_599_999), await day.report("flu", DAY)];
+  assert.equal(hex(rounded), hex(plainHour));
+  const often = { windowMs: DAY / 96, budget: { epsilon: 100 } };
+  const [quarter, exact] = [await opened(often), await opened({ ...often, timeUnit: 1 })];
+  assert.equal(said(await quarter.report("flu", 900_001)), said(await exact.report("flu", 900_000)));
+  assert.notEqual(said(await quarter.report("flu", 900_001)), said(await exact.report("flu", 1_800_001)));
+});
+
 test("the cohort stays, and payloads repeat one memo", async () => {
   const client = await opened({ budget: { epsilon: 0.5 } }, forms["memo-cohorts"]);
   const messages = await Promise.all(Array.from({ length: 400 }, (_, day) => client.report("a", day * DAY)));

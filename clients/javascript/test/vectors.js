@@ -7,15 +7,16 @@ import { fromHex, toHex } from "../src/message.js";
 import { makeReport } from "../src/report.js";
 import { SAMPLERS } from "../src/samplers.js";
 import { symbolsOf } from "../src/symbols.js";
+import { windowsOf } from "../src/windows.js";
 
-export const FILES = ["collections", "hashes", "symbols", "payloads", "reports", "memos", "costs", "budgets", "form_fingerprints", "refusals"];
+export const FILES = ["collections", "hashes", "symbols", "payloads", "reports", "memos", "costs", "budgets", "form_fingerprints", "refusals", "windows"];
 
 /**
  * @param {Record<string, any[]>} records by file
  * @returns {Promise<number>} how many vectors were compared; rejects at the first difference
  */
 export async function compare(records) {
-  const { collections, hashes, symbols, payloads, reports, memos, costs, budgets, form_fingerprints, refusals } = records;
+  const { collections, hashes, symbols, payloads, reports, memos, costs, budgets, form_fingerprints, refusals, windows } = records;
   const forms = Object.fromEntries(collections.map(({ name, client }) => [name, client]));
   for (const { name, client } of collections) {
     const { client_form: _, fingerprint, canonical: text, examples: __, ...follows } = client;
@@ -73,6 +74,10 @@ export async function compare(records) {
   for (const { change, refused_by, form_fingerprint, form } of refusals) {
     await refused(checked(form, { formFingerprint: form_fingerprint }), change);
     if (refused_by === "checks") await refused(checked(form), change);
+  }
+  for (const { client, times } of windows) {
+    const { start, end } = windowsOf((await checked(client)).client_window);
+    for (const time of times) equal({ event_time: time.event_time, start: start(time.event_time), end: end(time.event_time) }, time, client.canonical);
   }
   return FILES.reduce((sum, name) => sum + records[name].length, 0);
 }

@@ -24,6 +24,7 @@ const SPOILED = {
   budgets: (record) => (record.answered[0] = false),
   form_fingerprints: (record) => (record.form_fingerprint = "0".repeat(64)),
   refusals: (record) => (record.refused_by = "checks"),
+  windows: (record) => (record.times[0].end += 1),
   memos: (record) => (record.derived[0].memo = "00".repeat(record.derived[0].memo.length / 2)),
 };
 

@@ -12,6 +12,8 @@ mean share; the two numbers (q, w) are the most likely ones. docs/smoothing.md d
 
 from __future__ import annotations
 
+import numpy as np
+
 from uldp_transforms.ldp.smoothing.change import Change as Change
 from uldp_transforms.ldp.smoothing.change import change_of as change_of
 from uldp_transforms.ldp.smoothing.drift_fit import fit as fit
@@ -29,7 +31,11 @@ from uldp_transforms.ldp.smoothing.shares import smoothed as smoothed
 
 
 def follow(series: Series, alarm_every: float | None, sudden: float = SUDDEN) -> tuple[Law, float, Track]:
-    """The law of a series, its nugget w and its track, with drift and nugget fitted beside what moved."""
+    """The law of a series, its nugget w and its track, with drift and nugget fitted beside what moved.
+
+    Where noise may last for some windows and then change, because other people came, single windows alone can ring.
+    """
+    sudden = 1.0 if np.any(series.turnover) else sudden
     law = series.law()
     drift, nugget = fit(series, law)
     course = track(series, law, drift, nugget, alarm_every, sudden)

@@ -57,7 +57,7 @@ def which_moved(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Of T windows false alarms a window of rules that would just ring, at most 1, and (T, S) which values moved."""
     size = tails.shape[1]
-    lasting = np.add.reduce(evidence, axis=1) * ((1 - sudden) / len(SIZES))
+    lasting = np.add.reduce(evidence, axis=1) * ((1 - sudden) / len(SIZES)) if sudden < 1 else np.zeros_like(tails)
     own = lasting + sudden * np.where(tails * size * alarm_every < sudden, size * alarm_every / sudden, 0)
     rings = np.add.reduce(own, axis=1) >= alarm_every * size
     lasts = np.add.reduce(lasting, axis=1) / max(size, 1)

@@ -97,6 +97,7 @@ class _Tracker:
         self._raw = np.where(self._seen, series.raw, 0)
         self._fixed = law.noise + law.people + nugget * law.shares
         self._noise = np.where(self._seen, self._fixed, np.inf)  # of what is not seen nothing is learned
+        self._turnover = series.turnover
         self._rise = (series.jump / series.num_reports)[:, np.newaxis]
         starts = (series.level, series.spread, series.history, series.squares)
         self._level, self._variance, self._history, self._squares = np.zeros((len(starts), size[0] + 1, size[1]))
@@ -117,7 +118,7 @@ class _Tracker:
             self._look(t)
         here, sums = slice(begin, end), slice(begin, end + 1)
         np.subtract(self._raw[here], self._level[here], out=self._change[here], where=self._seen[here])
-        scale = self._prior[here] + self._fixed[here]
+        scale = self._prior[here] + self._fixed[here] + self._turnover
         self._error[here] = np.sqrt(scale)
         judged, after = self._judged[here], slice(begin + 1, end + 1)
         self._history[after], self._squares[after] = judged, judged * self._change[here] ** 2 / scale

@@ -18,6 +18,8 @@ class Series:
         raw: (T, S) shares; NaN where a window does not say.
         variances: (T, S) of ``raw`` as estimates of the shares of a population, without ``common``.
         common: (S,) variance of what is the same in all windows, such as the noise of hash functions.
+        turnover: (S,) variance of what ``common`` may differ by between two windows, because other people are in them;
+            0 where it is the same whoever is. Alarms allow for it.
         num_reports: (T,) n_t, at least 1.
         steps: (T,) int64 windows from the one before to this one, at least 1; more where some are missing.
         jump: n times what one more counted report adds to an estimate.
@@ -32,6 +34,7 @@ class Series:
     common: np.ndarray
     num_reports: np.ndarray
     steps: np.ndarray
+    turnover: np.ndarray | float = 0.0
     jump: float = 0.0
     level: np.ndarray | float = 0.0
     spread: np.ndarray | float = 1.0

@@ -1,0 +1,32 @@
+/** Windows of clients, and event times: docs/client.md. */
+import { require } from "./errors.js";
+
+export const DAY = 86_400_000;
+const HOUR = DAY / 24;
+const MONDAY = 4 * DAY; // 1970-01-05
+
+/** Numbers, starts and ends of windows of one length, or of days of a place. */
+export function windowsOf({ milliseconds, timezone }) {
+  const dates = timezone && new Intl.DateTimeFormat("sv", { timeZone: timezone }); // Swedish dates are those of ISO 8601
+  const number = (time) => Math.floor((dates ? Date.parse(dates.format(time || 0)) - MONDAY : time) / milliseconds);
+  const start = (wanted, high) => {
+    for (let low = high - milliseconds - 2 * DAY; low < high; ) {
+      const middle = Math.floor((low + high) / 2);
+      if (number(middle) < wanted) low = middle + 1;
+      else high = middle;
+    }
+    return high;
+  };
+  return {
+    number,
+    start: (time) => start(number(time), Math.floor(time)),
+    end: (time) => start(number(time) + 1, time + milliseconds + 2 * DAY),
+  };
+}
+
+/** Rounds event times down: to units, to the beginning of the window, or to the hour where the form names none. */
+export function rounding({ client_window }, timeUnit, length = HOUR) {
+  const milliseconds = timeUnit ?? (length % HOUR ? length : HOUR);
+  require(Number.isSafeInteger(milliseconds) && milliseconds > 0, `timeUnit must be whole and above 0, got ${milliseconds}`);
+  return windowsOf((!timeUnit && client_window) || { milliseconds }).start;
+}

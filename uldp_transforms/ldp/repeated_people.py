@@ -1,0 +1,122 @@
+"""What the noise that stays with a person does to estimates: people who report several times, memos that last.
+
+n reports of people with r_i <= m reports each have a mean whose n-fold variance is
+
+    (V - L) + L sum_i r_i^2 / n  <=  V + (m - 1) L,
+
+V of one report, L the covariance of two reports of a person: the variance of memos for people whose values stay (see
+``utility.variance_of_mean``), less for others; f (1 - f) without memos. The bound is reached if all report m times.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.model import Model
+
+_SHARES = np.linspace(0, 1, 65)
+
+
+def keeps_memos(model: Model) -> bool:
+    """Whether clients keep a memo of each symbol, so that reports of a person have noise in common."""
+    mechanism = model.mechanism
+    return isinstance(mechanism, SetReportMechanism) and mechanism.epsilon_inf is not None
+
+
+def with_repeated_people(model: Model, estimate: Estimate, times: int) -> Estimate:
+    """The estimate of a window in which each person has up to so many reports.
+
+    Standard errors and intervals are those of the worst case, in which everybody has that many. The noise of memos is
+    part of the common variances, because windows of the same people share it. Shares that are shown do not change.
+
+    Args:
+        model: what the reports were made for.
+        estimate: as if all reports were of different people.
+        times: m, at least 1.
+    """
+    if times == 1 and not keeps_memos(model):
+        return estimate
+    lasting, of_memos = _parts(model, estimate)
+    stretch = np.sqrt(1 + (times - 1) * lasting)
+    widest = float(stretch.max(initial=1.0))
+    hashed = 0.0 if estimate.common_variances is None else estimate.common_variances
+    of_reports = np.maximum(estimate.standard_errors**2 - np.maximum(hashed, 0), 0)
+    changed = dataclasses.replace(
+        estimate,
+        standard_errors=estimate.standard_errors * stretch,
+        unexplained_standard_error=estimate.unexplained_standard_error * widest,
+        common_variances=hashed + times * of_memos * of_reports if keeps_memos(model) else estimate.common_variances,
+    )
+    if times == 1:
+        return changed
+    rest = estimate.raw_unexplained_mass
+    return dataclasses.replace(
+        changed,
+        intervals=functools.partial(_stretched, estimate.intervals, estimate.raw_frequencies, stretch),
+        unexplained_intervals=functools.partial(_stretched, estimate.unexplained_intervals, rest, widest),
+        fit_p_value=None if keeps_memos(model) else estimate.fit_p_value,
+    )
+
+
+def _parts(model: Model, estimate: Estimate) -> tuple[np.ndarray, np.ndarray]:
+    """(S,) shares L / V of the variance of a report that all reports of a person share, and of these the memo's noise.
+
+    Of a value that shares hashed symbols the share of people is that of its symbol, others included.
+    """
+    alphabet, mechanism = model.alphabet, model.mechanism
+    if mechanism.num_hashes > 1:
+        return np.ones(len(estimate.values)), np.zeros(len(estimate.values))
+    own = alphabet.has_own_symbol(estimate.values)
+    listed = frozenset(alphabet.clear_values)
+    clear = np.array([value in listed for value in estimate.values], dtype=bool)
+    if own.any():
+        texts = tuple(value for value, single in zip(estimate.values, own) if single)
+        clear[own] = alphabet.symbol_table(texts, 1)[0] >= mechanism.num_sensitive
+    clear &= mechanism.num_sensitive < mechanism.num_symbols
+    shares = np.clip(estimate.raw_frequencies, 0, 1)
+    buckets = np.where(clear, mechanism.num_symbols - mechanism.num_sensitive, alphabet.num_sensitive)
+    shares = np.where(own, shares, shares + (1 - shares) / np.maximum(buckets, 1))
+    lasting, of_memos = np.zeros((2, len(shares)))
+    for chosen, symbol in ((~clear, 0), (clear, mechanism.num_symbols - 1)):
+        if chosen.any():
+            of_person, of_memo = _curves(mechanism, symbol)
+            lasting[chosen] = np.interp(shares[chosen], _SHARES, of_person)
+            of_memos[chosen] = np.interp(shares[chosen], _SHARES, of_memo)
+    return lasting, of_memos
+
+
+@functools.lru_cache(maxsize=64)
+def _curves(mechanism: Mechanism, symbol: int) -> tuple[np.ndarray, np.ndarray]:
+    """What ``_parts`` gives for a symbol of the shares ``_SHARES``, whoever the other people are: the larger of two."""
+    size, v = mechanism.num_symbols, mechanism.num_sensitive
+    memo = mechanism.memo if isinstance(mechanism, SetReportMechanism) and mechanism.epsilon_inf is not None else None
+    lasting, of_memos = np.zeros((2, len(_SHARES)))
+    for others in (range(v), range(v, size)):
+        places = np.array([place for place in others if place != symbol], dtype=np.int64)
+        if not len(places):
+            continue
+        for at, share in enumerate(_SHARES):
+            frequencies = np.zeros(size)
+            frequencies[places], frequencies[symbol] = (1 - share) / len(places), share
+            people = share * (1 - share)
+            whole = max(float(mechanism.variances(frequencies)[symbol]), 1e-300)
+            stays = people if memo is None else float(memo.variances(frequencies)[symbol])
+            lasting[at] = max(lasting[at], min(stays / whole, 1.0))
+            of_memos[at] = max(of_memos[at], min(max(stays - people, 0) / whole, 1.0))
+    return lasting, of_memos
+
+
+def _stretched(
+    intervals: Callable[[float], tuple[Any, Any]], centres: Any, stretch: Any, confidence: float
+) -> tuple[Any, Any]:
+    """Intervals that are longer on both sides of an estimate. Their ends are cut to [0, 1] before and after."""
+    low, high = intervals(confidence)
+    longer_low, longer_high = (centres + stretch * (end - centres) for end in (low, high))
+    return np.clip(np.minimum(low, longer_low), 0, 1), np.clip(np.maximum(high, longer_high), 0, 1)
