@@ -119,7 +119,7 @@ def test_every_missing_key_is_refused_but_those_of_entries() -> None:
 
 def test_a_further_key_is_refused() -> None:
     with pytest.raises(
-        SpecError, match=r"the client's storage must have the keys client_state, secret, .*, got others"
+        SpecError, match=r"the client's storage must be an object with the keys client_state, secret, .* shown"
     ):
         opened(with_value(stored(), ("note",), 1))
 

@@ -129,7 +129,18 @@ def client_of(epsilon: float = 9.0, period_ms: int = 86_400_000, **fields: Any) 
 
 
 ASKED_DAILY = dataclasses.replace(CLOSED, client_window="1d")
-STORED = json.dumps(dict.fromkeys(("secret", "period_ms", "period", "spent", "ever", "answers")) | {"client_state": 2})
+KEYS = ("client_state", "secret", "period_ms", "period", "spent", "ever", "answers")
+STORED = json.dumps(dict.fromkeys(KEYS) | {"client_state": 3})
+
+
+def damaged_answer(opened: Callable[[Path], Client], folder: Path) -> Client:
+    """A client whose answer to the first window has a cohort that is not there."""
+    client = opened(folder)
+    client.report("ant", 0)
+    state = json.loads((folder / "state.json").read_text())
+    state["answers"][CLOSED.fingerprint.hex()]["0"][1] = 65535
+    (folder / "state.json").write_text(json.dumps(state))
+    return client
 
 
 def client_in(stored: str) -> Callable[[Path], Client]:
@@ -638,11 +649,17 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     *(
         (SpecError, client_in(stored), f"the client's storage{sentence}")
         for stored, sentence in (
-            ("[]", " must be a JSON object, got []"),
-            ("{}", " needs the key 'client_state', got no keys"),
-            (STORED, ": client_state must be an integer in [1, 1], got 2"),
+            ("", " must be the JSON text of a client, got something else (not shown)"),
+            ("[]", f" must be an object with the keys {', '.join(KEYS)}, got something else (not shown)"),
+            (STORED, ": client_state must be a version from 1 to 2, got something else (not shown)"),
         )
     ),
+    (
+        SpecError,
+        lambda folder: damaged_answer(client_of(), folder).report("ant", 0),
+        "the client's storage: answers must be reports of the collection, got something else",
+    ),
+    (SpecError, client_of(distinct_values=0), "Client.distinct_values must be an integer in [1, 2147483648], got 0"),
     (
         BudgetSpentError,
         lambda folder: client_of(epsilon=0.5)(folder).report("ant", 0),

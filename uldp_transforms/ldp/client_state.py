@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from uldp_transforms.ldp.budget import MAX_MILLISECONDS
-from uldp_transforms.ldp.checks import is_number, parse_json, require_mapping
+from uldp_transforms.ldp.checks import is_number, parse_json
 from uldp_transforms.ldp.errors import SpecError
 
 State = dict[str, Any]
@@ -56,9 +56,9 @@ def read_state(text: str | None) -> State:
     Raises:
         SpecError: for every text that no client has written. The sentence does not quote it: it has the secret.
     """
-    state = dict(require_mapping(_WHERE, _parsed(text)))
-    if not state.keys() >= set(_KEYS) or len(state) != len(_KEYS):
-        raise SpecError(f"{_WHERE} must have the keys {', '.join(_KEYS)}, got others")
+    state = _parsed(text)
+    if not isinstance(state, dict) or state.keys() != set(_KEYS):
+        raise SpecError(f"{_WHERE} must be an object with the keys {', '.join(_KEYS)}, got something else (not shown)")
     version = state["client_state"]
     _require("client_state", f"a version from 1 to {_VERSION}", _is_integer(version, 1, _VERSION))
     _require("secret", "64 hexadecimal digits", _matches(_SECRET, state["secret"]))
@@ -95,7 +95,7 @@ def _parsed(text: str | None) -> Any:
     try:
         return parse_json(text or "", _WHERE)
     except SpecError:
-        raise SpecError(f"{_WHERE} must be the JSON text of a client, got another one") from None
+        raise SpecError(f"{_WHERE} must be the JSON text of a client, got something else (not shown)") from None
 
 
 def _require(field: str, allowed: str, holds: bool) -> None:
