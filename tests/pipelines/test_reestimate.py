@@ -416,6 +416,22 @@ def test_rows_of_other_collections_are_left_out_and_counted(capfd: pytest.Captur
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("", "such as window 1d, got none"),
+        ("--window 12h", "such as window 1d, got window 12h"),
+    ],
+)
+def test_windows_of_clients_are_asked_for(options: str, sentence: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Also where nothing was known of them when reports were counted, in one window for everything."""
+    asked = dataclasses.replace(KRR, client_window="1d")
+    write_files(Path(), {"asked.json": asked})
+    write_counts(all=[counts_row(asked, 0, 200, None)])
+    assert reestimate.main(shlex.split(f"--collection asked.json --counts all.avro --output again {options}")) != 0
+    assert sentence in capfd.readouterr().err
+
+
 def test_no_rows_make_empty_files() -> None:
     write_counts(counts=[])
     output = again("--collection krr.json --counts .")
