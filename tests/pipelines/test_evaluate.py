@@ -116,15 +116,14 @@ def test_every_mechanism_of_the_registry_is_tried_or_says_why_not(
 
 
 def test_several_estimators_judge_the_same_reports(people: Path) -> None:
-    """Raw errors are the same, errors are not; a limit of an estimator is a reason."""
-    options = ["--mechanisms=krr,ss", "--epsilon=0.5", "--repetitions=2", "--reports=200", "--seed=2"]
+    """Raw errors are the same; a projection is never further from the truth; a limit of an estimator is a reason."""
+    options = ["--mechanisms=krr,ss", "--epsilon=0.1", "--repetitions=5", "--reports=30", "--seed=2"]
     outcomes = evaluate(people, *options, "--estimators=empirical,projected,ml")
     assert [(of["mechanism"], of["estimator"]) for of in outcomes] == [
         (name, estimator) for name in ("krr", "ss") for estimator in ("empirical", "projected", "ml")
     ]
     for first, second, third in zip(*[iter(outcomes)] * 3):
         assert first["raw_error"] == first["error"] == second["raw_error"] > second["error"]
-        assert first["l1"] > second["l1"]
         assert (third["reason"] is None) == (third["mechanism"] == "krr")
     alone = evaluate(people, *options, "--estimator=projected")
     assert [of["error"] for of in alone] == [of["error"] for of in outcomes if of["estimator"] == "projected"]

@@ -315,8 +315,8 @@ class Mechanism(abc.ABC):
         Args:
             counts: of C cohorts and M cells.
         """
-        below = np.minimum(counts.num_reports, counts.cells.min(axis=1)) < 0
-        yield "no number below 0", below
+        smallest: np.ndarray = np.minimum(counts.num_reports, counts.cells.min(axis=1))
+        yield "no number below 0", smallest < 0
         yield "no cell above the reports of its cohort", (counts.cells > counts.num_reports[:, np.newaxis]).any(axis=1)
         if self.one_place:
             yield "cells that sum to the reports of their cohort", exact_sums(counts.cells) != counts.num_reports
