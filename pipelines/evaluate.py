@@ -78,6 +78,7 @@ def _parser() -> cli.Parser:
     add(
         "--estimators",
         "--estimator",
+        metavar="ESTIMATORS",
         type=_estimators,
         default=ESTIMATOR,
         help=f"ids with commas between, of {', '.join(sorted(ESTIMATORS))} (default: {ESTIMATOR})",

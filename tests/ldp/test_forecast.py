@@ -97,7 +97,7 @@ GRID = [
         for epsilon in (1, 4, 8)
     ),
     *(
-        open_case(size, "krr", epsilon, n, unlisted_share=0.2, heaviest_unlisted=h, repetitions=30)
+        open_case(size, "krr", epsilon, n, unlisted_share=0.2, heaviest_unlisted=h, repetitions=10)
         for size in (20, 256, 1_000)
         for epsilon in (1, 4, 8)
         for n in (5_000, 100_000)

@@ -20,13 +20,28 @@ from uldp_transforms.ldp.utility import (
 
 
 @pytest.mark.parametrize(("epsilon", "buckets"), [(1, (3, 3, 4)), (2, (4, 7, 8)), (3, (7, 15, 21)), (4, (13, 36, 56))])
-def test_golden_numbers_of_buckets(epsilon, buckets):
-    assert tuple(best_num_buckets(epsilon, share, 100) for share in (0.05, 0.5, 1)) == buckets
+def test_golden_numbers_of_buckets_for_rare_candidates(epsilon, buckets):
+    assert tuple(best_num_buckets(epsilon, share, 100, 0) for share in (0.05, 0.5, 1)) == buckets
+
+
+@pytest.mark.parametrize(("size", "epsilon"), [(1, 3), (20, 2), (20, 8), (256, 8), (10_000, 6)])
+def test_own_people_make_fewer_buckets_the_best(size, epsilon):
+    """The sum of a rare candidate's variance and of what its holders add, from the mechanism's own variances."""
+
+    def loss(k: int) -> float:
+        mechanism = make("krr", k, k, epsilon=epsilon)
+        rare = hashed_variance(mechanism, 1, 60_000, 1)
+        full, empty = (float(mechanism.private_variances(np.eye(k)[place])[0]) for place in (0, 1))
+        return size * rare + 0.9 * (k - 2) / (k - 1) * (full - empty)
+
+    best = best_num_buckets(epsilon, 1, size, 0.9)
+    assert best <= best_num_buckets(epsilon, 1, size, 0)
+    assert loss(best) <= min(map(loss, np.unique(np.geomspace(2, 4000, 150).astype(int)).tolist())) * (1 + 1e-3)
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1, 2.5, 5])
 def test_no_other_number_of_buckets_is_more_precise(epsilon):
-    best = best_num_buckets(epsilon)
+    best = best_num_buckets(epsilon, candidate_share=0)
 
     def variance(k: int) -> float:
         return hashed_variance(make("krr", k, k, epsilon=epsilon), 1, 60_000, 1)  # so many cohorts count nothing

@@ -22,7 +22,6 @@ from uldp_transforms.ldp.utility import (
     ClosedQuestion,
     OpenQuestion,
     amplification,
-    best_num_buckets,
     expected_l1,
     expected_l2,
     hashed_variance,
@@ -34,6 +33,7 @@ from uldp_transforms.ldp.utility import (
     worst_case_l1,
     worst_case_l2,
 )
+from uldp_transforms.ldp.utility.planned_question import Setup
 from uldp_transforms.pipelines import plan as program
 
 QUESTIONS: dict[str, ClosedQuestion | OpenQuestion] = {
@@ -167,9 +167,72 @@ def test_rows_of_open_alphabets_of_short_lists(law):
         assert row.l2 == pytest.approx(30 * variance, rel=0.1)  # at epsilon 1 noise is nearly all
 
 
+def sized(question: OpenQuestion, name: str, num_buckets: int, num_cohorts: int, epsilon: float) -> Setup:
+    """A setup with these sizes, whatever the planner would choose."""
+    listed = 0 if MECHANISMS[name].protects_all else question.num_non_sensitive
+    return question._setup(question._mechanism(name, num_buckets, listed, epsilon=epsilon), num_cohorts)
+
+
+GRID_OF_SIZES = [
+    *(
+        (OpenQuestion(num_candidates=s), "krr", e, n)
+        for s in (1, 20, 256)
+        for e in (1, 4, 8, 12)
+        for n in (1000, 10**7)
+    ),
+    (OpenQuestion(num_candidates=20, unlisted_share=0.3, heaviest_unlisted=0.2), "krr", 8, 10**5),
+    (OpenQuestion(num_candidates=20, unlisted_share=0.3, heaviest_unlisted=0.2), "krr", 1, 10**6),
+    (OpenQuestion(num_candidates=20, max_cohorts=4), "krr", 6, 10**5),
+    (OpenQuestion(num_candidates=30, num_non_sensitive=20), "urr", 6, 10**5),
+    (OpenQuestion(num_candidates=30, num_non_sensitive=20, sensitive_share=0.2), "urr", 3, 10**5),
+    (OpenQuestion(num_candidates=900), "krr", 6, 10**5),
+]
+
+
+@pytest.mark.parametrize(("question", "name", "epsilon", "n"), GRID_OF_SIZES, ids=str)
+def test_no_other_sizes_have_a_better_forecast(question, name, epsilon, n):
+    """At most 2 % above the least l2 of a grid of buckets, a step of 4 % wide, with as many cohorts as there may be."""
+    chosen = question.setups(n)[name](epsilon)
+    found, k = [], 2.0
+    while k <= 65_536:
+        setup = sized(question, name, round(k), 2, epsilon)
+        cohorts = question._cohorts(setup.mechanism, n)
+        if cohorts is not None:
+            found.append(sized(question, name, round(k), cohorts[1], epsilon).l2(n))
+        k *= 1.04 if question.num_candidates <= 512 else 1.3
+    assert chosen.l2(n) <= 1.02 * min(found)
+
+
+def test_short_lists_at_large_epsilon_have_fewer_buckets():
+    """Own people's noise grows with k: near sqrt(S e**epsilon) buckets are best, and not e**epsilon."""
+    setup = plan(OpenQuestion(num_candidates=20), 8, 10**6).best.setup
+    assert 200 < setup.mechanism.num_sensitive < 400
+    before = sized(OpenQuestion(num_candidates=20), "krr", 2982, 64, 8)
+    assert before.l2(10**6) > 1.4 * setup.l2(10**6)
+
+
+def test_cohorts_grow_with_the_reports_where_collisions_would_be_seen():
+    numbers = [
+        OpenQuestion(num_candidates=256).setups(n)["krr"](1).num_cohorts for n in (10**3, 10**5, 10**6, 10**7, 10**8)
+    ]
+    assert numbers[0] == numbers[1] == 1024
+    assert numbers == sorted(numbers) and numbers[-1] > 4 * numbers[0]
+
+
+def test_a_heavy_unlisted_text_is_in_the_forecast():
+    """It falls onto a candidate in one of k buckets of a cohort: U / (C (k - 1)) for each of the S candidates."""
+    found = [
+        sized(OpenQuestion(num_candidates=20, unlisted_share=0.2, heaviest_unlisted=h), "krr", 4, 1024, 1).l2(10**6)
+        for h in (0.0, 0.05, 0.2)
+    ]
+    assert found == sorted(found)
+    equations = 1024 * 3
+    assert found[2] - found[0] == pytest.approx(20 * 0.2**2 / equations / (1 - 20 / equations), rel=1e-6)
+    rare = OpenQuestion(num_candidates=20, heaviest_unlisted=1e-9)
+    assert plan(rare, 1, N).rows[1].l2 < plan(QUESTIONS["open"], 1, N).rows[1].l2
+
+
 def test_rows_of_open_alphabets_with_a_list():
-    found = {row.name: row for row in plan(QUESTIONS["listed-share"], 1, N).rows}
-    assert found["urr"].setup.mechanism.num_sensitive == best_num_buckets(1, 0.2, 30)
     worst = {row.name: row for row in plan(QUESTIONS["listed"], 1, N).rows}["uss"]
     guesses = [OpenQuestion(num_candidates=30, num_non_sensitive=5, sensitive_share=s) for s in np.linspace(0.1, 1, 41)]
     losses = [next(row for row in plan(guess, 1, N).rows if row.name == "uss").l2 for guess in guesses]
@@ -184,12 +247,11 @@ def test_rows_of_open_alphabets_with_a_list():
 def test_needed_reports_meet_the_target_and_one_less_does_not(name, target):
     found, (kind, wanted) = plan(QUESTIONS[name], 1, N, **target), next(iter(target.items()))
     loss = kind.removeprefix("target_")
-    for index, row in enumerate(found.rows):
-        enough = plan(QUESTIONS[name], 1, row.reports_needed).rows[index]
-        assert getattr(enough, loss) <= wanted
+    for row in found.rows:
+        forecast = QUESTIONS[name].without_privacy if row.setup is None else row.setup.forecast
+        assert getattr(forecast(row.reports_needed), loss) <= wanted
         if row.reports_needed > 1:
-            less = plan(QUESTIONS[name], 1, row.reports_needed - 1).rows[index]
-            assert getattr(less, loss) > wanted
+            assert getattr(forecast(row.reports_needed - 1), loss) > wanted
 
 
 @questions
@@ -296,12 +358,13 @@ def test_the_program_prints_what_the_library_says(capsys):
         (
             "--open --num_candidates 9",
             "9 candidates of an open alphabet; ",
-            "for frequencies like 1 / rank, and 0.1 of all people with texts on no list:",
+            "for frequencies like 1 / rank, and 0.1 of all people with texts on no list, the most frequent of these "
+            "with 0.0353:",
         ),
         (
             "--open --num_candidates 9 --num_non_sensitive 3",
             "9 candidates of an open alphabet and 3 texts that are not sensitive; ",
-            "on no list; as many hold sensitive ones as is worst for each row:",
+            "most frequent of these with 0.0353; as many hold sensitive ones as is worst for each row:",
         ),
     ],
 )
@@ -375,6 +438,14 @@ def test_too_few_reports_are_called_so(capsys):
         (f"{COMMAND} --target_l1 1 --target_l2 1", "argument --target_l2: not allowed with argument --target_l1"),
         (f"{COMMAND} --epsilon_inf 2", "--epsilon_inf needs --reports_per_person, got 2 alone"),
         (f"{COMMAND} --reports_per_person 0", "--reports_per_person must be a whole number above 0, got '0'"),
+        (
+            "--open --num_candidates 9 --heaviest_unlisted 0.2 --epsilon 1 --reports 9",
+            "OpenQuestion.heaviest_unlisted must be a number in [0, 0.1], the unlisted share, got 0.2",
+        ),
+        (
+            "--num_values 9 --heaviest_unlisted 0.2 --epsilon 1 --reports 9",
+            "--heaviest_unlisted can be given only with --open, got 0.2",
+        ),
         (f"{COMMAND} --open", "--num_values can be given only without --open, got 40"),
         (f"{COMMAND} --json none/c.json", "none/c.json: No such file or directory"),
     ],
@@ -449,7 +520,7 @@ def test_open_lists_of_ones_own(own, tmp_path, capsys):
     command = ["--open", "--values", str(own), "--column", "illness", "--sensitive", str(listed)]
     assert program.main([*command, "--epsilon", "2", "--reports", "5000", "--unlisted_share", "0.2"]) == 0
     printed = capsys.readouterr().out
-    assert f"for the frequencies in {own}, and 0.2 of all people with texts on no list:" in printed
+    assert f"for the frequencies in {own}, and 0.2 of all people with texts on no list, the most" in printed
     question = OpenQuestion(
         num_candidates=2, num_non_sensitive=2, frequencies=(0.5, 0.15, 0.3, 0.05), unlisted_share=0.2
     )
@@ -489,9 +560,10 @@ def test_files_need_values(capsys):
 
 def test_half_width_targets(capsys):
     found = plan(QUESTIONS["open"], 1, N, target_half_width=0.02)
-    for index, row in enumerate(found.rows):
-        assert plan(QUESTIONS["open"], 1, row.reports_needed).rows[index].half_width <= 0.02
-        assert plan(QUESTIONS["open"], 1, row.reports_needed - 1).rows[index].half_width > 0.02
+    for row in found.rows:
+        forecast = QUESTIONS["open"].without_privacy if row.setup is None else row.setup.forecast
+        assert forecast(row.reports_needed).half_width <= 0.02
+        assert forecast(row.reports_needed - 1).half_width > 0.02
 
 
 def test_more_reports_do_not_help_against_collisions(capsys):

@@ -315,8 +315,9 @@ class Mechanism(abc.ABC):
         Args:
             counts: of C cohorts and M cells.
         """
-        yield "no number below 0", np.asarray((counts.num_reports < 0) | (counts.cells < 0).any(axis=1))
-        yield "no cell above the reports of its cohort", (counts.cells > counts.num_reports[:, np.newaxis]).any(axis=1)
+        below: np.ndarray = np.minimum(counts.num_reports, counts.cells.min(axis=1)) < 0
+        yield "no number below 0", below
+        yield "no cell above the reports of its cohort", counts.cells.max(axis=1) > counts.num_reports
         if self.one_place:
             yield "cells that sum to the reports of their cohort", exact_sums(counts.cells) != counts.num_reports
 
