@@ -186,7 +186,7 @@ def _solution(given: Observation[Buckets], fit: _Fit, whole: _Fit, summed: np.nd
     own = None
     if given.centred:
         own = own_noise(given, weights, n, _reach(given, fit), min(buckets.num_hashes * 1.0, buckets.num_buckets / 2))
-        own = own.through(np.maximum(fit.frequencies, 0), variances)
+        own = own.through(_held(given, fit.frequencies), variances)
     judged = given.centred and whole.spare > 0
     jump = given.jump * float(np.sqrt(per_report.sum() / n.sum()) / weights.sum())
     common = fit.signed * float((weights**2).sum() / weights.sum()) * np.diag(fit.inverse)
@@ -202,6 +202,16 @@ def _solution(given: Observation[Buckets], fit: _Fit, whole: _Fit, summed: np.nd
         spare=float(fit.spare) if judged and not given.complete else np.inf,
         common=common if judged else None,
     )
+
+
+def _held(given: Observation[Buckets], frequencies: np.ndarray) -> np.ndarray:
+    """(S,): what the plausible buckets, of which the variances are, have of each unknown.
+
+    They add up to no more than there is. Of many noisy frequencies those above 0 do not, and would on average be taken
+    for more of the noise than they are.
+    """
+    positive = np.maximum(frequencies, 0)
+    return positive - max(float(positive.sum()) - given.mass, 0) / len(positive)
 
 
 def _reach(given: Observation[Buckets], fit: _Fit) -> np.ndarray:
