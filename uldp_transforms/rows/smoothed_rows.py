@@ -96,7 +96,8 @@ def _shown(
     rows: Sequence[tuple[int, WindowedEstimate]], windows: Neighbours, shares: Shares
 ) -> Iterator[WindowedEstimate]:
     """Rows, with their places among the windows, with smoothed entries: the nearest distribution, and intervals around
-    the smoothed means themselves, as far as it at least. One row after the other: a year of objects would keep the garbage collector busy."""
+    the smoothed means themselves, made to reach it. One row after the other: a year of objects would keep the garbage
+    collector busy."""
     chosen = np.array([t for t, _ in rows], dtype=np.int64)
     means, errors = shares.means[chosen], np.sqrt(np.maximum(shares.variances[chosen], 0))
     is_open = [bool(row.unexplained_standard_error) for _, row in rows]

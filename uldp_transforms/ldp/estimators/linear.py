@@ -198,8 +198,8 @@ def _together(parts: Sequence[tuple[np.ndarray, Intervals]], size: int) -> Inter
     def intervals(confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
         low, high = np.zeros((2, size))
         for positions, of_part in parts:
-            own = confidence[positions] if isinstance(confidence, np.ndarray) else confidence
-            low[positions], high[positions] = of_part(own, strict)
+            own = np.asarray(confidence)
+            low[positions], high[positions] = of_part(own[positions] if own.ndim else own, strict)
         return low, high
 
     return intervals
