@@ -32,7 +32,8 @@ def score_intervals(solution: Solution, confidence: Confidence, strict: bool = F
     Args:
         solution: with S frequencies.
         confidence: of all; of strict intervals maybe (S,).
-        strict: hold rare values too with this confidence, by the binomial law that has this variance.
+        strict: hold rare values too with this confidence, by the binomial law that has this variance, and below by
+            what chance does with heavy texts that nobody listed.
 
     Returns:
         low, high: (S,), not cut to [0, 1].
@@ -42,7 +43,7 @@ def score_intervals(solution: Solution, confidence: Confidence, strict: bool = F
         half = z * np.sqrt(np.maximum(solution.variances, 0))
         return raw - half, raw + half
     own = own or _law_of_counts(raw, solution.variances)
-    return count_intervals.score_intervals(
+    low, high = count_intervals.score_intervals(
         raw,
         own.null,
         own.slope,
@@ -53,6 +54,9 @@ def score_intervals(solution: Solution, confidence: Confidence, strict: bool = F
         z=z,
         strict=strict,
     )
+    if strict and solution.chance is not None:
+        low = np.minimum(low, raw - solution.chance.deviations(z))
+    return low, high
 
 
 def _law_of_counts(raw: np.ndarray, variances: np.ndarray) -> OwnNoise:

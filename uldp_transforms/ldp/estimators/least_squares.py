@@ -13,6 +13,7 @@ from scipy import linalg
 
 from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError
 from uldp_transforms.ldp.estimators.buckets import Buckets
+from uldp_transforms.ldp.estimators.hash_chance import Chance
 from uldp_transforms.ldp.estimators.observation import (
     Observation,
     Solution,
@@ -201,7 +202,16 @@ def _solution(given: Observation[Buckets], fit: _Fit, whole: _Fit, summed: np.nd
         degrees=whole.effective * whole.spare if judged else 0.0,
         spare=float(fit.spare) if judged and not given.complete else np.inf,
         common=common if judged else None,
+        chance=_chance(given, fit) if given.centred and not given.complete else None,
     )
+
+
+def _chance(given: Observation[Buckets], fit: _Fit) -> Chance:
+    """What the residuals add to the estimate of an unknown with buckets drawn at random."""
+    cells: np.ndarray = fit.weights[:, np.newaxis] * fit.residuals * fit.kept
+    equations = fit.spare + len(fit.frequencies)
+    left = max(fit.spare, 1) / equations  # of the noise, by the fit
+    return Chance(cells / (fit.weights.sum() * (1 - 1 / given.buckets.num_buckets) * np.sqrt(left)))
 
 
 def _held(given: Observation[Buckets], frequencies: np.ndarray) -> np.ndarray:
