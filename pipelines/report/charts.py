@@ -142,8 +142,8 @@ def _latest(entries: Sequence[Entry]) -> Any:
             "place": place,
             "value": shown(entry.value, _LONGEST),
             "share": entry.share,
-            "low": entry.display_low,
-            "high": entry.display_high,
+            "low": entry.low,
+            "high": entry.high,
             "truth": entry.truth,
         }
         for place, entry in enumerate(entries)
@@ -181,7 +181,7 @@ def _part(part: CollectionPart, zone: str) -> Any:
 
 def _titled(text: str, latest: Latest) -> alt.TitleParams:
     number = latest.window.num_reports
-    lines = ["shares with 95 % intervals, the most certain first"]
+    lines = ["shares with 95 % intervals, the largest first"]
     return alt.TitleParams(text, subtitle=[f"{number:,} reports", *lines] if number else lines)
 
 

@@ -36,8 +36,7 @@ class Entry:
         value: as the collection or the list of candidates spells it.
         sensitive: None where nobody said what is.
         share: after post-processing.
-        low, high: 95 % interval, for a value that one had in mind before.
-        display_low, display_high: for values that are shown because they are the largest.
+        low, high: interval that holds the share, for values that are shown because they are the largest.
         smoothed, smoothed_low, smoothed_high: from the window and its neighbours; None: nobody asked for it.
         truth: of these people; None: not known.
     """
@@ -47,8 +46,6 @@ class Entry:
     share: float
     low: float
     high: float
-    display_low: float
-    display_high: float
     smoothed: float | None
     smoothed_low: float | None
     smoothed_high: float | None
@@ -115,7 +112,7 @@ class Latest:
 
     Attributes:
         window: which it is.
-        entries: those that are shown, the most certain ones first.
+        entries: those that are shown, the largest first.
         others: how many values were estimated and are not shown.
         other_share: of the people with those of them that are in the row.
     """

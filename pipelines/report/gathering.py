@@ -34,7 +34,7 @@ from .reading import Row, RowDirectory
 from .truth_file import Truth
 from .window_names import clock, name_of_window
 
-_NUMBERS = ("frequency", "ci_low", "ci_high", "smoothed_frequency", "smoothed_low", "smoothed_high")
+_NUMBERS = ("share", "low", "high", "smoothed", "smoothed_low", "smoothed_high")
 _RUNS = 20
 
 
@@ -203,7 +203,7 @@ class _Part:
             return None, []
         ((row, given),) = self._directory.entries(with_numbers[-1:])
         truth = self._truth(row, [entry["value"] for entry in given])
-        order = sorted(range(len(given)), key=lambda at: (-_sure_of(given[at]), -given[at]["frequency"]))
+        order = sorted(range(len(given)), key=lambda at: -float(given[at]["frequency"]))  # as display_low has it
         first = [at for at in order if given[at]["value"] in self._asked.values]
         charted = list(dict.fromkeys([*first, *order]))[: limits.trends]
         entries, trends = (
@@ -229,14 +229,7 @@ class _Part:
         return Entry(
             value=given["value"],
             sensitive=None if self._sensitive is None else given["value"] in self._sensitive,
-            share=given["frequency"],
-            low=given["ci_low"],
-            high=given["ci_high"],
-            display_low=_display(given, "low"),
-            display_high=_display(given, "high"),
-            smoothed=given.get("smoothed_frequency"),
-            smoothed_low=given.get("smoothed_low"),
-            smoothed_high=given.get("smoothed_high"),
+            **dict(zip(_NUMBERS, _numbers_of(given))),
             truth=None if truth is None else float(truth),
         )
 
@@ -244,7 +237,7 @@ class _Part:
         """Arrays (W, S) of the values' trends, coverage of all entries of all windows, and shares on no list."""
         at_window = {(row["file"], row["line"]): at for at, row in enumerate(self._rows)}
         at_value = {value: at for at, value in enumerate(values)}
-        names = ("share", "low", "high", "smoothed", "smoothed_low", "smoothed_high", "truth")
+        names = (*_NUMBERS, "truth")
         tables = {name: np.full((len(self._rows), len(values)), np.nan) for name in names}
         held: Counter[tuple[str, bool]] = Counter()
         unlisted: dict[int, float] = {}
@@ -258,7 +251,7 @@ class _Part:
             for of, entry in enumerate(given):
                 at = at_value.get(entry["value"])
                 if at is not None:
-                    numbers = [entry.get(name) for name in _NUMBERS] + [None if truth is None else truth[of]]
+                    numbers = [*_numbers_of(entry), None if truth is None else truth[of]]
                     for name, number in zip(names, numbers):
                         tables[name][window, at] = np.nan if number is None else number
         return tables, _coverage(held), unlisted
@@ -290,7 +283,7 @@ class _Part:
         return Alarm(window=self._name(row), name=entry["name"], sentence=entry["sentence"])
 
     def _found(self, rows: Sequence[Row]) -> list[Found]:
-        """Those of the latest window that has some, the most certain ones first."""
+        """Those of the latest window that has some, the largest first."""
         last = max(map(_start, rows), default="")
         found = [
             Found(
@@ -303,22 +296,28 @@ class _Part:
             for row in rows
             if _start(row) == last
         ]
-        return sorted(found, key=lambda row: (-row.low, -row.share))
+        return sorted(found, key=lambda row: -row.share)
 
 
 def _start(row: Row) -> str:
     return row["window_start"] or ""
 
 
-def _display(entry: Row, end: str) -> float:
-    """An end of the interval for values that are shown because they are large; rows of older jobs have one kind."""
-    found = entry.get(f"display_{end}")
-    return float(entry[f"ci_{end}"] if found is None else found)
+def _numbers_of(entry: Row) -> list[float | None]:
+    """Those of ``_NUMBERS``: shares with intervals that hold them, for values that are shown because they are large.
 
-
-def _sure_of(entry: Row) -> float:
-    """The share that a value has at least."""
-    return _display(entry, "low")
+    Entries of older jobs may have one kind of intervals, and a share outside.
+    """
+    kind = "ci" if entry.get("display_low") is None else "display"
+    numbers: list[float | None] = []
+    for share, low, high in (
+        ("frequency", f"{kind}_low", f"{kind}_high"),
+        ("smoothed_frequency", "smoothed_low", "smoothed_high"),
+    ):
+        own = [entry.get(name) for name in (share, low, high)]
+        told = [number for number in own if number is not None]
+        numbers += [own[0], min(told), max(told)] if len(told) == len(own) else [None] * len(own)
+    return numbers
 
 
 def _coverage(held: Mapping[tuple[str, bool], int]) -> list[Coverage]:

@@ -60,10 +60,13 @@ def test_intervals_of_a_window_that_can_have_several_rows_hold_in_all_of_them(fi
     rows = rows_of(**fields)
     assert {row.pane_timing for row in rows} == timings
     assert {row.interval for row in rows} == {"anytime"}
+    assert sum(row.pane_timing == "ON_TIME" for row in rows) == len(COLLECTIONS)
     for row in rows:
         assert {entry.interval for entry in flat(row)} == {"anytime"}
         estimate = estimate_of(row)
-        assert same_ends(row, estimate.anytime(fields.get("min_reports", 1)))
+        planned = row.pane_timing == "ON_TIME"
+        assert same_ends(row, estimate.anytime(fields.get("min_reports", 1), planned))
+        assert not same_ends(row, estimate.anytime(fields.get("min_reports", 1), not planned))
         assert not same_ends(row, estimate)
 
 

@@ -95,27 +95,39 @@ def test_of_equal_ones_the_first_of_the_list_are_shown():
     assert left_out == np.flatnonzero(estimate.frequencies == 0)[-1]
 
 
-def test_the_level_is_that_of_benjamini_and_yekutieli_and_the_plain_one_where_all_are_shown():
-    estimate = some()
-    low, high = estimate.intervals(1 - 0.05 * SHOWN / SIZE)
-    shown = estimate.largest(SHOWN)
-    np.testing.assert_array_equal(estimate.display_intervals(SHOWN), (low[shown], high[shown]))
-    assert (low <= estimate.ci_low).all()
-    assert (high >= estimate.ci_high).all()
-    np.testing.assert_array_equal(estimate.display_intervals(SIZE), (estimate.ci_low, estimate.ci_high))
+@pytest.mark.parametrize("estimator", ["empirical", "projected", "eb"])
+def test_each_rank_has_its_own_level_however_many_are_shown(estimator):
+    """Equal frequencies, of which ``projected`` has many 0, are in the order of the list."""
+    estimate = some(estimator)
+    low, high = estimate.display_intervals(SIZE)
+    ranks = sorted(range(SIZE), key=lambda i: -estimate.frequencies[i])
+    for rank in (1, 2, SHOWN, SIZE // 2, SIZE):
+        own = estimate.intervals(1 - 0.05 * rank / SIZE, strict=True)
+        at = ranks[rank - 1]
+        assert low[at] == min(own[0][at], estimate.ci_low[at])
+        assert high[at] == max(own[1][at], estimate.ci_high[at])
+        shown = estimate.largest(rank)
+        np.testing.assert_array_equal(estimate.display_intervals(rank), (low[shown], high[shown]))
+    assert (low <= estimate.ci_low).all() and (estimate.ci_high <= high).all()
+
+
+def test_intervals_of_smaller_ranks_hold_those_of_larger_ones():
+    """On which the proof in docs/estimation.md rests."""
+    estimate, before = some(), (np.full(SIZE, np.inf), np.full(SIZE, -np.inf))
+    for rank in (SIZE, SIZE // 2, 100, 10, 3, 1):
+        low, high = estimate.intervals(1 - 0.05 * rank / SIZE, strict=True)
+        assert (low <= before[0]).all() and (before[1] <= high).all()
+        before = low, high
 
 
 def test_a_row_has_the_entries_of_the_largest():
     estimate = some()
     everything, few = value_estimates(estimate), value_estimates(estimate, SHOWN)
     assert [entry.value for entry in few] == [VALUES[i] for i in estimate.largest(SHOWN)]
-    assert [(entry.display_low, entry.display_high) for entry in everything] == [
-        (entry.ci_low, entry.ci_high) for entry in everything
-    ]
     of_all = {entry.value: entry for entry in everything}
-    for entry in few:
-        assert entry[:6] == of_all[entry.value][:6]
-        assert entry.display_low <= entry.ci_low <= entry.ci_high <= entry.display_high
+    assert few == [of_all[entry.value] for entry in few]
+    for entry in everything:
+        assert entry.display_low <= entry.ci_low <= entry.frequency <= entry.ci_high <= entry.display_high
 
 
 @pytest.mark.parametrize(("numbers", "most"), [(7, 400), (11, 500)], ids=["plain", "smoothed"])

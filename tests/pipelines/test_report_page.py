@@ -95,8 +95,8 @@ def test_costs_are_told_of_as_many_reports_as_somebody_may_send(length: int, tol
     assert {cost.reports: cost.epsilon for cost in costs} == {"one report": 1.0} | told
 
 
-def test_the_latest_window_by_what_is_certain(tree: Node) -> None:
-    """Of the latest run the last pane, and no partial row beside it; cat may be nobody, and so is last."""
+def test_the_latest_window_by_size(tree: Node) -> None:
+    """Of the latest run the last pane, and no partial row beside it; cat may be nobody."""
     cells = table(tree, "Shares of people, Wed 15 Nov 2000")
     assert cells[0] == ["value", "share", "certain", "95 % interval", "smoothed", "its interval"]
     assert [row[:4] for row in cells[1:]] == [
@@ -107,6 +107,32 @@ def test_the_latest_window_by_what_is_certain(tree: Node) -> None:
     ]
     assert "1,000 reports, so far: the window is not over" in tree.text
     assert "Intervals hold in all rows of the window together, however often one looks" in tree.text
+
+
+NUMBER = re.compile(r"-?[0-9.]+")
+
+
+def test_each_number_is_shown_with_an_interval_that_holds_it(tmp_path: Path) -> None:
+    """The intervals for values that are shown because they are large, in table and trends; of older rows as well."""
+    of = rows.survey(tmp_path, ["ant", "bee", "cat"], 2)
+    ant = rows.entry("ant", 0.007) | {"ci_low": 0.02, "ci_high": 0.05, "display_low": 0.004, "display_high": 0.07}
+    bee = rows.entry("bee", 0.1) | {"ci_low": 0.2, "ci_high": 0.3, "display_low": None, "display_high": None}
+    cat = rows.entry("cat", 0.05) | {"smoothed_frequency": 0.01, "smoothed_low": 0.02, "smoothed_high": 0.03}
+    rows.write(tmp_path, "estimates.jsonl", [rows.estimate(of, at, [ant, bee, cat]) for at in range(2)])
+    page = tree_of(page_of(tmp_path))
+    latest = table(page, next(node.text for node in page.all("caption") if node.text.startswith("Shares of people")))
+    assert [row[0] for row in latest[1:]] == ["bee", "cat", "ant"]
+    assert [row[1:4] for row in latest[1:]] == [
+        ["10.0 %", "at least 10.0 %", "10.0 to 30.0 %"],
+        ["5.0 %", "at least 3.0 %", "3.0 to 7.0 %"],
+        ["0.7 %", "at least 0.4 %", "0.4 to 7.0 %"],
+    ]
+    figures = [node for node in page.all("figure") if node.attributes.get("id", "").startswith("part-1-trend-")]
+    trends = [row[1:] for node in figures for row in table(node, "All windows")[1:]]
+    for cells in [row[1:2] + row[3:] for row in latest[1:]] + trends:
+        for number, interval in zip(cells[::2], cells[1::2]):
+            low, high = map(float, NUMBER.findall(interval))
+            assert low <= float(NUMBER.findall(number)[0]) <= high
 
 
 def test_trends_of_each_value(tree: Node) -> None:
@@ -178,12 +204,13 @@ def test_discovered_values_of_the_pane_that_counts(tmp_path: Path) -> None:
         numbers = {"frequency": 0.2, "ci_low": low, "ci_high": 0.3, "q_value": 0.001, "num_reports": num_reports}
         return {**place, **rows.span(window), **numbers, "pane_index": pane_index, "value": value}
 
-    lines = [found(0, "old", 0.1), found(1, "less", 0.1), found(1, "more", 0.15), found(1, "other pane", 0.2, 1)]
+    lines = [found(0, "old", 0.1), found(1, "less", 0.15) | {"frequency": 0.19}, found(1, "more", 0.1)]
+    lines.append(found(1, "other pane", 0.2, 1))
     lines.append(found(1, "same index, before a worker was killed", 0.2, num_reports=900))
     rows.write(tmp_path, "discovered.jsonl", lines)
     tree = tree_of(page_of(tmp_path))
     cells = table(tree, "Discovered values; at most one in twenty is expected to be nobody's")
-    assert cells[1:] == [["more", "20.0 %", "15.0 to 30.0 %", "0.001"], ["less", "20.0 %", "10.0 to 30.0 %", "0.001"]]
+    assert cells[1:] == [["more", "20.0 %", "10.0 to 30.0 %", "0.001"], ["less", "19.0 %", "15.0 to 30.0 %", "0.001"]]
     assert "Values that nobody listed: Tue 7 Nov 2000" in tree.text
 
 
@@ -252,10 +279,7 @@ def test_limits_can_be_given(survey: Path) -> None:
     tree = tree_of(page_of(survey, "--trends=1", "--windows=5", "--rows=2", "--title=<Own> title"))
     assert next(tree.all("h1")).text == "<Own> title"
     assert len(table(tree, "Shares of people, Wed 15 Nov 2000")) == 3
-    assert (
-        "Left out here: 2 further values, whose lower ends are no higher; those in the row add up to 20.0 %"
-        in tree.text
-    )
+    assert "Left out here: 2 further values, none of them larger; those in the row add up to 20.0 %" in tree.text
     assert "Charts and tables show the latest 5 windows; 5 earlier ones are left out." in tree.text
     assert tree.text.count("Numbers of ") == 1
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.checks import describe
+from uldp_transforms.ldp.estimators.intervals import reaching
 from uldp_transforms.ldp.estimators.linear import CONFIDENCE
 from uldp_transforms.ldp.estimators.simplex import project_onto_simplex
 from uldp_transforms.ldp.sentinels import NOTHING_UNUSUAL, Finding
@@ -96,7 +97,8 @@ def _shown(
     rows: Sequence[tuple[int, WindowedEstimate]], windows: Neighbours, shares: Shares
 ) -> Iterator[WindowedEstimate]:
     """Rows, with their places among the windows, with smoothed entries: the nearest distribution, and intervals around
-    the smoothed means themselves. One row after the other: a year of objects would keep the garbage collector busy."""
+    the smoothed means themselves, made to reach it. One row after the other: a year of objects would keep the garbage
+    collector busy."""
     chosen = np.array([t for t, _ in rows], dtype=np.int64)
     means, errors = shares.means[chosen], np.sqrt(np.maximum(shares.variances[chosen], 0))
     is_open = [bool(row.unexplained_standard_error) for _, row in rows]
@@ -104,7 +106,7 @@ def _shown(
     whole = np.concatenate([means, rest[:, np.newaxis]], axis=1)
     nearest = project_onto_simplex(np.where(np.isnan(whole), _NOT_THERE, whole))
     low, high = np.clip(means - _Z * errors, 0, 1), np.clip(means + _Z * errors, 0, 1)
-    numbers = np.stack([nearest[:, :-1], low, high], axis=1)
+    numbers = np.stack([nearest[:, :-1], *reaching(low, high, nearest[:, :-1])], axis=1)
     places: dict[tuple[str, ...], Any] = {}
     for own, (_, row) in zip(numbers, rows):
         columns = EntryColumns.of(row.estimates)

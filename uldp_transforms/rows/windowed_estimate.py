@@ -25,6 +25,9 @@ VALUE_SCHEMA = load("estimated_value.avsc")
 
 SOFTWARE = f"uldp_transforms {__version__}"
 
+ON_TIME = "ON_TIME"
+"""``pane_timing`` of the row of a window that comes when the window ends; there is one at most."""
+
 
 class ValueEstimate(NamedTuple):
     """One value of an estimate; the fields are those of the Avro schema."""
@@ -127,7 +130,8 @@ def estimate_window(
         candidates: canonical values to estimate in an open alphabet; None: its public ones, and no value without them.
         withheld: the status of a window that must not have numbers; None if it may.
         show: how many values the row has at most: those with the largest frequencies. None: all.
-        anytime_scale: of intervals that hold in all rows of the window together; None: it has this one row.
+        anytime_scale: of intervals that hold in all rows of the window together, of which the one on time is the
+            planned one; None: it has this one row.
         entries: makes the entries of an estimate; None: ``value_estimates``.
     """
     estimate: Optional[Estimate] = None
@@ -144,7 +148,7 @@ def estimate_window(
     if estimate:
         estimate = with_repeated_people(collection, estimate, reports_of_a_person(collection, place) or 1)
     if estimate and anytime_scale is not None:
-        estimate = estimate.anytime(anytime_scale)
+        estimate = estimate.anytime(anytime_scale, planned=place["pane_timing"] == ON_TIME)
     return WindowedEstimate(
         **name_of(collection),
         **place,

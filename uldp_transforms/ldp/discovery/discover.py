@@ -13,7 +13,7 @@ from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.discovery.level import Level
 from uldp_transforms.ldp.discovery.search import MOST_SCORED, Search
 from uldp_transforms.ldp.errors import InsufficientCohortsError, SpecError
-from uldp_transforms.ldp.estimators.intervals import score_intervals
+from uldp_transforms.ldp.estimators.intervals import reaching, score_intervals
 from uldp_transforms.ldp.estimators.linear import solve_sensitive
 from uldp_transforms.ldp.estimators.observation import Solution
 from uldp_transforms.ldp.estimators.question import ask
@@ -35,7 +35,9 @@ class Discovery:
         values: the texts.
         frequencies: unbiased estimates for values that are given; those of the selected ones are a little high.
         standard_errors: of the frequencies.
-        ci_low, ci_high: intervals of which 5 % miss the truth on average, the selection allowed for; cut to [0, 1].
+        ci_low, ci_high: intervals that hold the frequencies. Of the first R, for every R, at most 5 % are expected to
+            miss the truth, the selection from ``num_scored`` values allowed for. Cut to [0, 1] before they are made to
+            reach the frequencies.
         q_values: the rate of false discoveries at which the value would just be one.
         levels: the first level at which the whole value is hashed.
         num_scored: how many different values were looked at, whole.
@@ -109,7 +111,9 @@ def discover(model: Model, counts: CohortCounts) -> Discovery:
 
 
 def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], search: Search) -> Discovery:
-    """Benjamini and Hochberg's discoveries among the values, with Benjamini and Yekutieli's intervals.
+    """Benjamini and Hochberg's discoveries among the values, with intervals for values that are shown because of it.
+
+    The i-th largest has the level 1 - 0.05 i / M, with M the values that were scored, any of which could have been it.
 
     All values are fitted together. Most of those that nobody holds fit noise, because they were chosen for it, and make
     the rest of it seem smaller. So they are left out, the clearest first, until all that are left are discoveries.
@@ -128,10 +132,13 @@ def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], search: 
     question = ask(model, counts, values)
     solution = solve_sensitive(question, ~question.own, np.ones(len(values), dtype=bool))
     raw, errors = solution.frequencies, np.sqrt(np.maximum(solution.variances, 0))
-    low, high = score_intervals(solution, 1 - FALSE_DISCOVERIES * len(values) / search.num_scored)
+    order = np.argsort(-raw, kind="stable")
+    levels = np.empty(len(values))
+    levels[order] = 1 - FALSE_DISCOVERIES * np.arange(1, len(values) + 1) / search.num_scored
+    low, high = score_intervals(solution, levels, strict=True)
     longer = _longer(raw, solution, probabilities)
     low, high = np.clip(raw - longer * (raw - low), 0, 1), np.clip(raw + longer * (high - raw), 0, 1)
-    order = np.argsort(-raw, kind="stable")
+    low, high = reaching(low, high, raw)
     return _discovery(
         model,
         tuple(values[i] for i in order),

@@ -13,6 +13,7 @@ from scipy import linalg
 
 from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError
 from uldp_transforms.ldp.estimators.buckets import Buckets
+from uldp_transforms.ldp.estimators.hash_chance import Chance
 from uldp_transforms.ldp.estimators.observation import (
     Observation,
     Solution,
@@ -186,7 +187,7 @@ def _solution(given: Observation[Buckets], fit: _Fit, whole: _Fit, summed: np.nd
     own = None
     if given.centred:
         own = own_noise(given, weights, n, _reach(given, fit), min(buckets.num_hashes * 1.0, buckets.num_buckets / 2))
-        own = own.through(np.maximum(fit.frequencies, 0), variances)
+        own = own.through(_held(given, fit.frequencies), variances)
     judged = given.centred and whole.spare > 0
     jump = given.jump * float(np.sqrt(per_report.sum() / n.sum()) / weights.sum())
     common = fit.signed * float((weights**2).sum() / weights.sum()) * np.diag(fit.inverse)
@@ -201,7 +202,26 @@ def _solution(given: Observation[Buckets], fit: _Fit, whole: _Fit, summed: np.nd
         degrees=whole.effective * whole.spare if judged else 0.0,
         spare=float(fit.spare) if judged and not given.complete else np.inf,
         common=common if judged else None,
+        chance=_chance(given, fit) if given.centred and not given.complete else None,
     )
+
+
+def _chance(given: Observation[Buckets], fit: _Fit) -> Chance:
+    """What the residuals add to the estimate of an unknown with buckets drawn at random."""
+    cells: np.ndarray = fit.weights[:, np.newaxis] * fit.residuals * fit.kept
+    equations = fit.spare + len(fit.frequencies)
+    left = max(fit.spare, 1) / equations  # of the noise, by the fit
+    return Chance(cells / (fit.weights.sum() * (1 - 1 / given.buckets.num_buckets) * np.sqrt(left)))
+
+
+def _held(given: Observation[Buckets], frequencies: np.ndarray) -> np.ndarray:
+    """(S,): what the plausible buckets, of which the variances are, have of each unknown.
+
+    They add up to no more than there is. Of many noisy frequencies those above 0 do not, and would on average be taken
+    for more of the noise than they are.
+    """
+    positive = np.maximum(frequencies, 0)
+    return positive - max(float(positive.sum()) - given.mass, 0) / len(positive)
 
 
 def _reach(given: Observation[Buckets], fit: _Fit) -> np.ndarray:

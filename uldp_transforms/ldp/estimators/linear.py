@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from scipy import special
@@ -21,6 +22,7 @@ from uldp_transforms.ldp.estimators.parts import solve_parts
 from uldp_transforms.ldp.estimators.question import MAX_DENSE, Question, symbol_table
 from uldp_transforms.ldp.estimators.simplex import clip_and_normalize
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
+from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 
 CONFIDENCE = 0.95
 """Confidence of published intervals."""
@@ -28,8 +30,18 @@ CONFIDENCE = 0.95
 MOST_UNCERTAIN = 0.5
 """Longest 95 % interval of the unlisted share that is an estimate of it; a share is between 0 and 1."""
 
-Intervals = Callable[[float], tuple[np.ndarray, np.ndarray]]
-"""Of a confidence in (0, 1): the lower ends (S,) and the upper ends (S,)."""
+
+class Intervals(Protocol):
+    """Intervals of S frequencies."""
+
+    def __call__(self, confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """The lower ends (S,) and the upper ends (S,).
+
+        Args:
+            confidence: in (0, 1); of strict intervals maybe (S,), nan where none is wanted.
+            strict: hold every frequency so often, however rare it is and however large the confidence.
+        """
+
 
 FEW_UNKNOWNS = 512
 """Unknowns of an open alphabet that are always solved for exactly: that takes less than a second."""
@@ -73,7 +85,7 @@ class LinearEstimate:
     @property
     def rest_is_noise(self) -> bool:
         """Whether the 95 % interval of what was not asked for says nothing: it is more than half as long as [0, 1]."""
-        return 2 * quantile(self.rest_spare, CONFIDENCE) * self.rest_standard_error > MOST_UNCERTAIN
+        return bool(2 * quantile(self.rest_spare, CONFIDENCE) * self.rest_standard_error > MOST_UNCERTAIN)
 
 
 def estimate_linear(question: Question) -> LinearEstimate:
@@ -111,8 +123,8 @@ def _shared_out(
 ) -> Intervals:
     """Intervals of values from those of their own symbols and the errors of what tags add; half widths in squares."""
 
-    def intervals(confidence: float) -> tuple[np.ndarray, np.ndarray]:
-        low, high = of_symbols(confidence)
+    def intervals(confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        low, high = of_symbols(confidence, strict)
         half = quantile(np.inf, confidence) * errors
         return frequencies - np.hypot(scale * (raw - low), half), frequencies + np.hypot(scale * (high - raw), half)
 
@@ -156,7 +168,7 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
         raw[own], joint[own] = pooled.raw[symbols], pooled.joint[symbols]
         errors[own] = pooled.standard_errors[symbols]
         null_errors[own] = pooled.null_errors[symbols]
-        parts.append((own, _picked(pooled.intervals, symbols)))
+        parts.append((own, picked_intervals(pooled.intervals, symbols, question.model.mechanism.num_symbols)))
         members = np.zeros(question.model.mechanism.num_symbols)
         members[symbols[asked[own]]] = 1
         of_sum += float(_errors_of(question, members, clip_and_normalize(pooled.joint)) ** 2)
@@ -166,11 +178,15 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
     return LinearEstimate(raw, joint, null_errors, joint, errors, intervals, rest, spare, fit, common)
 
 
-def _picked(intervals: Intervals, chosen: np.ndarray) -> Intervals:
-    """The intervals of some of the unknowns."""
+def picked_intervals(intervals: Intervals, chosen: np.ndarray, size: int) -> Intervals:
+    """The intervals of some of so many unknowns, at these positions."""
 
-    def of_chosen(confidence: float) -> tuple[np.ndarray, np.ndarray]:
-        low, high = intervals(confidence)
+    def of_chosen(confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        of_all = confidence
+        if np.ndim(confidence):
+            of_all = np.full(size, np.nan)
+            of_all[chosen] = confidence
+        low, high = intervals(of_all, strict)
         return low[chosen], high[chosen]
 
     return of_chosen
@@ -179,10 +195,11 @@ def _picked(intervals: Intervals, chosen: np.ndarray) -> Intervals:
 def _together(parts: Sequence[tuple[np.ndarray, Intervals]], size: int) -> Intervals:
     """The intervals of all unknowns from those of the parts, each with its positions."""
 
-    def intervals(confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    def intervals(confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
         low, high = np.zeros((2, size))
         for positions, of_part in parts:
-            low[positions], high[positions] = of_part(confidence)
+            own = np.asarray(confidence)
+            low[positions], high[positions] = of_part(own[positions] if own.ndim else own, strict)
         return low, high
 
     return intervals

@@ -3,6 +3,8 @@
 One rule for all: the end towards the nearer of "none is counted" and "all are" leaves half of the observed count's own
 probability out (mid-P), the other end includes all of it (Clopper and Pearson). The latter at both ends covers rare
 values far too often, the former at both ends not often enough; docs/estimation.md has the figures.
+
+Strict intervals are Clopper and Pearson's at both ends, see ``binomial_law``.
 """
 
 from __future__ import annotations
@@ -10,23 +12,35 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
+from uldp_transforms.ldp.mechanisms.binomial_law import (
+    Confidence,
+    clopper_pearson,
+    clopper_pearson_of_law,
+    normal_quantile,
+)
+
 _STEPS = 30  # of Newton's method, which needs three to five; the bracket is halved where it fails
 _CLOSE = 1e-13
 
 
-def binomial_intervals(successes: np.ndarray, trials: int, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+def binomial_intervals(
+    successes: np.ndarray, trials: int, confidence: Confidence, strict: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Intervals of binomial probabilities.
 
     Args:
         successes: (K,) int64.
         trials: n, above 0.
-        confidence: for instance 0.95.
+        confidence: for instance 0.95; of strict intervals maybe (K,).
+        strict: see the module.
 
     Returns:
         low (K,), high (K,).
     """
+    if strict:
+        return clopper_pearson(successes, trials, normal_quantile(confidence))
     counts, which = np.unique(successes, return_inverse=True)
-    tail = (1 - confidence) / 2
+    tail = (1 - float(confidence)) / 2
     return _lower(counts, trials, tail)[which], 1 - _lower(trials - counts, trials, tail)[which]
 
 
@@ -59,8 +73,9 @@ def score_intervals(
     jump: np.ndarray | float,
     counted: np.ndarray | float,
     *,
-    confidence: float,
-    z: float | None = None,
+    confidence: Confidence,
+    z: Confidence | None = None,
+    strict: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ends of all p with |raw - shift - p| <= z sqrt(V(p)), where V(p) = null + slope p - curvature p^2.
 
@@ -73,14 +88,17 @@ def score_intervals(
         null, slope, curvature: (S,) or numbers, of V.
         jump: what one more counted report adds to ``raw``.
         counted: share of all reports that are counted for a value.
-        confidence: for instance 0.95.
-        z: quantile of the noise, if its law is not normal.
+        confidence: for instance 0.95; maybe (S,).
+        z: quantile of the noise, if its law is not normal; as many as there are confidences.
+        strict: the ends are Clopper and Pearson's for the binomial law whose variance is V(p), instead.
 
     Returns:
         low, high: (S,), not cut to [0, 1].
     """
-    normal = float(special.ndtri((1 + confidence) / 2))
-    square = (normal if z is None else z) ** 2
+    normal = normal_quantile(confidence)
+    if strict:
+        return clopper_pearson_of_law(raw, null, slope, curvature, normal if z is None else z)
+    square = np.square(normal if z is None else z)
     skew = (normal**2 - 1) / 6 * (1 - 2 * np.asarray(counted)) * jump
     often = np.asarray(counted) > 0.5
     below, above = raw - skew - np.where(often, jump / 2, 0), raw - skew + np.where(often, 0, jump / 2)
@@ -94,7 +112,7 @@ def _root(
     null: np.ndarray,
     slope: np.ndarray | float,
     curvature: np.ndarray | float,
-    square: float,
+    square: np.ndarray,
     sign: int,
 ) -> np.ndarray:
     """The p below (sign -1) or above (1) for which (near - p)^2 = square (null + slope p - curvature p^2)."""

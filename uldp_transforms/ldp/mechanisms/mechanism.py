@@ -16,6 +16,7 @@ import numpy as np
 from uldp_transforms.ldp.checks import is_number, require_int, require_number
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import WordSource
@@ -389,14 +390,15 @@ class Mechanism(abc.ABC):
 
     @abc.abstractmethod
     def intervals(
-        self, counts: CohortCounts, frequencies: np.ndarray, confidence: float
+        self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Confidence intervals of the pooled symbol frequencies, which hold for rare symbols too.
 
         Args:
             counts: of one (pooled) cohort with at least one report.
             frequencies: (K,) point at which the noise of the other symbols is taken.
-            confidence: for instance 0.95.
+            confidence: of all intervals; of strict ones maybe (K,).
+            strict: hold every frequency so often, however rare, and not those of a window on average.
 
         Returns:
             low (K,), high (K,), not cut to [0, 1].

@@ -21,6 +21,7 @@ from scipy import sparse
 from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.mechanisms.count_intervals import score_intervals
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES
 from uldp_transforms.ldp.mechanisms.integer_reports import ONE_SYMBOL, IntegerReportMechanism
@@ -259,13 +260,13 @@ class TwoStage(IntegerReportMechanism):
         return variances
 
     def intervals(
-        self, counts: CohortCounts, frequencies: np.ndarray, confidence: float
+        self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """The score interval; see ``Mechanism.intervals``. Own reports add (inverse^2)^T channel to the variance."""
         own, n = ((self._inverse**2) * self._matrix.T).sum(axis=1), counts.total
         null, counted = self.null_variances(frequencies), counts.cells[0] / n
         raw, jump = self.invert(counts)[0], self.jumps / n
-        return score_intervals(raw, null / n, own / n, 1 / n, jump, counted, confidence=confidence)
+        return score_intervals(raw, null / n, own / n, 1 / n, jump, counted, confidence=confidence, strict=strict)
 
     @property
     def jumps(self) -> np.ndarray:

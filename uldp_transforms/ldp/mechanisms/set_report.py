@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals, score_intervals
 from uldp_transforms.ldp.mechanisms.mechanism import exact_sums
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
@@ -234,7 +235,7 @@ class SetReportMechanism(SetChannel):
         return added
 
     def intervals(
-        self, counts: CohortCounts, frequencies: np.ndarray, confidence: float
+        self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Confidence intervals that hold for rare symbols too; see ``Mechanism.intervals``.
 
@@ -244,7 +245,7 @@ class SetReportMechanism(SetChannel):
         quadratic in the own p.
         """
         v, n, cells = self.num_sensitive, counts.total, counts.cells[0, : self.num_symbols]
-        low, high = binomial_intervals(cells, n, confidence)
+        low, high = binomial_intervals(cells, n, confidence, strict)
         raw = self.invert(counts)[0]
         low[v:], high[v:] = np.minimum(low[v:] / self.kappa, raw[v:]), np.maximum(high[v:] / self.kappa, raw[v:])
         if self.has_binomial_estimates:
@@ -253,8 +254,9 @@ class SetReportMechanism(SetChannel):
         null, step = self._affine
         slope = (self.kappa * self.statistic.square.step / step - 2 * null) / step
         variance, jump = self.null_variances(frequencies)[:v] / n, self.jumps[:v] / n
+        own = np.broadcast_to(confidence, cells.shape)[:v]
         low[:v], high[:v] = score_intervals(
-            raw[:v], variance, slope / n, 1 / n, jump, cells[:v] / n, confidence=confidence
+            raw[:v], variance, slope / n, 1 / n, jump, cells[:v] / n, confidence=own, strict=strict
         )
         return low, high
 

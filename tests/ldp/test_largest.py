@@ -1,0 +1,214 @@
+"""Of the R largest values at most 5 % are missed by their intervals, for every R; numbers are in their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import optimize, special
+
+from tests.support.cases import ALL_COLLECTIONS, VALUES, answers
+from tests.support.tolerance import RATE, generator
+from uldp_transforms.ldp import CohortCounts, Collection, Estimate
+from uldp_transforms.ldp.errors import EstimationError
+from uldp_transforms.ldp.estimators.estimator import Estimator
+from uldp_transforms.ldp.sampling import SeededSource
+from uldp_transforms.rows.windowed_estimate import value_estimates
+
+LARGEST = (1, 3, 10, 30, 100)
+
+
+def most_wrong(windows: int, rate: float = RATE) -> float:
+    """The limit of a mean of so many independent shares of wrong ones, each expected to be 5 % at most.
+
+    It is exceeded in a share ``rate`` of cases: by Chernoff's bound, since of all numbers in [0, 1] with a mean the
+    largest exponential moments have those that are 0 or 1.
+    """
+    needed = -np.log(rate) / windows
+    if needed >= -np.log(0.05):
+        return 1.0
+    return float(optimize.brentq(lambda x: special.rel_entr([x, 1 - x], [0.05, 0.95]).sum() - needed, 0.05, 1 - 1e-12))
+
+
+def shares_of(name: str, size: int) -> np.ndarray:
+    """What people hold: all alike, like 1 / rank, or five values and hardly any other."""
+    rank = np.arange(1, size + 1)
+    weights = {"uniform": np.ones(size), "zipf": 1 / rank, "five": np.where(rank <= 5, 0.18, 0.1 / max(size - 5, 1))}
+    return weights[name] / weights[name].sum()
+
+
+def window(
+    item: Collection, texts: tuple[str, ...], shares: np.ndarray, n: int, rng: np.random.Generator
+) -> CohortCounts:
+    """The counts of n people with these texts, one number at a time where reports are one number."""
+    table = item.alphabet.symbol_table(texts, item.num_cohorts)
+    if item.num_cohorts == 1 and item.mechanism.one_place:
+        expected = np.maximum(item.mechanism.response(np.bincount(table[0], shares, item.mechanism.num_symbols)), 0)
+        cells = rng.multinomial(n, expected / expected.sum())
+        return CohortCounts(np.array([n]), cells[np.newaxis].astype(np.int64))
+    cohorts = rng.integers(0, item.num_cohorts, n)
+    symbols = table[cohorts if len(table) > 1 else 0, rng.choice(len(texts), n, p=shares)]
+    return item.count_groups(item.mechanism.perturb(symbols, SeededSource(rng)), cohorts, 1)[0]
+
+
+def wrong_among_the_largest(estimate: Estimate, truth: dict[str, float]) -> Iterator[float]:
+    """For each R the share of intervals of the R largest that miss."""
+    low, high = estimate.display_intervals(len(estimate.values))
+    held = np.array([truth[value] for value in estimate.values])
+    ranked = np.argsort(-estimate.frequencies, kind="stable")
+    missed = ((held < low) | (held > high))[ranked]
+    return (float(missed[:number].mean()) for number in LARGEST)
+
+
+def spec_of(alphabet: dict[str, Any], mechanism: dict[str, Any], num_cohorts: int = 1) -> Collection:
+    cohorts = {"num_cohorts": num_cohorts} if num_cohorts > 1 else {}
+    return Collection.from_json({"id": "c", "version": 1, "alphabet": alphabet, "mechanism": mechanism} | cohorts)
+
+
+def simulated(
+    items: list[Collection], size: int, shares: np.ndarray, n: int, windows: int, estimator: str, *name: object
+) -> np.ndarray:
+    """(windows, R) shares that are wrong; people hold ``shares`` of texts, and the first ``size`` are asked for."""
+    rng, texts = generator("largest", *name, n, estimator), tuple(f"v{i}" for i in range(len(shares)))
+    truth, wrong = dict(zip(texts, shares.tolist())), []
+    for at in range(windows):
+        item = items[at % len(items)]
+        counts = window(item, texts, shares, n, rng)
+        asked = None if item.alphabet.known_values is not None else texts[:size]
+        wrong.append(list(wrong_among_the_largest(item.estimate(counts, estimator, asked), truth)))
+    return np.array(wrong)
+
+
+def assert_few_wrong(wrong: np.ndarray, *name: object) -> None:
+    """Prints a line for docs/estimation.md (pytest -s)."""
+    print("|", " | ".join([*map(str, name), *(f"{100 * share:.1f}" for share in wrong.mean(axis=0))]), "|")
+    assert (wrong.mean(axis=0) <= most_wrong(len(wrong))).all()
+
+
+# ---------------------------------------------------------------------- closed alphabets
+
+CLOSED: dict[str, dict[str, Any]] = {
+    "krr": {},
+    "ss": {},
+    "ss, two sizes": {"id": "ss", "subset_size": 1, "larger_share": 0.3},
+    "rappor": {},
+    "oue": {"id": "rappor", "theta": 0.5},
+    "hr": {},
+    "up": {},
+    "urr": {},
+    "urap": {},
+    "urap, marginal": {"id": "urap", "inversion": "marginal"},
+    "uss": {},
+    "uhr": {},
+    "tsp": {"missing_rates": [0.4, 0.05]},
+}
+
+
+def closed(name: str, size: int, epsilon: float) -> Collection:
+    """Of utility-optimized mechanisms every other value is sensitive."""
+    values, fields = [f"v{i}" for i in range(size)], {"id": name.split(",", maxsplit=1)[0]} | CLOSED[name]
+    alphabet: dict[str, Any] = {"id": "closed", "values": values}
+    if fields["id"] in {"urr", "urap", "uss", "uhr"}:
+        alphabet["sensitive"] = values[::2]
+    return spec_of(alphabet, fields | {"epsilon": epsilon})
+
+
+@pytest.mark.parametrize("name", ["krr", "urr"])
+def test_of_the_largest_of_a_closed_alphabet_few_are_missed(name):
+    wrong = simulated([closed(name, 142, 1.0)], 142, shares_of("uniform", 142), 3000, 60, "projected", name)
+    assert_few_wrong(wrong, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CLOSED)
+def test_of_the_largest_of_every_closed_collection_few_are_missed(name):
+    """300 to 30,000 reports (a million where a report is one number), all populations, several estimators."""
+    parts = []
+    for size, epsilon in ((142, 1.0), (60, 4.0), (142, 8.0)):
+        item = closed(name, size, epsilon)
+        most = [1_000_000] if item.mechanism.one_place else [30_000]
+        for n, windows in zip((300, 3000, *most), (80, 40, 10)):
+            for population in ("uniform", "zipf", "five"):
+                shares = shares_of(population, size)
+                setting = (name, size, epsilon, population)
+                parts.append(simulated([item], size, shares, n, windows, "projected", *setting))
+                parts.append(simulated([item], size, shares, n, windows // 10, "eb", *setting))
+    assert_few_wrong(np.concatenate(parts), name)
+
+
+# ---------------------------------------------------------------------- open alphabets
+
+OPEN = [  # S, C, k, epsilon
+    (60, 64, 3, 0.5),
+    (142, 64, 4, 1.0),
+    (100, 64, 56, 4.0),
+    (277, 16, 400, 6.0),
+    (142, 4, 2981, 8.0),
+    (142, 2, 65_536, 16.0),
+]
+
+
+def hashed(num_buckets: int, epsilon: float, num_cohorts: int, **fields: Any) -> list[Collection]:
+    alphabet = {"id": "hashed", "num_buckets": num_buckets} | fields
+    mechanism = {"id": "urr" if fields else "krr", "epsilon": epsilon}
+    return [spec_of(alphabet | {"seed": seed}, mechanism, num_cohorts) for seed in range(20)]
+
+
+def test_of_the_largest_of_an_open_alphabet_few_are_missed():
+    """Few reports in many cohorts, of which 15 % are texts that nobody listed."""
+    shares = np.append(0.85 * shares_of("uniform", 100), np.full(300, 0.15 / 300))
+    assert_few_wrong(simulated(hashed(56, 4.0, 64), 100, shares, 300, 40, "projected", "open"), "open")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unlisted", [0, 1000])
+@pytest.mark.parametrize("setting", OPEN, ids=str)
+def test_of_the_largest_of_every_open_collection_few_are_missed(setting, unlisted):
+    size, num_cohorts, k, epsilon = setting
+    items, parts = hashed(k, epsilon, num_cohorts), []
+    for n, windows in ((300, 80), (3000, 40), (30_000, 10)):
+        for population in ("uniform", "zipf", "five"):
+            shares = shares_of(population, size) * (0.85 if unlisted else 1)
+            shares = np.append(shares, np.full(unlisted, 0.15 / max(unlisted, 1)))
+            name = (*setting, unlisted, population)
+            parts.append(simulated(items, size, shares, n, windows, "projected", *name))
+            parts.append(simulated(items, size, shares, n, windows // 10, "eb", *name))
+    assert_few_wrong(np.concatenate(parts), *setting, unlisted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clear", [None, 512], ids=["own symbols", "clear buckets"])
+def test_of_the_largest_of_a_public_list_and_hashed_values_few_are_missed(clear):
+    listed = [f"v{i}" for i in range(60)]
+    fields = {"non_sensitive": listed} | ({} if clear is None else {"num_clear_buckets": clear})
+    items, parts = hashed(400, 6.0, 16, **fields), []
+    for n, windows in ((300, 80), (3000, 40)):
+        for population in ("uniform", "zipf", "five"):
+            shares = shares_of(population, 120)
+            parts.append(simulated(items, 120, shares, n, windows, "projected", clear, population))
+    assert_few_wrong(np.concatenate(parts), "beside a list", clear)
+
+
+# ---------------------------------------------------------------------- numbers and their intervals
+
+
+@answers
+def test_each_number_is_in_its_own_intervals(name: str, estimator: Estimator) -> None:
+    """Of every mechanism, alphabet and estimator, whatever the counts; for one look and for all; in rows too."""
+    item, rng = ALL_COLLECTIONS[name], generator("own interval", name, estimator.id)
+    texts = item.alphabet.known_values or VALUES
+    for n in (30, 1000):
+        held = rng.choice(np.array(texts, dtype=object), n, p=rng.dirichlet(np.full(len(texts), 0.3))).tolist()
+        counts = item.count(item.perturb(held, rng))
+        try:
+            estimate = estimator.estimate(item, counts, None if item.alphabet.known_values else VALUES)
+        except EstimationError:  # too few cohorts reported
+            continue
+        for look in (estimate, estimate.anytime(10), estimate.anytime(10, True), estimate.anytime(10, False)):
+            for entry in value_estimates(look):
+                assert entry.display_low is not None and entry.display_high is not None
+                assert entry.display_low <= entry.ci_low <= entry.frequency <= entry.ci_high <= entry.display_high
+                if 0 <= entry.frequency <= 1:
+                    assert entry.display_low >= 0 and entry.display_high <= 1
