@@ -8,6 +8,7 @@ collection, which everybody can read. The output is a JSON list, the value of "t
 from __future__ import annotations
 
 import argparse
+import heapq
 import itertools
 import json
 import sys
@@ -49,18 +50,28 @@ def merge_tokens(texts: Iterable[str], number: int) -> list[str]:
         _count(piece, index, weight, pairs, where)
     tokens = sorted(characters, key=lambda c: (-characters[c], c))[:number]
     known = set(tokens)
-    while len(tokens) < number and pairs:
-        pair, often = min(pairs.items(), key=lambda item: (-item[1], item[0]))
-        if often < 2:
+    queue = [(-often, pair) for pair, often in pairs.items()]
+    heapq.heapify(queue)
+    while len(tokens) < number and queue:
+        often, pair = heapq.heappop(queue)
+        if -often != pairs[pair]:  # some of its neighbours were merged with others since
+            if pairs[pair]:
+                heapq.heappush(queue, (-pairs[pair], pair))
+            continue
+        if -often < 2:
             break
+        merged, changed = pair[0] + pair[1], set()
         for index in sorted(where.pop(pair)):
             _count(pieces[index], index, -times[index], pairs, where)
             pieces[index] = _merged(pieces[index], pair)
             _count(pieces[index], index, times[index], pairs, where)
+            changed.update(other for other in itertools.pairwise(pieces[index]) if merged in other)
         pairs.pop(pair, None)
-        if pair[0] + pair[1] not in known:
-            known.add(pair[0] + pair[1])
-            tokens.append(pair[0] + pair[1])
+        for other in changed:
+            heapq.heappush(queue, (-pairs[other], other))
+        if merged not in known:
+            known.add(merged)
+            tokens.append(merged)
     return tokens
 
 

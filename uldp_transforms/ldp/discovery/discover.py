@@ -98,7 +98,7 @@ def discover(model: Model, counts: CohortCounts) -> Discovery:
     search.run()
     listed = set(alphabet.clear_values)
     most = max(1, min(level.most for level in levels))
-    best = sorted(search.found, key=search.found.__getitem__, reverse=True)[:most]
+    best = sorted(search.found, key=search.found.__getitem__)[:most]
     texts = {alphabet.text(sequence): sequence for sequence in best}
     values = tuple(
         text
@@ -117,7 +117,8 @@ def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], search: 
     rates = iter(_RATES)
     while values:
         probabilities = search.p_values(values)
-        q_values = false_discovery_rates(probabilities, search.num_scored)
+        numbers = search.hypotheses(values)
+        q_values = false_discovery_rates(probabilities, numbers)
         rate = next(rates, FALSE_DISCOVERIES)
         kept = q_values <= rate
         if kept.all() and rate == FALSE_DISCOVERIES:
@@ -128,7 +129,8 @@ def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], search: 
     question = ask(model, counts, values)
     solution = solve_sensitive(question, ~question.own, np.ones(len(values), dtype=bool))
     raw, errors = solution.frequencies, np.sqrt(np.maximum(solution.variances, 0))
-    low, high = score_intervals(solution, 1 - FALSE_DISCOVERIES * len(values) / search.num_scored)
+    levels = FALSE_DISCOVERIES * np.minimum(len(values) / numbers, 1)
+    low, high = np.array([[side[i] for side in score_intervals(solution, 1 - p)] for i, p in enumerate(levels)]).T
     longer = _longer(raw, solution, probabilities)
     low, high = np.clip(raw - longer * (raw - low), 0, 1), np.clip(raw + longer * (high - raw), 0, 1)
     order = np.argsort(-raw, kind="stable")
@@ -159,10 +161,16 @@ def _discovery(model: Model, values: tuple[str, ...], num_scored: int, *columns:
     return Discovery(values=values, levels=np.array(levels, dtype=np.int64), num_scored=num_scored, **fields)
 
 
-def false_discovery_rates(p_values: np.ndarray, number: int) -> np.ndarray:
-    """Benjamini and Hochberg's q-values of p-values (S,), with so many more that are 1 that there are ``number``."""
-    order = np.argsort(p_values, kind="stable")
-    rates = p_values[order] * number / np.arange(1, len(order) + 1)
+def false_discovery_rates(p_values: np.ndarray, number: np.ndarray | float) -> np.ndarray:
+    """Benjamini and Hochberg's q-values of p-values (S,), with so many more that are 1 that there are ``number``.
+
+    Numbers of their own, (S,), are the weighted procedure: a value of weight w among m is one of m / w.
+
+    Source: Genovese, Roeder and Wasserman 2006.
+    """
+    weighted = p_values * number
+    order = np.argsort(weighted, kind="stable")
+    rates = weighted[order] / np.arange(1, len(order) + 1)
     q_values = np.empty(len(order))
     q_values[order] = np.minimum(np.minimum.accumulate(rates[::-1])[::-1], 1)
     return q_values
