@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -156,13 +158,31 @@ def test_merges_are_those_of_the_most_frequent_neighbours() -> None:
     assert tokens.merge_tokens(["abab", "abab"], 3) == ["a", "b", "ab"]
 
 
+def test_merges_are_those_of_a_count_from_the_beginning_after_each() -> None:
+    """Texts of four letters, against all pairs counted anew for every token."""
+    rng = np.random.default_rng(3)
+    texts = ["".join(text) for text in rng.choice(list("abcd"), (80, 9))]
+    pieces, expected = [list(text) for text in texts], []
+    characters = Counter("".join(texts))
+    expected = sorted(characters, key=lambda c: (-characters[c], c))
+    while len(expected) < 90:
+        pairs = Counter(pair for piece in pieces for pair in itertools.pairwise(piece))
+        pair = min(pairs, key=lambda pair: (-pairs[pair], pair))
+        assert pairs[pair] > 1
+        pieces = [tokens._merged(piece, pair) for piece in pieces]
+        if "".join(pair) not in expected:
+            expected.append("".join(pair))
+    assert tokens.merge_tokens(texts, 90) == expected
+
+
 def test_tokens_of_a_text_make_a_collection_in_which_values_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text("bandana\nbanner\ncherish\nerr\nelderly\nmerry\n\nerr\n", encoding="utf-8")
     run(tokens, "--from text.txt --number 15 --output tokens.json")
-    assert capfd.readouterr() == ("", "tokens: 15 from 7 line(s), 13 of them single characters\n")
+    said = "tokens: 15 from 7 line(s), 13 of them single characters\ntokens: nine texts in ten take at most 6 of them\n"
+    assert capfd.readouterr() == ("", said)  # e l d er l y
     made = json.loads(Path("tokens.json").read_text(encoding="utf-8"))
     item = words(tokens=made, lengths=[2, 4, None])
     write_files(tmp_path, {"words.json": item})

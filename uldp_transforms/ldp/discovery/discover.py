@@ -100,7 +100,7 @@ def discover(model: Model, counts: CohortCounts) -> Discovery:
     search.run()
     listed = set(alphabet.clear_values)
     most = max(1, min(level.most for level in levels))
-    best = sorted(search.found, key=search.found.__getitem__, reverse=True)[:most]
+    best = sorted(search.found, key=search.found.__getitem__)[:most]
     texts = {alphabet.text(sequence): sequence for sequence in best}
     values = tuple(
         text
@@ -113,7 +113,8 @@ def discover(model: Model, counts: CohortCounts) -> Discovery:
 def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], search: Search) -> Discovery:
     """Benjamini and Hochberg's discoveries among the values, with intervals for values that are shown because of it.
 
-    The i-th largest has the level 1 - 0.05 i / M, with M the values that were scored, any of which could have been it.
+    The i-th largest has the level 1 - 0.05 i / M, with M the number of hypotheses that it counts as (``hypotheses``).
+    Their inverses add up to at most 1 over all values that could have been it, which is all that the proof needs.
 
     All values are fitted together. Most of those that nobody holds fit noise, because they were chosen for it, and make
     the rest of it seem smaller. So they are left out, the clearest first, until all that are left are discoveries.
@@ -121,7 +122,8 @@ def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], search: 
     rates = iter(_RATES)
     while values:
         probabilities = search.p_values(values)
-        q_values = false_discovery_rates(probabilities, search.num_scored)
+        numbers = search.hypotheses(values)
+        q_values = false_discovery_rates(probabilities, numbers)
         rate = next(rates, FALSE_DISCOVERIES)
         kept = q_values <= rate
         if kept.all() and rate == FALSE_DISCOVERIES:
@@ -134,7 +136,7 @@ def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], search: 
     raw, errors = solution.frequencies, np.sqrt(np.maximum(solution.variances, 0))
     order = np.argsort(-raw, kind="stable")
     levels = np.empty(len(values))
-    levels[order] = 1 - FALSE_DISCOVERIES * np.arange(1, len(values) + 1) / search.num_scored
+    levels[order] = 1 - FALSE_DISCOVERIES * np.minimum(np.arange(1, len(values) + 1) / numbers[order], 1)
     low, high = score_intervals(solution, levels, strict=True)
     longer = _longer(raw, solution, probabilities)
     low, high = np.clip(raw - longer * (raw - low), 0, 1), np.clip(raw + longer * (high - raw), 0, 1)
@@ -166,10 +168,16 @@ def _discovery(model: Model, values: tuple[str, ...], num_scored: int, *columns:
     return Discovery(values=values, levels=np.array(levels, dtype=np.int64), num_scored=num_scored, **fields)
 
 
-def false_discovery_rates(p_values: np.ndarray, number: int) -> np.ndarray:
-    """Benjamini and Hochberg's q-values of p-values (S,), with so many more that are 1 that there are ``number``."""
-    order = np.argsort(p_values, kind="stable")
-    rates = p_values[order] * number / np.arange(1, len(order) + 1)
+def false_discovery_rates(p_values: np.ndarray, number: np.ndarray | float) -> np.ndarray:
+    """Benjamini and Hochberg's q-values of p-values (S,), with so many more that are 1 that there are ``number``.
+
+    Numbers of their own, (S,), are the weighted procedure: a value of weight w among m is one of m / w.
+
+    Source: Genovese, Roeder and Wasserman 2006.
+    """
+    weighted = p_values * number
+    order = np.argsort(weighted, kind="stable")
+    rates = weighted[order] / np.arange(1, len(order) + 1)
     q_values = np.empty(len(order))
     q_values[order] = np.minimum(np.minimum.accumulate(rates[::-1])[::-1], 1)
     return q_values

@@ -21,7 +21,7 @@ from uldp_transforms.ldp.estimators.observation import Observation, common_noise
 from uldp_transforms.ldp.estimators.question import Question
 
 _ROUNDS = 3
-_ROWS = 16  # parents that are looked up at a time: their sums stay in the cache
+_ROWS = 128  # parents that are looked up at a time: the table of their sums is made once for all of them
 _WORDS = 1 << 16
 
 

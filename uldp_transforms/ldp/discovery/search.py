@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.alphabets.prefixes import END, Prefixes
+from uldp_transforms.ldp.discovery.belief import Beliefs
 from uldp_transforms.ldp.discovery.chance import tail
 from uldp_transforms.ldp.discovery.grammar import Grammar, Numbers
 from uldp_transforms.ldp.discovery.level import Level, Peeled
 
-SURVIVORS = 1000
+SURVIVORS = 2000
 """Prefixes of a level that are looked at further."""
 
 PASSES = 3
@@ -22,7 +22,7 @@ PASSES = 3
 MOST_SCORED = 1 << 24
 """Prefixes that are scored at one level."""
 
-_FALSE_SURVIVORS = 200.0  # that are expected among prefixes that nobody has: they cost time and nothing else
+_FALSE_SURVIVORS = 1000.0  # that are expected among prefixes that nobody has: they cost time and nothing else
 _FALSE_WHOLE = 50.0  # the same of whole values that are judged in the end
 _DEGREES, _DEGREES_JUDGED = 2000.0, 100.0
 """Degrees of freedom for each false one that is taken out, or judged: what it fits is noise, which then seems less."""
@@ -32,29 +32,14 @@ _ROUNDS = 2  # of taking out what stands out, and looking at the rest again
 Block = tuple[list[Numbers], np.ndarray]
 
 
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """Scores above which something is done.
-
-    Attributes:
-        judged: whole values are judged in the end.
-        survives: prefixes are looked at further.
-        whole, prefix: what stands out, a whole value or a prefix, is taken out.
-        last: the level hashes whole values.
-    """
-
-    judged: float
-    survives: float
-    whole: float
-    prefix: float
-    last: bool
-
-
 class Search:
     """Passes over the levels of a collection.
 
+    How striking a score is, is the number of prefixes that nobody has, of this one's kind, that are expected to be at
+    least as striking: its tail probability, divided by its part of the beliefs. The less, the more striking.
+
     Attributes:
-        found: the sequences of whole values that are to be judged, with the best of their scores.
+        found: the sequences of whole values that are to be judged, with the least such number of each.
         num_scored: how many different whole values were ever scored.
 
     Args:
@@ -65,8 +50,9 @@ class Search:
     def __init__(self, alphabet: Prefixes, levels: Sequence[Level]):
         self._alphabet, self._levels = alphabet, levels
         self._grammar = Grammar(alphabet)
+        self._beliefs = Beliefs(alphabet)
         self._peeled: list[dict[Numbers, None]] = [{} for _ in levels]
-        self._tried: set[tuple[int, Numbers]] = set()
+        self._offered: dict[tuple[int, Numbers], float] = {}  # to whole values, by level and parent
         self._firm: dict[Numbers, None] = {}  # whole values that stood out
         self.found: dict[Numbers, float] = {}
         self.num_scored = 0
@@ -80,6 +66,11 @@ class Search:
                 survivors = self._search_level(number, survivors)
             if len(self.found) == before:
                 break
+
+    def hypotheses(self, values: Sequence[str]) -> np.ndarray:
+        """(S,) float64: of how many values that are believed as much each is one, if all that were scored are."""
+        own = [self._beliefs.of(self._alphabet.sequence(value)) for value in values]
+        return np.asarray(sum(self._offered.values()) / np.exp(own))
 
     def p_values(self, values: Sequence[str]) -> np.ndarray:
         """(S,): how often chance gives a text that nobody holds so large an estimate, when all of these are peeled.
@@ -106,28 +97,32 @@ class Search:
         """Score what begins with the survivors of the level before; returns those of this one, the best first."""
         length, level = self._alphabet.lengths[number], self._levels[number]
         blocks = list(self._blocks(number, survivors))
-        limits = self._limits(blocks, level, last=length is None)
+        kinds = self._kinds(blocks, number)
         peeled = self._peeled[number] | dict.fromkeys(value[:length] for value in self._firm)
         for left in reversed(range(_ROUNDS)):
             fit = level.peel(list(peeled))
-            others = dict(self._above(limits, level, fit, blocks))
-            scores = others | dict(zip(peeled, fit.scores.tolist()))
-            new = [sequence for sequence in _best(others, limits) if sequence not in peeled]
+            scores = dict(self._above(kinds, number, fit, blocks))
+            others = self._striking(scores, kinds)
+            new = [sequence for sequence in _best(others, level.degrees / _DEGREES) if sequence not in peeled]
             new = new[: max(0, level.most - len(peeled))]
             if not new or not left:
                 break
             peeled |= dict.fromkeys(new)
-        outstanding = _best(scores, limits)
+        scores |= dict(zip(peeled, fit.scores.tolist()))
+        striking = self._striking(scores, kinds)
+        outstanding = _best(striking, level.degrees / _DEGREES)
         self._peeled[number] = dict.fromkeys(sequence for sequence in outstanding if sequence in peeled)
         self._firm |= dict.fromkeys(sequence for sequence in outstanding if sequence[-1] == END)
-        for sequence, score in scores.items():
-            if sequence[-1] == END and score > limits.judged:
-                self.found[sequence] = max(score, self.found.get(sequence, 0.0))
-        surviving = [s for s, score in scores.items() if s[-1] != END and score > limits.survives]
-        return sorted(surviving, key=scores.__getitem__, reverse=True)[:SURVIVORS]
+        for sequence in _best(striking, self._judged(level)):
+            if sequence[-1] == END:
+                self.found[sequence] = min(striking[sequence], self.found.get(sequence, np.inf))
+        surviving = [sequence for sequence in _best(striking, _FALSE_SURVIVORS) if sequence[-1] != END][:SURVIVORS]
+        if length is not None:
+            self._beliefs.learn(scores, surviving)
+        return surviving
 
-    def _blocks(self, number: int, survivors: list[Numbers]) -> Iterator[tuple[list[Numbers], np.ndarray]]:
-        """Parents of one length, and which numbers may follow each, (parents, T + 1) bool; counts what is new."""
+    def _blocks(self, number: int, survivors: list[Numbers]) -> Iterator[Block]:
+        """Parents of one length, and which numbers may follow each, (parents, T + 1) bool."""
         size, length = len(self._alphabet.tokens) + 1, self._alphabet.lengths[number]
         steps = 1 if length is None else length - (self._alphabet.lengths[number - 1] or 0) * (number > 0)
         parents = survivors[: max(1, MOST_SCORED // size**steps)]
@@ -138,46 +133,53 @@ class Search:
             allowed[:, END] = True
             if step == steps - 1:
                 allowed = np.array(list(map(self._grammar.followers, parents)))
-            for parent, numbers in zip(parents, allowed):
-                if (number, parent) not in self._tried:
-                    self._tried.add((number, parent))
-                    self.num_scored += int(numbers.sum()) if length is None else 1
             yield parents, allowed
             if step < steps - 1:
                 parents = self._grammar.extended(parents)
 
-    def _limits(self, blocks: Sequence[Block], level: Level, last: bool) -> Limits:
-        every = sum(int(allowed.sum()) for _, allowed in blocks)
-        whole = every if last else sum(len(allowed) for _, allowed in blocks)
-        firm = level.degrees / _DEGREES
-        return Limits(
-            judged=_limit(min(_FALSE_WHOLE, level.degrees / _DEGREES_JUDGED), whole),
-            survives=_limit(_FALSE_SURVIVORS, every - whole),
-            whole=_limit(firm, whole),
-            prefix=_limit(firm, every - whole),
-            last=last,
-        )
+    def _kinds(self, blocks: Sequence[Block], number: int) -> tuple[float, float]:
+        """The beliefs of all prefixes that are scored, and of all whole values; counts those that are new."""
+        last = self._alphabet.lengths[number] is None
+        prefixes = wholes = 0.0
+        for parents, allowed in blocks:
+            for parent, row in zip(parents, allowed):
+                beliefs = np.where(row, np.exp(self._beliefs.of_block([parent], last)[0]), 0.0)
+                offered = float(beliefs.sum() if last else beliefs[END])
+                if (number, parent) not in self._offered:
+                    self.num_scored += int(row.sum()) if last else 1
+                self._offered[number, parent] = offered
+                wholes += offered
+                prefixes += float(beliefs.sum()) - offered
+        return prefixes, wholes
 
     def _above(
-        self, limits: Limits, level: Level, fit: Peeled, blocks: Sequence[Block]
+        self, kinds: tuple[float, float], number: int, fit: Peeled, blocks: Sequence[Block]
     ) -> Iterator[tuple[Numbers, float]]:
-        """The sequences whose score is above the limit of their kind, and their scores."""
-        least = np.full(len(self._alphabet.tokens) + 1, limits.judged if limits.last else limits.survives)
-        least[END] = limits.judged
+        """The sequences that are striking enough for their kind, and their scores."""
+        level, last = self._levels[number], self._alphabet.lengths[number] is None
+        false = np.full(len(self._alphabet.tokens) + 1, self._judged(level) / max(kinds[1], 1e-300))
+        if not last:
+            false[END + 1 :] = _FALSE_SURVIVORS / max(kinds[0], 1e-300)
         for parents, allowed in blocks:
-            for start, scores in level.scores(fit, parents, limits.last):
+            for start, scores in level.scores(fit, parents, last):
+                most = np.exp(self._beliefs.of_block(parents[start : start + len(scores)], last)) * false
+                least = -special.ndtri(np.minimum(most, 0.5))
                 here = (scores > least) & allowed[start : start + len(scores)]
                 for row, column in np.argwhere(here).tolist():
-                    ending = (END,) if limits.last and column != END else ()
+                    ending = (END,) if last and column != END else ()
                     yield (*parents[start + row], column, *ending), float(scores[row, column])
 
+    def _striking(self, scores: dict[Numbers, float], kinds: tuple[float, float]) -> dict[Numbers, float]:
+        """How striking each score is."""
+        every = np.array([kinds[sequence[-1] == END] for sequence in scores])
+        beliefs = np.array([self._beliefs.of(sequence) for sequence in scores])
+        logs = special.log_ndtr(-np.fromiter(scores.values(), dtype=float)) + np.log(np.maximum(every, 1e-300))
+        return dict(zip(scores, np.exp(np.minimum(logs - beliefs, 700.0)).tolist()))
 
-def _best(scores: dict[Numbers, float], limits: Limits) -> list[Numbers]:
-    """The sequences that stand out, the best first."""
-    chosen = [s for s, score in scores.items() if score > (limits.whole if s[-1] == END else limits.prefix)]
-    return sorted(chosen, key=scores.__getitem__, reverse=True)
+    def _judged(self, level: Level) -> float:
+        return min(_FALSE_WHOLE, level.degrees / _DEGREES_JUDGED)
 
 
-def _limit(false: float, size: int) -> float:
-    """The score that so many of a number of prefixes that nobody has exceed, on average."""
-    return float(-special.ndtri(min(false / max(size, 1), 0.5)))
+def _best(striking: dict[Numbers, float], most: float) -> list[Numbers]:
+    """The sequences that are so striking that at most so many false ones are, the best first."""
+    return sorted((s for s, false in striking.items() if false < most), key=striking.__getitem__)
