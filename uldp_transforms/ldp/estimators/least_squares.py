@@ -6,7 +6,6 @@ Exact, by dense S x S matrices. Letters as in ``observation``.
 from __future__ import annotations
 
 import dataclasses
-import functools
 
 import numpy as np
 from scipy import linalg
@@ -53,7 +52,7 @@ def least_squares(given: Observation[Buckets], summed: np.ndarray) -> Solution:
     spare = spare_equations(given.owner, num_cohorts, given.buckets.num_buckets, num_unknowns, shared=shared)
     fit = whole = _settle(given, np.ones_like(given.inverted), spare)
     if given.centred and not given.complete:
-        fit = leave_out(given, whole, functools.partial(_without, given))
+        fit = leave_out(given, whole, _without)
     return _solution(given, fit, whole, summed)
 
 
