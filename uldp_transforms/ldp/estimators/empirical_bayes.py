@@ -24,7 +24,8 @@ class EmpiricalBayes(Estimator):
     """Posterior means under fitted priors: one for values with noise, one for those of which only holders are counted.
 
     The mean of a prior is at most an equal part of what its values hold together. If the posterior means do not sum to
-    1, they are taken given that they do; in an open alphabet what they lack is unlisted.
+    1, they are taken given that they do; in an open alphabet what they lack is unlisted. Up to 12 values are estimated
+    without a prior, see ``few_values``.
 
     Source: Robbins 1956, Kiefer and Wolfowitz 1956; the bound, the law of counts and the parts are derived in
     docs/estimation.md.

@@ -46,11 +46,11 @@ def shares_of_few(question: Question, linear: LinearEstimate, variances: np.ndar
 def drawn_together(estimates: np.ndarray, variance: float) -> np.ndarray:
     """Estimates (S,) of one variance, moved towards their mean as far as they look alike.
 
-    With d = S - 1 let Q be the sum of squared distances from the mean, in units of the variance; d is expected of equal
-    frequencies. The way to the mean is min(1, (d - 2) / Q) (James and Stein 1961, positive part), which has a smaller
-    expected error than the estimates themselves for all frequencies, if d >= 3. Projected it need not, where most
-    frequencies are near 0: so the way is none from Q = 2 d on, and where the expected squared error d variance is
-    above 0.2, since there even one value that holds everything looks like the others. In between it is linear.
+    With d = S - 1 let Q be the sum of squared distances from the mean, in units of the variance; if all frequencies are
+    equal, d is expected. The way to the mean is min(1, (d - 2) / Q) (James and Stein 1961, positive part), which has a
+    smaller expected error than the estimates themselves for all frequencies, if d >= 3. After projection that is not
+    so near the corners of the simplex. So the way falls linearly to 0 as Q rises from d to 2 d, and as the expected
+    squared error d variance rises to 0.2, where even a value that everybody holds may look like the others.
     """
     degrees = len(estimates) - 1
     if degrees < 3 or variance <= 0:

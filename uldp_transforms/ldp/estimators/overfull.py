@@ -96,7 +96,7 @@ def leave_out(given: Observation[B], fit: F, again: Callable[[Observation[B], F,
 
 
 def hidden(given: Observation[B], fit: F, unseen: np.ndarray) -> np.ndarray:
-    """(C, k) what a text that stands out in the other cohorts is expected to add to the cells of unseen ones, (C,) bool.
+    """(C, k) what a text that stands out in the other cohorts probably adds to the cells of ``unseen`` ones, (C,).
 
     It is in one cell of each cohort, each as likely, with a normal content that is seen above the cell's limit. Its
     share is the one for which what is seen has the mean that was found (a truncated normal law).
