@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.support.tolerance import RATE, generator
+from tests.support.tolerance import RATE, generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import intervals
@@ -110,6 +110,15 @@ def test_rare_values_with_hardly_any_noise_are_held():
     assert held.sum() / among.sum() > 0.94
 
 
+@pytest.mark.parametrize("n", [100, 300])
+def test_few_reports_of_values_that_share_buckets_are_held(n):
+    """Four candidates to a bucket and a few reports to a cohort, so that it is hardly known whose the reports are."""
+    items = [spec_of({"id": "hashed", "num_buckets": 64, "seed": seed}, "krr", 8.0, 64) for seed in range(60)]
+    held, among = coverage(items, 277, n, unlisted=0.0, uneven=False, rng=generator("few reports", n))
+    shares = held.sum(axis=1) / among.sum(axis=1)
+    assert shares.mean() >= 0.935 - student_limit(60) * shares.std(ddof=1) / np.sqrt(60)
+
+
 @pytest.mark.parametrize("epsilon", [4.0, 8.0])
 def test_uneven_cohorts_are_held(epsilon):
     """Noise that hashing adds is the same in all cohorts, however many reports they have."""
@@ -146,6 +155,8 @@ GRID = [  # S, C, k, epsilon, n
     (600, 64, 400, 6.0, 10_000),
     (277, 4, 2981, 8.0, 100),
     (277, 2, 2981, 8.0, 3000),
+    (277, 64, 64, 8.0, 100),
+    (277, 64, 64, 8.0, 300),
     (277, 64, 512, 8.0, 1_000_000),
     (2000, 64, 2981, 8.0, 10_000),
     (277, 2, 22_027, 10.0, 1000),

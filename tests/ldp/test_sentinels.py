@@ -33,7 +33,7 @@ from tests.campaigns.attacks import (
 )
 from tests.support.cases import ALL_COLLECTIONS, VALUES, enumerated
 from tests.support.tolerance import binomial_limits, generator, normal_limit
-from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp import CohortCounts, Collection, sentinels
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.sentinels import (
@@ -409,6 +409,30 @@ def test_the_tail_of_two_binomials_is_their_convolution():
         lower = _tail_of_two_binomials(ones, *parameters, upper=False)
         assert upper == pytest.approx(float(sum(both[ones:])), rel=1e-9)
         assert lower == pytest.approx(float(sum(both[: ones + 1])), rel=1e-9)
+
+
+@pytest.mark.parametrize("upper", [True, False])
+@pytest.mark.parametrize("distance", [0, 2, 5, 8])
+def test_the_tail_of_many_is_a_near_bound(monkeypatch, distance, upper):
+    """Numbers that are taken together make it larger by less than 3 %, also where a sentinel fires."""
+    n = 10**8
+    sign = 1 if upper else -1
+    ones = round(0.9 * n + sign * distance * np.sqrt(0.45 * n))
+    bound = _tail_of_two_binomials(ones, (n, 0.3), (n, 0.6), upper=upper)
+    monkeypatch.setattr(sentinels, "_TERMS", 10**6)
+    exact = _tail_of_two_binomials(ones, (n, 0.3), (n, 0.6), upper=upper)
+    assert exact <= bound <= 1.03 * exact
+
+
+def test_the_weight_of_very_many_reports_is_judged_by_a_bounded_sum(monkeypatch):
+    """10^11 reports: a few thousand terms, and still honest reports pass and a thousandth too many bits rings."""
+    item, n, terms = closed("rappor", 8, 8), 10**11, []
+    pmf = stats.binom.pmf
+    monkeypatch.setattr(sentinels.stats.binom, "pmf", lambda x, *law: terms.append(np.size(x)) or pmf(x, *law))
+    cells = np.rint(n * item.mechanism.response(np.full(8, 1 / 8))).astype(np.int64)
+    assert sentinels.weight(item, CohortCounts(np.array([n]), cells[np.newaxis])).p_value > 0.5
+    assert sentinels.weight(item, CohortCounts(np.array([n]), cells[np.newaxis] * 1001 // 1000)).p_value < 1e-12
+    assert max(terms) <= sentinels._TERMS
 
 
 def with_patterns(item: Collection, cells: list[int], n: int, patterns: list[int]) -> dict[str, Finding]:

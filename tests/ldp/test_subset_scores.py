@@ -12,7 +12,7 @@ from tests.support.cases import SET_REPORTS_TO_TEST, TWO_SIZES, as_array, enumer
 from tests.support.tolerance import RATE, binomial_limits, generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.mechanisms import SubsetSelection, UtilityOptimizedSubsetSelection
-from uldp_transforms.ldp.mechanisms.subset_scores import least_favourable_share, scores_of
+from uldp_transforms.ldp.mechanisms.subset_scores import least_favourable_share, risk_terms, scores_of
 from uldp_transforms.ldp.sentinels import examine
 from uldp_transforms.ldp.utility import worst_case_l2
 
@@ -117,6 +117,21 @@ def test_plain_supports_are_the_limit_of_little_to_learn():
     np.testing.assert_allclose(weights, 1, atol=0.01)
     assert correction > 0
     assert least_favourable_share(5, 5, 1.7, sizes, shares) == 1
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
+def test_one_sensitive_value_of_two_has_nothing_to_tell_apart(epsilon):
+    """Sets have one size, of one symbol: the share that counts is the one at which the other two parts are largest."""
+    with np.errstate(all="raise"):
+        mechanism = UtilityOptimizedSubsetSelection(num_symbols=2, num_sensitive=1, epsilon=epsilon)
+        inverse = enumerated(mechanism)[3]
+        share = share_of(mechanism)
+        sizes, ones, gain = np.array([1.0]), np.ones(1), mechanism.gain
+        risks = [
+            (w[1:] / (r[1:] @ ones)).sum() for w, r in (risk_terms(2, 1, gain, sizes, a) for a in (share, 0.0, 0.99))
+        ]
+    assert risks[0] >= max(risks[1:]) - 1e-6
+    np.testing.assert_allclose(inverse.sum(axis=1), 1, atol=1e-13 * abs(inverse).max())
 
 
 @two_sizes

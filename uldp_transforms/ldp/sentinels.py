@@ -33,6 +33,7 @@ NOTHING_UNUSUAL = "Nothing unusual."
 
 _OUTSIDE = 1e-5  # probability that the people with sensitive values are more or fewer than the limits say
 _LEFT_OUT = 1e-18  # probability that a sum over a binomial law leaves out at each end
+_TERMS = 4096  # of that sum, at most
 _SMALLEST = 1e-300
 
 
@@ -274,13 +275,21 @@ def _people_with_sensitive_values(mechanism: Mechanism, total: int, clear: int) 
 
 
 def _tail_of_two_binomials(ones: int, first: tuple[int, float], second: tuple[int, float], *, upper: bool) -> float:
-    """Pr(X + Y >= ones) if ``upper``, else Pr(X + Y <= ones); X and Y binomial, as (trials, rate)."""
+    """Pr(X + Y >= ones) if ``upper``, else Pr(X + Y <= ones); X and Y binomial, as (trials, rate).
+
+    Where X can be more than ``_TERMS`` numbers, neighbouring ones are taken together and the result is an upper bound:
+    each group has the probability of its likeliest number and the tail of its most favourable one.
+    """
     (trials, rate), other = first, stats.binom(*second)
     lowest = stats.binom.ppf(_LEFT_OUT, trials, rate)
     highest = trials - stats.binom.ppf(_LEFT_OUT, trials, 1 - rate)  # isf works with 1 - _LEFT_OUT, which is 1
-    x = np.arange(lowest, highest + 1)
-    tail = other.sf(ones - 1 - x) if upper else other.cdf(ones - x)
-    return float(stats.binom.pmf(x, trials, rate) @ tail) + 2 * _LEFT_OUT
+    groups = int(min(highest - lowest + 1, _TERMS))
+    starts = np.rint(np.linspace(lowest, highest + 1, groups + 1))
+    least, most = starts[:-1], starts[1:] - 1
+    likeliest = np.clip(np.floor((trials + 1) * rate), least, most)
+    tail = other.sf(ones - 1 - most) if upper else other.cdf(ones - least)
+    masses = (most - least + 1) * stats.binom.pmf(likeliest, trials, rate)
+    return float(masses @ tail) + 2 * _LEFT_OUT
 
 
 def _law_of_weight(mechanism: SetReportMechanism, own: int) -> np.ndarray:

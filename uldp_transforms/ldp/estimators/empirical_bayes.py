@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from uldp_transforms.ldp.estimators.estimator import Estimator
+from uldp_transforms.ldp.estimators.few_values import FEW, shares_of_few
 from uldp_transforms.ldp.estimators.fitted_prior import Noisy, checked, fit_prior, means_that_sum_to
 from uldp_transforms.ldp.estimators.linear import LinearEstimate
 from uldp_transforms.ldp.estimators.question import Question
@@ -23,7 +24,8 @@ class EmpiricalBayes(Estimator):
     """Posterior means under fitted priors: one for values with noise, one for those of which only holders are counted.
 
     The mean of a prior is at most an equal part of what its values hold together. If the posterior means do not sum to
-    1, they are taken given that they do; in an open alphabet what they lack is unlisted.
+    1, they are taken given that they do; in an open alphabet what they lack is unlisted. Up to 12 values are estimated
+    without a prior, see ``few_values``.
 
     Source: Robbins 1956, Kiefer and Wolfowitz 1956; the bound, the law of counts and the parts are derived in
     docs/estimation.md.
@@ -34,6 +36,8 @@ class EmpiricalBayes(Estimator):
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
         linear = sharpened(question, linear)
         noisy, certain = noise_of(question, linear), linear.null_errors == 0
+        if len(certain) <= FEW:
+            return shares_of_few(question, linear, _variances_of_equal(noisy, certain)), None
         held = float(linear.raw[certain].sum())
         mass = min(held, 1.0)
         parts, priors = [], []
@@ -54,6 +58,16 @@ class EmpiricalBayes(Estimator):
             means[part] = found
         means = clip_and_normalize(means)
         return np.append(means, 0.0) if question.open else means, None
+
+
+def _variances_of_equal(noisy: Noisy, certain: np.ndarray) -> np.ndarray:
+    """(U,) variances of the differences between estimates, if all with noise had one share, and all without noise."""
+    share = np.zeros(len(certain))
+    for part in (certain, ~certain):
+        if part.any():
+            share[part] = max(float(noisy.estimates[part].mean()), 0.0)
+    variances: np.ndarray = noisy.null + noisy.slope * share
+    return variances
 
 
 def _most(question: Question, linear: LinearEstimate, mass: float) -> float:

@@ -6,7 +6,6 @@ Exact, by dense S x S matrices. Letters as in ``observation``.
 from __future__ import annotations
 
 import dataclasses
-import functools
 
 import numpy as np
 from scipy import linalg
@@ -16,6 +15,7 @@ from uldp_transforms.ldp.estimators.buckets import Buckets
 from uldp_transforms.ldp.estimators.hash_chance import Chance
 from uldp_transforms.ldp.estimators.observation import (
     Observation,
+    OwnNoise,
     Solution,
     common_noise,
     own_noise,
@@ -27,6 +27,7 @@ from uldp_transforms.ldp.estimators.overfull import centre, leave_out, lengths
 _MAX_CONDITION = 1e8
 _ROUNDS = 6  # of weights, which settle in two or three
 _UNEVEN = 0.1  # of better weights: the square, 1 %, is what they would take off the variances
+_MORE = 4  # reports that the variances of rare unknowns are computed with beyond those that were counted
 _BLOCK = 256  # rows that are copied at a time
 
 
@@ -54,7 +55,7 @@ def least_squares(given: Observation[Buckets], summed: np.ndarray) -> Solution:
     spare = spare_equations(given.owner, num_cohorts, given.buckets.num_buckets, num_unknowns, shared=shared)
     fit = whole = _settle(given, np.ones_like(given.inverted), spare)
     if given.centred and not given.complete:
-        fit = leave_out(given, whole, functools.partial(_without, given))
+        fit = leave_out(given, whole, _without)
     return _solution(given, fit, whole, summed)
 
 
@@ -187,7 +188,7 @@ def _solution(given: Observation[Buckets], fit: _Fit, whole: _Fit, summed: np.nd
     own = None
     if given.centred:
         own = own_noise(given, weights, n, _reach(given, fit), min(buckets.num_hashes * 1.0, buckets.num_buckets / 2))
-        own = own.through(_held(given, fit.frequencies), variances)
+        own = _as_if_more_were_seen(given, own.through(_held(given, fit.frequencies), variances))
     judged = given.centred and whole.spare > 0
     jump = given.jump * float(np.sqrt(per_report.sum() / n.sum()) / weights.sum())
     common = fit.signed * float((weights**2).sum() / weights.sum()) * np.diag(fit.inverse)
@@ -222,6 +223,21 @@ def _held(given: Observation[Buckets], frequencies: np.ndarray) -> np.ndarray:
     """
     positive = np.maximum(frequencies, 0)
     return positive - max(float(positive.sum()) - given.mass, 0) / len(positive)
+def _as_if_more_were_seen(given: Observation[Buckets], own: OwnNoise) -> OwnNoise:
+    """The same, with no null that a few reports make too small.
+
+    Of n reports about N = n counted are in the buckets of an unknown. How many of them are its own is estimated from
+    them, so that where it seems to be frequent the others seem to be rare, and the null too small. It is taken as if
+    ``_MORE`` other reports had been there, of unknowns that are all alike.
+    """
+    n, even = given.num_reports, given.mass / given.buckets.table.shape[1]
+    filled = given.buckets.forward(np.full(given.buckets.table.shape[1], even))
+    others = np.maximum(given.buckets.collect(n[:, np.newaxis] * filled) / n.sum() - even, 0)
+    empty, growth = given.noise_law
+    alike = own.least * (1 + growth / empty * others)
+    seen = n.sum() * given.counted
+    null = np.maximum(own.null, (seen * own.null + _MORE * alike) / (seen + _MORE))
+    return dataclasses.replace(own, null=null)
 
 
 def _reach(given: Observation[Buckets], fit: _Fit) -> np.ndarray:

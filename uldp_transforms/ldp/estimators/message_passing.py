@@ -71,9 +71,9 @@ def pass_messages(given: Observation[PackedBuckets], summed: np.ndarray) -> Solu
     zeros = np.zeros_like(kept)
     state = _converge(given, kept, np.zeros(buckets.num_unknowns), zeros, zeros)
 
-    def again(last: _State, kept: np.ndarray) -> _State:
+    def again(rest: Observation[PackedBuckets], last: _State, kept: np.ndarray) -> _State:
         memory = last.residuals - centre(given.inverted - last.fitted, last.kept)
-        return _converge(given, kept, last.believed, last.fitted, memory)
+        return _converge(rest, kept, last.believed, last.fitted, memory)
 
     return _solution(given, leave_out(given, state, again), summed)
 

@@ -1,10 +1,14 @@
 """Cells that heavy unlisted texts fill: which ones stand out from everything that was fitted, and doing without them.
 
+A text that stands out in an empty cell may hide in a full one, which is noisier. Leaving out only what stands out
+would then keep the text exactly where candidates are, and add it to them.
+
 Letters as in ``observation``.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
@@ -26,6 +30,9 @@ ENOUGH_COHORTS = 32
 """Cohorts with reports from which on a candidate can miss the cells of some."""
 
 _ENOUGH_KEPT = 0.5  # of its weight that a candidate has to keep
+_ENOUGH_SEEN = 0.5  # of the cohorts in which something has to stand out
+_STEPS = 4  # towards the share of a text that is seen in part; it moves by less each time
+_TINY = 1e-300
 
 
 class Fit(Protocol):
@@ -59,7 +66,7 @@ class Fit(Protocol):
 F = TypeVar("F", bound=Fit)
 
 
-def leave_out(given: Observation[B], fit: F, again: Callable[[F, np.ndarray], F | None]) -> F:
+def leave_out(given: Observation[B], fit: F, again: Callable[[Observation[B], F, np.ndarray], F | None]) -> F:
     """Fit again without the cells that hold too much, as long as that makes the error smaller.
 
     Each round lowers the noise level, so that smaller heaps stand out in the next. A candidate that collides with a
@@ -68,22 +75,51 @@ def leave_out(given: Observation[B], fit: F, again: Callable[[F, np.ndarray], F 
     Args:
         given: a centred observation of an open list.
         fit: to all cells.
-        again: the last fit and cells to keep (C, k) -> a fit to these; None if there is none.
+        again: the observation, the last fit and cells to keep (C, k) -> a fit to these; None if there is none.
     """
     if given.buckets.num_hashes > 1 or np.count_nonzero(given.num_reports) < ENOUGH_COHORTS:
         return fit
-    full = 1 - 1 / given.buckets.num_buckets
+    full, whole = 1 - 1 / given.buckets.num_buckets, fit
     for _ in range(ROUNDS):
         kept = fit.kept * ~overfull(given, fit)
         if (kept == fit.kept).all():
             break
-        without = again(fit, kept)
+        without = again(given, fit, kept)
         if without is None or without.error > GAIN * fit.error:
             break
         if lengths(given.buckets, without.weights, kept).min() < _ENOUGH_KEPT * full * without.weights.sum():
             break
         fit = without
-    return fit
+    unseen = (given.num_reports > 0) & (fit.kept == whole.kept).all(axis=1)
+    if fit is whole or not unseen.any():
+        return fit
+    if unseen.sum() > (1 - _ENOUGH_SEEN) * np.count_nonzero(given.num_reports):
+        return whole
+    rest = dataclasses.replace(given, inverted=given.inverted - hidden(given, fit, unseen))
+    return again(rest, fit, fit.kept) or fit
+
+
+def hidden(given: Observation[B], fit: F, unseen: np.ndarray) -> np.ndarray:
+    """(C, k) what a text that stands out in the other cohorts probably adds to the cells of ``unseen`` ones, (C,).
+
+    It is in one cell of each cohort, each as likely, with a normal content that is seen above the cell's limit. Its
+    share is the one for which what is seen has the mean that was found (a truncated normal law).
+    """
+    here = given.num_reports > 0
+    excess = given.inverted - fit.fitted
+    excess = excess - ((excess * fit.kept).sum(axis=1) / np.maximum(fit.kept.sum(axis=1), 1))[:, np.newaxis]
+    share = seen = float(excess[(fit.kept == 0) & here[:, np.newaxis]].mean())
+    limits, variances = _limits(given, fit)
+    for _ in range(_STEPS):
+        spread = np.sqrt(variances + share * given.noise_law[1] / given.num_reports[here, np.newaxis])
+        below = (limits - share) / spread
+        densities = np.exp(-(below**2) / 2) / np.sqrt(2 * np.pi)
+        share = max(seen - float((spread * densities).sum() / special.ndtr(-below).sum()), 0.0)
+    chances = special.ndtr(below)
+    added = np.zeros(fit.kept.shape)
+    added[here] = share * chances / np.maximum(chances.sum(axis=1, keepdims=True), _TINY)
+    added[~unseen] = 0
+    return added
 
 
 def overfull(given: Observation[B], fit: Fit) -> np.ndarray:
@@ -92,12 +128,18 @@ def overfull(given: Observation[B], fit: Fit) -> np.ndarray:
     The quantile of a count's noise (Cornish and Fisher): z standard deviations, and (z^2 - 1) / 6 reports for its skew.
     """
     here = given.num_reports > 0
+    found = np.zeros(fit.kept.shape, dtype=bool)
+    found[here] = fit.residuals[here] > _limits(given, fit)[0]
+    return found
+
+
+def _limits(given: Observation[B], fit: Fit) -> tuple[np.ndarray, np.ndarray]:
+    """What noise does not exceed in the cells of cohorts with reports, and its variances there; same shape."""
+    here = given.num_reports > 0
     n = given.num_reports[here, np.newaxis]
     variances = given.noise(given.plausible(fit.fitted[here])) / n + fit.common
     z = float(special.ndtri(1 - FALSELY / variances.size))
-    found = np.zeros(fit.kept.shape, dtype=bool)
-    found[here] = fit.residuals[here] > z * np.sqrt(variances) + (z**2 - 1) / 6 * given.jump / n
-    return found
+    return z * np.sqrt(variances) + (z**2 - 1) / 6 * given.jump / n, variances
 
 
 def centre(cells: np.ndarray, kept: np.ndarray) -> np.ndarray:

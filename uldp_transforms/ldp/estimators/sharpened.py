@@ -7,7 +7,6 @@ and at large epsilon by far. Letters as in ``observation``.
 from __future__ import annotations
 
 import dataclasses
-import functools
 
 import numpy as np
 
@@ -80,7 +79,7 @@ def _best(given: Observation[Buckets], start: np.ndarray) -> _Fit:
     fit = _fit(given, start, kept)
     if given.complete:
         return fit
-    return leave_out(given, fit, functools.partial(_again, given))
+    return leave_out(given, fit, _again)
 
 
 def _again(given: Observation[Buckets], last: _Fit, kept: np.ndarray) -> _Fit | None:

@@ -93,7 +93,8 @@ def least_favourable_share(
 
     def gained(share: float) -> float:
         weights, rates = risk_terms(num_symbols, num_sensitive, gain, sizes, share)
-        return -float((weights / (rates @ shares)).sum())
+        asked = weights > 0  # not the differences between sensitive symbols, if there is one
+        return -float((weights[asked] / (rates[asked] @ shares)).sum())
 
     found = optimize.minimize_scalar(gained, bounds=(0, 1), method="bounded", options={"xatol": 10.0 ** -(_DIGITS + 2)})
     best: float = min((0.0, 1.0, float(found.x)), key=gained)
