@@ -12,7 +12,7 @@ from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.estimators.linear import CONFIDENCE
 from uldp_transforms.ldp.estimators.simplex import project_onto_simplex
 from uldp_transforms.ldp.sentinels import NOTHING_UNUSUAL, Finding
-from uldp_transforms.ldp.smoothing import Change, Series, Shares, Track, change_of, filtered, follow, smoothed
+from uldp_transforms.ldp.smoothing import Alarms, Change, Series, Shares, change_of, filtered, follow, judge, smoothed
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.neighbours import Neighbours, bounds_of, has_numbers, places_of
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
@@ -49,7 +49,8 @@ def smooth_rows(
         yield from ((row._replace(estimates=list(row.estimates)), None) for row in rows)
         return
     series = windows.series()
-    law, nugget, course = follow(series, alarm_every)
+    alarms = judge(series, alarm_every)
+    law, nugget, course = follow(series, alarms.moved)
     shares = smoothed(series, law, nugget, course)
     starts = {int(start): t for t, start in enumerate(windows.spans[:, 0])}
     places = [starts[bounds_of(row)[0]] if has_numbers(row) else None for row in rows]
@@ -58,7 +59,7 @@ def smooth_rows(
         if t is None:
             yield row._replace(estimates=list(row.estimates)), None
         else:
-            yield next(shown), _change(windows, series, course, t)
+            yield next(shown), _change(windows, series, alarms, t)
 
 
 def filter_row(
@@ -80,10 +81,11 @@ def filter_row(
     if t is None:
         return windows, row, None
     series = windows.series()
-    law, nugget, course = follow(series, alarm_every)
+    alarms = judge(series, alarm_every, windows.alarm)
+    law, nugget, course = follow(series, alarms.moved)
     [shown] = _shown([(t, row)], windows, filtered(series, law, nugget, course))
     most = horizon_of(len(windows.values)) if horizon is None else horizon
-    return windows.forget(course, most), shown, _change(windows, series, course, t)
+    return windows.forget(course, alarm_every, most), shown, _change(windows, series, alarms, t)
 
 
 def horizon_of(num_values: int) -> int:
@@ -113,15 +115,15 @@ def _shown(
         yield row._replace(estimates=list(smooth))
 
 
-def _change(windows: Neighbours, series: Series, course: Track, t: int) -> Finding:
+def _change(windows: Neighbours, series: Series, alarms: Alarms, t: int) -> Finding:
     """What moved in a window; the intervals hold together for all values, with 95 %."""
-    p_value, moved = float(course.p_value[t]), np.flatnonzero(course.moved[t])
+    p_value, moved = float(alarms.p_value[t]), np.flatnonzero(alarms.moved[t])
     return Finding(
         name=CHANGE,
-        statistic=0.0 if p_value == 1 else float(np.max(np.abs(course.change[t]) / course.change_error[t], initial=0)),
+        statistic=0.0 if p_value == 1 else float(np.max(np.abs(alarms.change[t]) / alarms.change_error[t], initial=0)),
         p_value=p_value,
         fired=bool(len(moved)),
-        sentence=_sentence(windows, change_of(series, course, t, moved), moved) if len(moved) else NOTHING_UNUSUAL,
+        sentence=_sentence(windows, change_of(series, alarms, t, moved), moved) if len(moved) else NOTHING_UNUSUAL,
     )
 
 
