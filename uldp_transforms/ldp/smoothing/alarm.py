@@ -74,18 +74,18 @@ class Alarms:
 def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: float = SUDDEN) -> Alarms:
     """Which values moved, window by window.
 
-    A change is judged by the windows before it alone: by the known noise, and by the laws of ``variation`` that the past
-    speaks for. Let u be the standard normal number of the same probability, and a = ``sudden`` / (``alarm_every`` S). Of
-    each value
+    A change is judged by the windows before it alone: by the known noise, and by the laws of ``variation``, weighted by
+    how well they explain the past. Let u be the standard normal number of the same probability as the change, and
+    a = ``sudden`` / (``alarm_every`` S). For each value
 
         jump = 1 / a if |u| is less likely than a, else 0           evidence of this window alone
         R_d <- (R_d + 1) exp(d u - d^2 / 2),  d in SIZES           evidence of a change that lasts (Shiryaev, Roberts)
 
     and its evidence is ``sudden`` times the jump and 1 - ``sudden`` times the mean of the R_d. It rings when the mean
     over values is ``alarm_every`` or more; then all R begin at 0 again. If the probabilities are right given the past,
-    each factor has the mean 1, so that the mean evidence grows by at most 1 a window, and it falls by ``alarm_every`` at
-    least at each alarm: there is at most one alarm in ``alarm_every`` windows, in the mean, however values depend on
-    each other. Those whose own evidence is ``alarm_every`` or more have moved; it is at least one.
+    each factor has the mean 1, so the mean evidence grows by at most 1 a window, and each alarm takes ``alarm_every`` or
+    more away from it: there is at most one alarm in ``alarm_every`` windows, in the mean, however values depend on each
+    other. Values whose own evidence is ``alarm_every`` or more have moved; there is at least one.
 
     Args:
         series: T windows.
@@ -124,7 +124,7 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
 
 
 def _numbers(expectation: Expectation, raw: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, ...]:
-    """What is told of a window, all (S,): mean and variance of the share, the change, its error, and the drift's step."""
+    """Of a window, all (S,): mean and variance of the share, the change, its error, and the variance of a step."""
     level = expectation.mean(expectation.level)
     variance = expectation.mean(expectation.variance + (expectation.level - level) ** 2)
     error = np.sqrt(variance + expectation.mean(expectation.effect) + expectation.noise)

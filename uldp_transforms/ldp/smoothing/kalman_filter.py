@@ -38,7 +38,9 @@ def track(series: Series, law: Law, drift: float, nugget: float, moved: np.ndarr
     seen, size = series.seen, series.raw.shape
     moved = np.zeros(size, dtype=bool) if moved is None else moved
     raw, step = np.where(seen, series.raw, 0), drift * law.shares
-    noise = np.where(seen, law.noise + law.people + nugget * law.shares, np.inf)  # of what is not seen nothing is learned
+    noise = np.where(
+        seen, law.noise + law.people + nugget * law.shares, np.inf
+    )  # of what is not seen nothing is learned
     level, variance = np.zeros((2, size[0] + 1, size[1]))
     level[0], variance[0], prior = series.level, series.spread, np.zeros(size)
     for t in range(size[0]):

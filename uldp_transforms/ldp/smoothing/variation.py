@@ -28,19 +28,20 @@ _RHO, _SIGMA = (0.0, 0.02, 0.04, 0.08, 0.16, 0.32), (0.05, 0.1, 0.2, 0.4, 0.8, 1
 DRIFTS, EFFECTS = (grid.reshape(-1, 1).astype(KIND) for grid in np.meshgrid(_RHO, _SIGMA, indexing="ij"))
 """(G, 1) rho and sigma of the laws; laws of the same rho are neighbours."""
 
-_FIRST = 1 / EFFECTS[:, 0] / np.sqrt(np.maximum(DRIFTS[:, 0], _RHO[1]))
+_FIRST = 1 / EFFECTS[:, 0] ** 1.5 / np.maximum(DRIFTS[:, 0], _RHO[1])
 FIRST_WEIGHTS: np.ndarray = (_FIRST / _FIRST.sum()).astype(np.float64)
 """(G,) weights before any window: small variation first."""
 
-TAILS = ((0.6, 0.0), (0.3, 3.5), (0.1, 7.0))
+TAILS = ((0.65, 0.0), (0.3, 4.0), (0.05, 8.0))
 """Day effects above the share are a mixture of normal numbers: weights, and b of variances exp(b sigma) sigma^2."""
 
 _MOST = 4.0  # standard deviation of a component of the mixture, in shares
+_FACTORS = [np.maximum(np.minimum(np.exp(b * EFFECTS), (_MOST / EFFECTS) ** 2), 1) for _, b in TAILS]
 _KEPT = 0.98  # of what was learned, from window to window
 _ONE_WINDOW = 3.0  # logarithm of odds that one window can change, at most
 _DRIFT = 1.0  # the same, in favour of drift
 _OWN = 0.2  # values that the first weights count for beside those of a collection
-_ROUNDS = 4  # of expectation and maximisation a window
+_ROUNDS = 6  # of expectation and maximisation a window
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -82,7 +83,8 @@ class Memory:
     def to_bytes(self) -> bytes:
         """Little-endian, in the order of the attributes."""
         names = [field.name for field in dataclasses.fields(self)]
-        return b"".join(getattr(self, name).astype(getattr(self, name).dtype.newbyteorder("<")).tobytes() for name in names)
+        parts = [getattr(self, name) for name in names]
+        return b"".join(part.astype(part.dtype.newbyteorder("<")).tobytes() for part in parts)
 
     @classmethod
     def from_bytes(cls, encoded: bytes, size: int) -> Memory:
@@ -116,7 +118,7 @@ class Expectation:
 
     def mean(self, of_laws: np.ndarray) -> np.ndarray:
         """(S,) mean over laws of (G, S) numbers."""
-        mean: np.ndarray = np.einsum("gs,gs->s", self.weights, of_laws, dtype=np.float64)
+        mean: np.ndarray = (self.weights * of_laws).sum(axis=0)
         return mean
 
     def tails(self, raw: np.ndarray, jump: float) -> np.ndarray:
@@ -125,14 +127,16 @@ class Expectation:
         Counts are no normal numbers: a rise by z needs z^2 / 6 reports more for the same probability (Bernstein). A
         fall does not, whose tail is below that of a normal number with the variance of the count.
         """
-        change, fixed = raw - self.level, self.variance + self.noise
-        rises, side, total = change > 0, np.where(raw > self.mean(self.level), 1, -1), np.zeros(len(raw))
-        for weight, growth in TAILS:
-            factor = np.maximum(np.minimum(np.exp(growth * EFFECTS), (_MOST / EFFECTS) ** 2), 1)
-            error = np.sqrt(fixed + np.where(rises, factor, 1) * self.effect)
-            z, lump = change / error, jump / error / 6  # z = limit + lump limit^2, solved for the limit
-            limit = np.where(rises, 2 * z / (1 + np.sqrt(1 + 4 * lump * np.maximum(z, 0))), z)
-            total += weight * self.mean(special.ndtr(-side * limit.astype(np.float64)))
+        change, fixed = raw.astype(KIND) - self.level, self.variance + self.noise
+        falls, away = np.minimum(change, 0), np.maximum(change, 0)
+        side = np.where(self.mean(change) > 0, -1, 1).astype(KIND)
+        low, total = falls / np.sqrt(fixed + self.effect), np.zeros(len(raw))
+        for (weight, _), factor in zip(TAILS, _FACTORS):
+            scale = fixed + factor * self.effect  # z = limit + jump / error / 6 limit^2, solved for the limit
+            limit = 2 * away / (np.sqrt(scale) + np.sqrt(scale + KIND(4 * jump / 6) * away))
+            limit += low
+            limit *= side
+            total += weight * self.mean(special.ndtr(limit, dtype=np.float64))
         two_sided: np.ndarray = np.minimum(2 * total, 1)
         return two_sided
 
@@ -162,9 +166,7 @@ def expect(memory: Memory, report: np.ndarray, num_reports: int, steps: int, jum
     )
 
 
-def learn(
-    memory: Memory, expectation: Expectation, raw: np.ndarray, report: np.ndarray, moved: np.ndarray
-) -> Memory:
+def learn(memory: Memory, expectation: Expectation, raw: np.ndarray, report: np.ndarray, moved: np.ndarray) -> Memory:
     """The memory after a window.
 
     Args:
