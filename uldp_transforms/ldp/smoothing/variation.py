@@ -150,7 +150,7 @@ def expect(memory: Memory, report: np.ndarray, num_reports: int, steps: int, jum
         jump: n times what one more counted report adds to an estimate.
     """
     report = np.where(memory.windows > 0, memory.report, report)
-    least = np.maximum(max(jump, 1.0) * np.maximum(memory.share, LEAST_SHARE), 0)
+    least = max(jump, 1.0) * np.maximum(LEAST_SHARE, 1 / (num_reports * (memory.windows + 1)))  # one report more
     noise = (np.maximum(report, least) / num_reports).astype(KIND)
     size = np.maximum(np.maximum(memory.level, memory.share.astype(KIND)), 0)
     size += np.sqrt(np.minimum(memory.variance, noise))  # a share that is not known well may be larger
