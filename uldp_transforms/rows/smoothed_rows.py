@@ -21,7 +21,7 @@ HORIZON = 64
 """Windows of a collection that a stream keeps: a correction of one of them corrects those that come after it."""
 
 MOST_CELLS = 1 << 19
-"""Windows times values that it keeps, so that its state has 12 MiB at most, if there are at most 131,072 values."""
+"""Windows times values that it keeps, so that these take 12 MiB at most, if there are at most 131,072 values."""
 
 _FEWEST = 4  # windows, however many values there are
 

@@ -83,9 +83,9 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
 
     and its evidence is ``sudden`` times the jump and 1 - ``sudden`` times the mean of the R_d. It rings when the mean
     over values is ``alarm_every`` or more; then all R begin at 0 again. If the probabilities are right given the past,
-    each factor has the mean 1, so the mean evidence grows by at most 1 a window, and each alarm takes ``alarm_every`` or
-    more away from it: there is at most one alarm in ``alarm_every`` windows, in the mean, however values depend on each
-    other. Values whose own evidence is ``alarm_every`` or more have moved; there is at least one.
+    each factor has the mean 1, so the mean evidence grows by at most 1 a window, and each alarm takes ``alarm_every``
+    or more away from it: there is at most one alarm in ``alarm_every`` windows, in the mean, however values depend on
+    each other. Values whose own evidence is ``alarm_every`` or more have moved; there is at least one.
 
     Args:
         series: T windows.
