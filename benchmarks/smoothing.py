@@ -17,7 +17,7 @@ from uldp_transforms import JobSpec
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.ldp.smoothing import LEAST_HISTORY, SUDDEN, fit, follow, smoothed, track
+from uldp_transforms.ldp.smoothing import LEAST_HISTORY, Series, follow, judge, smoothed
 from uldp_transforms.pipelines.experiments.frame import DATA, simulate_counts
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.neighbours import Neighbours, jump_of
@@ -40,6 +40,23 @@ SETTINGS = [  # alphabet, mechanism, epsilon, people of a day, days
     (HASHED, "krr", 4.0, 16_000, ALL),
 ]  # fmt: skip
 
+STREAMS, WINDOWS = 10, 400
+HONEST = [  # what varies, people of a window, and how
+    ("nothing", 2_000, {}),
+    ("week-ends by 30 %, days by 5 %", 2_000, {"weekly": 0.3, "days": 0.05}),
+    ("week-ends by 50 %, days by 5 %", 20_000, {"weekly": 0.5, "days": 0.05}),
+    ("days by 20 %", 2_000, {"days": 0.2}),
+    ("days by 40 %", 2_000, {"days": 0.4}),
+    ("days by 60 %", 2_000, {"days": 0.6}),
+    ("days by 60 %", 20_000, {"days": 0.6}),
+    ("days by 90 %", 2_000, {"days": 0.9}),
+    ("random walk, steps of 5 %", 2_000, {"walk": 0.05}),
+    ("random walk, steps of 3 %", 20_000, {"walk": 0.03}),
+    ("random walk, steps of 10 %", 20_000, {"walk": 0.1}),
+]  # fmt: skip
+MOVES = [(1, 8.0, 8), (1, 8.0, 10), (1, 5.0, 10), *((1, errors, 30) for errors in (1.0, 2.0, 3.0, 5.0, 8.0)),
+         *((10, errors, 30) for errors in (1.0, 2.0, 3.0))]  # fmt: skip
+
 
 def main() -> None:
     print("days of flights, 2001: 1e4 times the squared l2 distance to the shares of the people of the day; coverage")
@@ -47,16 +64,18 @@ def main() -> None:
     airports, flights = _flights()
     for setting in SETTINGS:
         print(f"  {_errors(airports, flights, *setting)}", flush=True)
-    print("alarms of honest streams, 400 windows of 2,000 people, 50 values, krr, epsilon 2; 1,000 promised")
-    for weekly in (0.0, 0.3):
-        print(f"  {_false_alarms(weekly)}", flush=True)
+    print(f"false alarms of honest streams, {STREAMS} of {WINDOWS} windows each, 50 values, krr, epsilon 2;")
+    print("1 in 1,000 windows promised")
+    for name, people, law in HONEST:
+        print(f"  {_false_alarms(name, people, law)}", flush=True)
     print("delay of alarms: 5 % of krr reports at epsilon 1 replaced by one value from window 30 on, 20 values")
     for n in (500, 1_000, 2_000, 5_000):
         print(f"  {_delays(n)}", flush=True)
-    print("windows until the alarm rings: median, and how many rang within 30; 2,000 people, 50 values, krr, epsilon 2")
-    print("  what moves, in standard errors of a window             jumps alone    the rule in use")
-    for values, errors in ((1, 1.0), (1, 2.0), (1, 3.0), (1, 5.0), (1, 8.0), (10, 1.0), (10, 2.0), (10, 3.0)):
-        print(f"  {_lasting(values, errors)}", flush=True)
+    print("windows until the alarm rings: median, and how many rang within 2, 10 and 30; 2,000 people, 50 values, krr,")
+    print("epsilon 2, as jobs judge")
+    print("  what moves for good, in standard errors of a window    quiet before    median    within 2, 10, 30")
+    for values, errors, quiet in MOVES:
+        print(f"  {_lasting(values, errors, quiet)}", flush=True)
     print("CPU seconds of 1,000 collections of 100 values in 365 windows")
     _seconds()
 
@@ -108,20 +127,44 @@ def _errors(
     return text
 
 
-def _false_alarms(weekly: float, streams: int = 10, windows: int = 400) -> str:
-    """A filter that sees one window after the other, and a smoother that sees all."""
-    values = tuple(f"value {i}" for i in range(50))
-    of, shares = _collection(CLOSED, "krr", 2.0, values), 1 / np.arange(1, 51)
-    shares /= shares.sum()
+def _false_alarms(name: str, people: int, law: dict[str, float]) -> str:
+    """Windows with an alarm though nothing happens but what always does: seasons, days that differ, random walks."""
     alarms = 0
-    for seed in range(streams):
+    for seed in range(STREAMS):
         rng = np.random.default_rng([1, seed])
-        law = np.where(np.isin(np.arange(windows) % 7, (5, 6))[:, np.newaxis], 1 + weekly * rng.choice([-1, 1], 50), 1)
-        law = law * shares * np.exp(rng.normal(0, 0.05, (windows, 50)))  # days differ besides
-        rows = (_row(of, _krr(of, day / day.sum(), 2_000, rng), t, values) for t, day in enumerate(law))
-        alarms += len(list(_alarms(of, rows)))
-    judged = streams * (windows - LEAST_HISTORY)
-    return f"weekly pattern of {100 * weekly:.0f} %: {alarms} alarms in {judged:,} windows, one at a time"
+        alarms += int(judge(_reports(_shares(rng, WINDOWS, **law), people, rng), 1000).moved.any(axis=1).sum())
+    judged = STREAMS * (WINDOWS - LEAST_HISTORY)
+    rate = 1000 * alarms / judged
+    return f"{name}, {people:,} people".ljust(50) + f"{alarms:3} alarms in {judged:,} windows: {rate:.2f} in 1,000"
+
+
+def _shares(
+    rng: np.random.Generator, windows: int, *, weekly: float = 0.0, days: float = 0.0, walk: float = 0.0
+) -> np.ndarray:
+    """(T, 50) shares 1 / rank with a pattern of seven windows, lognormal day effects and a random walk."""
+    size = (windows, 50)
+    shares = np.exp(np.cumsum(rng.normal(0, walk, size), axis=0) + rng.normal(0, days, size)) / np.arange(1, 51)
+    weekend = np.isin(np.arange(windows) % 7, (5, 6))[:, np.newaxis]
+    shares *= 1 + weekly * rng.choice([-1, 1], 50) * weekend
+    distributions: np.ndarray = shares / shares.sum(axis=1, keepdims=True)
+    return distributions
+
+
+def _reports(shares: np.ndarray, people: int, rng: np.random.Generator) -> Series:
+    """k-RR at epsilon 2 of people that draw from shares (T, K), with the estimates that the rows of a job have."""
+    values = tuple(f"value {i}" for i in range(shares.shape[1]))
+    of = _collection(CLOSED, "krr", 2.0, values)
+    law = of.mechanism.response(shares)  # type: ignore[attr-defined]  # of all members that count supports
+    clear = 1 / jump_of(of)
+    counted = rng.multinomial(people, law / law.sum(axis=1, keepdims=True)) / people
+    return Series(
+        raw=(counted - (1 - clear) / len(values)) / clear,
+        variances=counted * (1 - counted) / people / clear**2,
+        common=np.zeros(len(values)),
+        num_reports=np.full(len(shares), people),
+        steps=np.ones(len(shares), dtype=np.int64),
+        jump=1 / clear,
+    )
 
 
 def _krr(of: Collection, shares: np.ndarray, n: int, rng: np.random.Generator) -> CohortCounts:
@@ -158,26 +201,20 @@ def _delays(n: int, streams: int = 25) -> str:
     return f"{n:,} reports a window: {number} of {streams} rang, median delay {np.median(delays):g} windows"
 
 
-def _lasting(moved: int, errors: float, streams: int = 100, quiet: int = 30, windows: int = 60) -> str:
-    """Shares that move for good, up or down; jumps alone, and the rule in use. Drift and nugget are those of before."""
-    values = tuple(f"value {i}" for i in range(50))
-    of, shares = _collection(CLOSED, "krr", 2.0, values), 1 / np.arange(1, 51)
-    shares /= shares.sum()
-    delays = np.full((2, streams), np.inf)
+def _lasting(moved: int, errors: float, quiet: int, streams: int = 100) -> str:
+    """Shares that move for good, up or down, judged window by window; days differ by 5 % besides."""
+    delays = np.full(streams, np.inf)
     for seed in range(streams):
         rng = np.random.default_rng([3, seed])
-        law = shares * np.exp(rng.normal(0, 0.05, (windows, 50)))
-        rows = [_row(of, _krr(of, day / day.sum(), 2_000, rng), t, values) for t, day in enumerate(law)]
-        drift, nugget = fit(before := Neighbours.of(rows[:quiet], jump_of(of)).series(), before.law())
-        series = Neighbours.of(rows, jump_of(of)).series()
+        series = _reports(_shares(rng, quiet + 30, days=0.05), 2_000, rng)
         places = rng.choice(50, moved, replace=False)
         series.raw[quiet:, places] += errors * rng.choice([-1, 1], moved) * np.sqrt(series.variances[0, places])
-        for rule, sudden in enumerate((1.0, SUDDEN)):
-            course = track(series, series.law(), drift, nugget, 1000, sudden)
-            rang = np.flatnonzero(course.moved[quiet:].any(axis=1))
-            delays[rule, seed] = rang[0] if len(rang) else np.inf
-    told = [f"{np.median(own):g} ({np.isfinite(own).sum()} of {streams})" for own in delays]
-    return f"{moved} of 50 values by {errors:g}".ljust(43) + f"{told[0]:>21} {told[1]:>18}"
+        rang = np.flatnonzero(judge(series, 1000).moved[quiet:, places].any(axis=1))
+        delays[seed] = rang[0] if len(rang) else np.inf
+    within = ", ".join(f"{(delays < windows).sum()}" for windows in (2, 10, 30))
+    return (
+        f"{moved} of 50 values by {errors:g}".ljust(56) + f"{quiet:10} {np.median(delays):9g}    {within} of {streams}"
+    )
 
 
 def _seconds(collections: int = 60) -> None:
@@ -189,7 +226,7 @@ def _seconds(collections: int = 60) -> None:
     series = Neighbours.of(rows, jump_of(of)).series()
     begin = time.process_time()
     for _ in range(collections):
-        law, nugget, course = follow(series, 1000)
+        law, nugget, course = follow(series, judge(series, 1000).moved)
         smoothed(series, law, nugget, course)
     print(f"  arrays to arrays: {1000 / collections * (time.process_time() - begin):.0f} s", flush=True)
     begin = time.process_time()

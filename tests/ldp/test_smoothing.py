@@ -1,4 +1,4 @@
-"""The filter and the smoother against linear algebra, the likelihood against scipy, coverage and alarms by simulation.
+"""The filter and the smoother against linear algebra, the likelihood against scipy, coverage by simulation.
 
 The independent side writes the whole Gaussian model down as one covariance matrix and conditions on what was seen.
 """
@@ -11,25 +11,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.support.tolerance import binomial_limits, student_limit
 from uldp_transforms.ldp.smoothing import (
     LEAST_HISTORY,
     LEAST_SHARE,
-    SUDDEN,
-    Law,
     Series,
-    Track,
-    change_of,
     drift_fit,
     filtered,
     fit,
     follow,
-    kalman_filter,
     log_likelihood,
     smoothed,
     track,
 )
-from uldp_transforms.ldp.smoothing.evidence import lasting_evidence, which_moved
 
 DRIFT, NUGGET = 3e-4, 2e-3
 
@@ -78,7 +71,7 @@ def test_smoothed_is_the_posterior(seed: int, missing: bool) -> None:
     series = some_series(seed, missing=missing)
     law = series.law()
     moved = np.random.default_rng(seed).random(series.raw.shape) < 0.1
-    course = _with_moves(series, moved)
+    course = track(series, law, DRIFT, NUGGET, moved)
     shares = smoothed(series, law, NUGGET, course)
     for value in range(4):
         means, variances = posterior(series, value, np.ones(len(series.raw), dtype=bool), moved)
@@ -86,25 +79,6 @@ def test_smoothed_is_the_posterior(seed: int, missing: bool) -> None:
         np.testing.assert_allclose(shares.means[seen, value], means[seen], rtol=1e-7, atol=1e-10)
         np.testing.assert_allclose(shares.variances[seen, value], variances[seen], rtol=1e-6)
         assert np.isnan(shares.means[~seen, value]).all() and np.isnan(shares.variances[~seen, value]).all()
-
-
-def _with_moves(series: Series, moved: np.ndarray) -> Track:
-    """The track of a series in which values are told to begin anew: where a move is, a variance of 1 comes on top."""
-    law = series.law()
-    shares = law.shares
-    cells = []
-    for value in range(series.raw.shape[1]):
-        steps = series.steps + moved[:, value] / (DRIFT * shares[value])
-        one = dataclasses.replace(
-            series, raw=series.raw[:, [value]], variances=series.variances[:, [value]], steps=steps, common=np.zeros(1)
-        )
-        cells.append(track(one, one.law(), DRIFT, NUGGET))
-    joined = {
-        field.name: np.concatenate([np.atleast_2d(getattr(cell, field.name)) for cell in cells], axis=-1)
-        for field in dataclasses.fields(cells[0])
-        if field.name != "p_value"
-    }
-    return dataclasses.replace(cells[0], **joined)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -141,17 +115,13 @@ def test_windows_together_are_as_one_after_the_other(seed: int, monkeypatch: pyt
     for t in jumps:
         raw[t:, t] += 0.4
     series = dataclasses.replace(series, raw=raw, steps=rng.integers(1, 3, len(raw)), jump=2.0)
+    moved = np.zeros(raw.shape, dtype=bool)
+    moved[jumps, jumps] = True
     grid, found = np.array([0, 1e-6, 1e-3]), []
-    for together in (kalman_filter._TOGETHER, 1):
-        monkeypatch.setattr(kalman_filter, "_TOGETHER", together)
+    for together in (drift_fit._TOGETHER, 1):
         monkeypatch.setattr(drift_fit, "_TOGETHER", together)
-        course = track(series, series.law(), 1e-6, 5e-4, 1000)
-        found.append((course, log_likelihood(series, series.law(), grid, grid[::-1], course.moved, 3.0)))
-    (many, likelihood), (one, other) = found
-    assert many.moved[jumps, jumps].all()
-    for field in dataclasses.fields(Track):
-        np.testing.assert_array_equal(getattr(many, field.name), getattr(one, field.name), err_msg=field.name)
-    np.testing.assert_allclose(likelihood, other, rtol=1e-12)
+        found.append(log_likelihood(series, series.law(), grid, grid[::-1], moved, 3.0))
+    np.testing.assert_allclose(*found, rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -235,7 +205,7 @@ def test_intervals_cover_the_people_of_each_window(truth: dict[str, float]) -> N
     covered: dict[str, list[float]] = {"filtered": [], "smoothed": []}
     for seed in range(40):
         series, own = noisy_stream(np.random.default_rng([7, seed]), **truth)
-        law, nugget, course = follow(series, None)
+        law, nugget, course = follow(series)
         for function in (filtered, smoothed):
             shares = function(series, law, nugget, course)
             hits = np.abs(shares.means - own) <= 1.96 * np.sqrt(shares.variances)
@@ -247,7 +217,7 @@ def test_intervals_cover_the_people_of_each_window(truth: dict[str, float]) -> N
 
 def test_the_smoother_is_better_than_a_window_alone() -> None:
     series, own = noisy_stream(np.random.default_rng(3), drift=1e-6)
-    law, nugget, course = follow(series, None)
+    law, nugget, course = follow(series)
     errors = {
         function.__name__: float(((function(series, law, nugget, course).means - own) ** 2).sum())
         for function in (filtered, smoothed)
@@ -259,7 +229,7 @@ def test_the_smoother_is_better_than_a_window_alone() -> None:
 def test_what_drifts_fast_is_left_as_it_is() -> None:
     """Noise far below the changes: both estimates are the window's own."""
     series, own = noisy_stream(np.random.default_rng(3), drift=1e-2, noise=1e-3, n=100_000)
-    law, nugget, course = follow(series, None)
+    law, nugget, course = follow(series)
     for function in (filtered, smoothed):
         worse = ((function(series, law, nugget, course).means - own) ** 2).sum() / ((series.raw - own) ** 2).sum()
         assert worse < 1.03
@@ -271,136 +241,6 @@ def test_fitted_numbers_are_near_the_truth() -> None:
     drift, nugget = fit(series, series.law())
     assert 1 / 3 < drift / 1e-4 < 3
     assert 1 / 3 < nugget / 1e-3 < 3
-
-
-# ---------------------------------------------------------------------------------------------------------- alarms
-
-
-@pytest.mark.parametrize("weekly", [0.0, 0.3], ids=["steady", "weekly"])
-def test_false_alarms_are_rarer_than_promised(weekly: float) -> None:
-    """Alarms of honest streams, with people that draw anew, days that differ and a weekly pattern; one in 50 windows.
-
-    Windows with an alarm are at most binomial of rate 1 / 50; the limit is exceeded with probability 1e-6.
-    """
-    every, alarms, judged = 50, 0, 0
-    for seed in range(60):
-        series, _ = noisy_stream(np.random.default_rng([11, seed]), drift=1e-6, nugget=5e-4, weekly=weekly)
-        _, _, course = follow(series, every)
-        alarms += int(course.moved.any(axis=1).sum())
-        judged += len(series.raw) - LEAST_HISTORY
-    assert alarms <= binomial_limits(judged, 1 / every)[1], (alarms, judged)
-
-
-def test_a_jump_rings_at_once_and_only_the_value_that_moved_begins_anew() -> None:
-    series, _ = noisy_stream(np.random.default_rng(13))
-    raw = series.raw.copy()
-    raw[40:, 7] += 0.4
-    jumped = dataclasses.replace(series, raw=raw)
-    law, nugget, course = follow(jumped, 1000)
-    assert np.argwhere(course.moved).tolist() == [[40, 7]]
-    assert course.p_value[40] < 1 / 1000
-    assert course.change[40, 7] == pytest.approx(0.4, abs=5 * course.change_error[40, 7])
-    assert course.expected_variance[40, 7] > 1
-    assert course.variance[40, 7] == pytest.approx(law.noise[40, 7], rel=0.1)  # it knows this window alone
-    _, _, steady = follow(series, 1000)
-    others = np.arange(len(SHARES)) != 7
-    np.testing.assert_allclose(course.variance[40, others], steady.variance[40, others], rtol=0.2)
-    shown = smoothed(jumped, law, nugget, course).means
-    assert shown[39, 7] < 0.05  # the jump is not smeared into the past
-    assert shown[41, 7] > 0.35
-
-
-def scores(rng: np.random.Generator, windows: int, values: int) -> np.ndarray:
-    """Two-sided probabilities of normal numbers (windows, values) of which neighbouring values are much alike."""
-    normal = rng.normal(size=(windows, values))
-    normal += 2 * rng.normal(size=(windows, 1))  # all values share most of their noise
-    return normal / np.sqrt(5)
-
-
-@pytest.mark.parametrize("sudden", [1.0, SUDDEN, 0.1])
-def test_alarms_of_independent_windows_are_as_rare_as_proved_however_values_depend(sudden: float) -> None:
-    """One alarm in 20 windows at most: 20 in a stream of 400 windows, on average. Student's limit over streams."""
-    every, streams, windows = 20, 40, 400
-    alarms = np.zeros(streams)
-    for seed in range(streams):
-        evidence: np.ndarray = np.zeros((6, 10))
-        for u in scores(np.random.default_rng([19, seed]), windows, 10):
-            tails = 2 * stats.norm.sf(np.abs(u))
-            after = lasting_evidence(evidence, tails[np.newaxis], np.sign(u)[np.newaxis])
-            _, moved = which_moved(after, tails[np.newaxis], every, sudden)
-            evidence = after[0] * (not moved.any())
-            alarms[seed] += moved.any()
-    limit = student_limit(streams)
-    assert alarms.mean() <= windows / every + limit * max(alarms.std(ddof=1), 1) / np.sqrt(streams)
-    assert alarms.sum() > 0
-
-
-def test_evidence_of_one_window_has_the_mean_1() -> None:
-    """By integration over a normal number, for each size and for jumps."""
-    u = np.linspace(-14, 14, 200_001)
-    weights = stats.norm.pdf(u) * (u[1] - u[0])
-    first = lasting_evidence(np.zeros((6, len(u))), 2 * stats.norm.sf(np.abs(u))[np.newaxis], np.sign(u)[np.newaxis])
-    np.testing.assert_allclose(first[0] @ weights, 1, rtol=1e-6)
-    every, sudden, size = 50.0, 0.5, 4  # a jump counts size every / sudden, and is as likely as sudden / (size every)
-    rates = [
-        which_moved(np.zeros((1, 6, size)), np.array([[tail, 1, 1, 1]]), every, sudden)[1].any()
-        for tail in (0.0024, 0.0026)
-    ]
-    assert rates == [True, False]
-
-
-def test_a_change_that_is_no_jump_rings_when_it_lasts() -> None:
-    """Five standard errors that stay. The interval of the change is one that misses with probability 1e-9."""
-    for seed in range(5):
-        series, _ = noisy_stream(np.random.default_rng([23, seed]), drift=1e-6, nugget=5e-4)
-        raw = series.raw.copy()
-        raw[40:, 7] += (shift := 5 * np.sqrt(series.variances[40, 7]))
-        moved = dataclasses.replace(series, raw=raw)
-        course = track(moved, series.law(), 1e-6, 5e-4, 1000)
-        t, value = np.argwhere(course.moved)[0].tolist()
-        assert value == 7 and 40 <= t < 50
-        change = change_of(moved, course, t, np.array([value]))
-        assert 1 <= change.windows[0] <= change.looks[0]
-        assert abs(change.size[0] - shift) <= stats.norm.isf(0.5e-9 / change.looks[0]) * change.error[0]
-        assert (course.evidence[t] == 0).all()
-
-
-def test_evidence_is_kept_of_windows_that_are_forgotten() -> None:
-    """A series that is cut goes on as the whole does."""
-    series, _ = noisy_stream(np.random.default_rng(29))
-    law = series.law()
-    whole = track(series, law, 1e-6, 1e-4, 1000)
-    cut = 30
-    parts = {name: getattr(series, name)[cut:] for name in ("raw", "variances", "num_reports", "steps")}
-    names = {"level": "level", "spread": "variance", "history": "history", "squares": "squares", "evidence": "evidence"}
-    left = {name: getattr(whole, own)[cut - 1] for name, own in names.items()}
-    later = dataclasses.replace(series, **parts, **left)
-    rest = track(later, Law(law.shares, law.noise[cut:], law.people[cut:]), 1e-6, 1e-4, 1000)
-    assert whole.evidence.max() > 0
-    np.testing.assert_allclose(rest.evidence, whole.evidence[cut:], rtol=1e-4)
-    np.testing.assert_allclose(rest.p_value, whole.p_value[cut:], rtol=1e-4)
-
-
-def test_reports_come_in_whole_numbers() -> None:
-    """Two reports of a value that nobody had are no alarm, though they are many standard deviations."""
-    rng = np.random.default_rng(17)
-    n = 2000
-    counts = rng.poisson(0.02, (200, 50))
-    series = Series(
-        raw=counts / n,
-        variances=counts / n**2,
-        common=np.zeros(50),
-        num_reports=np.full(200, n),
-        steps=np.ones(200, dtype=np.int64),
-        jump=1.0,
-    )
-    _, _, course = follow(series, 1000)
-    assert course.moved.sum() <= 1
-
-
-def test_nothing_is_judged_without_history() -> None:
-    series, _ = noisy_stream(np.random.default_rng(1), windows=LEAST_HISTORY)
-    assert (follow(series, 1000)[2].p_value == 1).all()
 
 
 def test_rare_values_have_a_least_share() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from tests.support.tolerance import binomial_limits
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.ldp.smoothing import follow
+from uldp_transforms.ldp.smoothing import judge
 from uldp_transforms.pipelines import demo
 from uldp_transforms.pipelines.experiments.frame import simulate_counts
 from uldp_transforms.rows.neighbours import Neighbours, jump_of
@@ -48,7 +48,7 @@ def test_the_alarm_rings_when_the_storm_comes_and_seldom_before() -> None:
             place = span_of(number * DAY, DAY) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": None}
             rows.append(estimate_window(of, counts, place, ESTIMATORS["projected"](), None, None))
         windows = Neighbours.of(rows, jump_of(of))
-        moved = follow(windows.series(), JobSpec.alarm_every)[2].moved
+        moved = judge(windows.series(), JobSpec.alarm_every).moved
         fell = [windows.values.index(name) for name in ("BOS", "LGA")]
         found += any(moved[order.index(day), fell].any() for day in STORM)
         before += int(moved[: order.index(STORM[0])].any(axis=1).sum())

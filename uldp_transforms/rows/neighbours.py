@@ -16,13 +16,15 @@ import numpy as np
 
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.model import Model
-from uldp_transforms.ldp.smoothing import Series, Track
+from uldp_transforms.ldp.smoothing import Past, Series, Track, judge
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
 from uldp_transforms.windows import moment_of
 
-_VERSION = 2
-_PAST = 10
+_VERSION = 3
+_WITHOUT_ALARM = 2  # version whose alarm had other numbers, which are left out: it learns anew from the windows
+_OLD_PAST = 10  # numbers of a value that it kept
+_PAST = 2
 _HEAD = struct.Struct("<BI")  # version, bytes of the description
 
 
@@ -37,7 +39,8 @@ class Neighbours:
         raw, variances, common: (T, S) raw frequencies, squared standard errors, and of these what is the same in all
             windows; NaN where a window does not have the value.
         gone: end of the last window that was forgotten, in milliseconds; None: none was.
-        past: (10, S) what is left of these: level, spread, history, squares and the six of evidence of ``Series``.
+        past: (2, S) what is left of these: level and spread of ``Series``.
+        alarm: what is left of these for the alarm.
         jump: n times what one more counted report adds to an estimate.
         memos: whether clients keep memos, whose noise windows of the same people have in common.
     """
@@ -50,6 +53,7 @@ class Neighbours:
     common: np.ndarray
     gone: int | None = None
     past: np.ndarray
+    alarm: Past
     jump: float = 0.0
     memos: bool = False
 
@@ -77,6 +81,7 @@ class Neighbours:
             variances=cells[1],
             common=cells[2],
             past=_nothing_known(len(values)),
+            alarm=Past.empty(len(values)),
             jump=jump,
             memos=memos,
         )
@@ -90,7 +95,7 @@ class Neighbours:
         before = 0 if self.gone is None or not len(self) else int(self.spans[0, 0]) - self.gone
         lengths = self.spans[:, 1] - self.spans[:, 0]
         missing = np.rint(np.append(before, gaps)[: len(self)] / lengths)
-        level, spread, history, squares = self.past[:4]
+        level, spread = self.past
         with np.errstate(invalid="ignore"):
             known = self.variances - np.maximum(self.common, 0)
         times = np.maximum(np.isfinite(self.common).sum(axis=0), 1)
@@ -105,9 +110,6 @@ class Neighbours:
             jump=self.jump,
             level=level,
             spread=spread,
-            history=history,
-            squares=squares,
-            evidence=self.past[4:],
         )
 
     # ------------------------------------------------------------------ streams
@@ -139,19 +141,27 @@ class Neighbours:
             cells[:, here] = getattr(self, name)
         past = _nothing_known(len(values))
         past[:, here] = self.past
-        return dataclasses.replace(self, values=values, past=past, **wider)
+        alarm = self.alarm.placed(len(values), here)
+        return dataclasses.replace(self, values=values, past=past, alarm=alarm, **wider)
 
-    def forget(self, course: Track, horizon: int) -> Neighbours:
-        """Without all but the last ``horizon`` windows, of which the track of these windows says what is left."""
+    def forget(self, course: Track, alarm_every: float, horizon: int) -> Neighbours:
+        """Without all but the last ``horizon`` windows, of which the track and the alarm say what is left."""
         surplus = len(self) - horizon
         if surplus <= 0:
             return self
-        last = surplus - 1
-        left = np.stack([course.level[last], course.variance[last], course.history[last], course.squares[last]])
-        left = np.concatenate([left, course.evidence[last]])
+        first, later = self._between(0, surplus), self._between(surplus, len(self))
+        return dataclasses.replace(
+            later,
+            gone=int(self.spans[surplus - 1, 1]),
+            past=np.stack([course.level[surplus - 1], course.variance[surplus - 1]]),
+            alarm=judge(first.series(), alarm_every, self.alarm).past,
+        )
+
+    def _between(self, begin: int, end: int) -> Neighbours:
+        """Some of the windows, with all that is known of older ones."""
         names = ("spans", "num_reports", "raw", "variances", "common")
-        later: dict[str, Any] = {name: getattr(self, name)[surplus:] for name in names}
-        return dataclasses.replace(self, gone=int(self.spans[last, 1]), past=left, **later)
+        some: dict[str, Any] = {name: getattr(self, name)[begin:end] for name in names}
+        return dataclasses.replace(self, **some)
 
     def to_bytes(self) -> bytes:
         """Version, a JSON description, then the arrays, little-endian."""
@@ -160,20 +170,23 @@ class Neighbours:
         head = json.dumps(told).encode()
         whole = np.concatenate([self.spans.ravel(), self.num_reports]).astype("<i8").tobytes()
         cells = np.concatenate([self.past, self.raw, self.variances, self.common]).astype("<f8").tobytes()
-        return _HEAD.pack(_VERSION, len(head)) + head + whole + cells
+        return _HEAD.pack(_VERSION, len(head)) + head + whole + cells + self.alarm.to_bytes()
 
     @classmethod
     def from_bytes(cls, encoded: bytes) -> Neighbours:
-        """What ``to_bytes`` made."""
+        """What ``to_bytes`` made, now or in version 2."""
         version, length = _HEAD.unpack_from(encoded)
-        if version != _VERSION:
-            raise ValueError(f"Neighbours reads version {_VERSION}, got version {version}")
+        if version not in (_WITHOUT_ALARM, _VERSION):
+            raise ValueError(f"Neighbours reads versions {_WITHOUT_ALARM} and {_VERSION}, got version {version}")
         body = _HEAD.size + length
         told = json.loads(encoded[_HEAD.size : body])
         t, values = told["windows"], tuple(told["values"])
+        kept = _PAST if version == _VERSION else _OLD_PAST
+        rows, end = kept + 3 * t, body + 24 * t
         whole = np.frombuffer(encoded, "<i8", 3 * t, body).astype(np.int64)
-        cells = np.frombuffer(encoded, "<f8", -1, body + 24 * t).reshape(_PAST + 3 * t, len(values)).astype(np.float64)
-        past, raw, variances, common = np.split(cells, [_PAST, _PAST + t, _PAST + 2 * t])
+        cells = np.frombuffer(encoded, "<f8", rows * len(values), end).reshape(rows, -1).astype(np.float64)
+        past, raw, variances, common = np.split(cells, [kept, kept + t, kept + 2 * t])
+        rest = encoded[end + 8 * rows * len(values) :]
         return cls(
             values=values,
             spans=whole[: 2 * t].reshape(t, 2),
@@ -182,7 +195,8 @@ class Neighbours:
             variances=variances,
             common=common,
             gone=told["gone"],
-            past=past,
+            past=past[:_PAST],
+            alarm=Past.from_bytes(rest, len(values)) if version == _VERSION else Past.empty(len(values)),
             jump=told["jump"],
             memos=told.get("memos", False),
         )

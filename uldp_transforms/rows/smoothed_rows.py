@@ -13,7 +13,7 @@ from uldp_transforms.ldp.estimators.intervals import reaching
 from uldp_transforms.ldp.estimators.linear import CONFIDENCE
 from uldp_transforms.ldp.estimators.simplex import project_onto_simplex
 from uldp_transforms.ldp.sentinels import NOTHING_UNUSUAL, Finding
-from uldp_transforms.ldp.smoothing import Change, Series, Shares, Track, change_of, filtered, follow, smoothed
+from uldp_transforms.ldp.smoothing import Alarms, Change, Series, Shares, change_of, filtered, follow, judge, smoothed
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.neighbours import Neighbours, bounds_of, has_numbers, places_of
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
@@ -22,7 +22,7 @@ HORIZON = 64
 """Windows of a collection that a stream keeps: a correction of one of them corrects those that come after it."""
 
 MOST_CELLS = 1 << 19
-"""Windows times values that it keeps, so that its state has 12 MiB at most, if there are at most 131,072 values."""
+"""Windows times values that it keeps, so that these take 12 MiB at most, if there are at most 131,072 values."""
 
 _FEWEST = 4  # windows, however many values there are
 
@@ -51,7 +51,8 @@ def smooth_rows(
         yield from ((row._replace(estimates=list(row.estimates)), None) for row in rows)
         return
     series = windows.series()
-    law, nugget, course = follow(series, alarm_every)
+    alarms = judge(series, alarm_every)
+    law, nugget, course = follow(series, alarms.moved)
     shares = smoothed(series, law, nugget, course)
     starts = {int(start): t for t, start in enumerate(windows.spans[:, 0])}
     places = [starts[bounds_of(row)[0]] if has_numbers(row) else None for row in rows]
@@ -60,7 +61,7 @@ def smooth_rows(
         if t is None:
             yield row._replace(estimates=list(row.estimates)), None
         else:
-            yield next(shown), _change(windows, series, course, t)
+            yield next(shown), _change(windows, series, alarms, t)
 
 
 def filter_row(
@@ -82,10 +83,11 @@ def filter_row(
     if t is None:
         return windows, row, None
     series = windows.series()
-    law, nugget, course = follow(series, alarm_every)
+    alarms = judge(series, alarm_every, windows.alarm)
+    law, nugget, course = follow(series, alarms.moved)
     [shown] = _shown([(t, row)], windows, filtered(series, law, nugget, course))
     most = horizon_of(len(windows.values)) if horizon is None else horizon
-    return windows.forget(course, most), shown, _change(windows, series, course, t)
+    return windows.forget(course, alarm_every, most), shown, _change(windows, series, alarms, t)
 
 
 def horizon_of(num_values: int) -> int:
@@ -116,15 +118,15 @@ def _shown(
         yield row._replace(estimates=list(smooth))
 
 
-def _change(windows: Neighbours, series: Series, course: Track, t: int) -> Finding:
+def _change(windows: Neighbours, series: Series, alarms: Alarms, t: int) -> Finding:
     """What moved in a window; the intervals hold together for all values, with 95 %."""
-    p_value, moved = float(course.p_value[t]), np.flatnonzero(course.moved[t])
+    p_value, moved = float(alarms.p_value[t]), np.flatnonzero(alarms.moved[t])
     return Finding(
         name=CHANGE,
-        statistic=0.0 if p_value == 1 else float(np.max(np.abs(course.change[t]) / course.change_error[t], initial=0)),
+        statistic=0.0 if p_value == 1 else float(np.max(np.abs(alarms.change[t]) / alarms.change_error[t], initial=0)),
         p_value=p_value,
         fired=bool(len(moved)),
-        sentence=_sentence(windows, change_of(series, course, t, moved), moved) if len(moved) else NOTHING_UNUSUAL,
+        sentence=_sentence(windows, change_of(series, alarms, t, moved), moved) if len(moved) else NOTHING_UNUSUAL,
     )
 
 

@@ -223,6 +223,8 @@ def _held(given: Observation[Buckets], frequencies: np.ndarray) -> np.ndarray:
     """
     positive = np.maximum(frequencies, 0)
     return positive - max(float(positive.sum()) - given.mass, 0) / len(positive)
+
+
 def _as_if_more_were_seen(given: Observation[Buckets], own: OwnNoise) -> OwnNoise:
     """The same, with no null that a few reports make too small.
 

@@ -7,13 +7,17 @@ Of T consecutive windows and S values, each value for itself:
     s_t = s_(t-1) + N(0, Q)                  what drifts from window to window
 
 R_t is known: it is the mechanism's. W_t = w p + p (1 - p) / n_t is how people and days differ, and Q = q p, with p the
-mean share; the two numbers (q, w) are the most likely ones. docs/smoothing.md derives it. No Python loop over values.
+mean share; the two numbers (q, w) are the most likely ones. The alarm has laws of its own, which know no later window
+(``alarm``, ``variation``). docs/smoothing.md derives both. No Python loop over values.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from uldp_transforms.ldp.smoothing.alarm import Alarms as Alarms
+from uldp_transforms.ldp.smoothing.alarm import Past as Past
+from uldp_transforms.ldp.smoothing.alarm import judge as judge
 from uldp_transforms.ldp.smoothing.change import Change as Change
 from uldp_transforms.ldp.smoothing.change import change_of as change_of
 from uldp_transforms.ldp.smoothing.drift_fit import fit as fit
@@ -30,16 +34,9 @@ from uldp_transforms.ldp.smoothing.shares import filtered as filtered
 from uldp_transforms.ldp.smoothing.shares import smoothed as smoothed
 
 
-def follow(series: Series, alarm_every: float | None, sudden: float = SUDDEN) -> tuple[Law, float, Track]:
-    """The law of a series, its nugget w and its track, with drift and nugget fitted beside what moved.
-
-    Where noise may last for some windows and then change, because other people came, single windows alone can ring.
-    """
-    sudden = 1.0 if np.any(series.turnover) else sudden
+def follow(series: Series, moved: np.ndarray | None = None) -> tuple[Law, float, Track]:
+    """The law of a series, its nugget w and its track, with drift and nugget fitted beside what (T, S) ``moved``."""
     law = series.law()
-    drift, nugget = fit(series, law)
-    course = track(series, law, drift, nugget, alarm_every, sudden)
-    if course.moved.any():
-        drift, nugget = fit(series, law, course.moved)
-        course = track(series, law, drift, nugget, alarm_every, sudden)
-    return law, nugget, course
+    moved = moved if moved is not None and moved.any() else None
+    drift, nugget = fit(series, law, moved)
+    return law, nugget, track(series, law, drift, nugget, moved)

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from uldp_transforms.ldp.smoothing.kalman_filter import Track
+from uldp_transforms.ldp.smoothing.alarm import Alarms
 from uldp_transforms.ldp.smoothing.series import Series
 
 
@@ -27,23 +27,23 @@ class Change:
     looks: np.ndarray
 
 
-def change_of(series: Series, course: Track, t: int, values: np.ndarray) -> Change:
+def change_of(series: Series, alarms: Alarms, t: int, values: np.ndarray) -> Change:
     """How much values moved up to window t: since the window from which on the change is most significant.
 
     Args:
-        series, course: T windows.
+        series, alarms: T windows.
         t: the window in which they were found to have moved.
         values: (M,) int64, their places.
     """
     raw, seen = series.raw[: t + 1, values], series.seen[: t + 1, values]
-    before = course.moved[:t, values][::-1]
+    before = alarms.moved[:t, values][::-1]
     since = np.where(before.any(axis=0), before.argmax(axis=0), t)  # windows before this one that may be looked back
     number, total = _summed(seen), _summed(np.where(seen, raw, 0))
-    known = course.expected_variance[: t + 1, values] - course.moved[: t + 1, values]
-    noise = _summed(np.where(seen, course.change_error[: t + 1, values] ** 2 - known, 0))
+    known = alarms.expected_variance[: t + 1, values]
+    noise = _summed(np.where(seen, alarms.change_error[: t + 1, values] ** 2 - known, 0))
     k = np.maximum(number, 1)
-    size = total / k - course.expected[: t + 1, values]
-    variance = known + noise / k**2 + course.drift[values] * (k - 1) * (2 * k - 1) / (6 * k)
+    size = total / k - alarms.expected[: t + 1, values]
+    variance = known + noise / k**2 + alarms.step[: t + 1, values] * (k - 1) * (2 * k - 1) / (6 * k)
     possible = seen & (known < 1 / 2) & (np.arange(t, -1, -1)[:, np.newaxis] <= since)
     z = np.where(possible, np.abs(size) / np.sqrt(variance), -1)
     best = z.argmax(axis=0), np.arange(len(values))

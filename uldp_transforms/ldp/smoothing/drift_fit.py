@@ -121,7 +121,6 @@ def _best(
 
 
 def _of_values(series: Series, chosen: np.ndarray) -> Series:
-    names = ("common", "turnover", "level", "spread", "history", "squares", "evidence")
-    parts = {name: getattr(series, name) for name in names}
+    parts = {name: getattr(series, name) for name in ("common", "turnover", "level", "spread")}
     parts = {name: part[..., chosen] if np.ndim(part) else part for name, part in parts.items()}
     return dataclasses.replace(series, raw=series.raw[:, chosen], variances=series.variances[:, chosen], **parts)

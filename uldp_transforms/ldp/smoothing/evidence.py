@@ -1,14 +1,12 @@
-"""Evidence that values moved: jumps of a single window, and changes that last; see ``kalman_filter.track``."""
+"""Evidence that values moved: jumps of a single window, and changes that last; see ``alarm.judge``."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from scipy import special
 
 LEAST_HISTORY = 8
-"""Windows in which a value was seen before it can be said to have moved: a week and a day."""
+"""Windows in which a value was seen before it can be said to have moved: a week and a day of days."""
 
 SUDDEN = 0.9
 """What share of all false alarms is spent on jumps, that is on a single window; the rest is for changes that last.
@@ -20,20 +18,6 @@ SIZES = np.array([1.0, -1.0, 2.0, -2.0, 4.0, -4.0])[:, np.newaxis]
 """Of changes that last, in standard deviations."""
 
 _LEAST_TAIL = 1e-300  # its normal number is 37
-
-
-def tails_of(change: np.ndarray, error: np.ndarray, jump: Any, history: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Two-sided probabilities, all (T, S), of changes as large, given how large those of the past were.
-
-    Counts are no normal numbers: a rise by z needs z^2 / 6 reports more for the same probability (Bernstein). A fall
-    does not, whose tail is below that of a normal number with the variance of the count.
-    """
-    z = np.abs(change) / error
-    jumps = np.where(change > 0, jump, 0) / error / 6  # z = limit + jumps limit^2, solved for the limit
-    limit = np.where(jumps > 0, 2 * z / (1 + np.sqrt(1 + 4 * jumps * z)), z)
-    scale = np.sqrt(np.maximum(squares / np.maximum(history, 1), 1))
-    tails: np.ndarray = 2 * special.stdtr(np.maximum(history, 1), -limit / scale)
-    return tails
 
 
 def lasting_evidence(evidence: np.ndarray, tails: np.ndarray, sign: np.ndarray) -> np.ndarray:

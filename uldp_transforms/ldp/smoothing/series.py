@@ -25,8 +25,6 @@ class Series:
         jump: n times what one more counted report adds to an estimate.
         level, spread: (S,) mean and variance of the drifting share just before the first window, from windows that
             are no longer here. By default nothing is known: 0 and 1.
-        history, squares: (S,) how many standardised innovations these windows had, and the sum of their squares.
-        evidence: (6, S) of changes that last, see ``track``.
     """
 
     raw: np.ndarray
@@ -38,9 +36,6 @@ class Series:
     jump: float = 0.0
     level: np.ndarray | float = 0.0
     spread: np.ndarray | float = 1.0
-    history: np.ndarray | int = 0
-    squares: np.ndarray | float = 0.0
-    evidence: np.ndarray | float = 0.0
 
     @property
     def seen(self) -> np.ndarray:
