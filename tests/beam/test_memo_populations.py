@@ -15,7 +15,7 @@ from scipy import stats
 from tests.support.tolerance import generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.ldp.repeated_people import _curves, with_repeated_people
+from uldp_transforms.ldp.repeated_people import _curve, with_repeated_people
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS
 from uldp_transforms.rows.neighbours import Neighbours, jump_of
 from uldp_transforms.rows.place import reports_of_a_person, span_of
@@ -166,13 +166,12 @@ def test_intervals_hold_and_nothing_rings(population: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("population", ["stay", "come and go"])
-def test_without_the_floor_smoothed_intervals_do_not_hold(population: str) -> None:
-    """So the test above can fail."""
-    of = asked()
-    rng, held = generator("no floor", population), []
+def test_without_the_floor_smoothed_intervals_do_not_hold() -> None:
+    """So the test above can fail: people stay, and their memos have most of the noise."""
+    of = asked(epsilon_inf=1.2)
+    rng, held = generator("no floor"), []
     for _ in range(30):
-        days = days_of(of, population, 28, rng)
+        days = days_of(of, "stay", 28, rng)
         rows = [
             row._replace(estimates=[entry._replace(common_variance=None) for entry in row.estimates])
             for row in rows_of(of, [day for day, _ in days], 1)[0]
@@ -299,9 +298,7 @@ def test_what_lasts_of_randomized_response() -> None:
         for kappa in (chosen.memo.kappa, chosen.kappa)
         for rate in [(1 - kappa) / k + kappa * shares]
     )
-    lasting, of_memos = _curves(chosen, 0)
-    assert lasting == pytest.approx(memo / report, rel=1e-6)
-    assert of_memos == pytest.approx((memo - shares * (1 - shares)) / report, rel=1e-6, abs=1e-9)
+    assert _curve(chosen, 0) == pytest.approx(memo / report, rel=1e-6)
 
 
 @pytest.mark.parametrize("mechanism", ["krr", "urr", "rappor", "urap", "ss", "uss", "hr", "uhr"])
@@ -311,7 +308,5 @@ def test_what_lasts_is_part_of_a_report(mechanism: str, sensitive: list[str] | N
     of = Collection.from_json(spec | {"alphabet": spec["alphabet"] | {"sensitive": sensitive}})
     chosen: Any = of.mechanism
     for symbol in (0, chosen.num_symbols - 1):
-        lasting, of_memos = _curves(chosen, symbol)
+        lasting = _curve(chosen, symbol)
         assert 0 < lasting[1] <= lasting.max() <= 1
-        assert (of_memos <= lasting + 1e-12).all()
-        assert of_memos[1] > 0

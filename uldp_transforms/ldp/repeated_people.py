@@ -43,16 +43,14 @@ def with_repeated_people(model: Model, estimate: Estimate, times: int) -> Estima
     """
     if times == 1 and not keeps_memos(model):
         return estimate
-    lasting, of_memos = _parts(model, estimate)
+    lasting = _lasting(model, estimate)
     stretch = np.sqrt(1 + (times - 1) * lasting)
     widest = float(stretch.max(initial=1.0))
-    hashed = 0.0 if estimate.common_variances is None else estimate.common_variances
-    of_reports = np.maximum(estimate.standard_errors**2 - np.maximum(hashed, 0), 0)
     changed = dataclasses.replace(
         estimate,
         standard_errors=estimate.standard_errors * stretch,
         unexplained_standard_error=estimate.unexplained_standard_error * widest,
-        common_variances=hashed + times * of_memos * of_reports if keeps_memos(model) else estimate.common_variances,
+        common_variances=_common(estimate, lasting, times) if keeps_memos(model) else estimate.common_variances,
     )
     if times == 1:
         return changed
@@ -65,14 +63,27 @@ def with_repeated_people(model: Model, estimate: Estimate, times: int) -> Estima
     )
 
 
-def _parts(model: Model, estimate: Estimate) -> tuple[np.ndarray, np.ndarray]:
-    """(S,) shares L / V of the variance of a report that all reports of a person share, and of these the memo's noise.
+def _common(estimate: Estimate, lasting: np.ndarray, times: int) -> np.ndarray:
+    """(S,): the variance that windows of the same people share, as estimates of the shares of these people.
+
+    It is L / n without the sampling of people, f (1 - f) / n, and what hash functions add. In hashed alphabets it also
+    has how people fell into the cohorts that they stay in.
+    """
+    hashed = np.maximum(0.0 if estimate.common_variances is None else estimate.common_variances, 0)
+    shares = np.clip(estimate.raw_frequencies, 0, 1)
+    of_people = lasting * np.maximum(estimate.standard_errors**2 - hashed, 0)
+    common: np.ndarray = hashed + times * np.maximum(of_people - shares * (1 - shares) / estimate.num_reports, 0)
+    return common
+
+
+def _lasting(model: Model, estimate: Estimate) -> np.ndarray:
+    """(S,): what share L / V of the variance of a report all reports of a person have in common.
 
     Of a value that shares hashed symbols the share of people is that of its symbol, others included.
     """
     alphabet, mechanism = model.alphabet, model.mechanism
     if mechanism.num_hashes > 1:
-        return np.ones(len(estimate.values)), np.zeros(len(estimate.values))
+        return np.ones(len(estimate.values))
     own = alphabet.has_own_symbol(estimate.values)
     listed = frozenset(alphabet.clear_values)
     clear = np.array([value in listed for value in estimate.values], dtype=bool)
@@ -83,21 +94,19 @@ def _parts(model: Model, estimate: Estimate) -> tuple[np.ndarray, np.ndarray]:
     shares = np.clip(estimate.raw_frequencies, 0, 1)
     buckets = np.where(clear, mechanism.num_symbols - mechanism.num_sensitive, alphabet.num_sensitive)
     shares = np.where(own, shares, shares + (1 - shares) / np.maximum(buckets, 1))
-    lasting, of_memos = np.zeros((2, len(shares)))
+    lasting = np.zeros(len(shares))
     for chosen, symbol in ((~clear, 0), (clear, mechanism.num_symbols - 1)):
         if chosen.any():
-            of_person, of_memo = _curves(mechanism, symbol)
-            lasting[chosen] = np.interp(shares[chosen], _SHARES, of_person)
-            of_memos[chosen] = np.interp(shares[chosen], _SHARES, of_memo)
-    return lasting, of_memos
+            lasting[chosen] = np.interp(shares[chosen], _SHARES, _curve(mechanism, symbol))
+    return lasting
 
 
 @functools.lru_cache(maxsize=64)
-def _curves(mechanism: Mechanism, symbol: int) -> tuple[np.ndarray, np.ndarray]:
-    """What ``_parts`` gives for a symbol of the shares ``_SHARES``, whoever the other people are: the larger of two."""
+def _curve(mechanism: Mechanism, symbol: int) -> np.ndarray:
+    """L / V of a symbol at the shares ``_SHARES``, whether other people's symbols are sensitive or not: the larger."""
     size, v = mechanism.num_symbols, mechanism.num_sensitive
     memo = mechanism.memo if isinstance(mechanism, SetReportMechanism) and mechanism.epsilon_inf is not None else None
-    lasting, of_memos = np.zeros((2, len(_SHARES)))
+    lasting = np.zeros(len(_SHARES))
     for others in (range(v), range(v, size)):
         places = np.array([place for place in others if place != symbol], dtype=np.int64)
         if not len(places):
@@ -105,12 +114,10 @@ def _curves(mechanism: Mechanism, symbol: int) -> tuple[np.ndarray, np.ndarray]:
         for at, share in enumerate(_SHARES):
             frequencies = np.zeros(size)
             frequencies[places], frequencies[symbol] = (1 - share) / len(places), share
-            people = share * (1 - share)
             whole = max(float(mechanism.variances(frequencies)[symbol]), 1e-300)
-            stays = people if memo is None else float(memo.variances(frequencies)[symbol])
+            stays = share * (1 - share) if memo is None else float(memo.variances(frequencies)[symbol])
             lasting[at] = max(lasting[at], min(stays / whole, 1.0))
-            of_memos[at] = max(of_memos[at], min(max(stays - people, 0) / whole, 1.0))
-    return lasting, of_memos
+    return lasting
 
 
 def _stretched(
