@@ -221,7 +221,8 @@ def _held(given: Observation[Buckets], frequencies: np.ndarray) -> np.ndarray:
     for more of the noise than they are.
     """
     positive = np.maximum(frequencies, 0)
-    return positive - max(float(positive.sum()) - given.mass, 0) / len(positive)
+    held: np.ndarray = positive - max(float(positive.sum()) - given.mass, 0) / len(positive)
+    return held
 
 
 def _reach(given: Observation[Buckets], fit: _Fit) -> np.ndarray:
