@@ -303,13 +303,13 @@ def _start(row: Row) -> str:
     return row["window_start"] or ""
 
 
-def _numbers_of(entry: Row) -> list[float | None]:
+def _numbers_of(entry: Row) -> list[Any]:
     """Those of ``_NUMBERS``: shares with intervals that hold them, for values that are shown because they are large.
 
     Entries of older jobs may have one kind of intervals, and a share outside.
     """
     kind = "ci" if entry.get("display_low") is None else "display"
-    numbers: list[float | None] = []
+    numbers: list[Any] = []
     for share, low, high in (
         ("frequency", f"{kind}_low", f"{kind}_high"),
         ("smoothed_frequency", "smoothed_low", "smoothed_high"),

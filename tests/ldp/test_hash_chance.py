@@ -28,12 +28,15 @@ def test_as_many_draws_are_beyond_as_of_a_normal_law(spike):
 
 @pytest.mark.parametrize("spike", [0.0, 8.0, 30.0])
 def test_many_cells_are_put_together_without_harm(spike):
-    """Of 400 cells of a row 64 are taken one by one, the others as normal. The search for values judges with all of them."""
+    """Of 400 cells of a row 64 are taken one by one, the others as normal, which makes the tail a little longer.
+
+    The search for values judges with all of them.
+    """
     cells = generator("many cells", spike).normal(size=(16, 400))
     cells[:, 7] += spike
     cells -= cells.mean(axis=1, keepdims=True)
     for z, deviation in zip(Z, Chance(cells).deviations(Z)):
-        assert tail(cells, float(deviation)) == pytest.approx(special.ndtr(-z), rel=0.25)
+        assert 0.5 < tail(cells, float(deviation)) / special.ndtr(-z) < 1.1
 
 
 def test_where_many_cohorts_hash_the_tail_is_normal():

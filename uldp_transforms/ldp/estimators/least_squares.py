@@ -222,7 +222,8 @@ def _held(given: Observation[Buckets], frequencies: np.ndarray) -> np.ndarray:
     for more of the noise than they are.
     """
     positive = np.maximum(frequencies, 0)
-    return positive - max(float(positive.sum()) - given.mass, 0) / len(positive)
+    held: np.ndarray = positive - max(float(positive.sum()) - given.mass, 0) / len(positive)
+    return held
 
 
 def _as_if_more_were_seen(given: Observation[Buckets], own: OwnNoise) -> OwnNoise:
