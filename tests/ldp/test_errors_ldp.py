@@ -1138,6 +1138,16 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
+        calling(utility.best_num_buckets, 1, 0.5, 9, 0.6),
+        "best_num_buckets.candidate_share must be a number in [0, 0.5], got 0.6",
+    ),
+    (
+        SpecError,
+        lambda: utility.OpenQuestion(num_candidates=9, heaviest_unlisted=0.2),
+        "OpenQuestion.heaviest_unlisted must be a number in [0, 0.1], the unlisted share, got 0.2",
+    ),
+    (
+        SpecError,
         calling(utility.cohorts_needed, 5, 3, 1),
         "cohorts_needed.max_cohorts must be an integer in [2, 65536], got 1",
     ),

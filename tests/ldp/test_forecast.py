@@ -67,8 +67,8 @@ QUICK = [
     open_case(256, "ss", 4, 20_000, 40, law="flat", unlisted_share=0.3),
     open_case(2000, "krr", 4, 30_000, 20),  # message passing
     open_case(256, "krr", 8, 50_000, 100, max_cohorts=4),  # collisions are rare and large
-    open_case(100, "krr", 4, 20_000, 60, heaviest_unlisted=0.05),  # most of its cells stand out
-    open_case(100, "krr", 2, 20_000, 60, heaviest_unlisted=0.1),  # none does
+    open_case(100, "krr", 8, 50_000, 40, heaviest_unlisted=0.1),  # its cells stand out
+    open_case(100, "krr", 2, 20_000, 60, heaviest_unlisted=0.1),  # they do not
     open_case(60, "urr", 2, 20_000, num_non_sensitive=200, sensitive_share=0.5),
     closed_case(200, 60, "uss", 1, 5_000),
     closed_case(200, 200, "krr", 8, 300),
