@@ -24,7 +24,7 @@ def hosts() -> tuple[list[str], list[str]]:
         for name in ("top_hosts", "sampled_hosts")
     )
     known = set(popular)
-    return popular, [host for host in sampled if host not in known]
+    return popular, [host for host in dict.fromkeys(sampled) if host not in known]
 
 
 def german() -> tuple[list[str], np.ndarray]:

@@ -165,14 +165,14 @@ def test_merges_are_those_of_a_count_from_the_beginning_after_each() -> None:
     pieces, expected = [list(text) for text in texts], []
     characters = Counter("".join(texts))
     expected = sorted(characters, key=lambda c: (-characters[c], c))
-    while len(expected) < 90:
+    while len(expected) < 50:
         pairs = Counter(pair for piece in pieces for pair in itertools.pairwise(piece))
         pair = min(pairs, key=lambda pair: (-pairs[pair], pair))
         assert pairs[pair] > 1
         pieces = [tokens._merged(piece, pair) for piece in pieces]
         if "".join(pair) not in expected:
             expected.append("".join(pair))
-    assert tokens.merge_tokens(texts, 90) == expected
+    assert tokens.merge_tokens(texts, 50) == expected
 
 
 def test_tokens_of_a_text_make_a_collection_in_which_values_are_found(
