@@ -173,14 +173,6 @@ def _krr(of: Collection, shares: np.ndarray, n: int, rng: np.random.Generator) -
     return CohortCounts(np.array([n]), rng.multinomial(n, law / law.sum())[np.newaxis])
 
 
-def _alarms(of: Collection, rows: Iterator[WindowedEstimate]) -> Iterator[int]:
-    windows = Neighbours.of([], jump_of(of))
-    for t, row in enumerate(rows):
-        windows, _, change = filter_row(windows, row, 1000)
-        if change is not None and change.fired:
-            yield t
-
-
 def _delays(n: int, streams: int = 25) -> str:
     values = tuple(f"value {i}" for i in range(20))
     of, shares = _collection(CLOSED, "krr", 1.0, values), np.full(20, 0.05)
@@ -195,8 +187,8 @@ def _delays(n: int, streams: int = 25) -> str:
                 cells = counts.cells + n // 20 * (np.arange(20) == 7)
                 counts = CohortCounts(counts.num_reports + n // 20, cells)
             rows.append(_row(of, counts, t, values))
-        found = [t for t in _alarms(of, iter(rows)) if t >= 30]
-        delays.append(found[0] - 30 if found else np.inf)
+        rang = np.flatnonzero(judge(Neighbours.of(rows, jump_of(of)).series(), 1000).moved[30:].any(axis=1))
+        delays.append(rang[0] if len(rang) else np.inf)
     number = int(np.isfinite(delays).sum())
     return f"{n:,} reports a window: {number} of {streams} rang, median delay {np.median(delays):g} windows"
 
