@@ -17,7 +17,16 @@ from uldp_transforms import JobSpec
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.ldp.smoothing import LEAST_HISTORY, Series, follow, judge, smoothed
+from uldp_transforms.ldp.smoothing import (
+    LEAST_HISTORY,
+    Series,
+    Shares,
+    course_of,
+    fit,
+    judge,
+    own_shares,
+    smoothed,
+)
 from uldp_transforms.pipelines.experiments.frame import DATA, simulate_counts
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.neighbours import Neighbours, jump_of
@@ -64,6 +73,19 @@ def main() -> None:
     airports, flights = _flights()
     for setting in SETTINGS:
         print(f"  {_errors(airports, flights, *setting)}", flush=True)
+    print("one drift and nugget for all values, and the smoother in use: 1e4 times the squared l2 distance; coverage")
+    print("  series                 eps  people  days     one pair    in use   coverage: one pair        in use")
+    for name, shares in _series().items():
+        for epsilon, n in ((1.0, 1_000), (2.0, 1_000), (1.0, 20_000), (2.0, 20_000), (4.0, 50_000)):
+            print(f"  {_both(name, shares, epsilon, n)}", flush=True)
+    print("coverage of one value of 20 that moves by so many standard errors in window 30 of 60; oue, epsilon 1")
+    print("  standard errors       people  one pair: +-5 windows  that one  in use: +-5 windows  that one  all values")
+    for lasts in (True, False):
+        for n in (1_000, 20_000):
+            for errors in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0):
+                print(f"  {_moving(n, errors, lasts=lasts)}", flush=True)
+            if not lasts:
+                print(f"  {_moving(n, 0.05 / _error(n), lasts=lasts)}", flush=True)
     print(f"false alarms of honest streams, {STREAMS} of {WINDOWS} windows each, 50 values, krr, epsilon 2;")
     print("1 in 1,000 windows promised")
     for name, people, law in HONEST:
@@ -125,6 +147,101 @@ def _errors(
         hits = (_column(found, "smoothed_low") <= truth) & (truth <= _column(found, "smoothed_high"))
         text += f"      {hits.mean():.3f} ({hits[:, largest].mean():.3f})"
     return text
+
+
+def _series() -> dict[str, np.ndarray]:
+    """Shares by window, (T, S); of flights, and of three made-up courses of 30 values."""
+    _, flights = _flights()
+    found = {"days of flights": flights / flights.sum(axis=1, keepdims=True), "hours, 31 days": _hours()}
+    rng, falling = np.random.default_rng(3), 1 / np.arange(1, 31)
+    for name, size in (("still", 0.0), ("days of 5 %", 0.05), ("weeks of 30 %", 0.03)):
+        law = falling * np.exp(rng.normal(0, size, (120, 30)))
+        law *= np.exp(rng.normal(0, 0.3, (7, 30)))[np.arange(120) % 7] if name.startswith("weeks") else 1
+        found[name] = law / law.sum(axis=1, keepdims=True)
+    walk = falling * np.exp(np.cumsum(rng.normal(0, 0.03, (120, 30)), axis=0))
+    return found | {"walks of 3 %": walk / walk.sum(axis=1, keepdims=True)}
+
+
+def _hours() -> np.ndarray:
+    """Departures by hour of the day, (31, 24), of a month that has a snow storm."""
+    with gzip.open(DATA / "flights_2001_03.csv.gz", "rt", encoding="ascii", newline="") as file:
+        moments = [line[1] for line in csv.reader(file)][1:]
+    days = sorted({moment[:10] for moment in moments})
+    found = np.zeros((len(days), 24))
+    np.add.at(found, ([days.index(moment[:10]) for moment in moments], [int(moment[11:13]) for moment in moments]), 1)
+    shares: np.ndarray = found / found.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _oue(own: np.ndarray, n: int, epsilon: float, rng: np.random.Generator) -> Series:
+    """Reports of optimized unary encoding of people of whom (T, S) shares have each value, in days."""
+    p, q = 0.5, 1 / (np.exp(epsilon) + 1)
+    people = np.rint(own * n).astype(np.int64)
+    counts = rng.binomial(people, p) + rng.binomial(n - people, q)
+    raw = (counts / n - q) / (p - q)
+    variances = (q * (1 - q) / (p - q) ** 2 + raw * (1 - p - q) / (p - q) + np.maximum(raw * (1 - raw), 0)) / n
+    return Series(
+        raw=raw,
+        variances=np.maximum(variances, 1e-12),
+        common=np.zeros(raw.shape[1]),
+        num_reports=np.full(len(raw), n),
+        steps=np.ones(len(raw), dtype=np.int64),
+        jump=1 / (p - q),
+        phases=np.arange(len(raw)) % 7,
+    )
+
+
+def _error(n: int) -> float:
+    """Standard error of the share of a value that nobody has, by optimized unary encoding at epsilon 1."""
+    q = 1 / (np.e + 1)
+    return float(np.sqrt(q * (1 - q) / n) / (0.5 - q))
+
+
+def _one_pair(series: Series) -> Shares:
+    """The smoother with one drift and one nugget for all values, without seasons and breaks."""
+    law = series.law()
+    drift, nugget = fit(series, law)
+    means, variances = own_shares(series, law, course_of(series, law, drift * law.shares, nugget * law.shares))
+    half = 1.959964 * np.sqrt(variances)
+    return Shares(means, means - half, means + half)
+
+
+def _both(name: str, shares: np.ndarray, epsilon: float, n: int, draws: int = 5) -> str:
+    found = np.zeros((2, 3))
+    for draw in range(draws):
+        rng = np.random.default_rng([4, draw])
+        own = np.array([rng.multinomial(n, day) for day in shares]) / n
+        series, largest = _oue(own, n, epsilon, rng), np.argsort(-shares.mean(axis=0))[:10]
+        for place, smoother in enumerate((_one_pair, smoothed)):
+            result = smoother(series)
+            hits = (result.low <= own) & (own <= result.high)
+            errors = 1e4 * ((result.means - own) ** 2).sum(axis=1).mean()
+            found[place] += np.array([errors, hits.mean(), hits[:, largest].mean()]) / draws
+    text = f"{name:20} {epsilon:5g} {n:7,} {len(shares):5} {found[0, 0]:12.3f} {found[1, 0]:9.3f}     "
+    return text + "".join(f"   {mean:.3f} ({ten:.3f})" for _, mean, ten in found)
+
+
+def _moving(n: int, errors: float, *, lasts: bool, streams: int = 100, windows: int = 60, at: int = 30) -> str:
+    """The fifth of 20 values moves by standard errors, for good or in one window; days differ by 5 % besides."""
+    size, value, found = errors * _error(n), 4, np.zeros((2, 3))
+    for stream in range(streams):
+        rng = np.random.default_rng([5, stream])
+        law = np.exp(rng.normal(0, 0.05, (windows, 20))) / np.arange(1, 21)
+        law /= law.sum(axis=1, keepdims=True)
+        here = slice(at, windows if lasts else at + 1)
+        before = law[here, value].copy()
+        after = np.minimum(before + size, 0.95)
+        law[here] *= ((1 - after) / (1 - before))[:, np.newaxis]
+        law[here, value] = after
+        own = np.array([rng.multinomial(n, day) for day in law]) / n
+        series = _oue(own, n, 1.0, rng)
+        for place, smoother in enumerate((_one_pair, smoothed)):
+            result = smoother(series)
+            hits = (result.low <= own) & (own <= result.high)
+            found[place] += np.array([hits[at - 5 : at + 6, value].mean(), hits[at, value], hits.mean()]) / streams
+    kind = f"for good by {errors:.3g}" if lasts else f"one window by {errors:.3g}"
+    text = f"{kind:20} {n:7,}"
+    return text + "".join(f"{near:23.3f} {own:9.3f}" for near, own, _ in found) + f" {found[1, 2]:11.3f}"
 
 
 def _false_alarms(name: str, people: int, law: dict[str, float]) -> str:
@@ -218,8 +335,8 @@ def _seconds(collections: int = 60) -> None:
     series = Neighbours.of(rows, jump_of(of)).series()
     begin = time.process_time()
     for _ in range(collections):
-        law, nugget, course = follow(series, judge(series, 1000).moved)
-        smoothed(series, law, nugget, course)
+        judge(series, 1000)
+        smoothed(series)
     print(f"  arrays to arrays: {1000 / collections * (time.process_time() - begin):.0f} s", flush=True)
     begin = time.process_time()
     for _ in range(collections):

@@ -21,6 +21,8 @@ from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
 from uldp_transforms.windows import moment_of
 
+_DAY = 86_400_000
+_HOUR = 3_600_000
 _VERSION = 3
 _WITHOUT_ALARM = 2  # version whose alarm had other numbers, which are left out: it learns anew from the windows
 _OLD_PAST = 10  # numbers of a value that it kept
@@ -110,7 +112,16 @@ class Neighbours:
             jump=self.jump,
             level=level,
             spread=spread,
+            phases=self._weekdays(),
         )
+
+    def _weekdays(self) -> np.ndarray | None:
+        """(T,) int64 the weekday of each window, from that of the first; None: windows are no days of a calendar."""
+        lengths = self.spans[:, 1] - self.spans[:, 0]
+        if not len(self) or (np.abs(lengths - _DAY) > _HOUR).any():
+            return None
+        days: np.ndarray = np.rint((self.spans[:, 0] - self.spans[0, 0]) / _DAY).astype(np.int64)
+        return days % 7
 
     # ------------------------------------------------------------------ streams
 

@@ -32,7 +32,6 @@ CHANGE = "change"
 _NAMED = 5  # values in a sentence
 _NOT_THERE = -1e9  # so far below all shares that the nearest distribution has 0 there
 _SMOOTHED = ("smoothed_frequency", "smoothed_low", "smoothed_high")
-_Z = float(special.ndtri((1 + CONFIDENCE) / 2))
 
 
 def smooth_rows(
@@ -52,8 +51,7 @@ def smooth_rows(
         return
     series = windows.series()
     alarms = judge(series, alarm_every)
-    law, nugget, course = follow(series, alarms.moved)
-    shares = smoothed(series, law, nugget, course)
+    shares = smoothed(series)
     starts = {int(start): t for t, start in enumerate(windows.spans[:, 0])}
     places = [starts[bounds_of(row)[0]] if has_numbers(row) else None for row in rows]
     shown = _shown([(t, row) for t, row in zip(places, rows) if t is not None], windows, shares)
@@ -84,8 +82,8 @@ def filter_row(
         return windows, row, None
     series = windows.series()
     alarms = judge(series, alarm_every, windows.alarm)
-    law, nugget, course = follow(series, alarms.moved)
-    [shown] = _shown([(t, row)], windows, filtered(series, law, nugget, course))
+    _, _, course = follow(series, alarms.moved)
+    [shown] = _shown([(0, row)], windows, filtered(series, t))
     most = horizon_of(len(windows.values)) if horizon is None else horizon
     return windows.forget(course, alarm_every, most), shown, _change(windows, series, alarms, t)
 
@@ -98,17 +96,19 @@ def horizon_of(num_values: int) -> int:
 def _shown(
     rows: Sequence[tuple[int, WindowedEstimate]], windows: Neighbours, shares: Shares
 ) -> Iterator[WindowedEstimate]:
-    """Rows, with their places among the windows, with smoothed entries: the nearest distribution, and intervals around
-    the smoothed means themselves, made to reach it. One row after the other: a year of objects would keep the garbage
-    collector busy."""
+    """Rows, with their places in ``shares``, with smoothed entries: the nearest distribution, and intervals around the
+    smoothed means themselves, made to reach it.
+
+    One row after the other: a year of objects would keep the garbage collector busy.
+    """
     chosen = np.array([t for t, _ in rows], dtype=np.int64)
-    means, errors = shares.means[chosen], np.sqrt(np.maximum(shares.variances[chosen], 0))
+    means, low, high = (part[chosen] for part in (shares.means, shares.low, shares.high))
     is_open = [bool(row.unexplained_standard_error) for _, row in rows]
     rest = np.where(is_open, np.maximum(1 - np.nansum(means, axis=1), 0), np.nan)
     whole = np.concatenate([means, rest[:, np.newaxis]], axis=1)
     nearest = project_onto_simplex(np.where(np.isnan(whole), _NOT_THERE, whole))
-    low, high = np.clip(means - _Z * errors, 0, 1), np.clip(means + _Z * errors, 0, 1)
-    numbers = np.stack([nearest[:, :-1], *reaching(low, high, nearest[:, :-1])], axis=1)
+    nearest = nearest[:, :-1]
+    numbers = np.stack([nearest, *reaching(np.clip(low, 0, 1), np.clip(high, 0, 1), nearest)], axis=1)
     places: dict[tuple[str, ...], Any] = {}
     for own, (_, row) in zip(numbers, rows):
         columns = EntryColumns.of(row.estimates)

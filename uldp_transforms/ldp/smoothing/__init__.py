@@ -1,14 +1,20 @@
-"""Windows that know their neighbours: a Kalman filter forwards, and a Rauch-Tung-Striebel smoother back again.
+"""Windows that know their neighbours: a Kalman filter forwards, and a smoother back again.
 
 Of T consecutive windows and S values, each value for itself:
 
     y_t = f_t + noise of variance R_t        what the reports of window t say
-    f_t = s_t + N(0, W_t)                    the shares of exactly the people of that window
+    f_t = s_t + g_d(t) + N(0, W_t)           the shares of exactly the people of that window
     s_t = s_(t-1) + N(0, Q)                  what drifts from window to window
 
-R_t is known: it is the mechanism's. W_t = w p + p (1 - p) / n_t is how people and days differ, and Q = q p, with p the
-mean share; the two numbers (q, w) are the most likely ones. The alarm has laws of its own, which know no later window
-(``alarm``, ``variation``). docs/smoothing.md derives both. No Python loop over values.
+R_t is known: it is the mechanism's. W_t = w p + p (1 - p) / n_t is how people and days differ, Q = q p, with p the mean
+share, and g is the effect of the weekday, if there is one. Numbers that are shown and alarms have models of their own:
+
+- Shares (``shares``) have a drift and a nugget for each value (``scales``), a season (``season``), and breaks
+  (``breaks``); they look at all windows.
+- The alarm has laws that know no later window (``alarm``, ``variation``).
+
+What a stream keeps of windows that it forgets has one q and one w for all values (``follow``). docs/smoothing.md
+derives all three. No Python loop over values.
 """
 
 from __future__ import annotations
@@ -20,12 +26,19 @@ from uldp_transforms.ldp.smoothing.alarm import Past as Past
 from uldp_transforms.ldp.smoothing.alarm import judge as judge
 from uldp_transforms.ldp.smoothing.change import Change as Change
 from uldp_transforms.ldp.smoothing.change import change_of as change_of
+from uldp_transforms.ldp.smoothing.course import Course as Course
+from uldp_transforms.ldp.smoothing.course import course_of as course_of
+from uldp_transforms.ldp.smoothing.course import own_shares as own_shares
 from uldp_transforms.ldp.smoothing.drift_fit import fit as fit
 from uldp_transforms.ldp.smoothing.drift_fit import log_likelihood as log_likelihood
 from uldp_transforms.ldp.smoothing.evidence import LEAST_HISTORY as LEAST_HISTORY
 from uldp_transforms.ldp.smoothing.evidence import SUDDEN as SUDDEN
 from uldp_transforms.ldp.smoothing.kalman_filter import Track as Track
 from uldp_transforms.ldp.smoothing.kalman_filter import track as track
+from uldp_transforms.ldp.smoothing.scales import Scales as Scales
+from uldp_transforms.ldp.smoothing.scales import scales_of as scales_of
+from uldp_transforms.ldp.smoothing.season import Season as Season
+from uldp_transforms.ldp.smoothing.season import season_of as season_of
 from uldp_transforms.ldp.smoothing.series import LEAST_SHARE as LEAST_SHARE
 from uldp_transforms.ldp.smoothing.series import Law as Law
 from uldp_transforms.ldp.smoothing.series import Series as Series

@@ -10,8 +10,8 @@ import numpy as np
 
 from uldp_transforms.ldp.smoothing.series import Law, Series
 
-_BEND = 3.0  # standard deviations from which an innovation counts linearly, so that one jump is not taken for drift
-_FITTED = 256  # values that decide on the two numbers, at most
+BEND = 3.0  # standard deviations from which an innovation counts linearly, so that one jump is not taken for drift
+FITTED = 256  # values that decide on the two numbers, at most
 _COARSE = np.array([0.0, *np.logspace(-8, 0, 5)])
 _FINER = (10 ** np.linspace(-1, 1, 5), 10 ** np.linspace(-0.25, 0.25, 5))
 _TOGETHER = 16  # windows whose likelihoods are computed at once
@@ -27,7 +27,20 @@ def log_likelihood(
     moved: np.ndarray | None = None,
     bend: float = np.inf,
 ) -> np.ndarray:
-    """Of the innovations, up to a constant of 2 pi; for many pairs of parameters at once.
+    """(G,) sums of ``log_likelihoods`` over values."""
+    total: np.ndarray = log_likelihoods(series, law, drift, nugget, moved, bend).sum(axis=1)
+    return total
+
+
+def log_likelihoods(
+    series: Series,
+    law: Law,
+    drift: np.ndarray,
+    nugget: np.ndarray,
+    moved: np.ndarray | None = None,
+    bend: float = np.inf,
+) -> np.ndarray:
+    """Of the innovations of each value, up to a constant of 2 pi; for many pairs of parameters at once.
 
     Args:
         series, law: T windows.
@@ -38,12 +51,12 @@ def log_likelihood(
     Computed as ``series.raw`` is stored, in 64 or 32 bits; summed up in 64.
 
     Returns:
-        (G,).
+        (G, S).
     """
     kind = np.result_type(series.raw, law.noise)
     drift_of, nugget_of = ((part[:, np.newaxis] * law.shares).astype(kind) for part in (drift, nugget))
     mean, variance = ((np.zeros_like(drift_of) + start).astype(kind) for start in (series.level, series.spread))
-    total, gain, seen = np.zeros(len(drift)), np.empty_like(variance), series.seen
+    total, gain, seen = np.zeros(variance.shape), np.empty_like(variance), series.seen
     raw, fixed = np.where(seen, series.raw, kind.type(0)), law.noise + law.people
     steps, whole = series.steps.tolist(), set(np.flatnonzero(seen.all(axis=1)).tolist())
     anew = set() if moved is None else set(np.flatnonzero(moved.any(axis=1)).tolist())
@@ -72,7 +85,7 @@ def log_likelihood(
         _bend(innovations.reshape(-1), bend)
         parts = [np.log(np.multiply.reduce(scales[at : at + _FACTORS])) for at in range(0, len(scales), _FACTORS)]
         for part in (np.add.reduce(innovations), *parts):
-            total += part.sum(axis=1, dtype=np.float64)
+            total += part
     return -total / 2
 
 
@@ -84,18 +97,18 @@ def _bend(squares: np.ndarray, bend: float) -> None:
 
 def fit(series: Series, law: Law, moved: np.ndarray | None = None) -> tuple[float, float]:
     """The most likely (q, w), by finer and finer grids; of at most 256 values, those of the largest shares."""
-    if len(law.shares) > _FITTED:
-        chosen = np.argsort(-law.shares, kind="stable")[:_FITTED]
-        series, law = _of_values(series, chosen), Law(law.shares[chosen], law.noise[:, chosen], law.people[:, chosen])
+    if len(law.shares) > FITTED:
+        chosen = np.argsort(-law.shares, kind="stable")[:FITTED]
+        series, law = of_values(series, chosen), Law(law.shares[chosen], law.noise[:, chosen], law.people[:, chosen])
         moved = None if moved is None else moved[:, chosen]
-    series, law, moved = _in_units(series, law, moved)
+    series, law, moved = in_units(series, law, moved)
     best = _best(series, law, _COARSE, _COARSE, moved)
     for factors in _FINER:
         best = _best(series, law, best[0] * factors, best[1] * factors, moved)
     return best
 
 
-def _in_units(series: Series, law: Law, moved: np.ndarray | None) -> tuple[Series, Law, np.ndarray | None]:
+def in_units(series: Series, law: Law, moved: np.ndarray | None) -> tuple[Series, Law, np.ndarray | None]:
     """The same, of each value in multiples of its noise: numbers near 1, for which 32 bits are enough.
 
     Likelihoods differ by a constant from those of the shares themselves.
@@ -116,11 +129,12 @@ def _best(
 ) -> tuple[float, float]:
     """The most likely pair of a grid."""
     drift, nugget = (grid.ravel() for grid in np.meshgrid(np.unique(drifts), np.unique(nuggets)))
-    place = int(np.argmax(log_likelihood(series, law, drift, nugget, moved, _BEND)))
+    place = int(np.argmax(log_likelihood(series, law, drift, nugget, moved, BEND)))
     return float(drift[place]), float(nugget[place])
 
 
-def _of_values(series: Series, chosen: np.ndarray) -> Series:
+def of_values(series: Series, chosen: np.ndarray) -> Series:
+    """Some values of a series, (M,) int64 places."""
     parts = {name: getattr(series, name) for name in ("common", "turnover", "level", "spread")}
     parts = {name: part[..., chosen] if np.ndim(part) else part for name, part in parts.items()}
     return dataclasses.replace(series, raw=series.raw[:, chosen], variances=series.variances[:, chosen], **parts)

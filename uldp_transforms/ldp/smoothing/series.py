@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class Series:
         jump: n times what one more counted report adds to an estimate.
         level, spread: (S,) mean and variance of the drifting share just before the first window, from windows that
             are no longer here. By default nothing is known: 0 and 1.
+        phases: (T,) int64 where in a season each window is, such as its weekday; None: seasons are not looked for.
     """
 
     raw: np.ndarray
@@ -36,12 +38,19 @@ class Series:
     jump: float = 0.0
     level: np.ndarray | float = 0.0
     spread: np.ndarray | float = 1.0
+    phases: np.ndarray | None = None
 
     @property
     def seen(self) -> np.ndarray:
         """(T, S) bool: where there is an estimate."""
         seen: np.ndarray = ~np.isnan(self.raw)
         return seen
+
+    def until(self, end: int) -> Series:
+        """The windows before the one with the place ``end``."""
+        names = ("raw", "variances", "num_reports", "steps", "phases")
+        parts: dict[str, Any] = {name: None if (part := getattr(self, name)) is None else part[:end] for name in names}
+        return dataclasses.replace(self, **parts)
 
     def law(self) -> Law:
         """What is known of the noise."""
@@ -71,3 +80,7 @@ class Law:
     shares: np.ndarray
     noise: np.ndarray
     people: np.ndarray
+
+    def values(self, places: np.ndarray) -> Law:
+        """That of some values, (M,) int64 places."""
+        return Law(self.shares[places], self.noise[:, places], self.people[:, places])
