@@ -117,6 +117,41 @@ def test_a_wrong_value_is_refused_and_changes_nothing(storage: FileStorage, tmp_
     assert (tmp_path / "state.json").read_bytes() == before
 
 
+def kind(asked: Client, value: str, event_time: int) -> object:
+    """What comes of a call: a message, None, or the type of an error."""
+    try:
+        report = asked.report(value, event_time)
+    except (SpecError, BudgetSpentError) as error:
+        return type(error)
+    return None if report is None else message(report)
+
+
+@pytest.mark.parametrize("wrong", ["secret", "\ud800"], ids=["not listed", "no Unicode"])
+@pytest.mark.parametrize("epsilon_inf", [2.0, None])
+def test_the_value_is_looked_at_where_a_report_is_drawn_only(epsilon_inf: float | None, wrong: str) -> None:
+    asked = client(Memory(), illness(epsilon_inf), lifetime=2.0, report_every=2, secret=SECRET)
+    first = NOON if asked.report("flu", NOON) else NOON + DAY
+    report = kind(asked, "flu", first)
+    assert kind(asked, wrong, first) == report
+    assert kind(asked, wrong, first + DAY) is None
+    assert kind(asked, wrong, first + 2 * DAY) is SpecError
+    assert isinstance(kind(asked, "flu", first + 2 * DAY), bytes)
+    assert kind(asked, "flu", first + 4 * DAY) is BudgetSpentError
+    assert kind(asked, wrong, first + 4 * DAY) is BudgetSpentError
+
+
+def test_answers_of_periods_that_are_over_are_erased_whatever_comes_of_the_call() -> None:
+    for options, expected in (({"report_every": 7, "secret": SECRET}, None), ({"lifetime": 1.0}, BudgetSpentError)):
+        store = Memory()
+        asked = client(store, **options)  # type: ignore[arg-type]
+        day = next(day for day in range(7) if asked.report("flu", NOON + day * DAY))
+        [of] = json.loads(store.text or "")["answers"].values()
+        assert len(of) == 1
+        assert kind(asked, "flu", NOON + (day + 1) * DAY) is expected
+        assert json.loads(store.text or "")["answers"] == {}
+        assert kind(asked, "flu", NOON + day * DAY) is SpecError  # never a second answer, should the clock go back
+
+
 # ---------------------------------------------------------------------- event times
 
 HOUR = DAY // 24

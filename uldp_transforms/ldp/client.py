@@ -105,7 +105,8 @@ class Client:
         """The answer for the window of an event, as a batch of one report.
 
         In one window every call returns the same report, that of the first one, whatever the value is now. It may be
-        sent as often as is needed.
+        sent as often as is needed. The value is looked at last, where a new report is drawn. Every call that does not
+        raise SpecError or OSError erases the answers of periods that are over.
 
         Args:
             value: of the person.
@@ -115,18 +116,17 @@ class Client:
             None if it is not this device's turn in this window (``report_every``).
 
         Raises:
-            SpecError: if the alphabet does not have the value (which is not repeated), or for a time that is before the
-                period of an earlier report: what was spent then is forgotten.
+            SpecError: if a report is to be drawn and the alphabet does not have the value (which is not repeated), or
+                for a time that is before the period of an earlier call: what was spent then is forgotten.
             BudgetSpentError: if one report more, of whatever value, could cost more than what is left. Nothing was sent
                 then, and nothing will be until the period ends, or ever if ``Budget.lifetime`` is spent.
             OSError: if the storage cannot be read or written.
         """
         require_int("Client.report: event_time", event_time, -MAX_MILLISECONDS, MAX_MILLISECONDS)
-        cohorts = np.array([self._cohort], dtype=np.uint16)
-        symbol = int(self._collection.alphabet.encode([value], cohorts, self._collection.num_cohorts).reshape(-1)[0])
-        if self._window.number_of(event_time) % self._report_every != self._turn:
-            return None
-        return self._storage.update(lambda text: self._answer(text, value, symbol, event_time))
+        answer = self._storage.update(lambda text: self._answer(text, value, event_time))
+        if isinstance(answer, BudgetSpentError):
+            raise answer
+        return answer
 
     def _rounded(self, event_time: int) -> int:
         """An event time as the report says it."""
@@ -177,26 +177,38 @@ class Client:
             raise SpecError("Client.secret must be the one in the storage, got another one")
         return state
 
-    def _answer(self, text: str | None, value: str, symbol: int, event_time: int) -> tuple[str, ReportBatch]:
-        """The state after an answer, and the answer: that of the window if there is one already."""
+    def _answer(
+        self, text: str | None, value: str, event_time: int
+    ) -> tuple[str, ReportBatch | BudgetSpentError | None]:
+        """The state after a call, and the answer: that of the window if there is one already; or why there is none."""
         state = self._read(text)
-        period = event_time // self._budget.period_ms
+        self._begin_period(state, event_time // self._budget.period_ms)
+        without = state_text(state)
+        if self._window.number_of(event_time) % self._report_every != self._turn:
+            return without, None
+        answers = state["answers"].setdefault(self._collection.fingerprint.hex(), {})
+        window = self._name_of(event_time)
+        if window not in answers:
+            try:
+                self._charge(state)
+            except BudgetSpentError as refusal:
+                return without, refusal
+            answers[window] = _columns(self._draw(value, self._rounded(event_time)))
+        return state_text(state), self._stored(answers[window])
+
+    def _begin_period(self, state: State, period: int) -> None:
+        """Forget, in place, what was spent and answered in the period before; raises SpecError for an earlier one."""
         latest = period if state["period"] is None else state["period"]
         if period < latest:
             raise SpecError(
-                f"Client.report: event_time must not be before the period of an earlier report, got one "
+                f"Client.report: event_time must not be before the period of an earlier call, got one "
                 f"{latest - period} period(s) before it"
             )
         if period > latest:
             begin = period * self._budget.period_ms
-            state |= {"spent": {}, "answers": {name: _unfinished(of, begin) for name, of in state["answers"].items()}}
+            answers = {name: _unfinished(of, begin) for name, of in state["answers"].items()}
+            state |= {"spent": {}, "answers": {name: of for name, of in answers.items() if of}}
         state["period"] = period
-        answers = state["answers"].setdefault(self._collection.fingerprint.hex(), {})
-        window = self._name_of(event_time)
-        if window not in answers:
-            self._charge(state)
-            answers[window] = _columns(self._draw(value, symbol, self._rounded(event_time)))
-        return state_text(state), self._stored(answers[window])
 
     def _charge(self, state: State) -> None:
         """Add one report to both ledgers; raises BudgetSpentError if one of them has no room for it.
@@ -217,17 +229,18 @@ class Client:
                     f"{after - before:.4g}"
                 )
 
-    def _draw(self, value: str, symbol: int, event_time: int) -> ReportBatch:
+    def _draw(self, value: str, event_time: int) -> ReportBatch:
         """A report with fresh coins and a fresh id; with memos, of the memo in the device's cohort."""
         fresh = self._collection.perturb([value], None, [event_time])
         if not _has_memos(self._collection):
             return fresh
-        mechanism = self._collection.mechanism
+        mechanism, cohorts = self._collection.mechanism, np.array([self._cohort], dtype=np.uint16)
         assert isinstance(mechanism, SetReportMechanism)
-        memo = mechanism.draw_memos(np.array([symbol]), self._keyed(MEMO, symbol))
+        symbols = self._collection.alphabet.encode([value], cohorts, self._collection.num_cohorts).reshape(-1)
+        memo = mechanism.draw_memos(symbols, self._keyed(MEMO, int(symbols[0])))
         return dataclasses.replace(
             fresh,
-            cohorts=np.array([self._cohort], dtype=np.uint16),
+            cohorts=cohorts,
             payloads=mechanism.draw_reports(memo, SystemSource()),
         )
 

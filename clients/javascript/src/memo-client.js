@@ -63,14 +63,27 @@ export class MemoClient {
 
   /** The answer for the window of an event, always the same bytes; null if it is not this device's turn. */
   async report(value, eventTime = Date.now()) {
-    const { storage, windows, reportEvery } = this.#options;
     const time = Math.floor(eventTime);
     require(Number.isSafeInteger(time), `eventTime must be whole milliseconds, got ${eventTime}`);
-    const [symbol] = symbolsOf(this.#form, value, this.#cohort);
-    const window = windows.number(time);
-    if (window - Math.floor(window / reportEvery) * reportEvery !== this.#turn) return null;
-    const memo = this.#hasMemos && memoOf(await this.#secretOf(MEMO, symbol), this.#form, symbol);
-    return fromHex(await storage.update((text) => this.#answer(text, value, memo, time)));
+    const make = await this.#maker(value);
+    const answer = await this.#options.storage.update((text) => this.#answer(text, make, time));
+    if (answer instanceof BudgetSpentError) throw answer;
+    return answer && fromHex(answer);
+  }
+
+  /** What makes the message of a time. It throws for a wrong value, and is called where a report is drawn only. */
+  async #maker(value) {
+    if (!this.#hasMemos) return (time) => makeReport(this.#form, value, time, this.#draw);
+    let symbol;
+    try {
+      [symbol] = symbolsOf(this.#form, value, this.#cohort);
+    } catch (error) {
+      return () => {
+        throw error;
+      };
+    }
+    const memo = memoOf(await this.#secretOf(MEMO, symbol), this.#form, symbol);
+    return (time) => message(this.#form, this.#cohort, time, repeated(this.#form, memo, this.#draw), this.#draw);
   }
 
   get #hasMemos() {
@@ -126,31 +139,40 @@ export class MemoClient {
     }
   }
 
-  /** The text to be stored and the message: that of the window if there is one already. */
-  #answer(text, value, memo, time) {
-    const { windows, periodMs } = this.#options;
+  /** The text to be stored and the message: that of the window if there is one already; or why there is none. */
+  #answer(text, make, time) {
+    const { windows, periodMs, reportEvery } = this.#options;
     const state = this.#read(text);
-    const period = Math.floor(time / periodMs);
-    const latest = state.period ?? period;
-    require(period >= latest, `eventTime must not be before the period of an earlier report, got ${latest - period} before it`);
-    if (period > latest) {
-      state.spent = {};
-      for (const answers of Object.values(state.answers)) {
-        for (const name in answers) if (name[0] !== "/" || name.slice(1) <= period * periodMs) delete answers[name];
-      }
-    }
-    state.period = period;
+    this.#beginPeriod(state, Math.floor(time / periodMs));
+    const without = JSON.stringify(state);
+    const number = windows.number(time);
+    if (number - Math.floor(number / reportEvery) * reportEvery !== this.#turn) return [without, null];
     // days of a place, which a period may begin in, go by their end
-    const window = this.#form.client_window?.timezone ? `/${windows.end(time)}` : windows.number(time);
+    const window = this.#form.client_window?.timezone ? `/${windows.end(time)}` : number;
     const answers = (state.answers[this.fingerprint] ??= {});
     if (answers[window] === undefined) {
-      this.#charge(state);
-      answers[window] = toHex(this.#make(value, memo, windows.rounded(time)));
+      const refusal = this.#charge(state);
+      if (refusal) return [without, refusal];
+      answers[window] = toHex(make(windows.rounded(time)));
     }
     return [JSON.stringify(state), answers[window]];
   }
 
-  /** One report more, in both ledgers. What was reported is not asked for: silence would tell it. */
+  /** Forgets what was spent and answered in the period before. */
+  #beginPeriod(state, period) {
+    const latest = state.period ?? period;
+    require(period >= latest, `eventTime must not be before the period of an earlier call, got ${latest - period} before it`);
+    if (period > latest) {
+      state.spent = {};
+      for (const [form, answers] of Object.entries(state.answers)) {
+        for (const name in answers) if (name[0] !== "/" || name.slice(1) <= period * this.#options.periodMs) delete answers[name];
+        if (!Object.keys(answers).length) delete state.answers[form];
+      }
+    }
+    state.period = period;
+  }
+
+  /** One report more, in both ledgers; returns the refusal if there is no room for it. What was reported is not asked for: silence would tell it. */
   #charge(state) {
     for (const [ledger, limit] of Object.entries(this.#options.limits)) {
       const before = total(state[ledger]);
@@ -159,7 +181,7 @@ export class MemoClient {
       if (after > limit * (1 + ROUNDING)) {
         const field = ledger === "ever" ? "lifetime" : "epsilon";
         const seen = `${before.toPrecision(4)} of ${limit} spent and a report that adds ${(after - before).toPrecision(4)}`;
-        throw new BudgetSpentError(`budget.${field} must not be exceeded, got ${seen}`);
+        return new BudgetSpentError(`budget.${field} must not be exceeded, got ${seen}`);
       }
     }
   }
@@ -167,11 +189,6 @@ export class MemoClient {
   #count(entries, more) {
     const [number, cost] = entries[this.fingerprint] ?? [0, 0];
     entries[this.fingerprint] = [number + more, Math.max(cost, costOf(this.#form, number + more, this.#options.distinct))];
-  }
-
-  #make(value, memo, time) {
-    if (!memo) return makeReport(this.#form, value, time, this.#draw);
-    return message(this.#form, this.#cohort, time, repeated(this.#form, memo, this.#draw), this.#draw);
   }
 }
 

@@ -96,7 +96,38 @@ test("what is stored is how many reports there were, and refusals are for all va
       message: "budget.lifetime must not be exceeded, got 3.864 of 3.9 spent and a report that adds 0.05435",
     });
   }
-  assert.equal(storage.update((text) => [text, text]), before);
+  const after = { ...JSON.parse(before), period: 6, spent: {}, answers: {} };
+  assert.deepEqual(JSON.parse(storage.update((text) => [text, text])), after);
+});
+
+test("the value is looked at where a report is drawn only", async () => {
+  for (const form of [forms["memo-krr"], plain]) {
+    const storage = new MemoryState();
+    const client = await opened({ storage, reportEvery: 2, budget: { epsilon: 100, lifetime: 2 } }, form);
+    const kind = (day, value) => client.report(value, day * DAY).then((report) => report && hex(report), (error) => error.name);
+    const first = (await kind(0, "flu")) === null ? 1 : 0;
+    const report = await kind(first, "flu");
+    assert.equal(await kind(first, "wrong"), report);
+    assert.equal(await kind(first + 1, "wrong"), null);
+    assert.equal(await kind(first + 2, "wrong"), "UldpError");
+    for (let day = first + 2; day < first + 200; day += 2) await kind(day, "flu");
+    if (form === plain) assert.equal(await kind(first + 200, "wrong"), "BudgetSpentError");
+  }
+});
+
+test("answers of periods that are over are erased, whatever comes of the call", async () => {
+  const storage = new MemoryState();
+  const left = () => JSON.parse(storage.update((text) => [text, text])).answers;
+  const some = await opened({ storage, reportEvery: 7, budget: { epsilon: 1, lifetime: 1 } });
+  let day = 0;
+  while (!(await some.report("flu", day * DAY))) day += 1;
+  assert.equal(Object.keys(left()).length, 1);
+  assert.equal(await some.report("flu", (day + 1) * DAY), null);
+  assert.deepEqual(left(), {});
+  const spent = await opened({ storage: new MemoryState(), budget: { epsilon: 1, lifetime: 1 } });
+  await spent.report("flu", 0);
+  await assert.rejects(spent.report("flu", DAY), BudgetSpentError);
+  await assert.rejects(spent.report("flu", 0), UldpError);
 });
 
 test("for as many values as there are, the cost of memos has an end", async () => {
@@ -112,7 +143,7 @@ test("fresh reports cost epsilon each", async () => {
   await client.report("flu", DAY);
   await assert.rejects(client.report("flu", 0), {
     name: "UldpError",
-    message: "eventTime must not be before the period of an earlier report, got 1 before it",
+    message: "eventTime must not be before the period of an earlier call, got 1 before it",
   });
 });
 
