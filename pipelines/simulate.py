@@ -139,7 +139,8 @@ def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]
     people = simulation.people and SimulatedPeople(simulation.collection, simulation.seed)
     persons = simulation.people.read(rows_at_once) if simulation.people else itertools.repeat(([], None))
     with bar("simulate") as line:
-        for (values, times), (names, _) in zip(simulation.values.read(rows_at_once), persons):
+        for (values, given), (names, _) in zip(simulation.values.read(rows_at_once), persons):
+            times = np.full(len(values), time.time_ns() // 1_000_000) if given is None else given
             try:
                 if people:
                     batch = people.reports(names, values, rng, times)

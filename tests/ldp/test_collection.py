@@ -30,6 +30,7 @@ from tests.support.tolerance import generator
 from uldp_transforms import ldp
 from uldp_transforms.ldp import Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.alphabets import ALPHABETS, Closed
+from uldp_transforms.ldp.client_window import HOUR
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import MECHANISMS, KaryRR, Rappor
 from uldp_transforms.ldp.model import Model
@@ -388,11 +389,25 @@ def test_other_sources_are_refused(rng):
         Collection.from_json(SPEC).perturb(["ant"], rng)
 
 
-def test_event_times_are_now_or_as_given():
-    collection = Collection.from_json(SPEC)
+@pytest.mark.parametrize(
+    ("fields", "offset", "unit"),
+    [
+        ({}, 0, HOUR),
+        ({"client_window": "15m"}, 0, HOUR // 4),
+        ({"client_window": "1d"}, 0, 24 * HOUR),
+        ({"client_window": "1d", "client_timezone": "Asia/Kolkata"}, 11 * HOUR // 2, 24 * HOUR),
+    ],
+)
+def test_event_times_are_now_rounded_down(fields, offset, unit):
     before = time.time_ns() // 1_000_000
-    now = collection.perturb(["ant", "bee"]).event_times
-    assert ((before <= now) & (now <= time.time_ns() // 1_000_000)).all()
+    times = Collection.from_json(SPEC | fields).perturb(["ant", "bee"]).event_times + offset
+    after = time.time_ns() // 1_000_000
+    assert not (times % unit).any()
+    assert ((before + offset - unit < times) & (times <= after + offset)).all()
+
+
+def test_given_event_times_are_said_as_they_are():
+    collection = Collection.from_json(SPEC)
     given = [-1, 1_700_000_000_000]
     assert collection.perturb(["ant", "bee"], event_times=given).event_times.tolist() == given
 

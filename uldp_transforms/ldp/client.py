@@ -20,16 +20,13 @@ from uldp_transforms.ldp.budget import MAX_MILLISECONDS, Budget, cost_of_reports
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.client_state import State, adopt, new_state, read_state, state_text
 from uldp_transforms.ldp.client_storage import Storage
-from uldp_transforms.ldp.client_window import DAY, ClientWindow
+from uldp_transforms.ldp.client_window import DAY, HOUR, ClientWindow
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.errors import BudgetSpentError, SpecError
 from uldp_transforms.ldp.keyed_words import COHORT, MEMO, NAME, SECRET_BYTES, TURN, KeyedSource
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.ldp.sampling import SystemSource
-
-HOUR = 3600 * 1000
-"""Milliseconds."""
 
 _ROUNDING = 1e-9  # of sums that should be the budget
 

@@ -13,11 +13,11 @@ from typing import Any
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 
-DAY = 86_400_000
+HOUR, DAY = 3_600_000, 86_400_000
 """Milliseconds."""
 
 _LENGTH = re.compile(r"([1-9][0-9]{0,5})(m|h|d|w)", re.ASCII)
-_UNITS = {"m": 60_000, "h": 3_600_000, "d": DAY, "w": 7 * DAY}
+_UNITS = {"m": 60_000, "h": HOUR, "d": DAY, "w": 7 * DAY}
 _LONGEST = 365 * DAY
 _MONDAY = datetime.date(1970, 1, 5).toordinal()
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)

@@ -23,7 +23,7 @@ from uldp_transforms.ldp.checks import (
     require_mapping,
     require_texts,
 )
-from uldp_transforms.ldp.client_window import ClientWindow
+from uldp_transforms.ldp.client_window import HOUR, ClientWindow
 from uldp_transforms.ldp.counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate, Estimator
@@ -150,7 +150,8 @@ class Collection(Model):
             rng: None takes the operating system's secure source, the only one fit for people's values. A numpy
                 Generator makes reproducible reports for simulation. Of every other source than the operating system's
                 the batch is marked ``seeded``.
-            event_times: (n,) milliseconds since 1970 UTC; None: now.
+            event_times: (n,) milliseconds since 1970 UTC, which reports say as they are; None: now, rounded down to the
+                beginning of the client's window, and to the hour where the collection names none.
 
         Raises:
             SpecError: if a closed alphabet does not have a value, or the lengths differ. Values are not repeated in
@@ -161,7 +162,7 @@ class Collection(Model):
         source = word_source(rng)
         n = len(values)
         if event_times is None:
-            event_times = np.full(n, time.time_ns() // 1_000_000)
+            event_times = np.full(n, (self.asked or ClientWindow(HOUR)).start_of(time.time_ns() // 1_000_000))
         event_times = np.array(event_times)
         if event_times.shape != (n,) or not (n == 0 or np.issubdtype(event_times.dtype, np.integer)):
             raise SpecError(
