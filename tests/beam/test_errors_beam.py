@@ -403,7 +403,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         lambda: cli.read_collections(["more.json"]),
-        "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, got 'more'",
+        "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, "
+        "client_window, client_timezone, got 'more'",
     ),
     (SpecError, lambda: cli.read_collections(["latin.txt"]), "latin.txt must be a UTF-8 text file, got other bytes"),
     (SpecError, lambda: read_text("latin.txt"), "latin.txt must be a UTF-8 text file, got other bytes"),

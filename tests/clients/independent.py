@@ -387,7 +387,7 @@ def form_of(canonical: str) -> dict[str, Any]:
     weights = ("keep_weight", "noise_rate", "repeat_weight", "noise_weight", "answer_noise_weight")
     given = {key: value for key, value in spec["mechanism"].items() if key not in weights}
     fields = {key: numbers(value) if key in FLOATS and value != "optimal" else value for key, value in given.items()}
-    found = form({key: spec[key] for key in ("id", "version", "num_cohorts", "alphabet")} | {"mechanism": fields})
+    found = form({key: value for key, value in spec.items() if key != "wire_version"} | {"mechanism": fields})
     if found["canonical"] != canonical:
         raise ValueError("the text is not canonical, or has other weights than those that follow from epsilon")
     return found

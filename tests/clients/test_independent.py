@@ -176,6 +176,7 @@ def test_memos() -> None:
 
 WITH_MEMOS = {record["client"]["id"]: record["client"] for record in records("memos")}
 FORMS_AS_READ = {record["name"]: record["client"] for record in records("collections")}
+WITH_WINDOWS = {record["client"]["id"]: record["client"] for record in records("windows")}
 
 
 def test_costs() -> None:
@@ -215,7 +216,7 @@ def test_tampered_forms_are_refused(record: dict[str, Any]) -> None:
             independent.check(record["form"])
 
 
-@pytest.mark.parametrize("form", [*WITH_MEMOS.values(), *FORMS_AS_READ.values()])
+@pytest.mark.parametrize("form", [*WITH_MEMOS.values(), *WITH_WINDOWS.values(), *FORMS_AS_READ.values()])
 def test_right_forms_are_taken(form: dict[str, Any]) -> None:
     independent.check(form)
     independent.check(form, independent.form_fingerprint(form))
@@ -223,7 +224,7 @@ def test_right_forms_are_taken(form: dict[str, Any]) -> None:
 
 def test_form_fingerprints() -> None:
     for record in records("form_fingerprints"):
-        independent.check((WITH_MEMOS | FORMS_AS_READ)[record["collection"]], record["form_fingerprint"])
+        independent.check((WITH_MEMOS | WITH_WINDOWS | FORMS_AS_READ)[record["collection"]], record["form_fingerprint"])
 
 
 def test_reports() -> None:

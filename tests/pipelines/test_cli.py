@@ -356,7 +356,11 @@ ERRORS = [
 
 COLLECTION_ERRORS = [
     ("bad.json", "bad.json must be JSON, got a fault at line 2: Expecting value"),
-    ("more.json", "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, got 'more'"),
+    (
+        "more.json",
+        "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, "
+        "client_window, client_timezone, got 'more'",
+    ),
     ("list.json", "list.json: Collection must be a JSON object, got []"),
     ("nan.json", "nan.json must hold finite numbers, got NaN"),
     ("twice.json", "twice.json must not repeat a key, got id more than once"),

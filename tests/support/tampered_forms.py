@@ -22,6 +22,8 @@ _ONE_SYMBOL = "noise is always the same symbol, so every other report is the val
 _OTHER_VALUES = "one value is reported as another"
 _TYPE = "a field of another JSON type"
 _CLEAR = "values are sent without any noise"
+_FINER = "event times that say more of when somebody answered"
+_OTHER_DAYS = "windows that are not those of the collection: answers on other days"
 _SIZES = "payloads of another size or meaning"
 
 # (collection, path, value, why): the form contradicts its canonical text, or itself
@@ -117,6 +119,15 @@ CHANGES: tuple[tuple[str, str, Any, str], ...] = (
     ("memo-krr", "sampler", {"sampler": "symbol", "keep_weight": "10348292405075850221",
      "noise_weight": "1619690333726740279"}, "each report is drawn as a memo, with epsilon_inf"),
     ("memo-rappor", "sampler.memo.noise_numerator", "1", _NO_NOISE),
+    ("order-krr", "client_window", {"milliseconds": 60_000, "timezone": None}, _FINER),
+    ("asked-days", "client_window", GONE, _FINER),
+    ("asked-days", "client_window", None, _TYPE),
+    ("asked-days", "client_window.milliseconds", 60_000, _FINER),
+    ("asked-days", "client_window.milliseconds", "86400000", _TYPE),
+    ("asked-days", "client_window.timezone", "Europe/Berlin", _OTHER_DAYS),
+    ("asked-days", "client_window.timezone", GONE, "a field is missing"),
+    ("asked-days-berlin", "client_window.timezone", None, _OTHER_DAYS),
+    ("asked-memo", "client_window.milliseconds", 172_800_000, _OTHER_DAYS),
 )  # fmt: skip
 
 

@@ -353,14 +353,14 @@ def _answered(budget: dict[str, Any], asked: list[list[Any]], history: list[str]
 def form_fingerprints() -> Iterator[dict[str, Any]]:
     """Of all right forms."""
     forms = {name: client_form(item) for name, item in COLLECTIONS.items()}
-    forms |= {name: client_form(Collection.from_json(spec)) for name, spec in MEMOS.items()}
+    forms |= {name: client_form(Collection.from_json(spec)) for name, spec in (MEMOS | WINDOWS).items()}
     for name, form in forms.items():
         yield {"collection": name, "form_fingerprint": form_fingerprint(form)}
 
 
 def refusals() -> Iterator[dict[str, Any]]:
     """Forms that somebody has changed, and the form_fingerprint of the right ones."""
-    yield from tampered_forms({name: Collection.from_json(spec) for name, spec in (SPECS | MEMOS).items()})
+    yield from tampered_forms({name: Collection.from_json(spec) for name, spec in (SPECS | MEMOS | WINDOWS).items()})
 
 
 # ---------------------------------------------------------------------- windows of clients

@@ -57,7 +57,7 @@ export async function compare(records) {
       equal(draw.left(), 0, `words of ${client.id}`);
     }
   }
-  for (const { client } of memos) forms[client.id] = client;
+  for (const { client } of [...memos, ...windows]) forms[client.id] = client;
   for (const { collection, costs: expected } of costs) {
     const form = await checked(forms[collection]);
     for (const [number, distinct, cost] of expected) {
