@@ -108,13 +108,15 @@ def test_reports_are_counted(storage: FileStorage) -> None:
     assert report.event_times.tolist() == [NOON]
 
 
-def test_a_wrong_value_is_refused_and_changes_nothing(storage: FileStorage, tmp_path: Path) -> None:
+def test_a_wrong_value_is_refused_and_not_charged(storage: FileStorage, tmp_path: Path) -> None:
     asked = client(storage)
-    before = (tmp_path / "state.json").read_bytes()
+    asked.report("flu", NOON - DAY)
+    before = json.loads((tmp_path / "state.json").read_text())
     with pytest.raises(SpecError) as caught:
         asked.report("secret", NOON)
     assert "secret" not in str(caught.value)
-    assert (tmp_path / "state.json").read_bytes() == before
+    after = json.loads((tmp_path / "state.json").read_text())
+    assert after == before | {"period": before["period"] + 1, "spent": {}, "answers": {}}
 
 
 def kind(asked: Client, value: str, event_time: int) -> object:

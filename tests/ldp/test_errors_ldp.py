@@ -639,7 +639,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda folder: [client_of()(folder).report("ant", days * 86_400_000) for days in (2, 1)],
-        "Client.report: event_time must not be before the period of an earlier report, got one 1 period(s) before it",
+        "Client.report: event_time must not be before the period of an earlier call, got one 1 period(s) before it",
     ),
     (
         SpecError,

@@ -3,7 +3,8 @@
 What has to be remembered is in a storage: the device's secret, how many reports were made, and the answers of the
 present period. Cohort, memo and turn follow from the secret (``keyed_words``); every other coin is drawn anew, from the
 operating system. Nothing leaves ``report`` before it is stored, so there is never a second answer to a window. Whether
-a window is answered does not depend on any value: the budget counts reports, and the turn is the device's own.
+a window is answered does not depend on which value of the alphabet there is: the budget counts reports, and the turn is
+the device's own.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from uldp_transforms.ldp.client_state import State, adopt, new_state, read_state
 from uldp_transforms.ldp.client_storage import Storage
 from uldp_transforms.ldp.client_window import DAY, HOUR, ClientWindow
 from uldp_transforms.ldp.collection import Collection
-from uldp_transforms.ldp.errors import BudgetSpentError, SpecError
+from uldp_transforms.ldp.errors import BudgetSpentError, SpecError, UldpError
 from uldp_transforms.ldp.keyed_words import COHORT, MEMO, NAME, SECRET_BYTES, TURN, KeyedSource
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
@@ -102,8 +103,8 @@ class Client:
         """The answer for the window of an event, as a batch of one report.
 
         In one window every call returns the same report, that of the first one, whatever the value is now. It may be
-        sent as often as is needed. The value is looked at last, where a new report is drawn. Every call that does not
-        raise SpecError or OSError erases the answers of periods that are over.
+        sent as often as is needed. The value is looked at last, where a new report is drawn. The first call in a new
+        period erases the answers of the one before, whatever comes of it.
 
         Args:
             value: of the person.
@@ -121,7 +122,7 @@ class Client:
         """
         require_int("Client.report: event_time", event_time, -MAX_MILLISECONDS, MAX_MILLISECONDS)
         answer = self._storage.update(lambda text: self._answer(text, value, event_time))
-        if isinstance(answer, BudgetSpentError):
+        if isinstance(answer, UldpError):
             raise answer
         return answer
 
@@ -174,9 +175,7 @@ class Client:
             raise SpecError("Client.secret must be the one in the storage, got another one")
         return state
 
-    def _answer(
-        self, text: str | None, value: str, event_time: int
-    ) -> tuple[str, ReportBatch | BudgetSpentError | None]:
+    def _answer(self, text: str | None, value: str, event_time: int) -> tuple[str, ReportBatch | UldpError | None]:
         """The state after a call, and the answer: that of the window if there is one already; or why there is none."""
         state = self._read(text)
         self._begin_period(state, event_time // self._budget.period_ms)
@@ -188,9 +187,9 @@ class Client:
         if window not in answers:
             try:
                 self._charge(state)
-            except BudgetSpentError as refusal:
+                answers[window] = _columns(self._draw(value, self._rounded(event_time)))
+            except (BudgetSpentError, SpecError) as refusal:
                 return without, refusal
-            answers[window] = _columns(self._draw(value, self._rounded(event_time)))
         return state_text(state), self._stored(answers[window])
 
     def _begin_period(self, state: State, period: int) -> None:

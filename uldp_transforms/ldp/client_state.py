@@ -4,8 +4,8 @@
     secret         32 bytes in hexadecimal digits, of which cohort, memos and turn follow
     period_ms      length of a period; period: the number of the present one, or null
     spent, ever    in this period, and ever: fingerprint -> [number of reports, what they cost]
-    answers        of this period: fingerprint -> window -> event time, cohort, payload, id of the report; a window is
-                   named by its start, one of days of a place by a slash and its end
+    answers        of this period, that of the last call: fingerprint -> window -> event time, cohort, payload, id of
+                   the report; a window is named by its start, one of days of a place by a slash and its end
 
 Version 1 had, in ``spent`` and ``ever``, an entry for each symbol that was ever reported, under a name (32 digits) that
 whoever has the secret can compute. ``adopt`` replaces the entries of a collection by their sum when its client opens.

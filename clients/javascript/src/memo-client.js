@@ -67,7 +67,7 @@ export class MemoClient {
     require(Number.isSafeInteger(time), `eventTime must be whole milliseconds, got ${eventTime}`);
     const make = await this.#maker(value);
     const answer = await this.#options.storage.update((text) => this.#answer(text, make, time));
-    if (answer instanceof BudgetSpentError) throw answer;
+    if (answer instanceof Error) throw answer;
     return answer && fromHex(answer);
   }
 
@@ -151,9 +151,12 @@ export class MemoClient {
     const window = this.#form.client_window?.timezone ? `/${windows.end(time)}` : number;
     const answers = (state.answers[this.fingerprint] ??= {});
     if (answers[window] === undefined) {
-      const refusal = this.#charge(state);
-      if (refusal) return [without, refusal];
-      answers[window] = toHex(make(windows.rounded(time)));
+      try {
+        this.#charge(state);
+        answers[window] = toHex(make(windows.rounded(time)));
+      } catch (refusal) {
+        return [without, refusal];
+      }
     }
     return [JSON.stringify(state), answers[window]];
   }
@@ -172,7 +175,7 @@ export class MemoClient {
     state.period = period;
   }
 
-  /** One report more, in both ledgers; returns the refusal if there is no room for it. What was reported is not asked for: silence would tell it. */
+  /** One report more, in both ledgers. What was reported is not asked for: silence would tell it. */
   #charge(state) {
     for (const [ledger, limit] of Object.entries(this.#options.limits)) {
       const before = total(state[ledger]);
@@ -181,7 +184,7 @@ export class MemoClient {
       if (after > limit * (1 + ROUNDING)) {
         const field = ledger === "ever" ? "lifetime" : "epsilon";
         const seen = `${before.toPrecision(4)} of ${limit} spent and a report that adds ${(after - before).toPrecision(4)}`;
-        return new BudgetSpentError(`budget.${field} must not be exceeded, got ${seen}`);
+        throw new BudgetSpentError(`budget.${field} must not be exceeded, got ${seen}`);
       }
     }
   }

@@ -128,6 +128,11 @@ test("answers of periods that are over are erased, whatever comes of the call", 
   await spent.report("flu", 0);
   await assert.rejects(spent.report("flu", DAY), BudgetSpentError);
   await assert.rejects(spent.report("flu", 0), UldpError);
+  const wrong = await opened({ storage, reportEvery: 1, budget: { epsilon: 9 } });
+  await wrong.report("flu", (day + 1) * DAY);
+  const spentOnce = JSON.parse(storage.update((text) => [text, text])).ever;
+  await assert.rejects(wrong.report("wrong", (day + 2) * DAY), UldpError);
+  assert.deepEqual([left(), JSON.parse(storage.update((text) => [text, text])).ever], [{}, spentOnce]);
 });
 
 test("for as many values as there are, the cost of memos has an end", async () => {
