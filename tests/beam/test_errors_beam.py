@@ -46,6 +46,7 @@ from uldp_transforms.decode import _DecodeFn
 from uldp_transforms.deduplicate import _split
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
@@ -852,12 +853,13 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     *(
         (SpecError, run(evaluate.configure, f"--values {options}"), sentence)
         for options, sentence in (
-            ("good.csv --estimator x", f"--estimator must be one of {', '.join(sorted(ESTIMATORS))}, got 'x'"),
-            ("good.csv --seed -1", "--seed must be a whole number from 0 on, got -1"),
             (
-                "good.csv --mechanisms x",
-                "--mechanisms must be some of krr, rappor, ss, hr, urr, urap, uss, uhr, got 'x'",
+                "good.csv --estimators x",
+                f"--estimators/--estimator must be some of {', '.join(sorted(ESTIMATORS))}, got 'x'",
             ),
+            ("good.csv --seed -1", "--seed must be a whole number from 0 on, got -1"),
+            ("good.csv --mechanisms x", f"--mechanisms must be some of {', '.join(MECHANISMS)}, got 'x'"),
+            ("good.csv --max_cohorts 4", "--max_cohorts can be given only with --open, got 4"),
             ("good.csv --epsilon x", "--epsilon must be numbers with commas between, got 'x'"),
             ("good.csv", "good.csv must have at least 2 different values, got 1"),
             ("stranger.csv --sensitive two.txt", "two.txt must name a value that somebody holds, got none"),
@@ -865,8 +867,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         argparse.ArgumentTypeError,
-        lambda: evaluate._names("krr,x"),
-        "must be some of krr, rappor, ss, hr, urr, urap, uss, uhr, got 'krr,x'",
+        lambda: evaluate._mechanisms("krr,x"),
+        f"must be some of {', '.join(MECHANISMS)}, got 'krr,x'",
     ),
     (argparse.ArgumentTypeError, lambda: evaluate._numbers("1,x"), "must be numbers with commas between, got '1,x'"),
     # report

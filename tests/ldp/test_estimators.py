@@ -422,7 +422,7 @@ def test_intervals_of_clear_symbols_are_those_of_their_counts(mechanism, seen):
 
 def test_interval_of_a_clear_symbol_that_everybody_shows_reaches_one():
     item = collection(Closed(values=("a", "b"), sensitive=("a",)), 1, "urr")
-    estimate = item.estimate(CohortCounts(np.array([50]), np.array([[0, 50]])))
+    estimate = item.estimate(CohortCounts(np.array([50]), np.array([[0, 50]])), "projected")
     assert estimate.ci_high[1] == 1
     assert estimate.ci_low[1] == 1  # 50 of 50 in clear is more than the mechanism lets through
 

@@ -427,8 +427,8 @@ def test_windows_of_clients_are_asked_for(options: str, sentence: str, capfd: py
     """Also where nothing was known of them when reports were counted, in one window for everything."""
     asked = dataclasses.replace(KRR, client_window="1d")
     write_files(Path(), {"asked.json": asked})
-    write_counts(all=[counts_row(asked, 0, 200, None)])
-    assert reestimate.main(shlex.split(f"--collection asked.json --counts all.avro --output again {options}")) != 0
+    write_counts(counts=[counts_row(asked, 0, 200, None)])
+    assert reestimate.main(shlex.split(f"--collection asked.json --counts counts.avro --output again {options}")) != 0
     assert sentence in capfd.readouterr().err
 
 
