@@ -55,7 +55,8 @@ def score_intervals(solution: Solution, confidence: Confidence, strict: bool = F
         strict=strict,
     )
     if strict and solution.chance is not None:
-        low = np.minimum(low, raw - solution.chance.deviations(z))
+        z = np.broadcast_to(z, raw.shape)
+        low = np.minimum(low, solution.chance.lower_ends(raw - solution.jump / 2, own.slope, z))
     return low, high
 
 

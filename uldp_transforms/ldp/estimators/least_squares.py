@@ -203,16 +203,23 @@ def _solution(given: Observation[Buckets], fit: _Fit, whole: _Fit, summed: np.nd
         degrees=whole.effective * whole.spare if judged else 0.0,
         spare=float(fit.spare) if judged and not given.complete else np.inf,
         common=common if judged else None,
-        chance=_chance(given, fit) if given.centred and not given.complete else None,
+        chance=_chance(given, fit) if judged and not given.complete and fit.spare else None,
     )
 
 
 def _chance(given: Observation[Buckets], fit: _Fit) -> Chance:
-    """What the residuals add to the estimate of an unknown with buckets drawn at random."""
-    cells: np.ndarray = fit.weights[:, np.newaxis] * fit.residuals * fit.kept
-    equations = fit.spare + len(fit.frequencies)
-    left = max(fit.spare, 1) / equations  # of the noise, by the fit
-    return Chance(cells / (fit.weights.sum() * (1 - 1 / given.buckets.num_buckets) * np.sqrt(left)))
+    """What cells add to the estimate of an unknown with buckets drawn at random.
+
+    That is the residual of a cell from a fit without it: the residual over 1 - h, h being the leverage. Of the unknowns
+    in a cell each is known from its other cohorts, with a variance in proportion to 1 / (sum(w) - w_c). Where there are
+    few equations each unknown also has a part of the noise of its neighbours; the cells have no less than the error.
+    """
+    weights, total = fit.weights[:, np.newaxis], float(fit.weights.sum())
+    held = given.buckets.forward(np.ones(len(fit.frequencies)))
+    others = total - weights
+    absorbed = np.divide(weights * held, others, out=np.zeros_like(held), where=others > 0)  # h / (1 - h)
+    cells: np.ndarray = weights * fit.residuals * fit.kept * (1 + absorbed)
+    return Chance(cells / (total * (1 - 1 / given.buckets.num_buckets)), least=fit.error)
 
 
 def _held(given: Observation[Buckets], frequencies: np.ndarray) -> np.ndarray:

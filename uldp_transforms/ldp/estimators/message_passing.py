@@ -10,6 +10,7 @@ import dataclasses
 import numpy as np
 
 from uldp_transforms.ldp.estimators.fitted_prior import posterior
+from uldp_transforms.ldp.estimators.hash_chance import Chance
 from uldp_transforms.ldp.estimators.observation import (
     Observation,
     Solution,
@@ -171,4 +172,5 @@ def _solution(given: Observation[PackedBuckets], state: _State, summed: np.ndarr
         degrees=0.0,
         spare=float(len(n) * (k - 1)),
         common=state.common * buckets.lengths(state.weights**2) / state.lengths**2 + np.zeros(buckets.num_unknowns),
+        chance=Chance(state.weights[:, np.newaxis] * state.residuals / state.lengths.mean(), least=state.error),
     )

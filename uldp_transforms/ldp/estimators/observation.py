@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from uldp_transforms.ldp.estimators.buckets import Buckets
-from uldp_transforms.ldp.estimators.hash_chance import Chance
+from uldp_transforms.ldp.estimators.hash_chance import Chance, ChanceOfMeans
 from uldp_transforms.ldp.estimators.packed import PackedBuckets
 
 _NEWTON_STEPS = 50
@@ -114,8 +114,8 @@ class Solution:
             where there is none to take.
         common: (S,) the part of the variances that is the same in all windows, hash noise, without bias: it may be
             below 0. None where hashing adds nothing.
-        chance: how far texts that nobody listed may raise an estimate; None where there are none, or where it is not
-            known.
+        chance: how far texts that nobody listed may raise an estimate; None where there are none, or where there are
+            no residuals that tell of them.
     """
 
     frequencies: np.ndarray
@@ -128,7 +128,7 @@ class Solution:
     spare: float
     counted: float = 0.0
     common: np.ndarray | None = None
-    chance: Chance | None = None
+    chance: Chance | ChanceOfMeans | None = None
 
 
 def residual_law(given: Observation[B], shares: np.ndarray, variances: np.ndarray) -> tuple[float, float]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from uldp_transforms.ldp.alphabets.alphabet import Part
 from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.estimators.hash_chance import Chance, ChanceOfMeans
 from uldp_transforms.ldp.estimators.observation import OwnNoise, Solution
 
 _EQUATIONS = 2
@@ -61,6 +62,8 @@ def solve_parts(
         for name in own:
             own[name] += share**2 * getattr(solution.own, name)[part.member]
     solutions = [solution for _, _, solution in found]
+    chances = [solution.chance for solution in solutions if isinstance(solution.chance, Chance)]
+    shares_found = np.array([share for _, share, _ in found])
     return Solution(
         frequencies=frequencies,
         variances=variances,
@@ -72,6 +75,7 @@ def solve_parts(
         misfit=sum(solution.misfit for solution in solutions),
         degrees=sum(solution.degrees for solution in solutions),
         spare=solutions[-1].spare,
+        chance=ChanceOfMeans(chances, shares_found) if len(chances) == len(found) else None,
     )
 
 
