@@ -41,8 +41,8 @@ def project_onto_simplex(point: np.ndarray) -> np.ndarray:
 def nearest_distribution(point: np.ndarray, variances: np.ndarray) -> np.ndarray:
     """The distribution p with the least sum of (p - point)^2 / variances.
 
-    It is max(point + x variances, 0) with the one x for which the sum is 1. Of normal estimates with these variances it is
-    the most likely one.
+    It is max(point + x variances, 0) with the one x for which the sum is 1. Of normal estimates with these variances
+    it is the most likely one.
 
     Args:
         point: (S,).
