@@ -19,10 +19,11 @@ from uldp_transforms.ldp.estimators import fitted_prior as module
 from uldp_transforms.ldp.estimators import sharpened as sharpened_module
 from uldp_transforms.ldp.estimators.buckets import Buckets
 from uldp_transforms.ldp.estimators.empirical_bayes import _hashed_slope, _own_slopes, noise_of
-from uldp_transforms.ldp.estimators.fitted_prior import Noisy, checked, fit_prior, means_that_sum_to
+from uldp_transforms.ldp.estimators.fitted_prior import Noisy, checked, fit_prior
 from uldp_transforms.ldp.estimators.linear import estimate_linear, observe
 from uldp_transforms.ldp.estimators.question import ask
 from uldp_transforms.ldp.estimators.sharpened import sharpened
+from uldp_transforms.ldp.estimators.simplex import nearest_distribution
 
 TEXTS = tuple(f"value {i}" for i in range(64))
 
@@ -90,7 +91,7 @@ def test_the_posterior_is_that_of_the_prior_and_the_counts(name):
     question = ask(spec, counted(cells, n), None)
     found = fit_prior(noise_of(question, estimate_linear(question)), 1 / 6)
     rates = spec.mechanism.miss + spec.mechanism.delta * found.atoms
-    for count, mean, variance in zip(cells, *found.moments(0.0)):
+    for count, mean, variance in zip(cells, *found.moments()):
         weights = [w * stats.binom.pmf(count, n, min(rate, 1)) for w, rate in zip(found.weights, rates)]
         by_hand = sum(w * atom for w, atom in zip(weights, found.atoms)) / sum(weights)
         assert mean == pytest.approx(by_hand, abs=1e-9)
@@ -127,7 +128,7 @@ def test_no_other_prior_within_the_bound_is_much_more_likely():
 def test_of_any_law(rows, trials, bound):
     estimates, null, slope = np.array(rows).T
     found = fit_prior(Noisy(estimates, null, slope, trials), bound)
-    for moment in found.moments(0.0):
+    for moment in found.moments():
         assert np.isfinite(moment).all()
         assert (moment >= 0).all()
     assert found.weights.sum() == pytest.approx(1)
@@ -146,54 +147,33 @@ def test_a_million_values_are_binned_without_a_trace():
     null, slope = rate * (1 - rate) / gain**2 / n, (1 - 2 * rate) / gain / n
     noisy = Noisy(estimates, np.full(size, null), np.full(size, slope), float(n))
     found = fit_prior(noisy, 1 / size)
-    (means,) = means_that_sum_to(1.0, [found])
-    assert means.sum() == pytest.approx(1, abs=1e-3)
-    level_0 = found.means(0.0)
-    assert ((means - truth) ** 2).sum() < 0.2 * ((estimates - truth) ** 2).sum()
+    means = found.means()
+    shares = nearest_distribution(means, noisy.variances(means))
+    assert shares.sum() == pytest.approx(1)
+    assert ((shares - truth) ** 2).sum() < 0.2 * ((estimates - truth) ** 2).sum()
     some = rng.choice(size, 300, replace=False)
     rates = rate + gain * found.atoms
     count = np.rint(n * (rate + gain * estimates[some]))
     likelihood = stats.binom.pmf(count[:, np.newaxis], n, rates)
     exact = likelihood @ (found.weights * found.atoms) / (likelihood @ found.weights)
-    np.testing.assert_allclose(level_0[some], exact, atol=module._BIN * np.sqrt(null + slope * estimates.max()))
+    np.testing.assert_allclose(means[some], exact, atol=module._BIN * np.sqrt(null + slope * estimates.max()))
 
 
-def test_means_given_their_sum_are_those_of_enumeration():
-    """Three values, all triples of atoms that sum to 1 within a grid: the mean of each under its posterior."""
-    noisy = Noisy(np.array([0.45, 0.3, 0.05]), np.full(3, 0.02), np.zeros(3), np.inf)
-    prior = fit_prior(noisy, 1 / 3)
-    (found,) = means_that_sum_to(1.0, [prior])
-    assert found.sum() == pytest.approx(1, abs=1e-5)
-    levels = np.linspace(-200, 200, 4001)
-    sums = [prior.means(level).sum() for level in levels]
-    assert (np.diff(sums) >= -1e-9).all()
-    nearest = prior.means(levels[np.argmin(np.abs(np.array(sums) - 1))])
-    np.testing.assert_allclose(found, nearest, atol=0.01)
-
-
-@pytest.mark.parametrize("other", [0.0, 1e-310])
-def test_what_no_level_can_reach_is_left_to_the_caller(other):
-    """A prior that has all but forgotten the other atoms: nothing overflows."""
-    prior = fit_prior(Noisy(np.array([0.4, 0.4]), np.full(2, 0.01), np.zeros(2), np.inf), 0.5)
-    weights = np.full(len(prior.atoms), other)
-    weights[np.searchsorted(prior.atoms, 0.3)] = 1
-    prior = dataclasses.replace(prior, weights=weights)
-    with np.errstate(over="raise", invalid="raise"):
-        (found,) = means_that_sum_to(1.0, [prior])
-    assert np.isfinite(found).all()
-    if other:
-        assert found.sum() == pytest.approx(1, abs=1e-5)
-    else:
-        assert found == pytest.approx(prior.means(0.0))
-
-
-def test_a_tilted_prior_is_that_of_bayes_rule():
-    noisy = Noisy(np.array([0.45, 0.3, 0.05]), np.full(3, 0.02), np.zeros(3), np.inf)
-    prior = fit_prior(noisy, 1 / 3)
-    for level in (-30.0, 0.0, 7.0):
-        weights = prior.weights * np.exp(level * prior.atoms)
-        joint = weights * np.exp(-((noisy.estimates[:, np.newaxis] - prior.atoms) ** 2) / 0.04)
-        np.testing.assert_allclose(prior.means(level), joint @ prior.atoms / joint.sum(axis=1), atol=1e-9)
+def test_equal_frequencies_are_weighed_against_the_fitted_prior_by_hand():
+    """Bayes' rule for two hypotheses, with the density of the normal law."""
+    rng, alike = generator("alike"), []
+    for spread in (0.0, 0.3, 1.0, 3.0):
+        noisy = Noisy(8 + spread * np.resize([-1, 1], 40) + rng.normal(size=40), np.ones(40), np.zeros(40), np.inf)
+        prior = fit_prior(noisy, 8.0)
+        densities = stats.norm.pdf(noisy.estimates[:, np.newaxis], prior.atoms)
+        equal = stats.norm.logpdf(noisy.estimates, 8).sum()
+        lead = np.log(densities @ prior.weights).sum() - equal
+        assert prior.alike == pytest.approx(1 / (1 + np.exp(lead)), rel=1e-3, abs=1e-9)
+        expected = prior.alike * 8 + (1 - prior.alike) * prior.means()
+        np.testing.assert_allclose(prior.means_given_the_sum(), expected)
+        alike.append(prior.alike)
+    assert alike[0] > 0.3
+    assert alike[-1] < 1e-6
 
 
 # ----------------------------------------------------------------------------------------- how far it is trusted
@@ -205,7 +185,7 @@ def risks(truth: np.ndarray, name: str, runs: int = 200) -> tuple[np.ndarray, np
     for _ in range(runs):
         noisy = Noisy(truth + rng.normal(size=len(truth)), np.ones(len(truth)), np.zeros(len(truth)), np.inf)
         prior = fit_prior(noisy, float(truth.mean()) * 2)
-        found.append([((of.means(0.0) - truth) ** 2).sum() for of in (prior, checked(prior))])
+        found.append([((of.means() - truth) ** 2).sum() for of in (prior, checked(prior))])
     before, after = np.array(found).T
     return before, after
 
@@ -241,15 +221,15 @@ def test_the_trust_is_that_of_the_formula():
     none = fit_prior(Noisy(np.zeros(3), np.ones(3), np.zeros(3), np.inf), 1e3)
     assert checked(none).trust == 1
     fields = dataclasses.replace(prior, trust=0.25)
-    np.testing.assert_allclose(fields.means(0.0), 0.25 * prior.means(0.0) + 0.75 * noisy.estimates, atol=1e-9)
-    np.testing.assert_allclose(fields.moments(0.1)[1], 0.25 * prior.moments(0.1)[1] + 0.75, atol=1e-9)
+    np.testing.assert_allclose(fields.means(), 0.25 * prior.means() + 0.75 * noisy.estimates, atol=1e-9)
+    np.testing.assert_allclose(fields.moments()[1], 0.25 * prior.moments()[1] + 0.75, atol=1e-9)
 
 
-@given(st.lists(st.floats(-2, 60), min_size=2, max_size=80), st.floats(0, 1), st.floats(-0.5, 0.5))
-def test_a_larger_estimate_has_a_larger_mean_however_far_it_is_trusted(noisy, trust, level):
+@given(st.lists(st.floats(-2, 60), min_size=2, max_size=80), st.floats(0, 1))
+def test_a_larger_estimate_has_a_larger_mean_however_far_it_is_trusted(noisy, trust):
     estimates = np.sort(np.array(noisy))
     law = Noisy(estimates, np.ones(len(noisy)), np.zeros(len(noisy)), np.inf)
-    means = dataclasses.replace(fit_prior(law, 2.0), trust=trust).means(level)
+    means = dataclasses.replace(fit_prior(law, 2.0), trust=trust).means()
     assert (np.diff(means) >= -1e-7 * max(means.max(), 1)).all()
 
 

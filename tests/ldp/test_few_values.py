@@ -6,11 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 from tests.support.tolerance import generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators.few_values import FEW, drawn_together
-from uldp_transforms.ldp.estimators.simplex import project_onto_simplex
+from uldp_transforms.ldp.estimators.simplex import nearest_distribution, project_onto_simplex
 from uldp_transforms.ldp.sampling import SeededSource
 
 TEXTS = tuple(f"value {i}" for i in range(40))
@@ -200,3 +201,61 @@ def test_where_the_rest_is_noise_values_keep_what_they_have(unlisted):
     assert estimate.frequencies.sum() + estimate.left_over == pytest.approx(1)
     assert estimate.left_over >= 0
     assert estimate.frequencies.sum() <= positive.sum() + 1e-9
+
+
+# ------------------------------------------------------------------------------------------ from few to many values
+
+
+def test_the_nearest_distribution_is_that_of_a_general_solver():
+    rng = generator("nearest")
+    for size in (1, 2, 7, 40):
+        point, variances = rng.normal(1 / size, 0.3, size), rng.uniform(0.01, 1, size)
+        found = nearest_distribution(point, variances)
+        best = optimize.minimize(
+            lambda p, point=point, variances=variances: ((p - point) ** 2 / variances).sum(),
+            np.full(size, 1 / size),
+            bounds=[(0, 1)] * size,
+            constraints={"type": "eq", "fun": lambda p: p.sum() - 1},
+            options={"ftol": 1e-14, "maxiter": 500},
+        )
+        np.testing.assert_allclose(found, best.x, atol=1e-4)
+        np.testing.assert_allclose(nearest_distribution(point, np.ones(size)), project_onto_simplex(point), atol=1e-12)
+
+
+def against(item: Collection, shares: np.ndarray, n: int, runs: int, names: tuple[str, ...]) -> np.ndarray:
+    """(runs, 1 + names) squared errors of eb and of these, from the same counts of k-RR."""
+    rng, channel, losses = generator("against", len(shares), n), item.mechanism.response(shares), []
+    for cells in rng.multinomial(n, channel / channel.sum(), size=runs):
+        counts = CohortCounts(np.array([n]), cells[np.newaxis])
+        found = [item.estimate(counts, name).frequencies for name in ("eb", *names)]
+        losses.append([((estimate - shares) ** 2).sum() for estimate in found])
+    return np.array(losses)
+
+
+def test_five_values_that_stand_out_of_many_keep_what_they_have():
+    """5 of 40 values hold everything; the error is at most that of ``threshold``."""
+    losses = against(closed("krr", 40, 1.0, 40), np.append(np.full(5, 0.2), np.zeros(35)), 15_000, 60, ("threshold",))
+    over = losses[:, 0] - losses[:, 1]
+    assert over.mean() <= student_limit(60) * over.std(ddof=1) / np.sqrt(60)
+
+
+def test_equal_shares_of_many_values_are_nearly_found():
+    """At most a fifth of the squared error of ``projected``."""
+    losses = against(closed("krr", 40, 3.0, 40), np.full(40, 1 / 40), 15_000, 60, ("projected",))
+    gain = 0.2 * losses[:, 1] - losses[:, 0]
+    assert gain.mean() > student_limit(60) * gain.std(ddof=1) / np.sqrt(60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [13, 14, 15, 16])
+def test_the_step_from_few_to_many_values_is_small(size):
+    """At most 1.1 times the best of ``projected`` and ``empirical``, beyond what 60 windows leave to chance."""
+    wrong = {}
+    for epsilon, n in itertools.product((1.0, 2.0, 4.0), (100, 1000, 10_000)):
+        for shape, shares in shapes(size).items():
+            losses = against(closed("krr", size, epsilon, size), shares, n, 60, ("projected", "empirical"))
+            best = losses[:, 1:][:, np.argmin(losses[:, 1:].mean(axis=0))]
+            over = losses[:, 0] - 1.1 * best
+            if over.mean() > student_limit(60) * over.std(ddof=1) / np.sqrt(60):
+                wrong[f"{epsilon} {n} {shape}"] = losses[:, 0].mean() / best.mean()
+    assert not wrong

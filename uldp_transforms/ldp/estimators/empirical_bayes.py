@@ -9,11 +9,11 @@ import numpy as np
 
 from uldp_transforms.ldp.estimators.estimator import Estimator
 from uldp_transforms.ldp.estimators.few_values import FEW, shares_of_few
-from uldp_transforms.ldp.estimators.fitted_prior import Noisy, checked, fit_prior, means_that_sum_to
+from uldp_transforms.ldp.estimators.fitted_prior import Noisy, checked, fit_prior
 from uldp_transforms.ldp.estimators.linear import LinearEstimate
 from uldp_transforms.ldp.estimators.question import Question
 from uldp_transforms.ldp.estimators.sharpened import sharpened
-from uldp_transforms.ldp.estimators.simplex import clip_and_normalize
+from uldp_transforms.ldp.estimators.simplex import clip_and_normalize, nearest_distribution
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 
 _REACH = 2.0  # standard errors by which listed values may hold more than they seem to
@@ -24,8 +24,8 @@ class EmpiricalBayes(Estimator):
     """Posterior means under fitted priors: one for values with noise, one for those of which only holders are counted.
 
     The mean of a prior is at most an equal part of what its values hold together. If the posterior means do not sum to
-    1, they are taken given that they do; in an open alphabet what they lack is unlisted. Up to 12 values are estimated
-    without a prior, see ``few_values``.
+    1, the nearest shares that do are taken, in units of the noise; in an open alphabet what they lack is unlisted. Up
+    to 12 values are estimated without a prior, see ``few_values``; from 13 to 23 the two estimates are averaged.
 
     Source: Robbins 1956, Kiefer and Wolfowitz 1956; the bound, the law of counts and the parts are derived in
     docs/estimation.md.
@@ -36,28 +36,35 @@ class EmpiricalBayes(Estimator):
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
         linear = sharpened(question, linear)
         noisy, certain = noise_of(question, linear), linear.null_errors == 0
-        if len(certain) <= FEW:
-            return shares_of_few(question, linear, _variances_of_equal(noisy, certain)), None
-        held = float(linear.raw[certain].sum())
-        mass = min(held, 1.0)
-        parts, priors = [], []
-        if held > 0:
-            parts.append(certain)
-            priors.append(checked(fit_prior(_given_total(noisy, certain, mass), mass / np.count_nonzero(certain))))
-        if not certain.all():
-            parts.append(~certain)
-            most = max(_most(question, linear, mass), 1 / question.counts.total)
-            priors.append(checked(fit_prior(_part(noisy, ~certain), most / np.count_nonzero(~certain))))
-        means = np.zeros(len(certain))
-        for part, prior in zip(parts, priors):
-            means[part] = prior.means(0.0)
-        missing = 1 - float(means.sum())
-        if question.open and missing >= 0:
-            return np.append(means, missing), None
-        for part, found in zip(parts, means_that_sum_to(1.0, priors)):
-            means[part] = found
-        means = clip_and_normalize(means)
-        return np.append(means, 0.0) if question.open else means, None
+        share = min(len(certain) / FEW - 1, 1.0)
+        if share >= 1:
+            return _shares_of_many(question, linear, noisy, certain), None
+        few = shares_of_few(question, linear, _variances_of_equal(noisy, certain))
+        if share <= 0:
+            return few, None
+        return share * _shares_of_many(question, linear, noisy, certain) + (1 - share) * few, None
+
+
+def _shares_of_many(question: Question, linear: LinearEstimate, noisy: Noisy, certain: np.ndarray) -> np.ndarray:
+    """(U,), or (U + 1,) if the question is open, under fitted priors."""
+    held = float(linear.raw[certain].sum())
+    mass = min(held, 1.0)
+    parts, priors = [], []
+    if held > 0:
+        parts.append(certain)
+        priors.append(checked(fit_prior(_given_total(noisy, certain, mass), mass / np.count_nonzero(certain))))
+    if not certain.all():
+        parts.append(~certain)
+        most = max(_most(question, linear, mass), 1 / question.counts.total)
+        priors.append(checked(fit_prior(_part(noisy, ~certain), most / np.count_nonzero(~certain))))
+    means = np.zeros(len(certain))
+    for part, prior in zip(parts, priors):
+        means[part] = prior.means() if question.open else prior.means_given_the_sum()
+    missing = 1 - float(means.sum())
+    if question.open and missing >= 0:
+        return np.append(means, missing)
+    means = clip_and_normalize(nearest_distribution(means, noisy.variances(means)))
+    return np.append(means, 0.0) if question.open else means
 
 
 def _variances_of_equal(noisy: Noisy, certain: np.ndarray) -> np.ndarray:

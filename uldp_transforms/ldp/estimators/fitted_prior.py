@@ -8,10 +8,10 @@ Without the bound many small frequencies, each within the noise, would sum to fa
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
 
 import numpy as np
-from scipy import sparse
+from scipy import sparse, special
 
 _STEPS = 60  # of expectation maximisation; more change the posterior means by less than a hundredth of the error
 _SMALL = 48  # points of the grid between 0 and where values stand out
@@ -23,9 +23,6 @@ _BIN = 0.05  # standard errors: width of the bins beyond; the error is of the or
 _TRIES = 60  # steps of Newton's method, which needs about five; the bracket is halved where it fails
 _SAME = 1e-14
 _LEAST = 1e-300
-_LEVELS = 60  # tries of the level at which posterior means have a given sum
-_NEAR = 1e-6  # of that sum
-_STEEPEST = 1e9  # level at which the prior decides even between frequencies that are a billionth apart
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -150,6 +147,7 @@ class Prior:
         atoms, weights: (A,).
         placed: (A,) bool, atoms that were placed where frequencies stand out.
         kernel: (P, A) likelihoods.
+        bound: of the mean; one of the atoms.
         trust: how far it is used, from 0 to 1, for estimates that stand out; as for the rest, whatever is near such an
             estimate is taken as equally likely.
     """
@@ -162,44 +160,44 @@ class Prior:
     weights: np.ndarray
     placed: np.ndarray
     kernel: sparse.csr_array
+    bound: float
     trust: float = 1.0
 
-    def responsible(self, level: float) -> sparse.csr_array:
-        """(P, A) share of each atom in the posterior of each point, with a prior times e^(level atom)."""
+    @functools.cached_property
+    def responsible(self) -> sparse.csr_array:
+        """(P, A) share of each atom in the posterior of each point."""
         starts = self.kernel.indptr[:-1]
         with np.errstate(divide="ignore"):
-            prior = np.log(self.weights) + level * self.atoms
-            logs = np.log(self.kernel.data) + prior[self.kernel.indices]
+            logs = np.log(self.kernel.data) + np.log(self.weights)[self.kernel.indices]
         lengths = np.diff(self.kernel.indptr)
         joint = np.exp(logs - np.repeat(np.maximum.reduceat(logs, starts), lengths))
         joint /= np.repeat(np.add.reduceat(joint, starts), lengths)
         return sparse.csr_array((joint, self.kernel.indices, self.kernel.indptr), shape=self.kernel.shape)
 
-    def moments(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances (P,) of the posteriors of the points."""
-        responsible = self.responsible(level)
-        means = responsible @ self.atoms
-        variances = np.maximum(responsible @ self.atoms**2 - means**2, 0)
+        means = self.responsible @ self.atoms
+        variances = np.maximum(self.responsible @ self.atoms**2 - means**2, 0)
         if self.trust == 1:
             return means, variances
         trust, out, law = self.trust, self.points.stand_out, self.points.law
-        mixed = trust * means + (1 - trust) * (self.points.estimates + level * law)
+        mixed = trust * means + (1 - trust) * self.points.estimates
         highest = float(self.points.far(means)[~out].max(initial=0))  # of the others, whose order is kept
         mixed = np.maximum(mixed, self.points.at(highest))
         return np.where(out, mixed, means), np.where(out, trust * variances + (1 - trust) * law, variances)
 
     def used_up(self) -> np.ndarray:
         """(P,) free parameters that each posterior mean has used up, 0 to 1, the placing of atoms included."""
-        responsible = self.responsible(0.0)
-        slopes = np.minimum(self.moments(0.0)[1] / self.points.law, 1)
+        responsible = self.responsible
+        slopes = np.minimum(self.moments()[1] / self.points.law, 1)
         members = np.maximum(responsible.T @ self.counts, 1.0)
         placing = responsible @ np.where(self.placed, 1 / members, 0.0)
         used: np.ndarray = slopes + (1 - slopes) * np.minimum(placing, 1)
         return used
 
-    def means(self, level: float) -> np.ndarray:
+    def means(self) -> np.ndarray:
         """(S,) of the posteriors; inside a bin along the slope, which is the variance in parts of the estimate's."""
-        means, variances = self.moments(level)
+        means, variances = self.moments()
         if self.member is None:
             return means
         slopes = np.minimum(variances / self.points.variances(means), 1)
@@ -207,16 +205,32 @@ class Prior:
         positive: np.ndarray = np.maximum(near, 0)
         return positive
 
+    @property
+    def alike(self) -> float:
+        """The probability that all frequencies are the bound, if otherwise they are drawn from this prior.
+
+        Both are equally likely beforehand. A fitted prior alone always finds some differences in the noise.
+        """
+        equal = np.zeros(len(self.atoms))
+        equal[np.searchsorted(self.atoms, self.bound)] = 1
+        logs = [np.log(np.maximum(self.kernel @ weights, _LEAST)) for weights in (self.weights, equal)]
+        return float(special.expit(self.counts @ (logs[1] - logs[0])))
+
+    def means_given_the_sum(self) -> np.ndarray:
+        """(S,) the same if the frequencies are known to sum to S times the bound, which may be all there is to know."""
+        means: np.ndarray = self.means() + self.alike * (self.bound - self.means())
+        return means
+
 
 def posterior(noisy: np.ndarray, error: float, bound: float) -> Posterior:
     """Posterior means and variances of normal estimates (S,) that have one standard error, above 0."""
     alike = np.ones(len(noisy))
     prior = fit_prior(Noisy(noisy, error**2 * alike, 0 * alike, np.inf), bound)
-    _, variances = prior.moments(0.0)
+    _, variances = prior.moments()
     fitted = float(prior.counts @ prior.used_up())
     if prior.member is not None:
         variances = variances[prior.member]
-    return Posterior(prior.means(0.0), variances, fitted, prior.atoms, prior.weights)
+    return Posterior(prior.means(), variances, fitted, prior.atoms, prior.weights)
 
 
 def fit_prior(noisy: Noisy, bound: float) -> Prior:
@@ -230,7 +244,7 @@ def fit_prior(noisy: Noisy, bound: float) -> Prior:
     atoms, placed = _grid(points, bound)
     kernel = _kernel(points, atoms)
     weights = _most_likely(kernel, counts / counts.sum(), atoms, bound)
-    return Prior(noisy, points, counts, member, atoms, weights, placed, kernel)
+    return Prior(noisy, points, counts, member, atoms, weights, placed, kernel, bound)
 
 
 def checked(prior: Prior) -> Prior:
@@ -247,31 +261,6 @@ def checked(prior: Prior) -> Prior:
     atoms = float(prior.counts[out] @ prior.used_up()[out])
     trust = (num + np.sqrt(2 * num) - max(2 * atoms - 1, 0)) / max(num - atoms, _LEAST) if num else 1.0
     return dataclasses.replace(prior, trust=float(np.clip(trust, 0, 1)))
-
-
-def means_that_sum_to(total: float, priors: Sequence[Prior]) -> list[np.ndarray]:
-    """Posterior means (S,) of each prior, given what all frequencies sum to, as nearly as the priors allow.
-
-    Given a sum, independent posteriors are nearly those of priors times e^(level frequency), with the level at which
-    the means have the sum. A larger estimate then still has a larger mean, and what was impossible stays so.
-    """
-
-    def lacking(level: float) -> tuple[float, float]:
-        means, variances = zip(*(prior.moments(level) for prior in priors))
-        weights = [prior.counts for prior in priors]
-        has = float(sum(count @ mean for count, mean in zip(weights, means)))
-        return total - has, float(sum(count @ variance for count, variance in zip(weights, variances)))
-
-    missing, slope = lacking(0.0)
-    level, low, high = 0.0, -_STEEPEST, _STEEPEST
-    for _ in range(_LEVELS):
-        if abs(missing) <= _NEAR * total:
-            break
-        low, high = (level, high) if missing > 0 else (low, level)
-        step = level + missing / max(slope, _LEAST)
-        level = step if low < step < high else (low + high) / 2
-        missing, slope = lacking(level)
-    return [prior.means(level) for prior in priors]
 
 
 def _grid(points: Noisy, bound: float) -> tuple[np.ndarray, np.ndarray]:
