@@ -214,13 +214,13 @@ def test_a_jump_rings_at_once_and_only_the_value_that_moved_begins_anew() -> Non
     assert np.argwhere(alarms.moved).tolist() == [[40, 7]]
     assert alarms.p_value[40] < 1 / EVERY
     assert alarms.change[40, 7] == pytest.approx(0.4, abs=5 * alarms.change_error[40, 7])
-    law, nugget, course = follow(jumped, alarms.moved)
+    law, _, course = follow(jumped, alarms.moved)
     assert course.expected_variance[40, 7] > 1
     assert course.variance[40, 7] == pytest.approx(law.noise[40, 7], rel=0.1)  # it knows this window alone
     _, _, steady = follow(series)
     others = np.arange(len(SHARES)) != 7
     np.testing.assert_allclose(course.variance[40, others], steady.variance[40, others], rtol=0.2)
-    shown = smoothed(jumped, law, nugget, course).means
+    shown = smoothed(jumped).means
     assert shown[39, 7] < 0.05  # the jump is not smeared into the past
     assert shown[41, 7] > 0.35
 

@@ -96,7 +96,8 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
         past: of windows that are no longer here; None: there were none.
         sudden: in (0, 1], the share of false alarms spent on jumps.
     """
-    size, sudden = series.raw.shape, 1.0 if np.any(series.turnover) else sudden
+    size, turns = series.raw.shape, bool(np.any(series.turnover))
+    sudden = 1.0 if turns else sudden
     past = Past.empty(size[1]) if past is None else past
     memory, evidence = past.memory, past.evidence
     moved, p_value = np.zeros(size, dtype=bool), np.ones(size[0])
@@ -105,7 +106,7 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
     for t, (raw, report) in enumerate(zip(series.raw, reports)):
         n, seen = int(series.num_reports[t]), ~np.isnan(raw)
         expectation = expect(memory, np.where(seen, report, 0), n, int(series.steps[t]), series.jump)
-        wider = dataclasses.replace(expectation, noise=expectation.noise + series.turnover)
+        wider = expectation.with_noise(series.turnover) if turns else expectation
         told[:, t] = _numbers(wider, raw, seen)
         judged = seen & (memory.seen >= LEAST_HISTORY)
         if judged.any():
@@ -130,6 +131,9 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
 def _numbers(expectation: Expectation, raw: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, ...]:
     """Of a window, all (S,): mean and variance of the share, the change, its error, and the variance of a step."""
     level = expectation.mean(expectation.level)
-    variance = expectation.mean(expectation.variance + (expectation.level - level) ** 2)
+    apart = expectation.level - level
+    apart *= apart
+    apart += expectation.variance
+    variance = expectation.mean(apart)
     error = np.sqrt(variance + expectation.mean(expectation.effect) + expectation.noise)
     return level, variance, np.where(seen, raw - level, 0), error, expectation.mean(expectation.step)

@@ -17,8 +17,8 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from uldp_transforms.ldp.smoothing.normal_tail import normal_tail
 from uldp_transforms.ldp.smoothing.series import LEAST_SHARE
 
 KIND = np.float32
@@ -36,12 +36,14 @@ TAILS = ((0.65, 0.0), (0.3, 4.0), (0.05, 8.0))
 """Day effects above the share are a mixture of normal numbers: weights, and b of variances exp(b sigma) sigma^2."""
 
 _MOST = 4.0  # standard deviation of a component of the mixture, in shares
-_FACTORS = [np.maximum(np.minimum(np.exp(b * EFFECTS), (_MOST / EFFECTS) ** 2), 1) for _, b in TAILS]
+_PARTS = np.array([weight for weight, _ in TAILS], dtype=KIND)
+_FACTORS = np.array([np.maximum(np.minimum(np.exp(b * EFFECTS), (_MOST / EFFECTS) ** 2), 1) for _, b in TAILS])
 _KEPT = 0.98  # of what was learned, from window to window
 _ONE_WINDOW = 3.0  # logarithm of odds that one window can change, at most
 _DRIFT = 1.0  # the same, in favour of drift
 _OWN = 0.2  # values that the first weights count for beside those of a collection
 _ROUNDS = 6  # of expectation and maximisation a window
+_UNSEEN = 1e30  # variance of what a window does not say
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,7 +55,7 @@ class Memory:
         windows, share, report: (S,) the windows since the value began anew, and of these the mean of the raw shares
             and of the variances per report.
         level, variance: (G, S) of the drifting share.
-        odds: (G, S) logarithms of how likely the past of the value is under each law.
+        odds: (G, S) logarithms of how likely the past of the value is under each law; 0 of the likeliest.
         common: (G,) weights of the laws in the collection.
     """
 
@@ -116,9 +118,13 @@ class Expectation:
     effect: np.ndarray
     noise: np.ndarray
 
+    def with_noise(self, more: np.ndarray | float) -> Expectation:
+        """The same of a window with that known variance besides."""
+        return dataclasses.replace(self, noise=(self.noise + more).astype(KIND))
+
     def mean(self, of_laws: np.ndarray) -> np.ndarray:
         """(S,) mean over laws of (G, S) numbers."""
-        mean: np.ndarray = (self.weights * of_laws).sum(axis=0)
+        mean: np.ndarray = np.add.reduce(self.weights * of_laws, axis=0)
         return mean
 
     def tails(self, raw: np.ndarray, jump: float) -> np.ndarray:
@@ -127,17 +133,23 @@ class Expectation:
         Counts are no normal numbers: a rise by z needs z^2 / 6 reports more for the same probability (Bernstein). A
         fall does not, whose tail is below that of a normal number with the variance of the count.
         """
-        change, fixed = raw.astype(KIND) - self.level, self.variance + self.noise
-        falls, away = np.minimum(change, 0), np.maximum(change, 0)
+        change = raw.astype(KIND) - self.level
         side = np.where(self.mean(change) > 0, -1, 1).astype(KIND)
-        low, total = falls / np.sqrt(fixed + self.effect), np.zeros(len(raw))
-        for (weight, _), factor in zip(TAILS, _FACTORS):
-            scale = fixed + factor * self.effect  # z = limit + jump / error / 6 limit^2, solved for the limit
-            limit = 2 * away / (np.sqrt(scale) + np.sqrt(scale + KIND(4 * jump / 6) * away))
-            limit += low
-            limit *= side
-            total += weight * self.mean(special.ndtr(limit, dtype=np.float64))
-        two_sided: np.ndarray = np.minimum(2 * total, 1)
+        fixed = self.variance + self.noise
+        falls = np.minimum(change, 0)
+        falls /= np.sqrt(fixed + self.effect)
+        falls *= side
+        away = np.maximum(change, 0, out=change)
+        scale = _FACTORS * self.effect
+        scale += fixed
+        limit = np.sqrt(scale)  # z = limit + jump / error / 6 limit^2, solved for the limit
+        scale += KIND(4 * jump / 6) * away
+        limit += np.sqrt(scale, out=scale)
+        away *= 2 * side
+        np.divide(away, limit, out=limit)
+        limit += falls
+        of_laws = (_PARTS @ normal_tail(limit).reshape(len(TAILS), -1)).reshape(change.shape)
+        two_sided: np.ndarray = np.minimum(2 * self.mean(of_laws).astype(np.float64), 1)
         return two_sided
 
 
@@ -152,7 +164,7 @@ def expect(memory: Memory, report: np.ndarray, num_reports: int, steps: int, jum
     report = np.where(memory.windows > 0, memory.report, report)
     least = max(jump, 1.0) * np.maximum(LEAST_SHARE, 1 / (num_reports * (memory.windows + 1)))  # one report more
     noise = (np.maximum(report, least) / num_reports).astype(KIND)
-    size = np.maximum(np.maximum(memory.level, memory.share.astype(KIND)), 0)
+    size = np.maximum(memory.level, np.maximum(memory.share, 0).astype(KIND))
     size += np.sqrt(np.minimum(memory.variance, noise))  # a share that is not known well may be larger
     size *= size
     step = DRIFTS**2 * size
@@ -174,12 +186,20 @@ def learn(memory: Memory, expectation: Expectation, raw: np.ndarray, report: np.
         raw, report: (S,) what the window says, NaN where it does not: shares, and their variances per report.
         moved: (S,) bool, values that begin anew in it.
     """
-    seen, prior = ~np.isnan(raw), expectation.variance + moved.astype(KIND)
-    change = np.where(seen, raw - expectation.level, 0).astype(KIND)
-    rest = expectation.effect + expectation.noise
-    gain = np.where(seen, prior / (prior + rest), 0)
-    known = seen & (memory.seen > 0)
-    odds = KIND(_KEPT) * memory.odds + np.where(known, _told(expectation, change), 0)
+    seen = ~np.isnan(raw)
+    change = np.where(seen, raw, 0).astype(KIND) - expectation.level
+    rest = expectation.effect + np.where(seen, expectation.noise, _UNSEEN).astype(KIND)
+    told = _told(expectation.weights, change, expectation.variance + rest)
+    told *= seen & (memory.seen > 0)
+    odds = KIND(_KEPT) * memory.odds
+    odds += told
+    odds -= odds.max(axis=0)
+    prior = expectation.variance + moved.astype(KIND)
+    total = prior + rest
+    change *= prior
+    change /= total
+    rest *= prior
+    rest /= total
     windows = np.where(seen, np.where(moved, 0, memory.windows) + 1, memory.windows)
     kept = np.where(seen, np.where(moved, 0, 1 - 1 / np.maximum(windows, 1)), 1)
     return Memory(
@@ -187,43 +207,49 @@ def learn(memory: Memory, expectation: Expectation, raw: np.ndarray, report: np.
         windows=windows,
         share=kept * memory.share + (1 - kept) * np.where(seen, raw, 0),
         report=kept * memory.report + (1 - kept) * np.where(seen, report, 0),
-        level=expectation.level + gain * change,
-        variance=np.where(seen, rest * gain, prior),
+        level=expectation.level + change,
+        variance=rest,
         odds=odds,
         common=_common(odds, memory.common),
     )
 
 
-def _told(expectation: Expectation, change: np.ndarray) -> np.ndarray:
+def _told(weights: np.ndarray, change: np.ndarray, total: np.ndarray) -> np.ndarray:
     """(G, S) logarithms of likelihoods of a change, at most 0, with the limits of what one window can say.
 
     All that drift has over no drift is made smaller by the same factor, so that the best drift has at most _DRIFT.
     """
-    total = expectation.variance + expectation.effect + expectation.noise
-    told = -(np.log(total) + change * change / total) / 2
+    told = change * change
+    told /= total
+    told += np.log(total)
+    told *= KIND(-0.5)
+    told -= told.max(axis=0)
+    mixed = np.exp(told)
+    mixed *= weights
     split = (len(_RHO), len(_SIGMA), -1)
-    mixed = expectation.weights.reshape(split)
-    top = told.max(axis=0)
-    likely = np.log(np.maximum((mixed * np.exp(told - top).reshape(split)).sum(axis=1), 1e-37))
-    likely -= np.log(np.maximum(mixed.sum(axis=1), 1e-37))
+    likely = np.log(np.maximum(mixed.reshape(split).sum(axis=1), KIND(1e-37)))
+    likely -= np.log(np.maximum(weights.reshape(split).sum(axis=1), KIND(1e-37)))
     ahead = np.maximum(likely - likely[0], 0)
-    most = np.maximum(ahead.max(axis=0), _DRIFT)
-    told -= np.repeat(ahead * (1 - _DRIFT / most), len(_SIGMA), axis=0)
-    limited: np.ndarray = np.maximum(told - told.max(axis=0), -_ONE_WINDOW)
-    return limited.astype(KIND)
+    most = np.maximum(ahead.max(axis=0), KIND(_DRIFT))
+    of_drifts = told.reshape(split)
+    of_drifts -= (ahead * (1 - KIND(_DRIFT) / most))[:, np.newaxis]
+    told -= told.max(axis=0)
+    limited: np.ndarray = np.maximum(told, KIND(-_ONE_WINDOW), out=told)
+    return limited
 
 
 def _common(odds: np.ndarray, common: np.ndarray) -> np.ndarray:
     """(G,) weights of the laws in a collection, nearer to their most likely values: expectation and maximisation."""
-    likely = np.exp(odds - odds.max(axis=0))
+    likely = np.exp(odds).astype(np.float64)
     for _ in range(_ROUNDS):
-        whole = common @ likely
-        common = (_OWN * FIRST_WEIGHTS + common * (likely @ (1 / whole))) / (_OWN + odds.shape[1])
+        common = _OWN * FIRST_WEIGHTS + common * (likely @ (1 / (common @ likely)))
+        common /= _OWN + odds.shape[1]
     return common
 
 
 def _weights(odds: np.ndarray, common: np.ndarray) -> np.ndarray:
     """(G, S) weights of the laws of each value."""
-    weights = common[:, np.newaxis].astype(KIND) * np.exp(odds - odds.max(axis=0))
-    normalised: np.ndarray = weights / weights.sum(axis=0)
-    return normalised
+    weights: np.ndarray = np.exp(odds)
+    weights *= common[:, np.newaxis].astype(KIND)
+    weights /= weights.sum(axis=0)
+    return weights
