@@ -863,6 +863,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ("good.csv --epsilon x", "--epsilon must be numbers with commas between, got 'x'"),
             ("good.csv", "good.csv must have at least 2 different values, got 1"),
             ("stranger.csv --sensitive two.txt", "two.txt must name a value that somebody holds, got none"),
+            ("stranger.csv --open --candidates two.txt", "two.txt must name a value that somebody holds, got none"),
+            (
+                "stranger.csv --mechanisms up",
+                "--mechanisms must name one that can be tried, got up: its last value means that there is no answer",
+            ),
         )
     ),
     (

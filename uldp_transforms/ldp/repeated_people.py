@@ -19,6 +19,7 @@ import numpy as np
 
 from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 
 _SHARES = np.linspace(0, 1, 65)
@@ -121,9 +122,9 @@ def _curve(mechanism: Mechanism, symbol: int) -> np.ndarray:
 
 
 def _stretched(
-    intervals: Callable[[float], tuple[Any, Any]], centres: Any, stretch: Any, confidence: float
+    intervals: Callable[..., tuple[Any, Any]], centres: Any, stretch: Any, confidence: Confidence, **strict: bool
 ) -> tuple[Any, Any]:
-    """Intervals that are longer on both sides of an estimate. Their ends are cut to [0, 1] before and after."""
-    low, high = intervals(confidence)
-    longer_low, longer_high = (centres + stretch * (end - centres) for end in (low, high))
-    return np.clip(np.minimum(low, longer_low), 0, 1), np.clip(np.maximum(high, longer_high), 0, 1)
+    """Intervals that are longer on both sides of an estimate, as far as a share goes."""
+    low, high = intervals(confidence, **strict)
+    longer_low, longer_high = (np.clip(centres + stretch * (end - centres), 0, 1) for end in (low, high))
+    return np.minimum(low, longer_low), np.maximum(high, longer_high)
