@@ -432,6 +432,7 @@ def test_windows_of_clients_are_asked_for(options: str, sentence: str, capfd: py
     assert sentence in capfd.readouterr().err
 
 
+@pytest.mark.usefixtures("folder")
 def test_no_rows_make_empty_files() -> None:
     write_counts(counts=[])
     output = again("--collection krr.json --counts .")
