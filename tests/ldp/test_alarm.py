@@ -11,7 +11,17 @@ from scipy import stats
 
 from tests.ldp.test_smoothing import SHARES, noisy_stream
 from tests.support.tolerance import binomial_limits, student_limit
-from uldp_transforms.ldp.smoothing import LEAST_HISTORY, SUDDEN, Alarms, Series, change_of, follow, judge, smoothed
+from uldp_transforms.ldp.smoothing import (
+    LEAST_HISTORY,
+    SUDDEN,
+    Alarms,
+    Past,
+    Series,
+    change_of,
+    follow,
+    judge,
+    smoothed,
+)
 from uldp_transforms.ldp.smoothing.evidence import lasting_evidence, which_moved
 from uldp_transforms.ldp.smoothing.variation import (
     DRIFTS,
@@ -353,3 +363,10 @@ def test_honest_streams_ring_at_most_as_often_as_promised(name: str) -> None:
     judged = streams * (windows - LEAST_HISTORY)
     print(f"{name}: {alarms} alarms in {judged} windows")
     assert alarms <= binomial_limits(judged, 1 / EVERY, rate=MISSED)[1], alarms
+
+
+def test_nothing_is_remembered_of_no_values() -> None:
+    """A stream's state before its first window."""
+    past = Past.from_bytes(Past.empty(0).to_bytes(), 0)
+    assert past.evidence.shape == Past.empty(0).evidence.shape
+    assert past.memory.level.shape == Past.empty(0).memory.level.shape

@@ -43,7 +43,7 @@ class Past:
     def from_bytes(cls, encoded: bytes, size: int) -> Past:
         """What ``to_bytes`` made, of ``size`` values."""
         number = len(SIZES) * size
-        evidence = np.frombuffer(encoded, "<f8", number).reshape(-1, size).astype(np.float64)
+        evidence = np.frombuffer(encoded, "<f8", number).reshape(len(SIZES), size).astype(np.float64)
         return cls(memory=Memory.from_bytes(encoded[8 * number :], size), evidence=evidence)
 
 
