@@ -49,7 +49,7 @@ docs: $(VENV)/.docs-installed  ## these pages and the API reference as a site, i
 	$(BIN)/python -m mkdocs build --strict
 
 bench: $(VENV)/.test-installed  ## reports per second, as ratios to numpy's limit
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m labs.benchmarks
 
 PEERS := build/peers
 
@@ -60,27 +60,27 @@ $(PEERS)/.installed: requirements/peers.txt requirements/build.txt
 	@touch $@
 
 peers: $(VENV)/.test-installed $(PEERS)/.installed  ## other libraries on the same data: speed and error; fetches them
-	$(BIN)/python -m benchmarks peers
+	$(BIN)/python -m labs.benchmarks peers
 
 flink: $(VENV)/.test-installed  ## the main job on Flink, over files and Kafka, with workers that get killed; fetches it (Java, Maven)
-	$(BIN)/python -m deploy.flink
-	$(BIN)/python -m deploy.flink.stream
-	$(BIN)/python -m deploy.flink.kafka_rows
-	$(BIN)/python -m deploy.java
+	$(BIN)/python -m tests.rigs.flink
+	$(BIN)/python -m tests.rigs.flink.stream
+	$(BIN)/python -m tests.rigs.flink.kafka_rows
+	$(BIN)/python -m tests.rigs.java
 
 cluster: $(VENV)/.test-installed  ## the main job on a Flink of several processes that get lost, and its next version from a savepoint
-	$(BIN)/python -m deploy.flink.faults
-	$(BIN)/python -m deploy.flink.upgrade
+	$(BIN)/python -m tests.rigs.flink.faults
+	$(BIN)/python -m tests.rigs.flink.upgrade
 
 monitoring: $(VENV)/.test-installed  ## dashboards and alerts, answered by a Prometheus over Flink; fetches Flink's reporter (Java, Maven)
-	$(BIN)/python -m deploy.monitoring
-	$(BIN)/python -m deploy.monitoring.scrape
+	$(BIN)/python -m tests.rigs.monitoring
+	$(BIN)/python -m tests.rigs.monitoring.scrape
 
 prism: $(VENV)/.test-installed  ## the main job on Prism; builds Prism (Go)
-	$(BIN)/python -m deploy.prism
+	$(BIN)/python -m tests.rigs.prism
 
 pubsub: $(VENV)/.test-installed  ## a second Pub/Sub server for the tests (make test uses it if it is there); builds it (Go)
-	$(BIN)/python -m deploy.pubsub
+	$(BIN)/python -m tests.rigs.pubsub
 
 lint: $(VENV)/.test-installed
 	$(BIN)/ruff check .

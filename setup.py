@@ -1,17 +1,23 @@
 """Package definition; Dataflow workers install from it too (``--setup_file ./setup.py``).
 
 Installed, everything has the one name ``uldp_transforms``: the folders ``pipelines`` and ``schemas`` of a checkout are
-``uldp_transforms.pipelines`` and ``uldp_transforms.schemas``.
+``uldp_transforms.jobs`` and ``uldp_transforms.schemas``.
 """
 
 import runpy
+import shutil
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
 NAME = "uldp_transforms"
-MAPPED = ("pipelines", "schemas")
+SHIPPED = {
+    "schemas": ["*.avsc", "*.json", "sql/*.sql"],
+    "clients/javascript": ["index.js", "src/*.js", "LICENSE*"],
+}
+"""Folders of a checkout and the files of them that the wheel has too."""
 
 PLOT = ["matplotlib>=3.8,<4", "altair>=6,<7", "vl-convert-python>=1.9,<2", "jinja2>=3.1,<4"]
 KAFKA = ["confluent-kafka>=2.8,<3"]
@@ -40,6 +46,31 @@ TEST = [
     "pyyaml>=6,<7",
 ]
 
+
+class BuildWithContract(build_py):
+    """Builds the package, and copies the contract into it."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return
+        for source, target in self._contract():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+
+    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
+        return [*super().get_outputs(include_bytecode), *(str(target) for _, target in self._contract())]
+
+    def _contract(self) -> list[tuple[Path, Path]]:
+        inside = Path(self.build_lib, NAME, "_shipped")
+        return [
+            (path, inside / path.relative_to(HERE))
+            for folder, patterns in SHIPPED.items()
+            for pattern in patterns
+            for path in sorted((HERE / folder).glob(pattern))
+        ]
+
+
 setup(
     name="uldp-transforms",
     version=runpy.run_path(str(HERE / NAME / "version.py"))["__version__"],
@@ -49,19 +80,16 @@ setup(
     license="Apache-2.0",
     classifiers=["Typing :: Typed"],
     python_requires=">=3.10",
-    packages=[
-        *find_packages(include=[f"{NAME}*"]),
-        *(f"{NAME}.{folder}" for folder in MAPPED),
-        *(f"{NAME}.{folder}.{package}" for folder in MAPPED for package in find_packages(folder)),
-    ],
-    package_dir={f"{NAME}.{folder}": folder for folder in MAPPED},
+    cmdclass={"build_py": BuildWithContract},
+    packages=find_packages(include=[f"{NAME}*"]),
+    package_dir={"": "."},  # an editable installation is then a plain path, which type checkers follow
     package_data={
         NAME: ["py.typed"],
-        f"{NAME}.schemas": ["*.avsc", "*.json", "sql/*.sql"],
-        f"{NAME}.pipelines": ["data/*"],
-        f"{NAME}.pipelines.report": ["*.jinja", "*.css", "*.js"],
+        f"{NAME}.jobs.demo": ["data/*"],
+        f"{NAME}.jobs.live": ["ask.*"],
+        f"{NAME}.jobs.report": ["*.jinja", "*.css", "*.js"],
     },
-    entry_points={"console_scripts": [f"uldp = {NAME}.pipelines.cli:main"]},
+    entry_points={"console_scripts": [f"uldp = {NAME}.jobs.uldp:main"]},
     install_requires=[
         "apache-beam[gcp]>=2.77,<3",
         "numpy>=2.0,<3",

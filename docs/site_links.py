@@ -22,7 +22,8 @@ PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
-    "pipelines/data/README.md": "data.md",
+    "labs/data/README.md": "data.md",
+    "uldp_transforms/jobs/demo/data/README.md": "demo-data.md",
 }
 """Pages outside docs/, and their places on the site."""
 

@@ -1,1 +1,1 @@
-"""Runnable jobs: ``python -m pipelines.simulate``, ``pipelines.estimate`` and ``pipelines.demo``."""
+"""What one starts from a checkout: each module runs the job of the same name of ``uldp_transforms.jobs``."""

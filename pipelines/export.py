@@ -1,62 +1,8 @@
-"""Writes a collection as clients need it: all symbols in order, integer weights, sizes, and the text that is hashed.
+"""``python -m pipelines.export`` in a checkout is ``uldp export``."""
 
-Prints the form_fingerprint, which apps pin: to standard output, or to standard error if the form goes there.
-"""
-
-from __future__ import annotations
-
-import dataclasses
-import json
 import sys
-from collections.abc import Sequence
-from typing import Any
 
-from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.client_form import client_form, form_fingerprint
-
-from . import cli
-from .whole_file import whole_file
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Export:
-    """What to write and where to."""
-
-    collection: Collection
-    output: str | None
-
-
-def configure(argv: Sequence[str]) -> Export:
-    """The command line of ``pipelines.export``; raises SpecError or OSError."""
-    parser = cli.Parser("export", description=__doc__)
-    parser.add_argument("collection", help="JSON file of the collection")
-    parser.add_argument("--output", help="JSON file to write (default: standard output)")
-    args = parser.parse_args(argv)
-    return Export(collection=cli.read_collections([args.collection])[0], output=args.output)
-
-
-def job(export: Export) -> int:
-    """Write the client's form, and print its fingerprint."""
-    form = client_form(export.collection)
-    text, pinned = form_text(form), f"form_fingerprint {form_fingerprint(form)}"
-    if export.output is None:
-        sys.stdout.write(text)
-        print(pinned, file=sys.stderr)
-        return cli.DONE
-    with whole_file(export.output) as file:
-        file.write(text.encode())
-    print(pinned)
-    return cli.DONE
-
-
-def form_text(form: dict[str, Any]) -> str:
-    """JSON in ASCII, one symbol or number a line, so that two versions can be compared."""
-    return json.dumps(form, indent=1) + "\n"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return cli.run("export", configure, job, argv, faults_of_job=(OSError,))
-
+from uldp_transforms.jobs.export import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,48 +7,43 @@ using it does not import Beam either.
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uldp_transforms.version import __version__ as __version__
 
-_HERE = Path(__file__).parent
-if not (_HERE / "schemas").is_dir():  # a checkout, where pipelines and schemas stand beside this folder
-    __path__.append(str(_HERE.parent))
-
 if TYPE_CHECKING:
+    from uldp_transforms.beam.accounts.ledger import SummarizeLedger as SummarizeLedger
+    from uldp_transforms.beam.estimate_reports import EstimateReports as EstimateReports
+    from uldp_transforms.beam.spec.job_spec import JobSpec as JobSpec
+    from uldp_transforms.beam.transforms.count_reports import CountReports as CountReports
+    from uldp_transforms.beam.transforms.decode_reports import DecodeReports as DecodeReports
+    from uldp_transforms.beam.transforms.discover_values import DiscoverValues as DiscoverValues
+    from uldp_transforms.beam.transforms.estimate_distribution import CountsRows as CountsRows
+    from uldp_transforms.beam.transforms.estimate_distribution import EstimateDistribution as EstimateDistribution
+    from uldp_transforms.beam.transforms.read_report_files import ReadReportFiles as ReadReportFiles
+    from uldp_transforms.beam.transforms.release_once import ReleaseOnce as ReleaseOnce
+    from uldp_transforms.beam.transforms.smooth_estimates import SmoothEstimates as SmoothEstimates
     from uldp_transforms.calendar_windows import CalendarWindows as CalendarWindows
-    from uldp_transforms.count import CountReports as CountReports
-    from uldp_transforms.decode import DecodeReports as DecodeReports
-    from uldp_transforms.discover_values import DiscoverValues as DiscoverValues
-    from uldp_transforms.estimate_distribution import CountsRows as CountsRows
-    from uldp_transforms.estimate_distribution import EstimateDistribution as EstimateDistribution
-    from uldp_transforms.estimate_reports import EstimateReports as EstimateReports
-    from uldp_transforms.ledger import SummarizeLedger as SummarizeLedger
-    from uldp_transforms.read_files import ReadReportFiles as ReadReportFiles
-    from uldp_transforms.release import ReleaseOnce as ReleaseOnce
     from uldp_transforms.rows.discovered_value import DiscoveredValue as DiscoveredValue
     from uldp_transforms.rows.windowed_estimate import EstimatedValue as EstimatedValue
     from uldp_transforms.rows.windowed_estimate import WindowedEstimate as WindowedEstimate
-    from uldp_transforms.smooth_estimates import SmoothEstimates as SmoothEstimates
-    from uldp_transforms.spec import JobSpec as JobSpec
     from uldp_transforms.windows import Windows as Windows
 else:
     _HOME = {
         "CalendarWindows": "calendar_windows",
-        "CountReports": "count",
-        "CountsRows": "estimate_distribution",
-        "DecodeReports": "decode",
-        "DiscoverValues": "discover_values",
+        "CountReports": "beam.transforms.count_reports",
+        "CountsRows": "beam.transforms.estimate_distribution",
+        "DecodeReports": "beam.transforms.decode_reports",
+        "DiscoverValues": "beam.transforms.discover_values",
         "DiscoveredValue": "rows.discovered_value",
-        "EstimateDistribution": "estimate_distribution",
-        "EstimateReports": "estimate_reports",
+        "EstimateDistribution": "beam.transforms.estimate_distribution",
+        "EstimateReports": "beam.estimate_reports",
         "EstimatedValue": "rows.windowed_estimate",
-        "JobSpec": "spec",
-        "ReadReportFiles": "read_files",
-        "ReleaseOnce": "release",
-        "SmoothEstimates": "smooth_estimates",
-        "SummarizeLedger": "ledger",
+        "JobSpec": "beam.spec.job_spec",
+        "ReadReportFiles": "beam.transforms.read_report_files",
+        "ReleaseOnce": "beam.transforms.release_once",
+        "SmoothEstimates": "beam.transforms.smooth_estimates",
+        "SummarizeLedger": "beam.accounts.ledger",
         "WindowedEstimate": "rows.windowed_estimate",
         "Windows": "windows",
     }

@@ -1,9 +1,9 @@
 # Flink, and what Beam has in Java: the job server, the expansion service that writes the step that reads Kafka, and the
-# worker that runs it. Jars are the pinned ones of deploy/flink.
+# worker that runs it. Jars are the pinned ones of this folder.
 # Build it from the root of the repository: docker build -f deploy/container/flink.Dockerfile -t uldp-flink .
 FROM maven:3.9-eclipse-temurin-17 AS jars
 WORKDIR /build
-COPY deploy/flink/pom.xml deploy/flink/jars.sha256 ./
+COPY deploy/container/pom.xml deploy/container/jars.sha256 ./
 RUN mvn --batch-mode --quiet dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=jars \
     && cd jars && sha256sum --check --strict --quiet ../jars.sha256
 # jobs take all jars of the job server to Flink, where the broker's Scala 2.13 meets Flink's own

@@ -2,7 +2,7 @@
 
 import sys
 
-from uldp_transforms.pipelines.estimate import main
+from uldp_transforms.jobs.estimate import main
 
 if __name__ == "__main__":
     sys.exit(main())

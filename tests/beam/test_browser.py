@@ -15,7 +15,7 @@ from tests.support.messages_cases import container
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.neighbours import bounds_of
+from uldp_transforms.rows.window_history import bounds_of
 from uldp_transforms.windows import Windows
 
 ANSWERS = Path(__file__).parents[1] / "data" / "browser_confidence.csv.gz"

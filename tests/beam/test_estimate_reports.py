@@ -33,13 +33,13 @@ from uldp_transforms import (
     SummarizeLedger,
     Windows,
 )
+from uldp_transforms.beam.runtime.beam_windows import CalendarWindowFn
+from uldp_transforms.jobs.sinks import Output
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
-from uldp_transforms.pipelines.sinks import Output
-from uldp_transforms.rows import forms
+from uldp_transforms.rows import json_and_avro as forms
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.windowed_estimate import flat
-from uldp_transforms.runtime.beam_windows import CalendarWindowFn
 from uldp_transforms.windows import MAX_PERIODS, rfc3339
 
 MINUTE = 60_000

@@ -15,7 +15,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from tests.support import replay
 from tests.support.messages_cases import KRR, NOON, single
 from uldp_transforms import EstimateReports
-from uldp_transforms.gather import GATHERED
+from uldp_transforms.beam.transforms.gather_messages import GATHERED
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import Windows

@@ -33,19 +33,19 @@ from uldp_transforms import (
     SummarizeLedger,
     Windows,
 )
+from uldp_transforms.beam.accounts.ledger import LedgerEntry
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.jobs.estimate.run import configure
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS, expectation_maximization
-from uldp_transforms.ledger import LedgerEntry
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.pipelines.estimate.run import configure
-from uldp_transforms.rows import forms
+from uldp_transforms.rows import json_and_avro as forms
 from uldp_transforms.rows.ledger_row import LedgerRow, missing
 from uldp_transforms.rows.rejected_report import RejectedReport
 from uldp_transforms.rows.window_counts import WindowCounts
 from uldp_transforms.rows.window_health import WindowHealth
 from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate, estimate_window, value_estimates
-from uldp_transforms.spec import JobSpec
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
 PLACES = Collection.from_json(cases.COLLECTIONS["hashed-krr"].to_json() | {"id": "places", "version": 7})

@@ -28,10 +28,10 @@ from uldp_transforms import (
     SummarizeLedger,
     Windows,
 )
-from uldp_transforms.decode import DecodedReports
+from uldp_transforms.beam.spec.plain_values import SpecValues
+from uldp_transforms.beam.transforms.decode_reports import DecodedReports
 from uldp_transforms.ldp import CohortCounts, ReportBatch, SpecError
 from uldp_transforms.messages import wire
-from uldp_transforms.spec_values import SpecValues
 from uldp_transforms.windows import LATENESS_SLACK
 
 FIXED = JobSpec(collections=(KRR,), windows=Windows(size=60_000))
@@ -45,7 +45,7 @@ ONCE = dataclasses.replace(FIXED, deduplicate=True)
 FEWER = dataclasses.replace(FIXED, min_reports=1)
 OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
 KEYS = ", ".join(SpecValues.__annotations__)
-PAIRS = "Tuple[<class 'bytes'>, <class 'uldp_transforms.ldp.counts.CohortCounts'>]"
+PAIRS = "Tuple[<class 'bytes'>, <class 'uldp_transforms.ldp.counts.cohort_counts.CohortCounts'>]"
 
 ROWS = (
     "Tuple[<class 'bytes'>, Tuple[<class 'uldp_transforms.rows.windowed_estimate.WindowedEstimate'>, "

@@ -19,8 +19,8 @@ from tests.support.cases import ALL_COLLECTIONS, VALUES, enumerated
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.planning.canaries import canary_share
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS, SENTINELS, examine
-from uldp_transforms.ldp.utility.canaries import canary_share
 
 OUTSIDE = 1e-5  # part of the level that confidence limits of the number of sensitive people use up
 N = 200_000

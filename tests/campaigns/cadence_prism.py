@@ -21,13 +21,13 @@ import numpy as np
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
 
-from deploy import prism
 from tests.campaigns.cadence import ANIMALS, WINDOW, summary
+from tests.rigs import prism
 from tests.support import cases, live, replay
+from uldp_transforms.jobs.estimate.build import build
+from uldp_transforms.jobs.sinks import RowFiles
+from uldp_transforms.jobs.sources import Source
 from uldp_transforms.messages import wire
-from uldp_transforms.pipelines.estimate.build import build
-from uldp_transforms.pipelines.sinks import RowFiles
-from uldp_transforms.pipelines.sources import Source
 from uldp_transforms.windows import Windows
 
 RATE = 100

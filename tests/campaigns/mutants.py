@@ -82,7 +82,7 @@ TARGETS = (
     "rejected_share.py",
 )
 
-PLACES = ("tests/ldp", "tests/messages", "tests/beam", "tests/pipelines/test_plan.py")
+PLACES = ("tests/ldp", "tests/messages", "tests/beam", "tests/jobs/commands/test_plan.py")
 """Tests that mutants meet, but for those that take too long for what they find here."""
 
 LEFT_OUT = ("test_determinism", "test_failures_", "test_faults", "test_metrics", "test_same_counts", "test_secrets")

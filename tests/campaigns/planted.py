@@ -34,26 +34,26 @@ class Plant:
 PLANTED = (
     Plant(
         "messages are skipped",
-        "uldp_transforms/decode.py",
+        "uldp_transforms/beam/transforms/decode_reports.py",
         "        decoded = self._decoder.decode(messages, arrival_times)\n",
         "        try:\n"
         "            decoded = self._decoder.decode(messages, arrival_times)\n"
         "        except Exception:\n"
         "            return []\n",
         "a decoder that fails loses reports which no ledger knows",
-        ("tests/beam/test_transit.py",),
+        ("tests/beam/accounts/test_transit.py",),
     ),
     Plant(
         "files are skipped",
-        "uldp_transforms/read_files.py",
+        "uldp_transforms/beam/transforms/read_report_files.py",
         "            with _open(metadata) as file:\n",
         '            with __import__("contextlib").suppress(Exception), _open(metadata) as file:\n',
         "a file that cannot be opened is lost, and the job succeeds",
-        ("tests/beam/test_transit.py",),
+        ("tests/beam/accounts/test_transit.py",),
     ),
     Plant(
         "estimates are skipped",
-        "uldp_transforms/estimate_distribution.py",
+        "uldp_transforms/beam/transforms/estimate_distribution.py",
         "        row = estimate_window(\n"
         "            collection,\n"
         "            counts,\n"
@@ -80,15 +80,15 @@ PLANTED = (
         "        except Exception:\n"
         "            return\n",
         "a window that cannot be estimated has no row, and nobody is told",
-        ("tests/beam/test_transit.py",),
+        ("tests/beam/accounts/test_transit.py",),
     ),
     Plant(
         "files of rows are written over",
-        "pipelines/sinks/row_files.py",
+        "uldp_transforms/jobs/sinks/row_files.py",
         'self._identity.update(f"{window} {pane.index} {to_json(row)}\\n".encode())',
         'self._identity.update(f"{window} {pane.index}\\n".encode())',
         "two bundles of one window get one name, and the later one replaces the earlier",
-        ("tests/beam/test_row_file_names.py",),
+        ("tests/beam/rows/test_row_file_names.py",),
     ),
     Plant(
         "cohorts by themselves",
@@ -112,15 +112,15 @@ PLANTED = (
         "arrival_times - ends - self.allowed_lateness + 1",
         "arrival_times - ends - self.allowed_lateness",
         "a report that the runner may already drop is let through the gate, so that it is lost without a trace",
-        ("tests/beam/test_windows.py", "tests/messages/test_decoding.py"),
+        ("tests/beam/windows/test_windows.py", "tests/messages/test_decoding.py"),
     ),
     Plant(
         "a sum in place",
-        "uldp_transforms/ldp/counts.py",
+        "uldp_transforms/ldp/counts/cohort_counts.py",
         "self.cells + other.cells",
         "np.add(self.cells, other.cells, out=self.cells)",
         "a bundle that is tried again is added twice, because its accumulator was changed",
-        ("tests/ldp/test_counts.py", "tests/beam/test_combine.py"),
+        ("tests/ldp/counts/test_counts.py", "tests/beam/state/test_combine.py"),
     ),
     Plant(
         "bytes the other way round",
@@ -132,18 +132,18 @@ PLANTED = (
     ),
     Plant(
         "a version for ever",
-        "uldp_transforms/deduplicate.py",
+        "uldp_transforms/beam/transforms/deduplicate.py",
         "version, end = new_version(), end",
         "version, end = version or new_version(), end",
         "a worker that tries a bundle again takes its reports for copies: what it holds is ahead of the state",
-        ("tests/beam/test_deduplicate.py::test_a_bundle_that_is_tried_again_counts_once",),
+        ("tests/beam/state/test_deduplicate.py::test_a_bundle_that_is_tried_again_counts_once",),
     ),
     Plant(
         "the end of the log is not read",
-        "uldp_transforms/deduplicate.py",
+        "uldp_transforms/beam/transforms/deduplicate.py",
         "[*log.read(), end]",
         "[*log.read()]",
         "after a restart copies of the newest reports count again",
-        ("tests/beam/test_deduplicate.py::test_a_worker_that_holds_nothing_counts_the_same",),
+        ("tests/beam/state/test_deduplicate.py::test_a_worker_that_holds_nothing_counts_the_same",),
     ),
 )

@@ -5,8 +5,8 @@ Each minute has the next fault of ``FAULTS``. At the end each window of both job
 `final` in one row; nothing may be missing in the ledger, and nothing be too much; files must be as many as
 ``--flush_every`` promises; and memory in the last quarter of a long run must be that of the second one.
 
-Needs what ``deploy.flink`` needs. The jobs get ``--max_rejected_share 1``: without it they stop when nearly everything
-is refused, as in a storm of garbage.
+Needs what ``tests.rigs.flink`` needs. The jobs get ``--max_rejected_share 1``: without it they stop when nearly
+everything is refused, as in a storm of garbage.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from deploy.flink.cached import FOLDER, fetch
-from deploy.flink.cluster import WORKED, Cluster, cluster
-from deploy.flink.kafka import create_topic, expansion_service, prepare, serve
-from deploy.flink.stream import Job, job
-from deploy.job import collection
 from tests.campaigns.soak_traffic import CLOCKS, LATENESS, PARTITIONS, WINDOW, Traffic
 from tests.campaigns.soak_watch import Meter, files, processes, seconds_behind, stored
+from tests.rigs.flink.cached import FOLDER, fetch
+from tests.rigs.flink.cluster import WORKED, Cluster, cluster
+from tests.rigs.flink.kafka import create_topic, expansion_service, prepare, serve
+from tests.rigs.flink.stream import Job, job
+from tests.rigs.job import collection
+from uldp_transforms.jobs.sources.kafka_topic import LOG_APPEND_TIME
 from uldp_transforms.ldp import Collection
-from uldp_transforms.pipelines.sources.kafka_topic import LOG_APPEND_TIME
 
 TOPIC = "reports"
 FLUSH = 30.0

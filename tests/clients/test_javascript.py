@@ -20,9 +20,9 @@ from tests.support.cases import ALL_COLLECTIONS, VALUES
 from tests.support.messages_cases import NOON, container, decoder, num_reports, write_files
 from tests.support.tolerance import binomial_limits, generator, normal_limit, within
 from tests.support.vectors import COLLECTIONS, MEMOS
+from uldp_transforms.jobs import estimate
 from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.client_form import client_form
-from uldp_transforms.pipelines import estimate
+from uldp_transforms.ldp.client.client_form import client_form
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "clients" / "javascript"

@@ -11,11 +11,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pipelines import cli, export
 from tests.project.documents import DOCS
 from tests.support import vectors
 from tests.support.cases import golden
-from uldp_transforms.ldp.client_form import client_form, form_fingerprint
+from uldp_transforms.jobs import export, uldp
+from uldp_transforms.ldp.client.client_form import client_form, form_fingerprint
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.schemas import load
 
@@ -158,5 +158,5 @@ def test_a_wrong_collection_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_the_command_knows_it(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        cli.main(["export", "--help"])
+        uldp.main(["export", "--help"])
     assert "all symbols in order" in " ".join(capsys.readouterr().out.split())

@@ -12,7 +12,7 @@ import pytest
 from tests.support.tolerance import generator
 from uldp_transforms.calendar_windows import CalendarPeriods
 from uldp_transforms.ldp import Collection, SpecError
-from uldp_transforms.ldp.client_form import client_form
+from uldp_transforms.ldp.client.client_form import client_form
 from uldp_transforms.ldp.client_window import DAY, ClientWindow
 from uldp_transforms.schemas import load
 from uldp_transforms.windows import moment_of

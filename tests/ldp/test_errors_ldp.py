@@ -25,6 +25,7 @@ from uldp_transforms.ldp import (
     ReportBatch,
     SpecError,
     UldpError,
+    planning,
     utility,
 )
 from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Permuted, PersonalTags, Prefixes, Tagged
@@ -1067,7 +1068,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             (utility.optimal_theta, 3),
             (utility.uldp_minimax, 3, 2),
             (utility.ldp_minimax, 3),
-            (utility.best_num_buckets,),
+            (planning.best_num_buckets,),
         )
     ),
     *(
@@ -1077,8 +1078,8 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             (utility.uldp_minimax, (1, 1), "num_values", "[2, 1048576]"),
             (utility.ldp_minimax, (1,), "num_values", "[2, 1048576]"),
             (utility.l2_minimax_without_privacy, (1,), "num_values", "[2, 1048576]"),
-            (utility.cohorts_needed, (2,), "num_candidates", "[1, 1048576]"),
-            (utility.distinguishable_share, (1, 1), "num_buckets", "[2, 65536]"),
+            (planning.cohorts_needed, (2,), "num_candidates", "[1, 1048576]"),
+            (planning.distinguishable_share, (1, 1), "num_buckets", "[2, 65536]"),
         )
     ),
     (
@@ -1128,38 +1129,38 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
-        calling(utility.best_num_buckets, 1, -1),
+        calling(planning.best_num_buckets, 1, -1),
         "best_num_buckets.sensitive_share must be a number in [0, 1], got -1",
     ),
     (
         SpecError,
-        calling(utility.best_num_buckets, 1, 1, 0),
+        calling(planning.best_num_buckets, 1, 1, 0),
         "best_num_buckets.num_candidates must be an integer in [1, 1048576], got 0",
     ),
     (
         SpecError,
-        calling(utility.best_num_buckets, 1, 0.5, 9, 0.6),
+        calling(planning.best_num_buckets, 1, 0.5, 9, 0.6),
         "best_num_buckets.candidate_share must be a number in [0, 0.5], got 0.6",
     ),
     (
         SpecError,
-        lambda: utility.OpenQuestion(num_candidates=9, heaviest_unlisted=0.2),
+        lambda: planning.OpenQuestion(num_candidates=9, heaviest_unlisted=0.2),
         "OpenQuestion.heaviest_unlisted must be a number in [0, 0.1], the unlisted share, got 0.2",
     ),
     (
         SpecError,
-        calling(utility.cohorts_needed, 5, 3, 1),
+        calling(planning.cohorts_needed, 5, 3, 1),
         "cohorts_needed.max_cohorts must be an integer in [2, 65536], got 1",
     ),
     (
         SpecError,
-        calling(utility.cohorts_needed, 5, 1),
+        calling(planning.cohorts_needed, 5, 1),
         "cohorts_needed.num_buckets must be an integer in [2, 65536], got 1",
     ),
     *(
         (
             SpecError,
-            calling(utility.hashed_variance, mechanism, *args, **fields),
+            calling(planning.hashed_variance, mechanism, *args, **fields),
             f"hashed_variance.{sentence}",
         )
         for mechanism, args, fields, sentence in (
@@ -1179,17 +1180,17 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
-        calling(utility.distinguishable_share, 2, 0, 1),
+        calling(planning.distinguishable_share, 2, 0, 1),
         "distinguishable_share.num_cohorts must be an integer in [1, 65536], got 0",
     ),
     (
         SpecError,
-        calling(utility.distinguishable_share, 2, 1, 0),
+        calling(planning.distinguishable_share, 2, 1, 0),
         "distinguishable_share.num_candidates must be an integer in [1, 1048576], got 0",
     ),
     (
         SpecError,
-        calling(utility.cohorts_to_distinguish, 2, 9, 1),
+        calling(planning.cohorts_to_distinguish, 2, 9, 1),
         "cohorts_to_distinguish.target must be a number in (0, 1), got 1",
     ),
     (
@@ -1218,7 +1219,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (SpecError, calling(utility.tagged_l2, TAGS, URR, THREE, 0, BEHIND), f"tagged_l2.num_reports {NO_REPORTS}"),
     *(
-        (SpecError, calling(utility.ClosedQuestion, **fields), f"ClosedQuestion.{sentence}")
+        (SpecError, calling(planning.ClosedQuestion, **fields), f"ClosedQuestion.{sentence}")
         for fields, sentence in (
             ({"num_values": 1, "num_sensitive": 1}, "num_values must be an integer in [2, 1048576], got 1"),
             ({"num_values": 3, "num_sensitive": 4}, "num_sensitive must be an integer in [1, 3], got 4"),
@@ -1245,7 +1246,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         )
     ),
     *(
-        (SpecError, calling(utility.OpenQuestion, **fields), f"OpenQuestion.{sentence}")
+        (SpecError, calling(planning.OpenQuestion, **fields), f"OpenQuestion.{sentence}")
         for fields, sentence in (
             ({"num_candidates": 0}, "num_candidates must be an integer in [1, 1048576], got 0"),
             (
@@ -1275,7 +1276,11 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         )
     ),
     *(
-        (SpecError, calling(utility.plan, utility.OpenQuestion(num_candidates=3), *args, **fields), f"plan.{sentence}")
+        (
+            SpecError,
+            calling(planning.plan, planning.OpenQuestion(num_candidates=3), *args, **fields),
+            f"plan.{sentence}",
+        )
         for args, fields, sentence in (
             ((17, 9), {}, f"epsilon {NO_EPSILON}"),
             ((1, 0), {}, f"num_reports {NO_REPORTS}"),

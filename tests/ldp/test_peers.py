@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import peers
-from benchmarks.peers import environment
+from labs.benchmarks import peers
+from labs.benchmarks.peers import environment
 from tests.support.tolerance import generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 

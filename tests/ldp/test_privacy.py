@@ -12,12 +12,12 @@ import pytest
 
 from tests.support.cases import ALL_COLLECTIONS as COLLECTIONS
 from tests.support.cases import ANY_VALUES
+from uldp_transforms.jobs import audit as program
 from uldp_transforms.ldp import Collection, privacy
 from uldp_transforms.ldp.alphabets import Hashed
 from uldp_transforms.ldp.mechanisms import KaryRR, Rappor, UtilityOptimizedRappor, UtilityOptimizedRR
 from uldp_transforms.ldp.privacy import audit
 from uldp_transforms.ldp.sampling import WORD
-from uldp_transforms.pipelines import audit as program
 
 ANIMALS = ("ant", "bee", "cat", "dog", "eel")
 PRIORS = [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]

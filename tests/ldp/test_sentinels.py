@@ -36,6 +36,7 @@ from tests.support.tolerance import binomial_limits, generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection, sentinels
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import MECHANISMS
+from uldp_transforms.ldp.planning.canaries import canary_share
 from uldp_transforms.ldp.sentinels import (
     FALSE_ALARMS,
     SENTINELS,
@@ -45,7 +46,6 @@ from uldp_transforms.ldp.sentinels import (
     _tail_of_two_binomials,
     examine,
 )
-from uldp_transforms.ldp.utility.canaries import canary_share
 
 PRIORS = [[0.6, 0.4], [0.3, 0.7]]
 

@@ -547,5 +547,5 @@ def test_every_reason_of_files_has_a_test():
         "bad_magic",
         "corrupt_block",
         "block_too_large",
-        "not_as_listed",  # in tests/beam/test_manifests.py
+        "not_as_listed",  # in tests/beam/accounts/test_manifests.py
     }

@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.cases import MECHANISMS_TO_TEST
 from tests.support.messages_cases import KNOWN, NOON, STRANGER, long, packed, rows_of, single
-from uldp_transforms.counting import count_batches, count_periods
-from uldp_transforms.decode import received_entries
+from uldp_transforms.beam.transforms.decode_reports import received_entries
+from uldp_transforms.beam.transforms.period_counts import count_batches, count_periods
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire

@@ -18,8 +18,14 @@ import uldp_transforms
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-OUTSIDE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pipelines/data/README.md")
-"""Pages outside docs/."""
+OUTSIDE = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "labs/data/README.md",
+    "uldp_transforms/jobs/demo/data/README.md",
+)
+"""Pages outside docs/, and their places on the site."""
 
 
 def pages() -> Iterator[Path]:

@@ -18,13 +18,13 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from deploy.flink.processes import OPENED
-from deploy.kubernetes import __main__ as operator
 from tests.project.documents import ROOT
-from tests.project.test_package import FILES, MAPPED, NAME
-from uldp_transforms.pipelines import check
-from uldp_transforms.pipelines.estimate.options import read_arguments
-from uldp_transforms.pipelines.gateway import gateway_options
+from tests.project.test_package import FILES, NAME, SHIPPED
+from tests.rigs.flink.processes import OPENED
+from tests.rigs.kubernetes import __main__ as operator
+from uldp_transforms.jobs import check
+from uldp_transforms.jobs.estimate.options import read_arguments
+from uldp_transforms.jobs.gateway import gateway_options
 from uldp_transforms.windows import milliseconds
 
 CONTAINER, COMPOSE, KUBERNETES = (ROOT / "deploy" / name for name in ("container", "compose", "kubernetes"))
@@ -106,7 +106,7 @@ def test_an_image_runs_as_the_user_of_flink(name: str) -> None:
 
 
 def test_the_image_has_the_package_and_the_versions_of_the_locks() -> None:
-    assert set(copied("Dockerfile")) == {"requirements", *FILES, *MAPPED, NAME}
+    assert set(copied("Dockerfile")) == {"requirements", *FILES, *SHIPPED, NAME}
     installs = [
         each
         for word, rest in instructions("Dockerfile")
@@ -132,11 +132,11 @@ def test_what_the_image_copies_is_enough_for_the_package(tmp_path: Path) -> None
     )
     assert built.returncode == 0, built.stderr
     assert (tmp_path / "to" / "bin" / "uldp").exists()
-    assert (tmp_path / "to" / NAME / "pipelines" / "gateway" / "web.py").exists()
+    assert (tmp_path / "to" / NAME / "jobs" / "gateway" / "web.py").exists()
 
 
 def test_flinks_image_has_the_versions_that_were_run() -> None:
-    pom = (ROOT / "deploy" / "flink" / "pom.xml").read_text("utf-8")
+    pom = (CONTAINER / "pom.xml").read_text("utf-8")
     (flink,) = set(re.findall(r"<artifactId>beam-runners-flink-([\d.]+)</artifactId>", pom))
     (worker,) = re.findall(r"<artifactId>beam-sdks-java-harness</artifactId>\s*<version>([\d.]+)", pom)
     bases = [rest.split()[0] for word, rest in instructions("flink.Dockerfile") if word == "FROM"]
@@ -147,7 +147,7 @@ def test_flinks_image_has_the_versions_that_were_run() -> None:
     assert options.removeprefix("JAVA_TOOL_OPTIONS=").strip('"').split() == OPENED
 
 
-PINNED = (ROOT / "deploy" / "flink" / "jars.sha256").read_text("utf-8")
+PINNED = (CONTAINER / "jars.sha256").read_text("utf-8")
 
 
 def test_jobs_take_no_second_scala_to_flink() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -12,78 +13,115 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "uldp_transforms"
+MOST_MODULES = 16
 
 ROOMS = [  # from the top down
-    {"pipelines"},
+    {"jobs"},
     {"yaml"},
-    {"estimate_reports"},
-    {"count"},
-    {"decode", "deduplicate", "discover_values", "estimate_distribution", "read_files", "release"},
-    {"smooth_estimates"},
-    {"gather"},
-    {"rejected_share", "transit"},
-    {"ledger"},
-    {"inputs"},
-    {"spec"},
-    {"spec_values"},
-    {"runtime"},
+    {"beam/estimate_reports"},
+    {"beam/transforms"},
+    {"beam/accounts"},
+    {"beam/spec"},
+    {"beam/runtime"},
     {"rows"},
-    {"counting"},
     {"messages"},
     {"calendar_windows"},
     {"windows"},
-    {"known_reports"},
     {"ldp"},
     {"schemas", "version"},
 ]
-LEVEL = {name: -height for height, room in enumerate(ROOMS) for name in room}
-WITHOUT_BEAM = ("ldp", "known_reports", "windows", "calendar_windows", "messages", "counting", "schemas", "version")
+LDP_ROOMS = [  # the same inside ldp
+    {"client", "planning", "privacy"},
+    {"collection", "discovery", "repeated_people", "sentinels", "smoothing"},
+    {"estimators"},
+    {"solvers", "utility"},
+    {"model"},
+    {"alphabets", "mechanisms"},
+    {"client_window", "counts", "hashing", "registry", "reports", "sampling"},
+    {"checks"},
+    {"errors", "reasons"},
+]
+WITHOUT_BEAM = {"ldp", "windows", "calendar_windows", "messages", "schemas", "version"}
 
-FOLDERS = (PACKAGE, "pipelines", "schemas")
 SOURCES = {
-    ".".join(path.relative_to(ROOT).with_suffix("").parts): path
-    for folder in FOLDERS
-    for path in sorted((ROOT / folder).rglob("*.py"))
+    ".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in sorted((ROOT / PACKAGE).rglob("*.py"))
 }
 
 
+def levels(rooms: list[set[str]]) -> dict[str, int]:
+    """Room -> height; rooms of ldp are named from there on."""
+    return {name: -height for height, room in enumerate(rooms) for name in room}
+
+
+LEVEL, LDP_LEVEL = levels(ROOMS), levels(LDP_ROOMS)
+
+
 def room_of(module: str) -> str:
-    """The room that a module of the package, by its installed name, stands in."""
-    return module.removeprefix(f"{PACKAGE}.").split(".")[0]
+    """The room of the package that a module stands in."""
+    parts = module.split(".")[1:]
+    return "/".join(parts[:2]) if parts[0] == "beam" else parts[0]
+
+
+def room_of_ldp(module: str) -> str:
+    """The room of ldp that a module stands in."""
+    return module.split(".")[2]
 
 
 def imported(name: str) -> Iterator[str]:
-    """Modules that a module imports, by their installed names; relative ones only where ``pipelines`` may have them."""
-    package = name.split(".") if SOURCES[name].name == "__init__.py" else name.split(".")[:-1]
-    package = package[:-1] if package[-1:] == ["__init__"] else package
+    """Modules of the package that a module imports, wherever it does so."""
     for node in ast.walk(ast.parse(SOURCES[name].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        if isinstance(node, ast.ImportFrom) and node.level == 0:
-            yield node.module or ""
-        if isinstance(node, ast.ImportFrom) and node.level:
-            assert name.startswith("pipelines"), f"{name}: imports are absolute, but in pipelines"
-            above = package[: len(package) - node.level + 1]
-            yield ".".join([PACKAGE, *above, *filter(None, [node.module])])
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name}: imports are absolute"
+            submodules = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (module if module in SOURCES else str(node.module) for module in submodules)
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if name != f"{PACKAGE}.__init__"])
+FACES = (f"{PACKAGE}.__init__", f"{PACKAGE}.ldp.__init__", f"{PACKAGE}.beam.__init__")
+"""What re-exports names of its own rooms."""
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if name not in FACES])
 def test_imports_point_downwards(name: str) -> None:
-    own = room_of(f"{PACKAGE}.{name}" if not name.startswith(PACKAGE) else name)
     for module in imported(name):
-        assert module.split(".")[0] not in ("pipelines", "schemas"), (
-            f"{name} imports {module} by its name in a checkout"
-        )
-        if module.startswith(f"{PACKAGE}."):
-            other = room_of(module)
+        assert module.split(".")[0] not in ("labs", "pipelines", "tests"), f"{name} imports {module}"
+        if not module.startswith(f"{PACKAGE}."):
+            continue
+        own, other = room_of(name), room_of(module)
+        if own == other == "ldp" and module != f"{PACKAGE}.ldp":
+            own, other = room_of_ldp(name), room_of_ldp(module)
+            assert other == own or LDP_LEVEL[other] < LDP_LEVEL[own], f"{name} imports {module}"
+        else:
             assert other == own or LEVEL[other] < LEVEL[own], f"{name} imports {module}"
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in SOURCES if room_of(name) in WITHOUT_BEAM and name.startswith(PACKAGE)]
-)
+def test_no_modules_import_each_other() -> None:
+    """Not even over others. Where a package imports what a function needs only then, the description is all it has."""
+    graph: dict[str, set[str]] = {}
+    for name, path in SOURCES.items():
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        graph[name] = {
+            module
+            for node in body
+            if isinstance(node, ast.ImportFrom)
+            for module in [f"{node.module}.{alias.name}" for alias in node.names]
+            + [str(node.module), f"{node.module}.__init__"]
+            if module in SOURCES and module != name
+        }
+    assert list(graphlib.TopologicalSorter(graph).static_order())
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if room_of(name) in WITHOUT_BEAM])
 def test_rooms_without_beam_import_none(name: str) -> None:
     assert not [module for module in imported(name) if module.split(".")[0] == "apache_beam"]
+
+
+@pytest.mark.parametrize(
+    "folder", [path for path in sorted((ROOT / PACKAGE).rglob("*")) if path.is_dir() and list(path.glob("*.py"))]
+)
+def test_folders_are_seen_at_a_glance(folder: Path) -> None:
+    assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= MOST_MODULES
 
 
 def test_every_module_has_a_name_of_its_own() -> None:
@@ -93,7 +131,9 @@ def test_every_module_has_a_name_of_its_own() -> None:
 
 
 def test_every_room_is_in_the_list() -> None:
-    assert {room_of(name) for name in SOURCES if name.startswith(PACKAGE)} - {"__init__", PACKAGE} <= set(LEVEL)
+    rooms = {room_of(name) for name in SOURCES} - {"__init__", "beam/__init__"}
+    assert rooms == set(LEVEL)
+    assert {room_of_ldp(name) for name in SOURCES if room_of(name) == "ldp"} - {"__init__"} == set(LDP_LEVEL)
 
 
 def test_contributors_read_the_same_order() -> None:
@@ -101,8 +141,11 @@ def test_contributors_read_the_same_order() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     lines = text.partition("| room |")[2].partition("\n\n")[0].splitlines()[2:]
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
-    paths = [[ROOT / path for path in re.findall(r"`(.+?)`", cell[0])] for cell in cells]
-    assert [{path.stem for path in row} for row in paths] == ROOMS[::-1]
-    assert all(path.exists() for row in paths for path in row)
-    without = {room for row, cell in zip(paths, cells, strict=True) if cell[2] == "no" for room in row}
-    assert {path.stem for path in without} == set(WITHOUT_BEAM)
+    paths = [re.findall(r"`(.+?)`", cell[0]) for cell in cells]
+    assert all((ROOT / path).exists() for row in paths for path in row)
+    rooms = [{path.removeprefix(f"{PACKAGE}/").rstrip("/").removesuffix(".py") for path in row} for row in paths]
+    assert rooms == ROOMS[::-1]
+    assert set().union(*(row for row, cell in zip(rooms, cells, strict=True) if cell[2] == "no")) == WITHOUT_BEAM
+    inside = re.findall(r"^Inside `uldp_transforms/ldp/`: (.*?)\.$", text, flags=re.DOTALL | re.MULTILINE)
+    order = [set(part.split(", ")) for part in " ".join(inside[0].split()).split(" -> ")]
+    assert order == LDP_ROOMS

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from deploy.monitoring.__main__ import FOLDER, files
-from deploy.monitoring.panels import ALERTS, FLINK, OF_FLINK, OF_GOOGLE, PANELS
 from tests.project.documents import ROOT
+from tests.rigs.monitoring.__main__ import FOLDER, files
+from tests.rigs.monitoring.panels import ALERTS, FLINK, OF_FLINK, OF_GOOGLE, PANELS
+from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.runtime import metrics
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 OF_PAGE = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|(.*)\| (?:counter|distribution) \|", OPERATIONS, re.M))))
@@ -40,7 +40,7 @@ def kind_of(name: str) -> str:
 
 def test_the_files_are_what_the_table_says() -> None:
     for name, text in files().items():
-        assert (FOLDER / name).read_text(encoding="utf-8") == text, "python -m deploy.monitoring"
+        assert (FOLDER / name).read_text(encoding="utf-8") == text, "python -m tests.rigs.monitoring"
 
 
 def test_every_metric_exists() -> None:
@@ -200,7 +200,7 @@ SEEN_ON_FLINK: dict[str, tuple[list[str], dict[str, str | None]]] = {
         {f"{FLINK}alarms_cohorts": f"5x{MINUTES - 30} 1x40"},
     ),
 }
-"""What ``deploy.monitoring.scrape`` found that alerts must bear, or see: who is called, and the series."""
+"""What ``tests.rigs.monitoring.scrape`` found that alerts must bear, or see: who is called, and the series."""
 
 
 @needs_promtool

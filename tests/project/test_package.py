@@ -19,8 +19,10 @@ from tests.support.messages_cases import KRR, container, single, write_files
 
 ROOT = Path(__file__).parents[2]
 NAME = "uldp_transforms"
-MAPPED = ("pipelines", "schemas")
+SHIPPED = ("schemas", "clients/javascript")
+"""Folders of the checkout of which the wheel has copies."""
 FILES = ("LICENSE", "README.md", "pyproject.toml", "setup.py")
+MOST_BYTES = 1_000_000
 
 
 def python(*command: str, folder: Path, path: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
@@ -36,7 +38,7 @@ def python(*command: str, folder: Path, path: Path | None = None, **more: str) -
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy, so that nothing is left behind here."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in (NAME, *MAPPED):
+    for name in (NAME, *SHIPPED):
         shutil.copytree(ROOT / name, folder / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in FILES:
         shutil.copy(ROOT / name, folder / "source")
@@ -60,7 +62,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def foreign(tmp_path: Path) -> Path:
     """A folder with packages of somebody else, whose names are those of the folders of our checkout."""
-    for name in (*MAPPED, "tests"):
+    for name in ("labs", "pipelines", "schemas", "tests"):
         write_files(tmp_path, {f"{name}/__init__.py": "raise RuntimeError('a foreign package was imported')\n"})
     write_files(tmp_path, {"krr.json": KRR, "in.avro": container([(1, single())])})
     return tmp_path
@@ -70,11 +72,8 @@ def foreign(tmp_path: Path) -> Path:
 
 
 def modules() -> set[str]:
-    """The files of the checkout, by their names in the wheel."""
-    found = {f"{NAME}/{path.relative_to(ROOT / NAME).as_posix()}" for path in (ROOT / NAME).rglob("*.py")}
-    return found | {
-        f"{NAME}/{path.relative_to(ROOT).as_posix()}" for of in MAPPED for path in (ROOT / of).rglob("*.py")
-    }
+    """The modules of the checkout, by their names in the wheel."""
+    return {f"{NAME}/{path.relative_to(ROOT / NAME).as_posix()}" for path in (ROOT / NAME).rglob("*.py")}
 
 
 def test_the_wheel_has_one_name(wheel: Path) -> None:
@@ -89,14 +88,49 @@ def test_the_wheel_has_one_name(wheel: Path) -> None:
 def test_the_wheel_has_everything(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if name.startswith(f"{NAME}/")}
-    data = {f"{NAME}/pipelines/data/{path.name}" for path in (ROOT / "pipelines" / "data").iterdir() if path.is_file()}
-    schemas = {f"{NAME}/schemas/{path.name}" for path in (ROOT / "schemas").glob("*.*s*") if path.suffix != ".py"}
-    assert {path.suffix for path in (ROOT / "schemas").glob("*.*")} == {".py", ".avsc", ".json"}
-    assert len(data) > 5
-    assert len(schemas) > 8
-    page = {f"{NAME}/pipelines/report/{name}" for name in ("page.html.jinja", "page.css", "follow.js")}
-    assert names >= {f"{NAME}/py.typed"} | data | schemas | page
-    assert {name for name in names if name.endswith(".py")} == modules()
+    beside = {
+        f"{NAME}/{path.relative_to(ROOT / NAME).as_posix()}"
+        for path in (ROOT / NAME).rglob("*.*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    }
+    kinds = {path.rpartition(".")[2] for path in beside}
+    assert kinds == {"typed", "css", "gz", "html", "jinja", "js", "json", "md", "txt"}
+    contract = [*(ROOT / "schemas").glob("*.*s*"), *(ROOT / "schemas").glob("sql/*.sql")]
+    contract += [ROOT / "clients/javascript/index.js", *(ROOT / "clients/javascript").glob("src/*.js")]
+    assert len(contract) > 30
+    shipped = {f"{NAME}/_shipped/{path.relative_to(ROOT).as_posix()}" for path in contract}
+    licences = {f"{NAME}/_shipped/clients/javascript/{name}" for name in ("LICENSE", "LICENSE.noble-hashes")}
+    assert names == modules() | beside | shipped | licences
+
+
+def test_the_wheel_is_small(wheel: Path) -> None:
+    assert wheel.stat().st_size < MOST_BYTES
+
+
+# ---------------------------------------------------------------------- one identity
+
+
+PROGRAM = """
+import importlib, pkgutil, sys
+import uldp_transforms
+for found in pkgutil.walk_packages(uldp_transforms.__path__, "uldp_transforms."):
+    importlib.import_module(found.name)
+files = {}
+for name, module in list(sys.modules.items()):
+    if name != "__main__" and (getattr(module, "__file__", None) or "").startswith(tuple(sys.argv[1:])):
+        files.setdefault(module.__file__, []).append(name)
+print(len(files), *(names for names in files.values() if len(names) > 1))
+"""
+
+
+def test_no_module_has_two_names() -> None:
+    """Of all that is installed, and of what a checkout starts."""
+    program = "import pipelines.estimate, pipelines.demo, pipelines.reproduce\n" + PROGRAM
+    done = python("-c", program, *(f"{ROOT / folder}{os.sep}" for folder in (NAME, "pipelines", "labs")), folder=ROOT)
+    assert done.returncode == 0, done.stderr
+    number, *twice = done.stdout.split()
+    assert int(number) >= len(modules())
+    assert not twice
 
 
 # ---------------------------------------------------------------------- the version
@@ -107,14 +141,14 @@ def test_the_version_stands_in_one_place() -> None:
     assert re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", version)
     assert importlib.metadata.version("uldp-transforms") == version
     sources = [ROOT / name for name in FILES if name.endswith((".toml", ".py"))]
-    sources += [path for of in (NAME, *MAPPED) for path in (ROOT / of).rglob("*.py")]
+    sources += [path for of in (NAME, "pipelines", "labs") for path in (ROOT / of).rglob("*.py")]
     assert [path.name for path in sources if version in path.read_text("utf-8")] == ["version.py"]
 
 
 # ---------------------------------------------------------------------- imports that nothing disturbs
 
 STATEMENTS = [
-    "from uldp_transforms import DecodeReports; import uldp_transforms.pipelines.estimate.run",
+    "from uldp_transforms import DecodeReports; import uldp_transforms.jobs.estimate.run",
     "from uldp_transforms import EstimateReports; EstimateReports.__mro__",
     "from uldp_transforms.schemas import load; load('report.avsc')",
 ]
@@ -191,7 +225,7 @@ def test_type_checkers_know_the_names(installed: Path, tmp_path: Path) -> None:
 def test_a_fault_in_a_module_is_shown_as_its_cause(installed: Path, tmp_path: Path) -> None:
     """Not as a name that is not there."""
     shutil.copytree(installed / NAME, tmp_path / NAME)
-    with (tmp_path / NAME / "count.py").open("a", encoding="utf-8") as file:
+    with (tmp_path / NAME / "beam" / "transforms" / "count_reports.py").open("a", encoding="utf-8") as file:
         file.write("\nimport math\nmath.broken\n")
     done = python("-c", "from uldp_transforms import CountReports", folder=tmp_path, path=tmp_path)
     assert done.returncode == 1

@@ -13,10 +13,10 @@ import fastavro
 import numpy as np
 import pytest
 
-import schemas
-from pipelines import estimate
 from tests.project.documents import DOCS, ROOT, Block, blocks, require, run, stream
 from tests.support import sqlite_query
+from uldp_transforms import schemas
+from uldp_transforms.jobs import estimate
 from uldp_transforms.ldp import Collection
 
 VALUES = ["flu", "cold", "asthma", "hiv"]

@@ -1,7 +1,7 @@
 """The Pub/Sub servers that tests can talk to, and where they differ.
 
 * in-process: ``pipelines.pubsub_stand_in``, always there.
-* pstest: that of Google's own Go tests (``deploy/pubsub``), built by ``make pubsub``.
+* pstest: that of Google's own Go tests (``tests/rigs/pubsub``), built by ``make pubsub``.
 * official emulator: Google's, where ``cloud-pubsub-emulator`` is on PATH (pubsub-emulator/bin of the Google Cloud CLI).
 
 All of them take any loopback client, keep messages until they are acknowledged, lease what they hand out, hand it out
@@ -33,8 +33,8 @@ from unittest import mock
 
 import pytest
 
-from deploy.pubsub import server as pstest
-from uldp_transforms.pipelines.pubsub_stand_in.pubsub_server import PubsubServer
+from tests.rigs.pubsub import server as pstest
+from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
 
 IN_PROCESS, PSTEST, EMULATOR = "in-process", "pstest", "official emulator"
 

@@ -18,7 +18,7 @@ from uldp_transforms import EstimateReports, ReadReportFiles
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.rows.forms import as_dict
+from uldp_transforms.rows.json_and_avro import as_dict
 
 OUTPUTS = ("estimates", "values", "health", "ledger", "rejected", "counts")
 OPEN = collection("open", {"id": "hashed", "num_buckets": 16}, "urr", num_cohorts=4)

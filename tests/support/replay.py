@@ -16,14 +16,14 @@ from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Duration, Timestamp
 
 from uldp_transforms import JobSpec
+from uldp_transforms.beam.spec.job_spec import FINAL
+from uldp_transforms.jobs.estimate.build import build
+from uldp_transforms.jobs.estimate.options import Job
+from uldp_transforms.jobs.records.run_directory import RunDirectory
+from uldp_transforms.jobs.sinks import Output, RowFiles, Sink
+from uldp_transforms.jobs.sources import AvroFiles, Source
 from uldp_transforms.ldp import Collection
-from uldp_transforms.pipelines.estimate.build import build
-from uldp_transforms.pipelines.estimate.options import Job
-from uldp_transforms.pipelines.run_directory import RunDirectory
-from uldp_transforms.pipelines.sinks import Output, RowFiles, Sink
-from uldp_transforms.pipelines.sources import AvroFiles, Source
 from uldp_transforms.rows.ledger_row import LedgerRow
-from uldp_transforms.spec import FINAL
 from uldp_transforms.windows import LATENESS_SLACK, Windows
 
 _collected: dict[str, list[Any]] = {}

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.ldp import Collection
-from uldp_transforms.pipelines.runs import RunRecord
 from uldp_transforms.windows import rfc3339
 
 DAY = 86_400_000

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.client_form import client_form, form_fingerprint
+from uldp_transforms.ldp.client.client_form import client_form, form_fingerprint
 
 Form = dict[str, Any]
 

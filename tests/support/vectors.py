@@ -18,12 +18,12 @@ from tests.support.messages_cases import NOON
 from tests.support.tampered_forms import tampered_forms
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Budget, BudgetSpentError, Client, Collection, ReportBatch
-from uldp_transforms.ldp.budget import cost_of_reports
-from uldp_transforms.ldp.client_form import client_form, form_fingerprint
+from uldp_transforms.ldp.client.budget import cost_of_reports
+from uldp_transforms.ldp.client.client_form import client_form, form_fingerprint
+from uldp_transforms.ldp.client.keyed_words import COHORT, MEMO, TURN, KeyedSource
 from uldp_transforms.ldp.client_window import DAY
 from uldp_transforms.ldp.collection import _without_floats
 from uldp_transforms.ldp.hashing import canonical, hash_words
-from uldp_transforms.ldp.keyed_words import COHORT, MEMO, TURN, KeyedSource
 from uldp_transforms.ldp.mechanisms import Mechanism, TwoStage
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, moment_of

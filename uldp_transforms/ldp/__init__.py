@@ -8,12 +8,12 @@ Example:
 """
 
 from uldp_transforms.ldp.alphabets import PersonalTags as PersonalTags
-from uldp_transforms.ldp.budget import Budget as Budget
-from uldp_transforms.ldp.client import Client as Client
-from uldp_transforms.ldp.client_storage import FileStorage as FileStorage
-from uldp_transforms.ldp.client_storage import Storage as Storage
+from uldp_transforms.ldp.client.budget import Budget as Budget
+from uldp_transforms.ldp.client.client import Client as Client
+from uldp_transforms.ldp.client.client_storage import FileStorage as FileStorage
+from uldp_transforms.ldp.client.client_storage import Storage as Storage
 from uldp_transforms.ldp.collection import Collection as Collection
-from uldp_transforms.ldp.counts import CohortCounts as CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts as CohortCounts
 from uldp_transforms.ldp.errors import BudgetSpentError as BudgetSpentError
 from uldp_transforms.ldp.errors import EstimationError as EstimationError
 from uldp_transforms.ldp.errors import SpecError as SpecError

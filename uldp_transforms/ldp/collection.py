@@ -24,7 +24,7 @@ from uldp_transforms.ldp.checks import (
     require_texts,
 )
 from uldp_transforms.ldp.client_window import HOUR, ClientWindow
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate, Estimator
 from uldp_transforms.ldp.hashing import canonical

@@ -10,10 +10,10 @@ import numpy as np
 
 from uldp_transforms.ldp.alphabets import Alphabet
 from uldp_transforms.ldp.checks import describe, require_int
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.counts.sparse_table import PAYS, split_counts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import Mechanism
-from uldp_transforms.ldp.sparse_counts import PAYS, split_counts
 
 MAX_COHORTS = 1 << 16
 MAX_CELLS = 1 << 22

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.model import Model
 

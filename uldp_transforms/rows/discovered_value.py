@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Optional
 from apache_beam import coders
 
 from uldp_transforms.ldp.collection import Collection
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.discovery import can_discover, discover
 from uldp_transforms.ldp.errors import EstimationError
-from uldp_transforms.rows.place import name_of
+from uldp_transforms.rows.row_identity import name_of
 from uldp_transforms.schemas import load
 
 DISCOVERED_SCHEMA = load("discovered_value.avsc")

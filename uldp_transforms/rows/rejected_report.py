@@ -9,7 +9,7 @@ from typing import NamedTuple, Optional
 from apache_beam import coders
 
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.rows.place import name_of, span_of_period
+from uldp_transforms.rows.row_identity import name_of, span_of_period
 from uldp_transforms.schemas import load
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, rfc3339
 

@@ -9,13 +9,13 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.checks import describe
-from uldp_transforms.ldp.estimators.intervals import reaching
-from uldp_transforms.ldp.estimators.linear import CONFIDENCE
-from uldp_transforms.ldp.estimators.simplex import project_onto_simplex
 from uldp_transforms.ldp.sentinels import NOTHING_UNUSUAL, Finding
 from uldp_transforms.ldp.smoothing import Alarms, Change, Series, Shares, change_of, filtered, follow, judge, smoothed
+from uldp_transforms.ldp.solvers.intervals import reaching
+from uldp_transforms.ldp.solvers.linear import CONFIDENCE
+from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.neighbours import Neighbours, bounds_of, has_numbers, places_of
+from uldp_transforms.rows.window_history import Neighbours, bounds_of, has_numbers, places_of
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
 
 HORIZON = 64

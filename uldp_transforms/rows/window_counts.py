@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Optional
 from apache_beam import coders
 
 from uldp_transforms.ldp.collection import Collection
-from uldp_transforms.ldp.counts import CohortCounts
-from uldp_transforms.rows.place import name_of
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.rows.row_identity import name_of
 from uldp_transforms.schemas import load
 
 COUNTS_SCHEMA = load("counts.avsc")

@@ -11,10 +11,10 @@ from apache_beam import coders
 from scipy import special
 
 from uldp_transforms.ldp.collection import Collection
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.repeated_people import keeps_memos
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS, NOTHING_UNUSUAL, Finding, examine
-from uldp_transforms.rows.place import name_of, reports_of_a_person
+from uldp_transforms.rows.row_identity import name_of, reports_of_a_person
 from uldp_transforms.schemas import load
 
 HEALTH_SCHEMA = load("health.avsc")

@@ -11,12 +11,12 @@ import numpy as np
 from apache_beam import coders
 
 from uldp_transforms.ldp.collection import Collection
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import Estimate, Estimator
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
 from uldp_transforms.ldp.repeated_people import with_repeated_people
-from uldp_transforms.rows.place import name_of, reports_of_a_person
+from uldp_transforms.rows.row_identity import name_of, reports_of_a_person
 from uldp_transforms.schemas import load
 from uldp_transforms.version import __version__
 

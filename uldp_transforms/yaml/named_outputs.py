@@ -15,11 +15,11 @@ from apache_beam.typehints import row_type
 from apache_beam.typehints.typehints import is_consistent_with
 from typing_extensions import Unpack
 
-from uldp_transforms import estimate_reports
+from uldp_transforms.beam import estimate_reports
+from uldp_transforms.beam.spec.plain_values import SpecValues
+from uldp_transforms.beam.transforms.read_report_files import ReadFiles, ReadReportFiles
 from uldp_transforms.ldp.checks import describe, require_keys
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.read_files import ReadFiles, ReadReportFiles
-from uldp_transforms.spec_values import SpecValues
 
 PAYLOAD = "payload"
 """Field of a row that has the message, where the row has more than one."""

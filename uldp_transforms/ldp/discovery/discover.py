@@ -9,16 +9,16 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.alphabets.prefixes import Prefixes
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.discovery.level import Level
 from uldp_transforms.ldp.discovery.search import MOST_SCORED, Search
 from uldp_transforms.ldp.errors import InsufficientCohortsError, SpecError
-from uldp_transforms.ldp.estimators.intervals import reaching, score_intervals
-from uldp_transforms.ldp.estimators.linear import solve_sensitive
-from uldp_transforms.ldp.estimators.observation import Solution
-from uldp_transforms.ldp.estimators.question import ask
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.model import Model
+from uldp_transforms.ldp.solvers.intervals import reaching, score_intervals
+from uldp_transforms.ldp.solvers.linear import solve_sensitive
+from uldp_transforms.ldp.solvers.observation import Solution
+from uldp_transforms.ldp.solvers.question import ask
 
 FALSE_DISCOVERIES = 0.05
 """Share of the discovered values that nobody holds, on average, at most; and of intervals that miss the truth."""

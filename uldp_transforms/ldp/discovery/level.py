@@ -13,12 +13,12 @@ import numpy as np
 from scipy import linalg
 
 from uldp_transforms.ldp.alphabets.prefixes import END, Prefixes
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.discovery.grammar import Numbers
-from uldp_transforms.ldp.estimators.buckets import Buckets
-from uldp_transforms.ldp.estimators.linear import observe
-from uldp_transforms.ldp.estimators.observation import Observation, common_noise, residual_law
-from uldp_transforms.ldp.estimators.question import Question
+from uldp_transforms.ldp.solvers.buckets import Buckets
+from uldp_transforms.ldp.solvers.linear import observe
+from uldp_transforms.ldp.solvers.observation import Observation, common_noise, residual_law
+from uldp_transforms.ldp.solvers.question import Question
 
 _ROUNDS = 3
 _ROWS = 128  # parents that are looked up at a time: the table of their sums is made once for all of them

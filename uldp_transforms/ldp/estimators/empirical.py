@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from uldp_transforms.ldp.estimators.estimator import PostProcessed
-from uldp_transforms.ldp.estimators.linear import LinearEstimate
-from uldp_transforms.ldp.estimators.question import Question
+from uldp_transforms.ldp.solvers.linear import LinearEstimate
+from uldp_transforms.ldp.solvers.question import Question
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

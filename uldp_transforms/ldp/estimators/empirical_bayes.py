@@ -9,12 +9,12 @@ import numpy as np
 
 from uldp_transforms.ldp.estimators.estimator import Estimator
 from uldp_transforms.ldp.estimators.few_values import FEW, shares_of_few
-from uldp_transforms.ldp.estimators.fitted_prior import Noisy, checked, fit_prior
-from uldp_transforms.ldp.estimators.linear import LinearEstimate
-from uldp_transforms.ldp.estimators.question import Question
-from uldp_transforms.ldp.estimators.sharpened import sharpened
-from uldp_transforms.ldp.estimators.simplex import clip_and_normalize, nearest_distribution
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.solvers.fitted_prior import Noisy, checked, fit_prior
+from uldp_transforms.ldp.solvers.linear import LinearEstimate
+from uldp_transforms.ldp.solvers.question import Question
+from uldp_transforms.ldp.solvers.sharpened import sharpened
+from uldp_transforms.ldp.solvers.simplex import clip_and_normalize, nearest_distribution
 
 _REACH = 2.0  # standard errors by which listed values may hold more than they seem to
 

@@ -10,21 +10,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.anytime import confidence_of_look
-from uldp_transforms.ldp.estimators.intervals import quantile, reaching
-from uldp_transforms.ldp.estimators.linear import (
-    CONFIDENCE,
-    Intervals,
-    LinearEstimate,
-    estimate_linear,
-    picked_intervals,
-)
-from uldp_transforms.ldp.estimators.question import MAX_CANDIDATES, Question, ask
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.ldp.solvers.intervals import quantile, reaching
+from uldp_transforms.ldp.solvers.linear import CONFIDENCE, Intervals, LinearEstimate, estimate_linear, picked_intervals
+from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, Question, ask
 
 OK, TOO_UNCERTAIN = "ok", "too_uncertain"
 """Whether what a list leaves unexplained is known."""

@@ -8,17 +8,17 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.estimators.buckets import Buckets
 from uldp_transforms.ldp.estimators.estimator import TOLERANCE, Estimate, Estimator, everybody
-from uldp_transforms.ldp.estimators.likelihood import Likelihood, maximize
-from uldp_transforms.ldp.estimators.linear import LinearEstimate, estimate_linear
-from uldp_transforms.ldp.estimators.question import MAX_DENSE, Question, ask
-from uldp_transforms.ldp.estimators.simplex import project_onto_simplex
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.ldp.solvers.buckets import Buckets
+from uldp_transforms.ldp.solvers.likelihood import Likelihood, maximize
+from uldp_transforms.ldp.solvers.linear import LinearEstimate, estimate_linear
+from uldp_transforms.ldp.solvers.question import MAX_DENSE, Question, ask
+from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 
 MAX_STEPS = 2000
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from uldp_transforms.ldp.estimators.linear import LinearEstimate
-from uldp_transforms.ldp.estimators.question import Question
-from uldp_transforms.ldp.estimators.simplex import project_onto_simplex
+from uldp_transforms.ldp.solvers.linear import LinearEstimate
+from uldp_transforms.ldp.solvers.question import Question
+from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 
 FEW = 12
 """Largest number of values that are estimated in this way."""

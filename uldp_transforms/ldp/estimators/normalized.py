@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from uldp_transforms.ldp.estimators.estimator import PostProcessed
-from uldp_transforms.ldp.estimators.simplex import clip_and_normalize
+from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

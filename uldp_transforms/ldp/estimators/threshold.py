@@ -9,8 +9,8 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.estimators.estimator import Estimator, everybody
-from uldp_transforms.ldp.estimators.linear import LinearEstimate
-from uldp_transforms.ldp.estimators.question import Question
+from uldp_transforms.ldp.solvers.linear import LinearEstimate
+from uldp_transforms.ldp.solvers.question import Question
 
 SIGNIFICANCE = 0.05
 """Probability that any value that nobody holds is kept (Bonferroni)."""

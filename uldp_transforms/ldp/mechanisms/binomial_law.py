@@ -77,7 +77,7 @@ def _beta_quantile(a: np.ndarray, b: np.ndarray, z: float | np.ndarray) -> np.nd
 
     The signed root r of twice the logarithm of the density of logit p, relative to its mode, is nearly normal after
     the correction r + ln(u / r) / r, u being the score in standard units. From a = 0.5 on this leaves out up to 14 %
-    less than it may, and at most 0.2 % more, for z from 0.5 to 8 (tests/ldp/test_binomial_law.py).
+    less than it may, and at most 0.2 % more, for z from 0.5 to 8 (tests/ldp/mechanisms/test_binomial_law.py).
 
     Source: Barndorff-Nielsen 1986; DiCiccio and Martin 1991 for the tail of a density.
     """

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.ldp.bitcounts import count_bits
+from uldp_transforms.ldp.counts.bit_totals import count_bits
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
 from uldp_transforms.ldp.reasons import Reason
 

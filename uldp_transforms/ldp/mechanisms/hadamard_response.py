@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism

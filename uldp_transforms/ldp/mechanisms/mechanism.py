@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from uldp_transforms.ldp.checks import is_number, require_int, require_number
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes

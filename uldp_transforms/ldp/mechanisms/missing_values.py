@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from uldp_transforms.ldp.checks import describe, is_number
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.mechanisms.count_intervals import score_intervals

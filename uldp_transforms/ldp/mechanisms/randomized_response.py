@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.mechanisms.integer_reports import ONE_SYMBOL, IntegerReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals, score_intervals
 from uldp_transforms.ldp.mechanisms.mechanism import exact_sums

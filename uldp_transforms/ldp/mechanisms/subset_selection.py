@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.bitcounts import count_bits
 from uldp_transforms.ldp.checks import is_number, require_int, require_number
-from uldp_transforms.ldp.counts import CohortCounts
+from uldp_transforms.ldp.counts.bit_totals import count_bits
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind, exact_sums

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.bitcounts import count_pairs, count_weights
 from uldp_transforms.ldp.checks import describe, is_number
+from uldp_transforms.ldp.counts.bit_totals import count_pairs, count_weights
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.bit_reports import ALL_BITS, BITS_OR_CLEAR, BitReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind

@@ -42,9 +42,9 @@ from uldp_transforms.ldp.smoothing.season import season_of as season_of
 from uldp_transforms.ldp.smoothing.series import LEAST_SHARE as LEAST_SHARE
 from uldp_transforms.ldp.smoothing.series import Law as Law
 from uldp_transforms.ldp.smoothing.series import Series as Series
-from uldp_transforms.ldp.smoothing.shares import Shares as Shares
-from uldp_transforms.ldp.smoothing.shares import filtered as filtered
-from uldp_transforms.ldp.smoothing.shares import smoothed as smoothed
+from uldp_transforms.ldp.smoothing.smoothed_shares import Shares as Shares
+from uldp_transforms.ldp.smoothing.smoothed_shares import filtered as filtered
+from uldp_transforms.ldp.smoothing.smoothed_shares import smoothed as smoothed
 
 
 def follow(series: Series, moved: np.ndarray | None = None) -> tuple[Law, float, Track]:

@@ -1,12 +1,6 @@
 """Theory: what can be expected of a collection before anybody is asked. Arrays in, numbers out; no reports."""
 
-from uldp_transforms.ldp.utility.closed_question import ClosedQuestion as ClosedQuestion
 from uldp_transforms.ldp.utility.composition import Guarantee as Guarantee
-from uldp_transforms.ldp.utility.hashed_errors import best_num_buckets as best_num_buckets
-from uldp_transforms.ldp.utility.hashed_errors import cohorts_needed as cohorts_needed
-from uldp_transforms.ldp.utility.hashed_errors import cohorts_to_distinguish as cohorts_to_distinguish
-from uldp_transforms.ldp.utility.hashed_errors import distinguishable_share as distinguishable_share
-from uldp_transforms.ldp.utility.hashed_errors import hashed_variance as hashed_variance
 from uldp_transforms.ldp.utility.longitudinal import Way as Way
 from uldp_transforms.ldp.utility.longitudinal import variance_of_mean as variance_of_mean
 from uldp_transforms.ldp.utility.longitudinal import ways as ways
@@ -20,12 +14,8 @@ from uldp_transforms.ldp.utility.minimax import Minimax as Minimax
 from uldp_transforms.ldp.utility.minimax import l2_minimax_without_privacy as l2_minimax_without_privacy
 from uldp_transforms.ldp.utility.minimax import ldp_minimax as ldp_minimax
 from uldp_transforms.ldp.utility.minimax import uldp_minimax as uldp_minimax
-from uldp_transforms.ldp.utility.open_question import OpenQuestion as OpenQuestion
 from uldp_transforms.ldp.utility.personalised import tagged_l1_bound as tagged_l1_bound
 from uldp_transforms.ldp.utility.personalised import tagged_l2 as tagged_l2
-from uldp_transforms.ldp.utility.planning import Plan as Plan
-from uldp_transforms.ldp.utility.planning import PlanRow as PlanRow
-from uldp_transforms.ldp.utility.planning import plan as plan
 from uldp_transforms.ldp.utility.poisoning import Amplification as Amplification
 from uldp_transforms.ldp.utility.poisoning import amplification as amplification
 from uldp_transforms.ldp.utility.theta import optimal_theta as optimal_theta
@@ -35,29 +25,19 @@ from uldp_transforms.ldp.utility.worst_case import worst_case_l2 as worst_case_l
 
 __all__ = [
     "Amplification",
-    "ClosedQuestion",
     "Guarantee",
     "Minimax",
-    "OpenQuestion",
-    "Plan",
-    "PlanRow",
     "Way",
     "amplification",
-    "best_num_buckets",
-    "cohorts_needed",
-    "cohorts_to_distinguish",
-    "distinguishable_share",
     "expected_l1",
     "expected_l2",
     "expected_total_variation",
-    "hashed_variance",
     "l1_without_privacy",
     "l2_minimax_without_privacy",
     "l2_without_privacy",
     "ldp_minimax",
     "mean_absolute_deviation",
     "optimal_theta",
-    "plan",
     "tagged_l1_bound",
     "tagged_l2",
     "uldp_minimax",

@@ -1,0 +1,64 @@
+"""Runs all benchmarks, or those named on the command line."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import sys
+
+import apache_beam
+import numpy
+
+from labs.benchmarks import (
+    discovery,
+    estimation,
+    gateway,
+    library,
+    likelihood,
+    many_collections,
+    many_ids,
+    many_pairs,
+    many_windows,
+    memory,
+    open_alphabets,
+    peers,
+    pipeline,
+    scale,
+    smoothing,
+)
+
+# memory comes first: the peak of a child process begins at that of its parent
+ALL = {
+    "memory": memory,
+    "library": library,
+    "pipeline": pipeline,
+    "estimation": estimation,
+    "likelihood": likelihood,
+    "open": open_alphabets,
+    "discovery": discovery,
+    "scale": scale,
+    "many_collections": many_collections,
+    "many_ids": many_ids,
+    "many_windows": many_windows,
+    "many_pairs": many_pairs,
+    "peers": peers,
+    "smoothing": smoothing,
+    "gateway": gateway,
+}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in ALL]
+    if unknown:
+        print(f"benchmarks: names must be among {', '.join(ALL)}, got {unknown[0]!r}", file=sys.stderr)
+        return 2
+    logging.disable(logging.WARNING)
+    print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, "
+          f"numpy {numpy.__version__}, apache-beam {apache_beam.__version__}")  # fmt: skip
+    for name in names or ALL:
+        ALL[name].main()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Kairouz, Bonawitz and Ramage 2016: discrete distribution estimation under local privacy."""

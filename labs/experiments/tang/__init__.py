@@ -1,0 +1,1 @@
+"""Tang et al.: inherent uncertainty, declared priors and missing values."""

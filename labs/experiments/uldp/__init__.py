@@ -1,0 +1,1 @@
+"""Murakami and Kawamoto 2019: utility-optimized local differential privacy."""

@@ -1,0 +1,137 @@
+"""Repeat an experiment of a paper with this library: a table, a picture, and a verdict on each claim."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labs.experiments import EXPERIMENTS
+from labs.experiments.frame import Experiment, Result, Verdict
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.files.text_table import aligned
+
+DOTS_PER_INCH = 100
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Reproduction:
+    """What to repeat, and where to write it.
+
+    Attributes:
+        experiment: None: only list them all.
+        output: directory.
+        runs: repetitions; None: as many as the experiment thinks right.
+        reduced: a smaller experiment of some seconds.
+        seed: of all randomness.
+    """
+
+    experiment: Experiment | None
+    output: Path
+    runs: int | None
+    reduced: bool
+    seed: int
+
+
+def configure(argv: Sequence[str]) -> Reproduction:
+    """The command line of ``pipelines.reproduce``; raises SpecError or OSError."""
+    experiments = {experiment.id: experiment for experiment in EXPERIMENTS}
+    parser = cli.Parser("reproduce", description=__doc__)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("name", nargs="?", choices=experiments, metavar="NAME", help="name of the experiment")
+    what.add_argument("--list", action="store_true", help="list all experiments")
+    parser.add_argument("--output", default="reproduce-output", help="directory for NAME.csv and NAME.png")
+    parser.add_argument("--runs", type=cli.positive(), help="repetitions over which losses are averaged")
+    parser.add_argument("--reduced", action="store_true", help="a smaller version that takes seconds")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers")
+    args = parser.parse_args(argv)
+    if args.seed < 0:
+        parser.error(f"--seed must be a whole number from 0, got {args.seed}")
+    output = Path(args.output)
+    if not args.list:
+        try:
+            import matplotlib  # noqa: F401, PLC0415  # an optional extra, slow to import
+        except ImportError:
+            parser.error("the picture needs matplotlib, the extra 'plot': pip install '.[plot]'")
+        output.mkdir(parents=True, exist_ok=True)
+    return Reproduction(
+        experiment=None if args.list else experiments[args.name],
+        output=output,
+        runs=args.runs,
+        reduced=args.reduced,
+        seed=args.seed,
+    )
+
+
+def job(reproduction: Reproduction) -> int:
+    """Run the experiment; write and print what it found."""
+    experiment = reproduction.experiment
+    if experiment is None:
+        print(*(f"{known.id:24}{known.title} ({known.source})" for known in EXPERIMENTS), sep="\n")
+        return cli.DONE
+    print(f"{experiment.title} ({experiment.source})", "", textwrap.fill(experiment.abstract, 110), "", sep="\n")
+    rng = np.random.default_rng(reproduction.seed)
+    result = experiment.run(rng, reduced=reproduction.reduced, runs=reproduction.runs)
+    table, picture = (reproduction.output / f"{experiment.id}.{kind}" for kind in ("csv", "png"))
+    write_table(result, reproduction, table)
+    draw(experiment, result, picture)
+    print(*table_lines(result.rows), "", *map(verdict_line, result.verdicts), "", sep="\n")
+    size = "reduced" if reproduction.reduced else "full"
+    print(f"seed {reproduction.seed}, {size} size; written: {table}, {picture}")
+    return cli.DONE
+
+
+def write_table(result: Result, reproduction: Reproduction, path: Path) -> None:
+    """The rows as CSV, each with the seed and the size of its run."""
+    origin = {"seed": reproduction.seed, "reduced": int(reproduction.reduced)}
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [*columns(result.rows), *origin], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(row | origin for row in result.rows)
+
+
+def draw(experiment: Experiment, result: Result, path: Path) -> None:
+    """The picture of the experiment, in few colours, which keeps the file small."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  # slow to import
+    from PIL import Image  # noqa: PLC0415  # comes with matplotlib
+
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    experiment.draw(result.rows, figure)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=DOTS_PER_INCH)
+    Image.open(buffer).convert("RGB").quantize(64).save(path, optimize=True)
+
+
+def columns(rows: list[dict[str, Any]]) -> list[str]:
+    """All columns of all rows, in order of their first occurrence."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def table_lines(rows: list[dict[str, Any]]) -> list[str]:
+    """The rows as text: numbers with four significant digits, to the right."""
+    names = columns(rows)
+    texts = {at for at, name in enumerate(names) if any(isinstance(row.get(name), str) for row in rows)}
+    return aligned([names, *([_text(row.get(name)) for name in names] for row in rows)], left=texts)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def verdict_line(verdict: Verdict) -> str:
+    return f"{'holds' if verdict.holds else 'does not hold'}: {verdict.claim} {verdict.evidence}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("reproduce", configure, job, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,973 @@
+"""Every sentence with which the Beam layer and the programs refuse something."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import dataclasses
+import gzip
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace, TracebackType
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from google.api_core.exceptions import NotFound, RetryError
+
+import uldp_transforms
+from tests.beam import test_groups, test_spec, test_wiring
+from tests.beam.accounts import test_manifests
+from tests.jobs.engines import test_yaml
+from tests.jobs.gateway import test_gateway_errors
+from tests.jobs.kafka import test_kafka_reader, test_kafka_secrets, test_kafka_topics
+from tests.jobs.streams import test_live
+from tests.servers import test_pubsub_refusals
+from tests.support.messages_cases import KRR, collection, container, single, write_files
+from uldp_transforms import (
+    DecodeReports,
+    EstimateDistribution,
+    EstimateReports,
+    JobSpec,
+    ReadReportFiles,
+    SummarizeLedger,
+)
+from uldp_transforms.beam.accounts.rejected_share import RejectedShareError, Watch
+from uldp_transforms.beam.runtime.coders import CohortCountsCoder, ReportBatchCoder
+from uldp_transforms.beam.runtime.text_files import read_lines, read_text
+from uldp_transforms.beam.transforms.decode_reports import _DecodeFn
+from uldp_transforms.beam.transforms.deduplicate import _split
+from uldp_transforms.jobs import check, cli, tokens
+from uldp_transforms.jobs.demo import demo_command as demo
+from uldp_transforms.jobs.engines import runners
+from uldp_transforms.jobs.engines.job_server import described_options
+from uldp_transforms.jobs.estimate import run as estimate
+from uldp_transforms.jobs.estimate.options import _run_that_goes_on, _share
+from uldp_transforms.jobs.evaluate import evaluate_command as evaluate
+from uldp_transforms.jobs.plan import plan_command as plan
+from uldp_transforms.jobs.pubsub import pubsub_access
+from uldp_transforms.jobs.records import run_records as runs
+from uldp_transforms.jobs.records.run_directory import RunDirectory
+from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
+from uldp_transforms.jobs.report import report_command
+from uldp_transforms.jobs.report.reading import RowDirectory
+from uldp_transforms.jobs.report.truth_file import Truth
+from uldp_transforms.jobs.simulate import simulate_command as simulate
+from uldp_transforms.jobs.sinks import bigquery_tables, row_files
+from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.mechanisms import MECHANISMS
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
+from uldp_transforms.rows import entry_columns
+from uldp_transforms.rows.entry_columns import unpacked
+from uldp_transforms.rows.row_identity import name_of, span_of
+from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
+from uldp_transforms.rows.window_history import Neighbours
+from uldp_transforms.windows import parse_duration
+
+FOLDER = Path(uldp_transforms.__file__).parent
+SOURCES = {  # by name; those of ldp have a table of their own
+    path.relative_to(FOLDER).as_posix(): path
+    for path in sorted(FOLDER.rglob("*.py"))
+    if "ldp" not in path.relative_to(FOLDER).parts
+}
+
+
+def parquet(**columns: list[Any]) -> bytes:
+    sink = pa.BufferOutputStream()
+    pa.parquet.write_table(pa.table(columns), sink)
+    return sink.getvalue().to_pybytes()
+
+
+SHARED = {"id": "hashed", "num_buckets": 4, "num_clear_buckets": 4, "non_sensitive": [str(i) for i in range(8193)]}
+OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
+COUNTS = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME"}
+
+
+def days_of(hour: int) -> WindowCounts:
+    """Counts of the 24 hours from then on."""
+    day = span_of(hour * 3_600_000, 86_400_000)
+    return WindowCounts(**name_of(KRR), **COUNTS | day, complete=True, num_reports=[0] * 3, cells=[0] * 9)
+
+
+FILES = {
+    "krr.json": KRR,
+    "few.avro": row_files.file_of(
+        [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[1, 2], cells=[3])], "avro", COUNTS_SCHEMA
+    ),
+    "below.avro": row_files.file_of(
+        [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[0] * 3, cells=[-1] * 9)],
+        "avro",
+        COUNTS_SCHEMA,
+    ),
+    "impossible.avro": row_files.file_of(
+        [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[1] * 3, cells=[0] * 9)],
+        "avro",
+        COUNTS_SCHEMA,
+    ),
+    "all.avro": row_files.file_of(
+        [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[0] * 3, cells=[0] * 9)],
+        "avro",
+        COUNTS_SCHEMA,
+    ),
+    "day.avro": row_files.file_of([days_of(0)], "avro", COUNTS_SCHEMA),
+    "overlap.avro": row_files.file_of([days_of(0), days_of(12)], "avro", COUNTS_SCHEMA),
+    "more.json": KRR.to_json() | {"more": 1},
+    "latin.txt": b"\xe4",
+    "two.txt": "a\nbb\n",
+    "blank.txt": "\n",
+    "same.txt": "a\n a\n",
+    "good.avro": container([(1, single())]),
+    "good.csv": "value,event_time\n0,1\n",
+    "other.csv": "values\n0\n",
+    "header.csv": b"\xe4",
+    "latin.csv": b"value\n0\n" + b"0\n" * 10_000 + b"\xe4\n",
+    "stranger.csv": "value\n0\n9\n",
+    "short.csv": "event_time,value\n1\n",
+    "time.csv": "value,event_time\n0,soon\n",
+    "year.csv": "value,event_time\n0,1e14\n",
+    "field.csv": "value\n" + "0" * 200_000,
+    "field-header.csv": "0" * 200_000,
+    "other.csv.gz": "value\n",
+    "header.csv.gz": b"\x1f\x8b\x08",
+    "cut.csv.gz": gzip.compress(b"value\n" + b"0\n" * 100_000)[:-100],
+    "nearly.csv": "value,Event Time\n0,1\n",
+    "leap.csv": "value,event_time\n0,2023-02-29T00:00:00Z\n",
+    "local.csv": "value,event_time\n0,2001-10-28 02:30:00\n",
+    "day.parquet": "PAR1",
+    "half.parquet": parquet(code=[1, 2], value=["0", None], half=[0.5, 1.5]),
+    "no-rows.csv": "value\n",
+    "reported/estimates.jsonl": "{}\n",
+    "listed/estimates.jsonl": "5\n",
+    "file": "",
+    "counted/counts.avro": "",
+    **{
+        f"listed{number}.json": manifest_of([ListedFile(name, size, "0" * 64, 1, 1)])
+        for number, name, size in ((1, "gone.avro", 1), (2, "good.avro", 2), (3, "good.avro", 3))
+    },
+}
+
+
+def run(configure: Callable[[list[str]], Any], argv: str) -> Callable[[], Any]:
+    """Reads a command line; if it is that of ``simulate``, does what it says."""
+
+    def call() -> None:
+        configured = configure(shlex.split(argv))
+        if isinstance(configured, simulate.Simulation):
+            simulate.job(configured)
+
+    return call
+
+
+def with_output(name: str, content: str = "") -> Callable[[], Any]:
+    """The job over files into a directory that has this file."""
+
+    def call() -> None:
+        path = Path(f"used-{name.partition('-')[0]}", name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+        estimating(f"--output {path.parent}")()
+
+    return call
+
+
+def locked_by_a_link() -> None:
+    Path("linked").mkdir(exist_ok=True)
+    Path("linked/.lock").symlink_to("file")
+    estimating("--output linked")()
+
+
+def two_runs() -> None:
+    first = RunDirectory("in-use", "20261122T081503Z-4f2a9c", bounded=True, launched=False)
+    first.prepare()
+    try:
+        estimating("--output in-use")()
+    finally:
+        first.close()
+
+
+def simulating(options: str) -> Callable[[], Any]:
+    return run(simulate.configure, f"--collection krr.json --values good.csv --output out.avro {options}")
+
+
+def estimating(options: str) -> Callable[[], Any]:
+    return run(estimate.configure, f"--collection krr.json --input good.avro --output out {options}")
+
+
+def asking_pubsub(answer: Exception) -> Callable[[], Any]:
+    def ask() -> None:
+        raise answer
+
+    return lambda: pubsub_access._require("--topic", ask)
+
+
+def streaming(options: str) -> Callable[[], Any]:
+    source = "--collection krr.json --subscription projects/p/subscriptions/s"
+    return run(estimate.configure, f"{source} --output out {options}")
+
+
+def from_kafka(options: str) -> Callable[[], Any]:
+    source = "--collection krr.json --kafka_topic t --bootstrap_servers localhost:9092"
+    return run(estimate.configure, f"{source} --output out {options}")
+
+
+def estimating_again(options: str) -> Callable[[], Any]:
+    def call() -> None:
+        counts = "" if "--counts" in options else "--counts few.avro"
+        arguments = f"--collection krr.json --output out {counts} {options}"
+        reestimate.job(reestimate.configure(shlex.split(arguments)))
+
+    return call
+
+
+def smooth_row(start: str | None, end: str | None) -> Any:
+    """A row of a window, as far as it is looked at before smoothing."""
+    return SimpleNamespace(collection_id="c", window_start=start, window_end=end)
+
+
+def without_java() -> None:
+    def fail(*args: Any) -> None:
+        raise FileNotFoundError("java")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            bigquery_tables.WriteToBigQuery, "expand", fail
+        )  # a machine with a network would download what it needs
+        estimating("--bigquery p-1:d --bigquery_method storage_write_api")()
+
+
+def windowed_messages() -> None:
+    messages = beam.Pipeline(runner="FnApiRunner") | beam.Create([b""])
+    _ = messages | beam.WindowInto(beam.window.FixedWindows(60)) | DecodeReports(JobSpec(collections=(KRR,)))
+
+
+def estimator_for_nobody() -> None:
+    spec = KRR.to_json() | {"mechanism": {"id": "rappor", "epsilon": 1.0}}
+    JobSpec(collections=(Collection.from_json(spec),), estimator="em")
+
+
+def a_name_that_its_module_does_not_have() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(uldp_transforms._HOME, "Windows", "version")
+        _ = uldp_transforms.Windows
+
+
+def demo_without_charts() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "altair", None)
+        demo.configure(["--output", "demo"])
+
+
+DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
+GZIP = "must be a whole gzip file, got another or a broken one"
+NAMES = ", ".join(uldp_transforms.__all__)
+NEEDS = (
+    "collection 'open' has an open alphabet and needs 1 to 1048576 candidate values (--candidates) or public ones, got"
+)
+NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got another"
+
+
+# class of the error, call, and the sentence: whole, or its beginning up to a space where the rest is not ours to choose
+def decode_fn(messages: list[Any]) -> Any:
+    """As a worker calls it with elements whose type nobody knew."""
+    fn = _DecodeFn(MessageDecoder(CollectionCatalog([KRR])), None)
+    fn.start_bundle()
+    return fn.process((messages, []))
+
+
+SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (
+        SpecError,
+        lambda: decode_fn(["text", {}]),
+        "DecodeReports needs bytes (ReadReportFiles reads files of reports), got dict, str",
+    ),
+    (AttributeError, lambda: uldp_transforms.Decode, f"module 'uldp_transforms' has the names {NAMES}, got 'Decode'"),
+    (
+        ImportError,
+        a_name_that_its_module_does_not_have,
+        "uldp_transforms.Windows cannot be imported: module 'uldp_transforms.version' has no attribute 'Windows'",
+    ),
+    # coders
+    (
+        ValueError,
+        lambda: CohortCountsCoder().decode(b"\x03" * 20),
+        "CohortCountsCoder reads versions 1 and 2, got version 3",
+    ),
+    (ValueError, lambda: Neighbours.from_bytes(b"\x01" * 9), "Neighbours reads versions 2 and 3, got version 1"),
+    (ValueError, lambda: unpacked(b"\x09" * 50), f"unpacked reads version {entry_columns._VERSION}, got version 9"),
+    (ValueError, lambda: ReportBatchCoder().decode(b"\x02" * 50), "ReportBatchCoder reads version 1, got version 2"),
+    # transforms
+    (
+        SpecError,
+        windowed_messages,
+        "DecodeReports needs elements in the global window (reports carry their own time), got FixedWindows",
+    ),
+    (
+        SpecError,
+        estimator_for_nobody,
+        "estimator 'em' does not support collection 'krr': counts do not hold the likelihood of rappor; "
+        "estimate_reports takes the reports",
+    ),
+    (SpecError, lambda: EstimateDistribution(JobSpec(collections=(KRR, OPEN))), f"{NEEDS} 0"),
+    (
+        SpecError,
+        JobSpec(collections=(collection("shared", SHARED, "urr"),)).check_candidates,
+        "collection 'shared' can be estimated if at most 8192 public values share clear buckets, got 8193",
+    ),
+    (
+        SpecError,
+        lambda: EstimateDistribution(JobSpec(collections=(OPEN,), candidates=tuple(map(str, range(1_048_577))))),
+        f"{NEEDS} 1048577",
+    ),
+    (
+        SpecError,
+        lambda: JobSpec(collections=(KRR,), min_reports=0),
+        f"JobSpec.min_reports must be an integer in [1, {1 << 62}], got 0",
+    ),
+    (
+        SpecError,
+        lambda: JobSpec(collections=(KRR,), estimator="best"),
+        f"estimator.id must be one of {', '.join(sorted(ESTIMATORS))}, got 'best'",
+    ),
+    (
+        SpecError,
+        lambda: list(_split(dataclasses.replace(KRR.perturb(["0"]), report_ids=np.zeros((0, 16), np.uint8)), None, 1)),
+        "CountReports needs reports with ids where JobSpec.deduplicate is true, got some without",
+    ),
+    *(
+        (SpecError, make, "a job needs at least one collection, got none")
+        for make in (
+            lambda: CollectionCatalog([]),
+            lambda: JobSpec(collections=()),
+            lambda: JobSpec.of(collections=[]),
+            lambda: JobSpec.from_json({"collections": []}),
+            lambda: EstimateReports(collections=[]),
+        )
+    ),
+    (
+        SpecError,
+        lambda: SummarizeLedger(JobSpec(collections=(KRR,))).expand({}),
+        "SummarizeLedger needs a tuple of PCollections of LedgerEntry and Rejection, got dict",
+    ),
+    (
+        SpecError,
+        lambda: EstimateReports(JobSpec(collections=(KRR,)), window="1h", min_reports=5),
+        "EstimateReports needs a JobSpec or plain values, got both (window, min_reports)",
+    ),
+    (
+        SpecError,
+        estimating("--window 1d --slide 10s"),
+        "Windows.size must be at most 1440 base periods (the longest time that divides size and slide), got 1d every "
+        "10s, which is 8640 periods of 10s",
+    ),
+    (
+        SpecError,
+        lambda: EstimateReports(JobSpec(collections=(KRR,)), with_counts="yes"),  # type: ignore[arg-type]
+        "EstimateReports.with_counts must be true or false, got 'yes'",
+    ),
+    (
+        SpecError,
+        lambda: EstimateReports({"collections": []}),  # type: ignore[arg-type]
+        "EstimateReports needs a JobSpec, got {'collections': []}",
+    ),
+    (
+        SpecError,
+        lambda: CollectionCatalog([KRR, KRR]),
+        "collections of one job must have different fingerprints, got 'krr' version 1 and 'krr' version 1 with the "
+        "same one",
+    ),
+    (
+        SpecError,
+        lambda: CollectionCatalog([KRR, collection("krr", {"id": "hashed", "num_buckets": 4}, "krr")]),
+        "collections of one job must differ in id or version, got 'krr' version 1 twice",
+    ),
+    (SpecError, lambda: parse_duration("5x", "--window"), f"--window {DURATION} '5x'"),
+    # what the programs share
+    (SpecError, lambda: cli.Parser().parse_args(["--more"]), "unrecognized arguments: --more"),
+    (
+        SpecError,
+        lambda: cli.read_collections(["more.json"]),
+        "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, "
+        "client_window, client_timezone, got 'more'",
+    ),
+    (SpecError, lambda: cli.read_collections(["latin.txt"]), "latin.txt must be a UTF-8 text file, got other bytes"),
+    (SpecError, lambda: read_text("latin.txt"), "latin.txt must be a UTF-8 text file, got other bytes"),
+    (
+        SpecError,
+        lambda: read_lines("latin.txt", most=9, longest=9),
+        "latin.txt must be a UTF-8 text file, got other bytes",
+    ),
+    (
+        SpecError,
+        lambda: read_lines("two.txt", most=1, longest=9),
+        "two.txt must have at most 1 values, got more",
+    ),
+    (
+        SpecError,
+        lambda: read_lines("two.txt", most=9, longest=1),
+        "two.txt must have lines of at most 1 bytes, got a longer one at line 2",
+    ),
+    (
+        SpecError,
+        lambda: read_lines("same.txt", most=9, longest=9),
+        "same.txt must have different values (in Unicode NFC), got the same one in lines 1 and 2",
+    ),
+    (SpecError, lambda: read_lines("other.csv.gz", most=9, longest=9), f"other.csv.gz {GZIP}"),
+    (argparse.ArgumentTypeError, lambda: cli.duration("--window")("5x"), f"{DURATION} '5x'"),
+    (
+        argparse.ArgumentTypeError,
+        lambda: cli.resource("topics")("t"),
+        "must be projects/PROJECT/topics/NAME, got 't'",
+    ),
+    (argparse.ArgumentTypeError, lambda: cli.name_and_value("=secret"), "must be NAME=VALUE, got something else"),
+    (argparse.ArgumentTypeError, lambda: _share("2"), "must be a number from 0 to 1, got '2'"),
+    (argparse.ArgumentTypeError, lambda: cli.dataset("d"), "must be PROJECT:DATASET, got 'd'"),
+    (argparse.ArgumentTypeError, lambda: cli.SWITCH["type"]("yes"), "must be true or false, got 'yes'"),
+    (
+        SpecError,
+        lambda: cli.matching("--counts", ["no*.json"]),
+        "--counts must match at least one file, got 'no*.json'",
+    ),
+    (argparse.ArgumentTypeError, lambda: cli.positive()("0"), "must be a whole number above 0, got '0'"),
+    (argparse.ArgumentTypeError, lambda: cli.positive(float)("inf"), "must be a number above 0, got 'inf'"),
+    (
+        SpecError,
+        lambda: runners.check_options(["--more", "5"]),
+        "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got '--more'",
+    ),
+    (
+        SpecError,
+        lambda: JobSpec(collections=(KRR,), early_every=1500),
+        "JobSpec.early_every must be whole seconds, got 1500 ms",
+    ),
+    # simulate
+    (IsADirectoryError, simulating("--output ."), "[Errno 21] Is a directory: '.'"),
+    (FileNotFoundError, simulating("--output none/out"), "[Errno 2] No such file or directory: 'none/out'"),
+    (SpecError, simulating("--rate 5"), "--rate needs --topic, got --output"),
+    (SpecError, simulating("--seed -"), "--seed must be a whole number from 0, got '-'"),
+    (
+        SpecError,
+        simulating("--values header.csv"),
+        "header.csv must be CSV with a header, in UTF-8, got something else",
+    ),
+    (
+        SpecError,
+        simulating("--values other.csv"),
+        "other.csv must have a column named value, got 1 other column(s); --value_column names another",
+    ),
+    (
+        SpecError,
+        simulating("--values nearly.csv"),
+        "nearly.csv must name the column event_time once and like this, got ['Event Time']",
+    ),
+    (SpecError, simulating("--values latin.csv"), "latin.csv must be CSV with a header, in UTF-8, got something else"),
+    (SpecError, simulating("--output good.csv"), "--output must be a file of its own, got 'good.csv'"),
+    (
+        SpecError,
+        simulating("--values stranger.csv"),
+        "stranger.csv line 3 must have one of the 3 values of the collection, got another, as do 1 in all of 2 rows",
+    ),
+    (SpecError, simulating("--values short.csv"), "short.csv line 2 must have the 2 columns of the header, got 1"),
+    (
+        SpecError,
+        simulating("--values time.csv"),
+        "time.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither",
+    ),
+    (
+        SpecError,
+        simulating("--values year.csv"),
+        "year.csv line 2: event_time must lie in the years 1900 to 9998, got another year",
+    ),
+    (
+        SpecError,
+        simulating("--values field.csv"),
+        "field.csv row 1 must have one of the 3 values of the collection, got another, as do 1 in all of 1 rows",
+    ),
+    (
+        SpecError,
+        simulating("--values field-header.csv"),
+        "field-header.csv must be CSV with a header, in UTF-8, got something else",
+    ),
+    (SpecError, simulating("--values other.csv.gz"), f"other.csv.gz {GZIP}"),
+    (SpecError, simulating("--values header.csv.gz"), f"header.csv.gz {GZIP}"),
+    (SpecError, simulating("--values cut.csv.gz"), f"cut.csv.gz {GZIP}"),
+    (SpecError, simulating("--values good.avro"), "good.avro must be CSV with a header, in UTF-8, got something else"),
+    (SpecError, simulating("--values day.parquet"), "day.parquet must be a whole Parquet file, got something else"),
+    (
+        SpecError,
+        simulating("--values half.parquet --value_column half"),
+        "half.parquet: column half must hold texts or whole numbers, got double",
+    ),
+    (
+        SpecError,
+        simulating("--values half.parquet"),
+        "half.parquet row 2: value must be a text or a whole number, got none",
+    ),
+    (
+        SpecError,
+        simulating("--values half.parquet --value_column code --time_column value"),
+        "half.parquet row 2: value must be RFC 3339 or seconds since 1970, got none",
+    ),
+    (
+        SpecError,
+        simulating("--values leap.csv"),
+        "leap.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither",
+    ),
+    (
+        SpecError,
+        simulating("--values local.csv"),
+        "local.csv line 2: event_time must have an offset from UTC, such as Z or +01:00, unless --timezone says whose "
+        "time it is, got none",
+    ),
+    (
+        SpecError,
+        simulating("--values local.csv --timezone Europe/Berlin"),
+        "local.csv line 2: event_time must have an offset from UTC where clocks are changed, got a time that "
+        "Europe/Berlin has twice or not at all",
+    ),
+    (
+        SpecError,
+        simulating("--timezone Mars"),
+        "--timezone must be the name of a time zone such as \"Europe/Berlin\", got 'Mars'",
+    ),
+    (
+        SpecError,
+        asking_pubsub(NotFound("none")),
+        "--topic must exist, got a name that Google Cloud Pub/Sub does not know",
+    ),
+    (
+        SpecError,
+        asking_pubsub(RetryError("late", None)),
+        "--topic needs Google Cloud Pub/Sub to answer within 15 s, got RetryError",
+    ),
+    (
+        SpecError,
+        simulating("--form packed --pack 400000"),
+        "--pack must keep messages below 10000000 bytes, got 400000",
+    ),
+    (
+        SpecError,
+        run(simulate.configure, "--collection krr.json --values good.csv --topic t"),
+        "--topic must be projects/PROJECT/topics/NAME, got 't'",
+    ),
+    (SpecError, simulating("--manifest file --output file"), "--manifest must be another file in the folder of "),
+    (
+        SpecError,
+        run(simulate.configure, "--collection krr.json --values good.csv --topic projects/p/topics/t --manifest m"),
+        "--manifest needs --output, got --topic",
+    ),
+    # manifests, and what a pattern matches
+    *((SpecError, lambda content=content: files_of_manifest(content), said) for content, said in test_manifests.WRONG),
+    (
+        SpecError,
+        lambda: ReadReportFiles("good.avro", 3),  # type: ignore[arg-type]
+        "ReadReportFiles.manifest must be a text or None, got 3",
+    ),
+    (
+        SpecError,
+        lambda: ReadReportFiles("good.avro", "no*.json"),
+        "ReadReportFiles.manifest must match at least one file, got 'no*.json'",
+    ),
+    (SpecError, estimating("--manifest no*.json"), "--manifest must match at least one file, got 'no*.json'"),
+    (
+        SpecError,
+        lambda: ReadReportFiles("good.avro", "listed1.json"),
+        "HERE/listed1.json must list files that match 'good.avro', got 'gone.avro'",
+    ),
+    (
+        SpecError,
+        lambda: ReadReportFiles("good.avro", "listed[23].json"),
+        "HERE/listed3.json must agree with the other manifests, got another 'good.avro'",
+    ),
+    (
+        SpecError,
+        lambda: ReadReportFiles("coun*"),
+        "ReadReportFiles.pattern must match files that can be read, got the directory 'HERE/counted'",
+    ),
+    (
+        RejectedShareError,
+        lambda: Watch(JobSpec(collections=(KRR,), max_rejected_share=0)).look(
+            MessageDecoder(CollectionCatalog([KRR])).decode([b""] * 1000)
+        ),
+        "1000 of 1000 reports were refused as malformed: see docs/reasons.md: do the clients and this job agree?",
+    ),
+    # estimate
+    (
+        SpecError,
+        estimating("--max_rejected_share 2"),
+        "--max_rejected_share must be a number from 0 to 1, got '2'",
+    ),
+    (SpecError, estimating("--output file"), "--output must be a directory, got the file 'file'"),
+    (
+        SpecError,
+        estimating("--output 'o[1]'"),
+        "--output must be a path without * ? [ \\, which would make it a pattern, got 'o[1]'",
+    ),
+    (SpecError, locked_by_a_link, "--output must have a .lock of its own, got a symbolic link at 'linked/.lock'"),
+    (
+        SpecError,
+        lambda: _run_that_goes_on("nowhere"),
+        "--savepoint_path needs the --output of the run whose state it is, got 'nowhere', where no run has written",
+    ),
+    (
+        SpecError,
+        lambda: described_options("localhost:1", 0.2),
+        "--job_endpoint must be HOST:PORT of a job server, got 'localhost:1': DEADLINE_EXCEEDED",
+    ),
+    (
+        SpecError,
+        streaming("--window 1h --runner FlinkRunner"),
+        "--subscription needs --runner DirectRunner or DataflowRunner, got 'FlinkRunner'",
+    ),
+    (
+        SpecError,
+        from_kafka("--window 1h"),
+        "--kafka_topic needs --kafka_until (a range is read on this machine), or --runner PrismRunner, FlinkRunner or "
+        "another that reads streams, got 'DirectRunner'",
+    ),
+    (
+        SpecError,
+        from_kafka("--window 1h --runner PortableRunner --expansion_service localhost:1"),
+        "--kafka_topic needs Java and Beam's expansion service for Kafka, got ",
+    ),
+    (
+        SpecError,
+        run(estimate.configure, "--collection krr.json --kafka_topic t --output out --window 1h"),
+        "--kafka_topic needs --bootstrap_servers, got none",
+    ),
+    *(
+        (SpecError, estimating(f"{option} {value}"), f"{option} needs --kafka_topic, got --input")
+        for option, value in (
+            ("--bootstrap_servers", "localhost:9092"),
+            ("--kafka_timestamps", "CreateTime"),
+            ("--kafka_property", "a=b"),
+            ("--kafka_reader", "python"),
+            ("--kafka_until", "now"),
+            ("--expansion_service", "localhost:1"),
+        )
+    ),
+    (
+        SpecError,
+        estimating("--runner more.Runner"),
+        "--runner must be one that Beam can load, got No module named 'more'",
+    ),
+    (SpecError, estimating("--streaming"), "--streaming needs --subscription or --kafka_topic, got --input"),
+    (
+        SpecError,
+        streaming(""),
+        "--subscription needs --window: an endless stream without windows has no estimate, got none",
+    ),
+    (SpecError, estimating("--early_every 1h"), "--early_every needs --subscription or --kafka_topic, got --input"),
+    (SpecError, estimating("--late_every 1h"), "--late_every needs --subscription or --kafka_topic, got --input"),
+    (SpecError, estimating("--flush_every 1h"), "--flush_every needs a source that does not end, got --input"),
+    (SpecError, streaming("--window 1h --flush_every 1h"), "--flush_every must be at most 10m, got 1h"),
+    (
+        SpecError,
+        streaming("--window 1h --release final --late_every 1m"),
+        "--late_every cannot go with --release final, got both",
+    ),
+    (
+        SpecError,
+        estimating("--release final"),
+        "--release final needs --subscription or --kafka_topic: files have one row a window anyway, got --input",
+    ),
+    (
+        SpecError,
+        streaming("--window 1h --release final --early_every 1m"),
+        "--early_every cannot go with --release final, got both",
+    ),
+    (
+        SpecError,
+        from_kafka("--window 1h --kafka_property =secret"),
+        "--kafka_property must be NAME=VALUE, got something else",
+    ),
+    (SpecError, estimating("--deduplicate_parts 64"), "--deduplicate_parts needs --deduplicate, got none"),
+    (
+        SpecError,
+        estimating("--deduplicate --deduplicate_parts 4294967297"),
+        "JobSpec.deduplicate_parts must be an integer in [1, 4294967296], got 4294967297",
+    ),
+    (
+        SpecError,
+        estimating("--output counted"),
+        "--output has counts.avro of an earlier job, which would not belong to the new estimates: give --write_counts "
+        "or another directory, got 'counted'",
+    ),
+    (SpecError, estimating("--deduplicate=yes"), "--deduplicate must be true or false, got 'yes'"),
+    (SpecError, estimating("--bigquery d"), "--bigquery must be PROJECT:DATASET, got 'd'"),
+    (
+        SpecError,
+        estimating("--bigquery_method storage_write_api"),
+        "--bigquery_method needs --bigquery, got none",
+    ),
+    (
+        SpecError,
+        estimating("--bigquery p-1:d"),
+        "--bigquery with --input needs --temp_location gs://BUCKET/FOLDER, got None",
+    ),
+    (
+        SpecError,
+        without_java,
+        "--bigquery_method storage_write_api needs Java and Beam's expansion service for Google Cloud, got java",
+    ),
+    *(
+        (
+            SpecError,
+            streaming(f"--window 1h {option}=streaming_mode_at_least_once"),
+            "Dataflow's streaming mode must be exactly-once, or reports count twice, got streaming_mode_at_least_once",
+        )
+        for option in ("--dataflow_service_options", "--experiments")
+    ),
+    (SpecError, estimating("--input ."), "--input must be a pattern of file names, got the directory '.'"),
+    (SpecError, estimating("--slide 1h"), "--slide needs --window, got none"),
+    (SpecError, estimating("--smooth"), "--smooth needs --window, got none"),
+    (
+        SpecError,
+        estimating("--smooth --window 2h --slide 1h"),
+        "--smooth needs windows that do not overlap, got --slide",
+    ),
+    (SpecError, estimating("--alarm_every 5 --window 1h"), "--alarm_every needs --smooth, got none"),
+    (
+        SpecError,
+        streaming("--window 1h --output_topic t"),
+        "--output_topic must be projects/PROJECT/topics/NAME, got 't'",
+    ),
+    (SpecError, estimating("--input none.avro"), "--input must match at least one file, got 'HERE/none.avro'"),
+    # reestimate
+    (
+        SpecError,
+        estimating_again("--counts krr.json --counts krr.json"),
+        "--counts must name each file once, or its reports count twice, got 'HERE/krr.json' 2 times",
+    ),
+    (SpecError, estimating_again("--counts none"), "--counts must match at least one file, got 'none'"),
+    (SpecError, estimating_again("--output file"), "--output must be a directory, got the file 'file'"),
+    (SpecError, estimating_again("--counts krr.json"), f"krr.json {NOT_COUNTS}"),
+    (
+        SpecError,
+        estimating_again(""),
+        "few.avro: counts of collection 'krr' must have 3 cohorts and 9 cells, got 2 and 1",
+    ),
+    (
+        SpecError,
+        estimating_again("--counts below.avro"),
+        "below.avro: counts of collection 'krr' must be from 0 to 9007199254740992, got others",
+    ),
+    (
+        SpecError,
+        estimating_again("--counts impossible.avro"),
+        "impossible.avro: counts of collection 'krr' must have cells that sum to the reports of their cohort, got "
+        "others in cohort 0",
+    ),
+    (
+        SpecError,
+        estimating_again("--counts all.avro --window 1d"),
+        "--window must be absent where counts were not stored by window, got one",
+    ),
+    (
+        SpecError,
+        estimating_again("--counts day.avro --window 1h"),
+        "--window must have base periods that are made of whole stored windows, got 1970-01-01T00:00:00Z to "
+        "1970-01-02T00:00:00Z stored",
+    ),
+    (
+        SpecError,
+        estimating_again("--counts overlap.avro --window 1w"),
+        "--window must be absent where stored windows overlap, got 1970-01-01T12:00:00Z to 1970-01-02T12:00:00Z "
+        "stored, which begins before another one ends",
+    ),
+    (SpecError, estimating_again("--timezone UTC"), "--timezone needs --window, got none"),
+    (SpecError, estimating_again("--alarm_every 5"), "--alarm_every needs --smooth, got none"),
+    (
+        SpecError,
+        lambda: reestimate._check_windows([smooth_row(None, None)]),
+        "--smooth needs counts in windows, got one for everything of 'c'",
+    ),
+    (
+        SpecError,
+        lambda: reestimate._check_windows(
+            [smooth_row("2026-01-01", "2026-01-03"), smooth_row("2026-01-02", "2026-01-04")]
+        ),
+        "--smooth needs windows that do not overlap, got some of 'c' that do",
+    ),
+    # tokens
+    (
+        SpecError,
+        run(tokens.configure, "--from two.txt --output t.json --number 65537"),
+        "--number must be at most 65536, got 65537",
+    ),
+    (
+        SpecError,
+        run(tokens.configure, "--from file --output t.json"),
+        "--from must be a file with text, got 'file' without any",
+    ),
+    # runs
+    (
+        SpecError,
+        with_output("estimates-1.jsonl"),
+        "--output must be a directory of one kind of job, got 'used-estimates', with rows of a stream, and this job is "
+        "over files",
+    ),
+    (SpecError, with_output("run-1.json", "{}"), "used-run/run-1.json must be the record of a run, got something else"),
+    (
+        SpecError,
+        lambda: runs.read_lines(["good.avro"]),
+        "good.avro must have rows of uldp estimate, got something else",
+    ),
+    (
+        SpecError,
+        two_runs,
+        "--output must be a directory of one run at a time, got 'in-use', in use by run 20261122T081503Z-4f2a9c",
+    ),
+    (SpecError, run(check.configure, "none"), "DIR must be a directory, got 'none'"),
+    (SpecError, run(check.configure, ". --max_age 2"), f"--max_age {DURATION} '2'"),
+    # demo
+    (SpecError, lambda: demo.configure(["--seed", "-1"]), "--seed must be a whole number from 0 to 2**63 - 1, got -1"),
+    (
+        SpecError,
+        demo_without_charts,
+        "a report needs altair, of the extra 'plot': pip install '.[plot]'",
+    ),
+    (
+        SpecError,
+        simulating("--person_column value"),
+        "--person_column needs a collection with epsilon_inf, got krr without",
+    ),
+    # evaluate
+    *(
+        (SpecError, run(evaluate.configure, f"--values {options}"), sentence)
+        for options, sentence in (
+            (
+                "good.csv --estimators x",
+                f"--estimators/--estimator must be some of {', '.join(sorted(ESTIMATORS))}, got 'x'",
+            ),
+            ("good.csv --seed -1", "--seed must be a whole number from 0 on, got -1"),
+            ("good.csv --mechanisms x", f"--mechanisms must be some of {', '.join(MECHANISMS)}, got 'x'"),
+            ("good.csv --max_cohorts 4", "--max_cohorts can be given only with --open, got 4"),
+            ("good.csv --epsilon x", "--epsilon must be numbers with commas between, got 'x'"),
+            ("good.csv", "good.csv must have at least 2 different values, got 1"),
+            ("stranger.csv --sensitive two.txt", "two.txt must name a value that somebody holds, got none"),
+            ("stranger.csv --open --candidates two.txt", "two.txt must name a value that somebody holds, got none"),
+            (
+                "stranger.csv --mechanisms up",
+                "--mechanisms must name one that can be tried, got up: its last value means that there is no answer",
+            ),
+        )
+    ),
+    (
+        argparse.ArgumentTypeError,
+        lambda: evaluate._mechanisms("krr,x"),
+        f"must be some of {', '.join(MECHANISMS)}, got 'krr,x'",
+    ),
+    (argparse.ArgumentTypeError, lambda: evaluate._numbers("1,x"), "must be numbers with commas between, got '1,x'"),
+    # report
+    (
+        SpecError,
+        run(report_command.configure, "--input . --output p.html --serve 0"),
+        "--serve needs --follow, got --input",
+    ),
+    (argparse.ArgumentTypeError, lambda: report_command._port("65536"), "must be a port from 0 to 65535, got '65536'"),
+    (SpecError, lambda: Truth("no-rows.csv", "value"), "no-rows.csv must have at least one value, got none"),
+    (
+        SpecError,
+        lambda: Truth("other.csv", "values").shares("2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", ["0"]),
+        "other.csv must have the column event_time for rows with windows, got none",
+    ),
+    (
+        SpecError,
+        lambda: RowDirectory("reported").windows(),
+        "reported/estimates.jsonl must have rows of estimates, got one without collection_id",
+    ),
+    (
+        SpecError,
+        lambda: RowDirectory("listed").windows(),
+        "listed/estimates.jsonl must have rows of uldp estimate, got something else",
+    ),
+    # plan
+    *(
+        (SpecError, run(plan.configure, f"--epsilon 1 --reports 9 {options}"), sentence)
+        for options, sentence in (
+            ("--epsilon_inf 2", "--epsilon_inf needs --reports_per_person, got 2 alone"),
+            ("--values good.csv", "good.csv must have at least 2 different values, got 1"),
+            ("--values stranger.csv --sensitive blank.txt", "blank.txt must name a sensitive value, got none"),
+            ("--open --num_values 4", "--num_values can be given only without --open, got 4"),
+            ("--num_values 4 --num_candidates 3", "--num_candidates can be given only with --open, got 3"),
+            ("--open", "--num_candidates must be given with --open, got none"),
+            ("", "--num_values must be given without --open, got none"),
+            (
+                "--num_values 4 --num_sensitive 4 --sensitive_share 0.5",
+                "--sensitive_share needs values that are not sensitive, got 0.5 without any",
+            ),
+        )
+    ),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files(tmp_path, FILES)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), SENTENCES, ids=[row[2][:60] for row in SENTENCES])
+@pytest.mark.usefixtures("folder")
+def test_sentence(kind, call, sentence):
+    with pytest.raises(kind) as caught:
+        call()
+    said = str(caught.value).replace(os.getcwd(), "HERE")
+    assert said.startswith(sentence) if sentence.endswith(" ") else said == sentence
+    assert type(caught.value) is kind
+
+
+# ---------------------------------------------------------------------- the table is complete
+
+
+def places(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
+    """File and line of each call that led to an error."""
+    while trace is not None:
+        yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
+
+
+def calls() -> Iterator[Callable[[], Any]]:
+    """The calls of this table and of those of the files that test the specification, wiring and other languages."""
+    tables = (test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES, test_kafka_topics.REFUSED)
+    tables = (*tables, test_kafka_reader.REFUSED, test_groups.REFUSED)
+    for table in (SENTENCES, *tables, test_gateway_errors.REFUSED, test_live.REFUSED, test_pubsub_refusals.REFUSED):
+        for row in table:
+            yield next(
+                part for part in row if callable(part) and not (isinstance(part, type) and issubclass(part, Exception))
+            )
+    for made, _ in test_kafka_secrets.WRONG:
+        yield made(Path())
+
+
+def is_error(part: Any) -> bool:
+    return isinstance(part, type) and issubclass(part, Exception)
+
+
+@pytest.mark.usefixtures("folder")
+def test_every_refusal_has_a_row():
+    """The lines of all ``raise`` statements but interrupts, less those that the tables have come through."""
+    refusals = {
+        (str(source), line): f"{name}:{node.lineno}"
+        for name, source in SOURCES.items()
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Raise) and node.exc is not None and ast.unparse(node.exc) != "KeyboardInterrupt"
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    assert len(set(refusals.values())) > 70
+    assert {"beam", "jobs", "messages", "rows", "windows.py"} <= {name.partition("/")[0] for name in SOURCES}
+    missing = set(refusals.values())
+    for call in calls():
+        with pytest.raises(Exception) as caught:  # which one it is: test_sentence
+            call()
+        missing -= {refusals[place] for place in places(caught.tb) if place in refusals}
+    assert not sorted(missing), sorted(missing)

@@ -1,0 +1,527 @@
+"""The contract with other systems: rows and collections are what ``schemas/`` says, in both directions."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import functools
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import jsonschema
+import pytest
+from fastavro.validation import validate
+
+from tests.support.cases import ALL_COLLECTIONS
+from tests.support.messages_cases import BATCH, KNOWN, KRR, NEW, NOON, REPORT, SCHEMAS
+from uldp_transforms import schemas
+from uldp_transforms.jobs.sinks.row_files import file_of
+from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp.alphabets import ALPHABETS
+from uldp_transforms.ldp.mechanisms import MECHANISMS
+from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.rows.json_and_avro import as_dict, to_avro, to_json
+from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
+from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA, RejectedReport, rejected_row
+from uldp_transforms.rows.row_identity import name_of, span_of
+from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
+from uldp_transforms.rows.window_health import HEALTH_SCHEMA, HealthFinding, WindowHealth
+from uldp_transforms.rows.windowed_estimate import (
+    ESTIMATE_SCHEMA,
+    VALUE_SCHEMA,
+    EstimatedValue,
+    WindowedEstimate,
+    flat,
+    value_estimates,
+)
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods
+
+# ---------------------------------------------------------------------- rows
+
+ESTIMATE = KRR.estimate(KRR.count(KRR.perturb(["0", "1", "2"] * 100)), "projected")
+UNKNOWN = dict.fromkeys(("unexplained_mass", "unexplained_standard_error", "redistributed_mass", "fit_p_value"))
+MOMENTS = [None, NOON, 0, -1, NOON + 7, MIN_EVENT_TIME, MIN_EVENT_TIME + 1, MAX_EVENT_TIME - 1, 9_000_000_000_123]
+
+
+def estimate_row(start: int | None, **fields: Any) -> WindowedEstimate:
+    good = {
+        **span_of(start, 1),
+        "pane_index": 0,
+        "pane_timing": "ON_TIME",
+        "num_reports": 300,
+        "simulated": True,
+        "estimator": "projected",
+        "unexplained_mass": ESTIMATE.unexplained_mass,
+        "unexplained_standard_error": ESTIMATE.unexplained_standard_error,
+        "redistributed_mass": ESTIMATE.redistributed_mass,
+        "fit_p_value": 0.25,
+        "status": "ok",
+        "software": "uldp_transforms 1.2.3",
+        "estimates": value_estimates(ESTIMATE),
+    }
+    return WindowedEstimate(**name_of(KRR) | good | fields)
+
+
+def counts_row(start: int | None, **fields: Any) -> WindowCounts:
+    good = {
+        **span_of(start, 1),
+        "pane_index": 3,
+        "pane_timing": "LATE",
+        "complete": True,
+        "num_reports": [7, 0, 1 << 40],
+        "cells": [1, 2, 3, 0, 0, 0, 1 << 40, 0, 0],
+    }
+    return WindowCounts(**name_of(KRR) | good | fields)
+
+
+def health_row(start: int | None, **fields: Any) -> WindowHealth:
+    finding = HealthFinding(name="floor", statistic=-9.5, p_value=1e-20, fired=True, sentence="Too few.")
+    good = {
+        **span_of(start, 1),
+        "pane_index": 0,
+        "pane_timing": "ON_TIME",
+        "num_reports": 300,
+        "status": "alarm",
+        "findings": [finding, finding._replace(fired=False)],
+    }
+    return WindowHealth(**name_of(KRR) | good | fields)
+
+
+def ledger_row(start: int | None, **fields: Any) -> LedgerRow:
+    good = {
+        **span_of(start, 1),
+        "received": 3,
+        "accepted": 1,
+        "duplicates": 0,
+        "rejected": {"malformed": 1, "too_old": 1},
+    }
+    return LedgerRow(**name_of(KRR) | good | fields)
+
+
+ROWS: list[tuple[Any, Any]] = [
+    *((estimate_row(moment), ESTIMATE_SCHEMA) for moment in MOMENTS),
+    *((estimate_row(0, pane_timing=timing, pane_index=1 << 40), ESTIMATE_SCHEMA) for timing in ("EARLY", "LATE")),
+    (estimate_row(0, num_reports=None, **UNKNOWN, estimates=[], status="suppressed"), ESTIMATE_SCHEMA),
+    *((value, VALUE_SCHEMA) for moment in MOMENTS for value in flat(estimate_row(moment))),
+    *((counts_row(moment), COUNTS_SCHEMA) for moment in MOMENTS),
+    *((health_row(moment), HEALTH_SCHEMA) for moment in MOMENTS),
+    (health_row(0, num_reports=None, status="suppressed", findings=[]), HEALTH_SCHEMA),
+    *((ledger_row(moment), LEDGER_SCHEMA) for moment in MOMENTS),
+    (ledger_row(0, rejected={}, received=1 << 40, accepted=1 << 40), LEDGER_SCHEMA),
+    (ledger_row(None, **name_of(None)), LEDGER_SCHEMA),
+    (rejected_row(Rejection(Reason.CORRUPT_BLOCK, 1, 99, source="ä.avro"), None), REJECTED_SCHEMA),
+    *(
+        (
+            rejected_row(Rejection(Reason.TOO_OLD, 5, 1 << 33, KRR, moment, arrival_time=moment), BasePeriods(1)),
+            REJECTED_SCHEMA,
+        )
+        for moment in MOMENTS
+    ),
+]
+
+rows = pytest.mark.parametrize(("row", "schema"), ROWS)
+row_schemas = pytest.mark.parametrize(
+    ("cls", "schema"),
+    [
+        (WindowedEstimate, ESTIMATE_SCHEMA),
+        (EstimatedValue, VALUE_SCHEMA),
+        (WindowCounts, COUNTS_SCHEMA),
+        (WindowHealth, HEALTH_SCHEMA),
+        (RejectedReport, REJECTED_SCHEMA),
+        (LedgerRow, LEDGER_SCHEMA),
+    ],
+)
+
+
+@row_schemas
+def test_fields_of_rows_are_those_of_the_schema(cls, schema):
+    assert schema["name"] == cls.__name__
+    assert list(cls._fields) == [field["name"] for field in schema["fields"]]
+
+
+def test_fields_of_values_are_those_of_the_schema():
+    items = next(field for field in ESTIMATE_SCHEMA["fields"] if field["name"] == "estimates")["type"]["items"]
+    for entry in value_estimates(ESTIMATE):
+        assert list(entry._fields) == [field["name"] for field in items["fields"]]
+
+
+@rows
+def test_rows_are_valid(row, schema):
+    assert validate(to_avro(row, schema), schema, raise_errors=True, strict=True)
+
+
+@row_schemas
+def test_a_row_needs_all_its_fields(cls, schema):
+    record = to_avro(next(row for row, _ in ROWS if isinstance(row, cls)), schema)
+    wrong = [{key: value for key, value in record.items() if key != name} for name in record]
+    for other in [*wrong, record | {"more": 1}]:
+        with pytest.raises(ValueError, match=r"(?i)field"):
+            fastavro.schemaless_writer(io.BytesIO(), schema, other, strict=True)
+
+
+def milliseconds(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with its times, in either form, as integers."""
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    result = dict(record)
+    for name in ("window_start", "window_end", "received_at"):
+        moment = record.get(name)
+        if isinstance(moment, str):
+            assert moment.endswith("Z")
+            moment = datetime.datetime.fromisoformat(moment.replace("Z", "+00:00"))
+        if moment is not None:
+            result[name] = (moment - epoch) // datetime.timedelta(milliseconds=1)
+    return result
+
+
+@rows
+def test_json_and_avro_hold_the_same(row, schema):
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, schema, to_avro(row, schema))
+    out.seek(0)
+    from_avro = milliseconds(fastavro.schemaless_reader(out, schema, None))
+    text = to_json(row)
+    assert "\n" not in text
+    assert milliseconds(json.loads(text)) == from_avro == milliseconds(as_dict(row))
+
+
+@rows
+def test_files_of_rows_can_be_read_by_others(row, schema):
+    avro, lines = file_of([row, row], "avro", schema), file_of([row, row], "jsonl", schema)
+    assert [milliseconds(record) for record in fastavro.reader(io.BytesIO(avro))] == [milliseconds(as_dict(row))] * 2
+    assert [milliseconds(json.loads(line)) for line in lines.splitlines()] == [milliseconds(as_dict(row))] * 2
+    assert file_of([row, row], "avro", schema) == avro
+
+
+def test_no_row_has_a_place_for_a_payload():
+    """A rejected payload may be the unperturbed value of a broken client."""
+    for schema in (REJECTED_SCHEMA, LEDGER_SCHEMA):
+        assert "bytes" not in json.dumps([field["type"] for field in schema["fields"]])
+
+
+# ---------------------------------------------------------------------- documentation of the schemas
+
+AVRO_FILES = sorted(SCHEMAS.glob("*.avsc"))
+
+
+def undocumented(schema: Any, path: str) -> Iterator[str]:
+    """Records, enums and fields without a word about what they are."""
+    if isinstance(schema, list):
+        for branch in schema:
+            yield from undocumented(branch, path)
+    if isinstance(schema, dict):
+        if schema["type"] in ("record", "enum") and not schema.get("doc"):
+            yield path
+        for field in schema.get("fields", ()):
+            if not field.get("doc"):
+                yield f"{path}.{field['name']}"
+            yield from undocumented(field["type"], f"{path}.{field['name']}")
+        for inner in ("items", "values", "type"):
+            yield from undocumented(schema.get(inner), path)
+
+
+@pytest.mark.parametrize("path", AVRO_FILES, ids=lambda path: path.stem)
+def test_everything_in_a_schema_is_explained(path):
+    assert not list(undocumented(schemas.load(path.name), path.stem))
+
+
+def test_the_schemas_are_loaded_as_they_are_published():
+    assert schemas.load("report.avsc") == REPORT
+    assert schemas.load("report_batch.avsc") == BATCH
+    for path in AVRO_FILES:
+        assert fastavro.parse_schema(json.loads(path.read_text(encoding="utf-8")))["name"].startswith("uldp.")
+
+
+# ---------------------------------------------------------------------- collections
+
+COLLECTION_SCHEMA = json.loads((SCHEMAS / "collection.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(COLLECTION_SCHEMA)
+DEMO = [json.loads(path.read_text(encoding="utf-8")) for path in Path(SCHEMAS.parent, "pipelines/data").glob("*.json")]
+GOOD = [item.to_json() for item in (*ALL_COLLECTIONS.values(), *KNOWN, *NEW)] + DEMO
+
+CLOSED = {
+    "id": "animals",
+    "version": 3,
+    "alphabet": {"id": "closed", "values": ["ant", "bee", "cat"], "sensitive": ["bee"]},
+    "mechanism": {"id": "urap", "epsilon": 1.0, "theta": 0.5},
+    "num_cohorts": 2,
+}
+PERMUTED = CLOSED | {"alphabet": {"id": "permuted", "values": ["ant", "bee", "cat"], "num_buckets": 2, "seed": 5}}
+HASHED = CLOSED | {
+    "alphabet": {"id": "hashed", "num_buckets": 4, "seed": 7, "num_hashes": 1},
+    "mechanism": {"id": "krr", "epsilon": 1},
+}
+SUBSETS = CLOSED | {"mechanism": {"id": "ss", "epsilon": 1, "subset_size": 2}}
+LISTED = CLOSED | {
+    "alphabet": {"id": "hashed", "num_buckets": 4, "seed": 7, "non_sensitive": ["ant", "bee"], "num_clear_buckets": 3},
+    "mechanism": {"id": "urap", "epsilon": 1, "theta": "optimal", "inversion": "marginal"},
+}
+TWICE = HASHED | {
+    "alphabet": {"id": "hashed", "num_buckets": 4, "num_hashes": 2},
+    "mechanism": {"id": "rappor", "epsilon": 1, "theta": "optimal"},
+}
+TAGGED = CLOSED | {
+    "alphabet": {
+        "id": "tagged",
+        "values": ["ant", "bee", "cat"],
+        "tags": ["home", "work"],
+        "sensitive": ["bee"],
+        "background": {"home": {"ant": 0.5, "cat": 0.5}},
+    },
+    "mechanism": {"id": "uss", "epsilon": 1, "subset_size": 1},
+}
+STATES = CLOSED | {"alphabet": {"id": "closed", "values": ["ant", "bee", "cat"]}}
+PRIORS = STATES | {"mechanism": {"id": "agrr", "epsilon": 1, "priors": [[0.5, 0.25, 0.25], [0, 0, 1]]}}
+BITS = STATES | {"mechanism": PRIORS["mechanism"] | {"id": "aoue", "theta": None}}
+RATES = STATES | {"mechanism": {"id": "tsp", "epsilon": 1, "missing_rates": [0.4, 0.05]}}
+MISSING = STATES | {"mechanism": {"id": "up", "epsilon": 1}}
+SPECS = {
+    "closed": CLOSED,
+    "permuted": PERMUTED,
+    "hashed": HASHED,
+    "subsets": SUBSETS,
+    "listed": LISTED,
+    "twice": TWICE,
+    "tagged": TAGGED,
+    "priors": PRIORS,
+    "bits": BITS,
+    "rates": RATES,
+    "missing": MISSING,
+}
+ABSENT = object()
+
+
+def edited(spec: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """The specification with another value at a dotted path, or without the key."""
+    result = copy.deepcopy(spec)
+    *parents, last = path.split(".")
+    inner = result
+    for key in parents:
+        inner = inner[key]
+    if value is ABSENT:
+        del inner[last]
+    else:
+        inner[last] = value
+    return result
+
+
+def refusal(spec: Any) -> str | None:
+    """What ``from_json`` says against a specification."""
+    try:
+        Collection.from_json(spec)
+    except SpecError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize(
+    "spec", GOOD, ids=lambda spec: f"{spec['id']}-{spec['alphabet']['id']}-{spec['mechanism']['id']}"
+)
+def test_good_collections_are_valid(spec):
+    assert refusal(spec) is None
+    VALIDATOR.validate(spec)
+
+
+HARMLESS = [
+    ("closed", "num_cohorts", ABSENT),
+    ("closed", "alphabet.sensitive", ABSENT),
+    ("closed", "alphabet.sensitive", None),
+    ("closed", "alphabet.sensitive", ["cat", "ant"]),
+    ("closed", "mechanism.theta", ABSENT),
+    ("closed", "mechanism.theta", None),
+    ("closed", "mechanism.epsilon", 16),
+    ("closed", "mechanism", {"id": "rappor", "epsilon": 0.5, "theta": 0.75}),
+    ("closed", "mechanism", {"id": "urr", "epsilon": 1e-9}),
+    ("closed", "version", (1 << 31) - 1),
+    ("closed", "id", "a" * 64),
+    ("closed", "alphabet.values", ["bee", ""]),
+    ("permuted", "alphabet.seed", ABSENT),
+    ("permuted", "alphabet.seed", (1 << 64) - 1),
+    ("hashed", "alphabet.num_hashes", ABSENT),
+    ("hashed", "num_cohorts", 1 << 16),
+    *(("subsets", "mechanism.subset_size", value) for value in (1, None, ABSENT)),
+    *(("closed", "mechanism.theta", value) for value in ("optimal", None, ABSENT, 0.25)),
+    *(("closed", "mechanism.inversion", value) for value in ("aware", "marginal", None)),
+    *(("listed", "alphabet.num_clear_buckets", value) for value in (2, 1 << 16, None, ABSENT)),
+    ("listed", "alphabet.non_sensitive", ["cat", "", "é"]),
+    ("listed", "alphabet.num_hashes", 1),
+    *(("twice", "alphabet.num_hashes", value) for value in (1, 3, 8, ABSENT)),
+    ("twice", "alphabet.non_sensitive", None),
+    *(("tagged", "alphabet.background", value) for value in (None, ABSENT, {}, {"work": {"cat": 1}})),
+    *(("tagged", "alphabet.sensitive", value) for value in ([], ABSENT)),
+    ("tagged", "alphabet.tags", ["home"]),
+    *(("priors", "mechanism.priors", value) for value in ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0.5, 0.5, 0]] * 2)),
+    ("bits", "mechanism.theta", ABSENT),
+    *(("rates", "mechanism.missing_rates", value) for value in ([0.1, 0.1], [1e-9, 0.5, 0.999])),
+    ("rates", "alphabet.sensitive", None),
+    ("missing", "mechanism.epsilon", 16),
+]
+
+
+@pytest.mark.parametrize(("name", "path", "value"), HARMLESS)
+def test_harmless_edits_are_accepted_by_both(name, path, value):
+    spec = edited(SPECS[name], path, value)
+    assert refusal(spec) is None
+    VALIDATOR.validate(spec)
+
+
+STRUCTURAL = [
+    *(("closed", path, ABSENT) for path in ("id", "version", "alphabet", "mechanism")),
+    *(("closed", path, ABSENT) for path in ("alphabet.id", "alphabet.values", "mechanism.id", "mechanism.epsilon")),
+    *(("permuted", path, ABSENT) for path in ("alphabet.values", "alphabet.num_buckets")),
+    *(("hashed", path, ABSENT) for path in ("alphabet.num_buckets", "num_cohorts")),
+    *(
+        ("closed", path, 1)
+        for path in ("more", "fingerprint", "alphabet.more", "alphabet.seed", "alphabet.num_buckets")
+    ),
+    *(("closed", path, 1) for path in ("mechanism.more", "mechanism.num_symbols", "mechanism.delta")),
+    *(("permuted", path, ["ant"]) for path in ("alphabet.sensitive", "alphabet.num_hashes")),
+    *(("hashed", path, ["ant", "bee"]) for path in ("alphabet.values", "alphabet.sensitive")),
+    *(("hashed", "mechanism.theta", value) for value in (0.5, None)),  # k-RR has none
+    *(("closed", "alphabet.id", value) for value in ("Closed", "open", "permuted", "", None, 3)),
+    *(("closed", "mechanism.id", value) for value in ("KRR", "krr", "oue", "", None, 3)),  # krr: has no theta
+    *(("closed", "id", value) for value in ("", "A", "a b", "ä", "a" * 65, 3, None)),
+    *(("closed", "version", value) for value in (0, -1, 1 << 31, 1.5, "1", True, None)),
+    *(("closed", "num_cohorts", value) for value in (0, (1 << 16) + 1, 1.5, "1", True, None)),
+    *(("hashed", "num_cohorts", value) for value in (0, 1)),
+    *(("closed", "alphabet.values", value) for value in ([], ["ant"], ["ant", "ant"], ["ant", 3], "ant", None, {})),
+    *(("closed", "alphabet.sensitive", value) for value in ([], ["ant", "ant"], [3], "ant", {}, 3)),
+    *(("permuted", "alphabet.num_buckets", value) for value in (1, 0, -1, (1 << 16) + 1, 2.5, "2", True, None)),
+    *(("hashed", "alphabet.num_buckets", value) for value in (1, 0, -1, (1 << 16) + 1, 2.5, "2", True, None)),
+    *(("permuted", "alphabet.seed", value) for value in (-1, 1 << 64, 0.5, "0", True, None)),
+    *(("hashed", "alphabet.num_hashes", value) for value in (0, 9, "1", True, None)),
+    *(("twice", "alphabet.num_hashes", value) for value in (0, 9, "2", 2.5, True, None)),
+    *(("listed", "alphabet.non_sensitive", value) for value in ([], ["ant", "ant"], [3], "ant", {}, 3)),
+    *(("listed", "alphabet.num_clear_buckets", value) for value in (0, 1, -1, (1 << 16) + 1, 2.5, "2", True, [])),
+    *(("tagged", path, ABSENT) for path in ("alphabet.values", "alphabet.tags")),
+    *(("tagged", "alphabet.tags", value) for value in ([], ["home", "home"], [3], "home", {}, None)),
+    *(("tagged", "alphabet.sensitive", value) for value in (["bee", "bee"], [3], "bee", {}, None)),
+    *(("tagged", "alphabet.background", value) for value in ([], "home", 3, {"home": {}}, {"home": None})),
+    *(("tagged", "alphabet.background.home", value) for value in ({"ant": -1}, {"ant": 1.5}, {"ant": "1"}, ["ant"])),
+    *(("tagged", "alphabet.background.home", value) for value in ({"ant": True}, {"ant": None}, {"ant": 1e400})),
+    *(("tagged", path, 1) for path in ("alphabet.num_buckets", "alphabet.seed", "alphabet.more")),
+    *((name, "mechanism.priors", ABSENT) for name in ("priors", "bits")),
+    *(("priors", "mechanism.priors", value) for value in ([], [[1, 0, 0]], "ant", {}, None, [1, 0, 0], [[], []])),
+    *(("priors", "mechanism.priors", [[1, 0, 0], [1, 0, value]]) for value in (-1, 2, "0", True, None, 1e400)),
+    *(("priors", "mechanism.theta", value) for value in (None, 0.5)),  # agrr has none
+    *(("bits", "mechanism.theta", value) for value in (0.5, "optimal", True)),
+    *(("rates", "mechanism.missing_rates", value) for value in ([], [0.5], "ant", {}, None, 0.5, ABSENT)),
+    *(("rates", "mechanism.missing_rates", [0.5, value]) for value in (0, 1, -1, 2, "0.5", True, None, 1e400)),
+    *(("missing", path, 0.5) for path in ("mechanism.theta", "mechanism.missing_rates")),
+    *(("closed", "mechanism.inversion", value) for value in ("Aware", "naive", "", 3, True, [])),
+    *(("twice", "mechanism.inversion", value) for value in ("aware", "marginal", None)),  # rappor has none
+    *(("closed", "mechanism.epsilon", value) for value in (0, -1, 16.001, 1e400, "1", True, None, [])),
+    *(("closed", "mechanism.theta", value) for value in (0, 1, -0.5, 2, "0.5", "best", True, [])),
+    *(("subsets", "mechanism.subset_size", value) for value in (0, -1, 1.5, "1", True, [])),
+    ("subsets", "mechanism.theta", 0.5),
+    *(("closed", path, value) for path in ("alphabet", "mechanism") for value in (None, "closed", 3, [], {})),
+]
+
+
+@pytest.mark.parametrize(("name", "path", "value"), STRUCTURAL)
+def test_structural_faults_are_refused_by_both(name, path, value):
+    spec = edited(SPECS[name], path, value)
+    assert refusal(spec) is not None
+    assert not VALIDATOR.is_valid(spec)
+
+
+@pytest.mark.parametrize("spec", [None, 3, "animals", [], [CLOSED], {}], ids=repr)
+def test_other_json_is_refused_by_both(spec):
+    assert not VALIDATOR.is_valid(spec)
+    if isinstance(spec, dict):
+        assert refusal(spec) is not None
+
+
+MEANING = [  # the part of the specification that JSON Schema has no words for
+    ("closed", {"alphabet.values": ["bee", "e\u0301", "\u00e9"]}, "must not repeat an entry (in Unicode NFC)"),
+    ("closed", {"alphabet.values": ["bee", "\ud800"]}, "must be Unicode text"),
+    ("closed", {"alphabet.sensitive": ["dog"]}, "must be a part of Closed.values"),
+    ("closed", {"num_cohorts": 2.0}, "must be an integer in [1, 65536], got 2.0"),
+    ("closed", {"mechanism.epsilon": 1e-300}, "must be large enough to leave a signal"),
+    ("subsets", {"mechanism.subset_size": 3}, "SubsetSelection.subset_size must be an integer in [1, 2]"),
+    ("subsets", {"mechanism": {"id": "uss", "epsilon": 1, "subset_size": 2}}, "Selection.subset_size must be "),
+    ("permuted", {"alphabet.num_buckets": 4}, "Permuted.num_buckets must be an integer in [2, 3]"),
+    ("permuted", {"num_cohorts": 1}, "to tell 3 values apart with 2 buckets"),
+    ("hashed", {"alphabet.num_buckets": 65, "num_cohorts": 1 << 16}, "must be at most 4194304 counters"),
+    ("hashed", {"alphabet.num_hashes": 2}, "KaryRR.num_hashes must be an integer in [1, 1]"),
+    ("listed", {"alphabet.num_hashes": 2}, "Hashed.num_hashes must be an integer in [1, 1]"),
+    ("listed", {"alphabet.non_sensitive": None}, "num_clear_buckets must be absent without Hashed.non_sensitive"),
+    ("listed", {"alphabet.non_sensitive": ["e\u0301", "\u00e9"]}, "Hashed.non_sensitive must not repeat an entry"),
+    ("tagged", {"alphabet.tags": ["ant"]}, "Tagged.tags must differ from all values"),
+    ("tagged", {"alphabet.sensitive": ["dog"]}, "Tagged.sensitive must be a part of Tagged.values"),
+    ("tagged", {"alphabet.sensitive": ["ant", "bee", "cat"]}, "must leave a value that a tag can hide"),
+    ("tagged", {"alphabet.background": {"car": {"ant": 1}}}, "Tagged.background must have tags as keys"),
+    (
+        "tagged",
+        {"alphabet.background": {"home": {"ant": 0.5}}},
+        "shares in [0, 1] that sum to 1, got others for 'home'",
+    ),
+    ("tagged", {"alphabet.background": {"home": {"bee": 1}}}, "must speak of values that are not sensitive"),
+    ("priors", {"mechanism.priors": [[0.5, 0.5], [0.5, 0.5]]}, "AttributeGRR.priors must have rows of "),
+    ("bits", {"mechanism.priors": [[0.5, 0.25, 0.5], [1, 0, 0]]}, "AttributeOUE.priors must have rows of "),
+    (
+        "priors",
+        {"alphabet.sensitive": ["bee"]},
+        "must give every value a symbol of its own, in the order of the values, and call none non-sensitive",
+    ),
+    ("rates", {"alphabet.values": ["ant", "bee"]}, "TwoStage.num_symbols must be 3 to 1024"),
+]
+
+
+@pytest.mark.parametrize(("name", "edits", "words"), MEANING, ids=[row[2] for row in MEANING])
+def test_faults_of_meaning_are_found_when_loading(name, edits, words):
+    spec = functools.reduce(lambda spec, edit: edited(spec, *edit), edits.items(), SPECS[name])
+    assert words in (refusal(spec) or "")
+    assert VALIDATOR.is_valid(spec)
+
+
+def paths(value: Any, at: str = "") -> Iterator[str]:
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield at + key
+        yield from paths(inner, f"{at}{key}.")
+
+
+JUNK = [
+    ABSENT,
+    None,
+    True,
+    "1",
+    "ant",
+    [],
+    {},
+    [None],
+    ["ant", "bee"],
+    0,
+    1,
+    -1,
+    3,
+    0.5,
+    1.5,
+    17,
+    1 << 40,
+    1 << 70,
+    1e400,
+]
+
+
+@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("value", JUNK, ids=lambda value: "absent" if value is ABSENT else repr(value))
+def test_both_agree_wherever_one_value_is_replaced(name, value):
+    for path in paths(SPECS[name]):
+        spec = edited(SPECS[name], path, value)
+        said = refusal(spec)
+        of_meaning = any(words in (said or "") for *_, words in MEANING)
+        if not of_meaning:  # else there may be a structural fault, too
+            assert VALIDATOR.is_valid(spec) == (said is None), (path, said)
+
+
+def test_the_schema_names_every_alphabet_and_mechanism():
+    VALIDATOR.check_schema(COLLECTION_SCHEMA)
+    definitions = COLLECTION_SCHEMA["$defs"]
+    ids = [definitions[name]["properties"]["id"] for name in definitions if "properties" in definitions[name]]
+    named = {name for entry in ids for name in entry.get("enum", [entry.get("const")])}
+    assert named == {*ALPHABETS, *MECHANISMS}

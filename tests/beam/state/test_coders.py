@@ -1,0 +1,207 @@
+"""What crosses between workers: bytes with a version, the same for the same content, whatever the counts are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from apache_beam import coders
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.messages_cases import KNOWN, NOON, URAP
+from tests.support.tolerance import generator
+from uldp_transforms.beam.runtime.coders import CohortCountsCoder, ReportBatchCoder
+from uldp_transforms.ldp import CohortCounts, ReportBatch
+
+COUNTS, REPORTS = CohortCountsCoder(), ReportBatchCoder()
+LARGEST = (1 << 63) - 1
+SMALLEST = -(1 << 63)
+
+
+def counts_of(num_reports: list[int], cells: list[list[int]], patterns: Sequence[int] = ()) -> CohortCounts:
+    table = np.array(cells, np.int64).reshape(len(num_reports), -1)
+    return CohortCounts(np.array(num_reports, np.int64), table, np.array(patterns, np.int64))
+
+
+@st.composite
+def some_counts(draw: st.DrawFn) -> CohortCounts:
+    """Of any shape, width and density: a few numbers between 0 and a bound, the others 0 or the bound."""
+    num_cohorts, num_cells, num_patterns = draw(st.integers(1, 6)), draw(st.integers(1, 60)), draw(st.integers(0, 40))
+    bound = draw(st.sampled_from([0, 1, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, LARGEST, -1, -300, SMALLEST]))
+    numbers = np.full(num_cohorts * (1 + num_cells) + num_patterns, draw(st.sampled_from([0, bound])), dtype=np.int64)
+    places = st.integers(0, len(numbers) - 1)
+    between = st.integers(min(0, bound), max(0, bound))
+    for place, number in draw(st.dictionaries(places, between, max_size=20)).items():
+        numbers[place] = number
+    num_reports, cells, patterns = np.split(numbers, [num_cohorts, num_cohorts * (1 + num_cells)])
+    return CohortCounts(num_reports, cells.reshape(num_cohorts, num_cells), patterns)
+
+
+# ---------------------------------------------------------------------- counts
+
+
+@settings(max_examples=300)
+@given(some_counts())
+def test_counts_come_back(counts):
+    again = COUNTS.decode(COUNTS.encode(counts))
+    assert again == counts
+    assert again.shape == counts.shape
+
+
+@settings(max_examples=100)
+@given(some_counts())
+def test_counts_take_no_more_than_their_numbers(counts):
+    numbers = np.concatenate([counts.num_reports, counts.cells.ravel(), counts.patterns])
+    largest = LARGEST if numbers.min() < 0 else int(numbers.max())  # reports that are taken back go in 8 bytes
+    width = next(size for size in (1, 2, 4, 8) if largest < 1 << 8 * size)
+    dense, sparse = len(numbers) * width, np.count_nonzero(numbers) * (4 + width)
+    assert len(COUNTS.encode(counts)) == (14 if len(counts.patterns) else 10) + min(dense, sparse)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 1 << 16), (1 << 16, 2), (64, 1 << 16)])
+def test_large_and_sparse_counts_come_back(shape):
+    counts = CohortCounts.empty(*shape)
+    counts.num_reports[-1] = counts.cells[-1, -1] = LARGEST
+    assert COUNTS.decode(COUNTS.encode(counts)) == counts
+
+
+def test_no_counts_are_no_bytes():
+    assert COUNTS.encode(None) == b""
+    assert COUNTS.decode(b"") is None
+
+
+GOLDEN_COUNTS = {
+    "dense, 1 byte": ("0101 02000000 02000000 0506 01020304", [5, 6], [[1, 2], [3, 4]]),
+    "dense, 2 bytes": ("0102 01000000 02000000 0001 ff00 0100", [256], [[255, 1]]),
+    "dense, 4 bytes": ("0104 01000000 01000000 ffffffff 01000000", [(1 << 32) - 1], [[1]]),
+    "dense, 8 bytes": ("0108 01000000 01000000 ffffffffffffff7f 0000000001000000", [LARGEST], [[1 << 32]]),
+    "sparse, 1 byte": ("0111 01000000 0a000000 00000000 08000000 01 ff", [1], [[0] * 7 + [255, 0, 0]]),
+    "sparse, 8 bytes": ("0118 01000000 03000000 02000000 ffffffffffffff7f", [0], [[0, LARGEST, 0]]),
+    "dense, taken back": (
+        "0108 01000000 02000000 0000000000000000 ffffffffffffffff 0100000000000000",
+        [0],
+        [[-1, 1]],
+    ),
+    "sparse, taken back": ("0118 01000000 03000000 02000000 0000000000000080", [0], [[0, SMALLEST, 0]]),
+    "zeros": ("0111 01000000 02000000", [0], [[0, 0]]),
+}
+
+
+GOLDEN_PATTERNS = {
+    "dense": ("0201 01000000 02000000 03000000 02 0102 010203", [2], [[1, 2]], [1, 2, 3]),
+    "dense, 2 bytes": ("0202 01000000 01000000 01000000 0100 0200 0001", [1], [[2]], [256]),
+    "sparse": ("0211 01000000 03000000 08000000 00000000 0b000000 02ff", [2], [[0] * 3], [0] * 7 + [255]),
+    "taken back": (
+        "0208 01000000 01000000 02000000 ffffffffffffffff 0000000000000000 0100000000000000 feffffffffffffff",
+        [-1],
+        [[0]],
+        [1, -2],
+    ),
+    "zeros": ("0211 01000000 02000000 01000000", [0], [[0, 0]], [0]),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "num_reports", "cells", "patterns"),
+    [(*row, ()) for row in GOLDEN_COUNTS.values()] + list(GOLDEN_PATTERNS.values()),
+    ids=[*GOLDEN_COUNTS, *(f"patterns, {name}" for name in GOLDEN_PATTERNS)],
+)
+def test_golden_counts(text, num_reports, cells, patterns):
+    """A job that is updated reads what its former version wrote."""
+    counts = counts_of(num_reports, cells, patterns)
+    assert COUNTS.encode(counts) == bytes.fromhex(text)
+    assert COUNTS.decode(bytes.fromhex(text)) == counts
+
+
+# ---------------------------------------------------------------------- reports
+
+BATCH = ReportBatch(
+    fingerprint=bytes(range(32)),
+    cohorts=np.array([1, 65_535], np.uint16),
+    payloads=np.array([[1, 2, 3], [255, 0, 7]], np.uint8),
+    event_times=np.array([NOON, -1], np.int64),
+    report_ids=np.arange(32, dtype=np.uint8).reshape(2, 16),
+    seeded=True,
+)
+ANONYMOUS = ReportBatch(
+    fingerprint=bytes(32),
+    cohorts=np.array([0], np.uint16),
+    payloads=np.array([[9]], np.uint8),
+    event_times=np.array([0], np.int64),
+    report_ids=np.zeros((0, 16), np.uint8),
+)
+FINGERPRINT = bytes(range(32)).hex()
+
+GOLDEN_BATCHES = {
+    "with ids": (
+        f"01 01 03000000 {FINGERPRINT} 04 0001020304050607 08 0100ffff 20 0010a5d4e8000000 ffffffffffffffff"
+        f"40 {FINGERPRINT} 0c 010203 ff0007",
+        BATCH,
+    ),
+    "without ids": (f"01 00 01000000 {'00' * 32} 04 {'00' * 8} 04 0000 10 {'00' * 8} 00 02 09", ANONYMOUS),
+}
+
+
+@pytest.mark.parametrize(("text", "batch"), GOLDEN_BATCHES.values(), ids=GOLDEN_BATCHES)
+def test_golden_batches(text, batch):
+    assert REPORTS.encode(batch) == bytes.fromhex(text)
+    assert REPORTS.decode(bytes.fromhex(text)) == batch
+
+
+@pytest.mark.parametrize("of", KNOWN, ids=lambda of: of.id)
+@pytest.mark.parametrize("number", [0, 1, 1000])
+@pytest.mark.parametrize("rng", [None, generator("coders")], ids=["system", "seeded"])
+def test_batches_come_back(of, number, rng):
+    batch = of.perturb(["0"] * number, rng, event_times=range(-number, 0))
+    again = REPORTS.decode(REPORTS.encode(batch))
+    assert again == batch
+    assert again.payloads.shape == batch.payloads.shape
+    assert again.seeded is (rng is not None)
+
+
+# ---------------------------------------------------------------------- both
+
+DENSE, SPARSE = counts_of([3], [[1, 2]]), counts_of([0], [[0] * 50])
+PATTERNS = counts_of([3], [[1, 2]], [2, 1, 0])
+SAMPLES = [(COUNTS, DENSE), (COUNTS, SPARSE), (COUNTS, PATTERNS), (REPORTS, BATCH), (REPORTS, ANONYMOUS)]
+
+
+def arrays(value: CohortCounts | ReportBatch) -> dict[str, np.ndarray]:
+    return {name: array for name, array in vars(value).items() if isinstance(array, np.ndarray)}
+
+
+@pytest.mark.parametrize(("coder", "value"), SAMPLES)
+def test_what_is_decoded_may_be_changed(coder, value):
+    encoded = coder.encode(value)
+    first, second = coder.decode(encoded), coder.decode(encoded)
+    for name, array in arrays(first).items():
+        others = [other for other_name, other in arrays(first).items() if other_name != name]
+        assert not any(np.shares_memory(array, other) for other in [*others, *arrays(second).values()])
+        array[...] = 7
+    assert second == coder.decode(encoded) == value
+    assert coder.encode(value) == encoded
+
+
+@pytest.mark.parametrize(("coder", "value"), SAMPLES)
+@pytest.mark.parametrize("version", [0, 3, 255])
+def test_another_version_is_refused(coder, value, version):
+    encoded = bytes([version]) + coder.encode(value)[1:]
+    reads = "versions 1 and 2" if coder is COUNTS else "version 1"
+    with pytest.raises(ValueError, match=f"^{type(coder).__name__} reads {reads}, got version {version}$"):
+        coder.decode(encoded)
+
+
+@pytest.mark.parametrize(("coder", "kind"), [(COUNTS, CohortCounts), (REPORTS, ReportBatch)])
+def test_beam_chooses_these_coders(coder, kind):
+    assert coder.is_deterministic()
+    assert coder.to_type_hint() is kind
+    assert type(coders.registry.get_coder(kind)) is type(coder)
+
+
+def test_equal_content_has_equal_bytes():
+    batch = URAP.perturb(["9"] * 9)
+    assert REPORTS.encode(batch) == REPORTS.encode(batch[::-1][::-1])
+    fortran = CohortCounts(np.arange(3), np.asfortranarray(np.arange(12).reshape(3, 4)))
+    assert COUNTS.encode(fortran) == COUNTS.encode(CohortCounts(np.arange(3), np.arange(12).reshape(3, 4)))

@@ -1,0 +1,192 @@
+"""``uldp check``: what it says of a directory, and that each thing that is wrong is found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.messages_cases import KRR
+from uldp_transforms.jobs import check, uldp
+from uldp_transforms.jobs.records.run_directory import RunDirectory
+from uldp_transforms.jobs.records.run_records import RunRecord
+from uldp_transforms.rows.row_identity import name_of
+from uldp_transforms.windows import rfc3339
+
+HOUR = 3_600_000
+NOW = 500_000 * HOUR + 60_000
+PLACE = name_of(KRR)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "now", lambda: NOW)
+
+
+def span(hours_ago: int) -> dict[str, str]:
+    """A window of an hour that ended so many hours ago."""
+    end = NOW // HOUR * HOUR - hours_ago * HOUR
+    return {"window_start": rfc3339(end - HOUR), "window_end": rfc3339(end)}
+
+
+def estimate(run: str, hours_ago: int = 0, status: str = "ok", pane_index: int = 0) -> dict[str, Any]:
+    return {**PLACE, **span(hours_ago), "run": run, "status": status, "pane_index": pane_index}
+
+
+def ledger(run: str, received: int = 10, accepted: int = 9, hours_ago: int = 0, **rejected: int) -> dict[str, Any]:
+    numbers = {"received": received, "accepted": accepted, "duplicates": 0, "rejected": rejected or {"too_old": 1}}
+    return {**PLACE, **span(hours_ago), **numbers, "run": run}
+
+
+class Folder:
+    """An output directory, made by hand."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def run(self, name: str, end: str | None = "stopped", *, resumes: bool = True, launched: bool = False) -> None:
+        RunRecord(
+            run=name,
+            started=rfc3339(NOW - 9 * HOUR),
+            ended=None if end is None else rfc3339(NOW - HOUR),
+            source={"option": "--x", "name": "x", "bounded": not resumes, "resumes": resumes},
+            specification={"partial_before": None, "allowed_lateness": "60m"},
+            end=end,
+            launched=launched,
+            sentence=None if end is None else f"{end}: that is all",
+        ).write(str(self.path))
+
+    def write(self, name: str, *rows: dict[str, Any]) -> None:
+        (self.path / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """That of two runs of a stream, where all is well."""
+    found = Folder(tmp_path)
+    found.run("a")
+    found.run("b")
+    found.write("ledger-a-1", ledger("a"), ledger("a"))
+    found.write("ledger-b-1", ledger("b", 5, 4))
+    found.write("estimates-a-1", estimate("a", 2), estimate("a", 1))
+    found.write("estimates-b-1", estimate("b", 1, "partial"), estimate("b", 0), estimate("b", 0, "suppressed", 1))
+    found.write("health-b-1", estimate("b"))
+    return found
+
+
+def findings(folder: Folder, capsys: pytest.CaptureFixture[str], options: str = "") -> list[str]:
+    """What is wrong; the exit code says whether anything is."""
+    code = uldp.main(["check", str(folder.path), *options.split()])
+    found = [line for line in capsys.readouterr().out.splitlines() if line.startswith("check: ")]
+    assert code == bool(found)
+    return [line.removeprefix("check: ") for line in found]
+
+
+def test_all_is_well(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sums of both runs; of each window the row that readers take, which is never a partial one beside another."""
+    assert check.main([str(folder.path), "--max_age=2h"]) == 0
+    assert capsys.readouterr().out == (
+        f"run      b stopped, {rfc3339(NOW - 9 * HOUR)} to {rfc3339(NOW - HOUR)}\n"
+        "ledger   25 received = 22 accepted + 3 rejected (too_old 3), balanced\n"
+        f"windows  ok 2, suppressed 1; numbers up to {rfc3339(NOW - 60_000 - HOUR)}, 1h01m ago\n"
+        "alarms   0 window(s)\n"
+    )
+
+
+@pytest.mark.parametrize("end", ["cancelled", "failed"])
+def test_a_latest_run_that_did_not_end_well(end: str, folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.run("c", end)
+    assert findings(folder, capsys) == [f"run c: {end}: that is all"]
+    folder.run("d")
+    assert findings(folder, capsys) == []
+
+
+def test_a_run_without_an_end(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.run("c", None)
+    assert findings(folder, capsys) == ["run c: it was killed"]
+    directory = RunDirectory(str(folder.path), "c", bounded=False, launched=False)
+    directory.prepare()
+    assert findings(folder, capsys) == []
+    directory.close()
+    folder.run("c", None, launched=True)
+    assert findings(folder, capsys) == []
+
+
+def test_a_run_that_refused_nearly_everything(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.run("c", "complete", resumes=False)
+    folder.write("ledger", ledger("c", 10, 5, unknown_collection=5))
+    assert findings(folder, capsys) == []
+    folder.write("ledger", ledger("c", 10, 4, unknown_collection=5, too_old=1))
+    assert findings(folder, capsys) == ["5 of 10 reports were refused as unknown_collection: wrong --collection file?"]
+
+
+def test_numbers_that_are_too_old(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    end = rfc3339(NOW - 60_000 - HOUR)
+    sentence = f"the latest window with numbers ended at {end}, 1h01m ago, more than {{}}"
+    assert findings(folder, capsys, "--max_age=30m") == [sentence.format("30m")]
+    assert findings(folder, capsys, "--max_age=1h") == [sentence.format("1h00m")]
+    for name in "ab":
+        folder.write(f"estimates-{name}-1")
+    assert findings(folder, capsys) == []
+    assert findings(folder, capsys, "--max_age=1h") == ["no window has numbers"]
+
+
+def test_a_ledger_out_of_balance(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of each run by itself: two that are wrong in opposite ways are both wrong."""
+    folder.write("ledger-a-1", ledger("a", 11))
+    folder.write("ledger-b-1", ledger("b", 9), ledger("b", 9, hours_ago=1))
+    sentence = "the ledger of run {} does not balance in {} period(s)"
+    assert findings(folder, capsys) == [sentence.format("a", 1), sentence.format("b", 2)]
+
+
+def test_the_newest_periods_of_a_live_run_may_be_out_of_balance(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.run("c", None, launched=True)
+    folder.write("ledger-c-1", ledger("c", 11, hours_ago=0), ledger("c", 11, hours_ago=1))
+    assert findings(folder, capsys) == []
+    folder.write("ledger-c-1", ledger("c", 11, hours_ago=2))
+    assert findings(folder, capsys) == ["the ledger of run c does not balance in 1 period(s)"]
+
+
+def test_alarms(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    alarms = [estimate("b", hours, "alarm") for hours in (1, 5)]
+    folder.write("health-b-1", *alarms)
+    sentence = f"sentinels fired for collection 'krr' in {{}} window(s), the last from {span(1)['window_start']}"
+    assert findings(folder, capsys) == [sentence.format(2)]
+    assert findings(folder, capsys, "--max_age=3h") == [sentence.format(1)]
+    folder.write("health-b-2", *(row | {"status": "ok", "pane_index": 1} for row in alarms))
+    assert findings(folder, capsys) == []
+
+
+def test_nothing_is_said_of_other_runs_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A job over files that was cancelled has no numbers, though those of the run before are still there."""
+    folder = Folder(tmp_path)
+    folder.run("a", "complete", resumes=False)
+    folder.write("ledger", ledger("a", 99))
+    folder.write("estimates", estimate("a"))
+    folder.write("health", estimate("a", status="alarm"))
+    assert len(findings(folder, capsys)) == 2
+    folder.run("b", "cancelled", resumes=False)
+    assert check.main([str(tmp_path)]) == 1
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "ledger   no rows",
+        "windows  none; no numbers",
+        "alarms   0 window(s)",
+        "check: run b: cancelled: that is all",
+    ]
+
+
+def test_one_window_for_everything_is_as_old_as_its_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Folder(tmp_path)
+    folder.run("a", "complete", resumes=False)
+    folder.write("estimates", estimate("a") | {"window_start": None, "window_end": None})
+    assert findings(folder, capsys, "--max_age=1h") == []
+    [stale] = findings(folder, capsys, "--max_age=30m")
+    assert stale.startswith(f"the latest window with numbers ended at {rfc3339(NOW - HOUR)}, 1h00m ago")
+
+
+def test_a_directory_without_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert findings(Folder(tmp_path), capsys) == [f"{tmp_path} has no record of a run"]

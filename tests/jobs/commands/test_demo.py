@@ -1,0 +1,154 @@
+"""The demo on two days of its month: what it writes, what it prints, what its page says."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import gzip
+import hashlib
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.support.tolerance import binomial_limits
+from uldp_transforms.jobs.demo import demo_command as demo
+from uldp_transforms.jobs.demo import demo_outcome
+
+DAYS = ["2001-02-14T00:00:00Z", "2001-02-15T00:00:00Z"]
+COLLECTIONS = ["us-flights", "us-flights-sensitive"]
+
+
+class Run(NamedTuple):
+    code: int
+    output: Path
+    printed: str
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.output / name).read_text("utf-8").splitlines()]
+
+    @property
+    def page(self) -> str:
+        return (self.output / "index.html").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    output = tmp_path_factory.mktemp("demo")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = demo.main(["--output", str(output), "--days", str(len(DAYS)), "--seed", "1"])
+    return Run(code, output, printed.getvalue())
+
+
+def test_succeeds_and_writes_all_files(run: Run) -> None:
+    assert run.code == 0
+    written = {path.name for path in run.output.iterdir() if not re.fullmatch(r"run-.*\.json|\.lock", path.name)}
+    rows = {"estimates.jsonl", "estimates.avro", "ledger.jsonl", "health.jsonl", "rejected.avro"}
+    assert written == {*rows, "reports", "index.html", "estimates.png"}
+    assert {path.name for path in (run.output / "reports").iterdir()} == {f"{name}.avro" for name in COLLECTIONS}
+    assert all((run.output / name).stat().st_size > 0 for name in rows)
+
+
+def test_every_window_has_an_estimate(run: Run) -> None:
+    rows = run.rows("estimates.jsonl")
+    assert sorted((row["collection_id"], row["window_start"]) for row in rows) == [
+        (name, day) for name in COLLECTIONS for day in DAYS
+    ]
+    assert {row["status"] for row in rows} == {"ok"}
+
+
+def test_ledger_balances(run: Run) -> None:
+    rows = run.rows("ledger.jsonl")
+    assert len(rows) == len(COLLECTIONS) * len(DAYS)
+    assert all(r["received"] == r["accepted"] + r["duplicates"] + sum(r["rejected"].values()) for r in rows)
+    assert run.printed.count(": balanced\n") == len(COLLECTIONS)
+    assert "NOT BALANCED" not in run.printed + run.page
+
+
+def test_printed_coverage_is_what_95_percent_intervals_have(run: Run) -> None:
+    lines = re.findall(r"^(\S+), (\w+ values): ([\d,]+) of ([\d,]+) intervals contain the truth", run.printed, re.M)
+    assert [line[:2] for line in lines] == [
+        ("us-flights", "all values"),
+        ("us-flights-sensitive", "clear values"),
+        ("us-flights-sensitive", "sensitive values"),
+    ]
+    for *_, covered, number in lines:  # only too few are wrong: intervals are cut to [0, 1] and exact for clear values
+        low, _ = binomial_limits(int(number.replace(",", "")), 0.95, rate=2e-10)
+        assert int(covered.replace(",", "")) >= low
+
+
+def test_days_are_smoothed_over(run: Run) -> None:
+    for entry in (entry for row in run.rows("estimates.jsonl") for entry in row["estimates"]):
+        assert 0 <= entry["smoothed_low"] <= entry["smoothed_high"] <= 1
+    lines = re.findall(r"^(\S+), smoothed over days: ([\d,]+) of ([\d,]+) intervals", run.printed, re.M)
+    assert [name for name, *_ in lines] == COLLECTIONS
+    assert {finding["name"] for row in run.rows("health.jsonl") for finding in row["findings"]} >= {"change"}
+
+
+def test_changes_are_read_from_health_rows(tmp_path: Path) -> None:
+    sentence = "Shares moved, in percentage points: 'ORD' +1.00 (+0.50 to +1.50)."
+    change = {"name": "change", "fired": True, "sentence": sentence}
+    row = {"collection_id": "c", "window_start": DAYS[1], "findings": [{"name": "floor", "fired": True}, change]}
+    quiet = {"collection_id": "c", "window_start": DAYS[0], "findings": [change | {"fired": False}]}
+    lines = [json.dumps(line) for line in (row, quiet, row | {"collection_id": "other", "window_start": DAYS[0]})]
+    (tmp_path / "health.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert demo_outcome.read_changes(tmp_path, "c") == {datetime.date(2001, 2, 15): change["sentence"]}
+
+
+def test_table_lists_the_busiest_and_the_sensitive_airports(run: Run) -> None:
+    assert re.search(r"^ORD   .* to .* to ", run.printed, re.M)
+    assert re.search(r"^ADQ \* .* not a candidate .* to ", run.printed, re.M)
+    assert re.search(r"^\[ *\d+ s\] simulating [\d,]+ clients of us-flights$", run.printed, re.M)
+
+
+def test_page_is_a_report_beside_the_truth(run: Run) -> None:
+    """What such a page has, its own tests say (``tests/pipelines/report``)."""
+    assert f"<h1>{demo.TITLE}</h1>" in run.page
+    assert [f"{name}</bdi>, version {version}</h2>" in run.page for name, version in zip(COLLECTIONS, (1, 2))] == [
+        True
+    ] * 2
+    for lines in re.findall(r"intervals: ([\d,]+) of ([\d,]+)|, all values: ([\d,]+) of ([\d,]+)", run.printed):
+        held, number = filter(None, lines)
+        assert f'<td class="number">{held}</td><td class="number">{number}</td>' in run.page
+    assert run.page.count('id="part-1-numbers-') == 24
+
+
+def test_seeded_reports_are_marked(run: Run) -> None:
+    assert run.page.count("These reports were made with reproducible randomness") == len(COLLECTIONS)
+    assert "seeded (1), for simulation only" in run.printed
+
+
+def test_picture_is_not_empty(run: Run) -> None:
+    content = (run.output / "estimates.png").read_bytes()
+    assert content.startswith(b"\x89PNG\r\n") and len(content) > 100_000
+
+
+def test_without_a_charting_library_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    assert demo.main(["--output", str(tmp_path / "new")]) == 2
+    assert capsys.readouterr().err == "demo: a report needs vl_convert, of the extra 'plot': pip install '.[plot]'\n"
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("arguments", (["--days", "0"], ["--seed", "-1"], ["--seed", "x"], ["--what"]))
+def test_wrong_command_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.main(arguments) == 2
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1 and arguments[0] in printed
+
+
+def test_extract_is_the_one_described() -> None:
+    described = (demo.DATA / "README.md").read_text("utf-8")
+    packed = (demo.DATA / demo.VALUES).read_bytes()
+    content = gzip.decompress(packed)
+    assert hashlib.sha256(packed).hexdigest() in described
+    assert hashlib.sha256(content).hexdigest() in described
+    departures = len(content.splitlines()) - 1
+    assert f"{departures:,} departures" in described

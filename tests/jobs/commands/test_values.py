@@ -1,0 +1,206 @@
+"""People's values from CSV and Parquet tables: times of all clocks, and faults by their lines."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import zoneinfo
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uldp_transforms.jobs.files.event_times import Clock, milliseconds
+from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.jobs.simulate.simulate_command import main as simulate
+from uldp_transforms.ldp import SpecError
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
+
+SECRET = "my-secret"
+COLLECTION = """{"version": 1, "id": "survey", "mechanism": {"id": "krr", "epsilon": 1.0},
+  "alphabet": {"id": "closed", "values": ["0", "1", "2"]}}"""
+
+
+def csv_file(folder: Path, text: str) -> str:
+    (folder / "people.csv").write_text(text)
+    return str(folder / "people.csv")
+
+
+def parquet_file(folder: Path, **columns: pa.Array) -> str:
+    pa.parquet.write_table(pa.table(columns), folder / "people.parquet", row_group_size=2)
+    return str(folder / "people.parquet")
+
+
+def everything(file: ValuesFile, rows_at_once: int = 2) -> tuple[list[str], list[int] | None]:
+    parts = list(file.read(rows_at_once))
+    assert all(len(values) == rows_at_once for values, _ in parts[:-1])
+    times = None if file.time_column is None else [int(time) for _, some in parts for time in some]
+    return [value for values, _ in parts for value in values], times
+
+
+def refusal(call) -> str:
+    with pytest.raises(SpecError) as caught:
+        call()
+    assert SECRET not in str(caught.value)
+    return str(caught.value)
+
+
+def test_columns_have_the_names_that_people_give_them(tmp_path):
+    path = csv_file(tmp_path, "when,page\n1,home\n2,shop\n3,home\n")
+    file = ValuesFile(path, "page", "when")
+    assert file.columns == ["when", "page"]
+    assert everything(file) == (["home", "shop", "home"], [1000, 2000, 3000])
+    assert everything(ValuesFile(path, "page")) == (["home", "shop", "home"], None)
+    assert everything(ValuesFile(path, "when", "when")) == (["1", "2", "3"], [1000, 2000, 3000])
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        (("color",), "must have a column named color, got 2 other column(s); --value_column names another"),
+        (("page", "time"), "must have a column named time, got 2 other column(s); --time_column names another"),
+        (("Page",), "must name the column Page once and like this, got ['page']"),
+    ],
+)
+def test_a_column_that_is_not_there_is_refused(columns, sentence, tmp_path):
+    path = csv_file(tmp_path, "when,page\n1,home\n")
+    assert refusal(lambda: ValuesFile(path, *columns)) == f"{path} {sentence}"
+
+
+def test_a_local_time_is_refused_or_of_the_time_zone_that_is_named(tmp_path):
+    path = csv_file(tmp_path, "value,event_time\n0,2024-07-01T12:00:00Z\n1,2024-07-01 12:00:00\n2,2024-01-01\n")
+    allowed = "must have an offset from UTC, such as Z or +01:00, unless --timezone says whose time it is"
+    assert refusal(lambda: everything(ValuesFile(path))) == f"{path} line 3: event_time {allowed}, got none"
+    zone = zoneinfo.ZoneInfo("Europe/Berlin")
+    expected = [
+        datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.timezone.utc),
+        datetime.datetime(2024, 7, 1, 12, tzinfo=zone),
+        datetime.datetime(2024, 1, 1, tzinfo=zone),
+    ]
+    found = everything(ValuesFile(path, timezone="Europe/Berlin"))
+    assert found == (["0", "1", "2"], [int(moment.timestamp() * 1000) for moment in expected])
+
+
+@pytest.mark.parametrize("text", ["2001-10-28 02:30:00", "2001-03-25T02:30:00"], ids=["twice", "not at all"])
+def test_a_local_time_of_two_moments_or_of_none_is_refused(text, tmp_path):
+    path = csv_file(tmp_path, f"value,event_time\n0,2001-06-01T00:00:00\n1,{text}\n")
+    allowed = "must have an offset from UTC where clocks are changed"
+    got = "got a time that Europe/Berlin has twice or not at all"
+    found = refusal(lambda: everything(ValuesFile(path, timezone="Europe/Berlin")))
+    assert found == f"{path} line 3: event_time {allowed}, {got}"
+
+
+def test_an_unknown_time_zone_is_refused():
+    sentence = "--timezone must be the name of a time zone such as \"Europe/Berlin\", got 'Mars'"
+    assert refusal(lambda: Clock("event_time", "Mars")) == sentence
+
+
+@given(moment=st.integers(MIN_EVENT_TIME, MAX_EVENT_TIME - 1), hours=st.integers(-12, 12), form=st.integers(0, 2))
+def test_any_moment_is_read_as_python_reads_it(moment, hours, form):
+    zone = datetime.timezone(datetime.timedelta(hours=hours))
+    start = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    try:
+        text = (start + datetime.timedelta(milliseconds=moment)).astimezone(zone).isoformat(" T T"[form + 1])
+    except OverflowError:
+        return
+    assert milliseconds(text if form else f"{moment / 1000:.3f}", "here") == moment
+
+
+def test_the_first_of_several_faults_is_named():
+    texts = ["2024-02-29T00:00:00Z"] * 1000
+    for row in (613, 700, 999):
+        texts[row] = "2023-02-29T00:00:00Z"
+    sentence = "row 613: event_time must be RFC 3339 or seconds since 1970, got neither"
+    assert refusal(lambda: Clock("event_time").milliseconds(pa.array(texts), "row {}".format)) == sentence
+
+
+def test_lines_are_counted_as_an_editor_counts_them(tmp_path):
+    path = csv_file(tmp_path, f'note,value,event_time\n"two\nlines",0,1\n\n,1,{SECRET}\n')
+    sentence = f"{path} line 5: event_time must be RFC 3339 or seconds since 1970, got neither"
+    assert refusal(lambda: everything(ValuesFile(path))) == sentence
+    path = csv_file(tmp_path, f'note,value\n"two\nlines",0\n\n{SECRET}\n')
+    assert (
+        refusal(lambda: everything(ValuesFile(path))) == f"{path} line 5 must have the 2 columns of the header, got 1"
+    )
+
+
+def test_a_parquet_table_is_read_like_csv(tmp_path):
+    moments = [datetime.datetime(2024, 7, 1, hour, tzinfo=datetime.timezone.utc) for hour in range(5)]
+    times = [int(moment.timestamp() * 1000) for moment in moments]
+    codes = pa.array([3, 1, 2, 1, 1])
+    for values in (codes, codes.cast(pa.string()), codes.cast(pa.string()).dictionary_encode()):
+        for column in (
+            pa.array(moments),
+            pa.array([time // 1000 for time in times]),
+            pa.array([str(m) for m in moments]),
+        ):
+            path = parquet_file(tmp_path, value=values, event_time=column)
+            assert everything(ValuesFile(path), rows_at_once=3) == (["3", "1", "2", "1", "1"], times)
+
+
+def test_clocks_on_walls_in_parquet_need_a_time_zone(tmp_path):
+    path = parquet_file(tmp_path, value=pa.array(["0"]), event_time=pa.array([datetime.datetime(2024, 7, 1)]))
+    allowed = "must have an offset from UTC, such as Z or +01:00, unless --timezone says whose time it is"
+    assert refusal(lambda: everything(ValuesFile(path))) == f"{path} row 1: event_time {allowed}, got none"
+    berlin = datetime.datetime(2024, 7, 1, tzinfo=zoneinfo.ZoneInfo("Europe/Berlin"))
+    assert everything(ValuesFile(path, timezone="Europe/Berlin")) == (["0"], [int(berlin.timestamp() * 1000)])
+
+
+def test_parquet_columns_without_texts_are_refused(tmp_path):
+    path = parquet_file(tmp_path, value=pa.array([0.5]))
+    sentence = f"{path}: column value must hold texts or whole numbers, got double"
+    assert refusal(lambda: everything(ValuesFile(path))) == sentence
+    path = parquet_file(tmp_path, value=pa.array(["0", "0", None]))
+    assert (
+        refusal(lambda: everything(ValuesFile(path)))
+        == f"{path} row 3: value must be a text or a whole number, got none"
+    )
+    path = parquet_file(tmp_path, value=pa.array(["0", "1"]), event_time=pa.array([1, None]))
+    sentence = f"{path} row 2: event_time must be RFC 3339 or seconds since 1970, got none"
+    assert refusal(lambda: everything(ValuesFile(path))) == sentence
+
+
+def test_a_broken_parquet_file_is_refused(tmp_path):
+    path = Path(parquet_file(tmp_path, value=pa.array(["0"])))
+    path.write_bytes(path.read_bytes()[:-3])
+    assert refusal(lambda: ValuesFile(str(path))) == f"{path} must be a whole Parquet file, got something else"
+
+
+def test_simulate_says_that_there_are_no_times(tmp_path, capsys):
+    (tmp_path / "C.json").write_text(COLLECTION)
+    path = csv_file(tmp_path, "who,value\nann,1\n")
+    argv = ["--collection", str(tmp_path / "C.json"), "--values", path, "--output", str(tmp_path / "r.avro")]
+    assert simulate(argv) == 0
+    assert capsys.readouterr().err.endswith(
+        f"simulate: all reports are of now, for {path} has no column event_time but who, value; "
+        "--time_column names another\n"
+    )
+    csv_file(tmp_path, "who,answer,at\nann,1,2024-07-01 12:00:00\n")
+    named = ["--value_column", "answer", "--time_column", "at", "--timezone", "Asia/Tokyo"]
+    assert simulate([*argv, *named]) == 0
+    assert "of now" not in capsys.readouterr().err
+
+
+def test_values_that_the_collection_does_not_list_are_named_by_their_lines(tmp_path, capsys):
+    (tmp_path / "C.json").write_text(COLLECTION)
+    path = csv_file(tmp_path, "value\n" + "0\n1\n" * 70_000 + f"{SECRET}\n2\n" * 3)
+    argv = ["--collection", str(tmp_path / "C.json"), "--values", path, "--output", str(tmp_path / "r.avro")]
+    assert simulate(argv) == 2
+    sentence = "line 140002 must have one of the 3 values of the collection, got another, as do 3 in all of 140006 rows"
+    assert capsys.readouterr().err == f"simulate: {path} {sentence}\n"
+    assert not (tmp_path / "r.avro").exists()
+
+
+def test_times_are_rounded_down():
+    texts = np.array(["-0.0001", "0.9999", "1969-12-31T23:59:59.9999Z", "1970-01-01T00:00:00.000999999999Z"])
+    assert Clock("event_time").milliseconds(pa.array(texts), str).tolist() == [-1, 999, -1, 0]
+
+
+def test_every_sentence_is_one_sentence(tmp_path):
+    """They name a place, what is allowed, and what came."""
+    path = csv_file(tmp_path, "value,event_time\n0,soon\n")
+    assert re.fullmatch(r".* line 2: event_time must .*, got \w+", refusal(lambda: everything(ValuesFile(path))))

@@ -1,0 +1,288 @@
+"""Dataflow without Dataflow: the graphs that Beam makes for it, and the launch of the template to a test server."""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import gzip
+import io
+import itertools
+import json
+import re
+import runpy
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apache_beam
+import pytest
+
+from tests.servers.google_server import GoogleServer
+from tests.support.messages_cases import KRR, collection, container, single, write_files
+from uldp_transforms.beam.runtime.text_files import read_lines
+from uldp_transforms.jobs import cli, estimate
+from uldp_transforms.jobs.estimate.options import command_line
+from uldp_transforms.jobs.estimate.run import configure
+from uldp_transforms.jobs.sinks import KafkaTopics
+from uldp_transforms.jobs.sources import KafkaTopic
+from uldp_transforms.ldp import SpecError
+
+ROOT = Path(__file__).parents[3]
+TEMPLATE = ROOT / "deploy/dataflow"
+METADATA = json.loads((TEMPLATE / "metadata.json").read_text(encoding="utf-8"))
+PARAMETERS = {parameter["name"]: parameter for parameter in METADATA["parameters"]}
+OPTIONS = {action.dest: action for action in command_line()._actions if action.dest != "help"}
+
+CLOUD = "--runner DataflowRunner --project my-project --region us-central1 --temp_location gs://bucket/tmp"
+STREAM = "--collection krr.json --subscription projects/my-project/subscriptions/reports --window 1h --output out"
+FILES = "--collection krr.json --input good.avro --window 1h --output out"
+OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_files(tmp_path, {"krr.json": KRR, "good.avro": container([(1, single())])})
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def server() -> Iterator[GoogleServer]:
+    with GoogleServer() as server, server.environment():
+        yield server
+
+
+# ---------------------------------------------------------------------- parameters of the template
+
+NEED_JAVA = {"bigquery_method"}
+KAFKA_IN = {option[2:] for option in (KafkaTopic.option, *KafkaTopic.own_options)}
+KAFKA_OUT = {option[2:] for option in KafkaTopics.options}
+NOT_OFFERED = (
+    {"input", "manifest", "report"} | NEED_JAVA | KAFKA_IN | KAFKA_OUT
+)  # it is for streams, without Java and Kafka's client
+
+
+def test_the_template_offers_the_options_of_the_program():
+    assert set(PARAMETERS) == set(OPTIONS) - NOT_OFFERED
+    streams_need = {"subscription", "window"}
+    for name, parameter in PARAMETERS.items():
+        assert parameter.get("isOptional", False) == (not OPTIONS[name].required and name not in streams_need), name
+        default = OPTIONS[name].default
+        assert parameter.get("defaultValue") == (None if default is None else str(default).lower()), name
+
+
+def test_the_template_is_exactly_once():
+    assert (METADATA["supportsExactlyOnce"], METADATA["supportsAtLeastOnce"]) == (True, False)
+
+
+DURATIONS = ("window", "slide", "window_offset", "allowed_lateness", "early_every", "late_every", "flush_every")
+TOPICS = ("output_topic", "rejected_topic")
+SWITCHES = ("deduplicate", "bit_patterns", "smooth", "discover", "write_counts", "write_parquet")
+GOOD = {
+    ("collection",): ["gs://b/c.json", "gs://b/c/*.json"],
+    ("subscription",): ["projects/p/subscriptions/s"],
+    ("output",): ["gs://b/o"],
+    DURATIONS: ["90s", "15m", "1h", "1d", "500ms", "1w", "P7D", "P1W", "PT90S"],
+    DURATIONS[:3]: ["1mo", "P1M"],
+    ("timezone",): ["Europe/Berlin", "Etc/GMT+5", "UTC"],
+    ("release",): ["corrected", "final"],
+    ("estimator",): ["eb", "em"],
+    ("candidates",): ["gs://b/c.txt"],
+    ("min_reports", "show", "deduplicate_parts", "alarm_every"): ["1", "100"],
+    ("max_rejected_share",): ["0", "0.5", ".99", "1"],
+    SWITCHES: ["true", "false"],
+    TOPICS: ["projects/p/topics/t"],
+    ("bigquery",): ["my-project:d", "example.com:my-project:My_Data"],
+}
+BAD = {
+    ("subscription",): ["s", "projects/p/topics/t", "projects//subscriptions/s"],
+    DURATIONS: ["", "1", "h", "1.5h", "-1h", "1 h", "1y", "P1Y", "PT"],
+    DURATIONS[3:]: ["1mo", "P1M"],
+    ("release",): ["first"],
+    ("min_reports", "show", "deduplicate_parts", "alarm_every"): ["0", "-1", "1.5", "all"],
+    ("max_rejected_share",): ["", "-1", "1.5", "2", "all", "nan"],
+    SWITCHES: ["", "yes", "True"],
+    TOPICS: ["t", "projects/p/subscriptions/s"],
+    ("bigquery",): ["d", "my-project", "my-project.d", "my-project:d.t", "My-project:d"],
+}
+
+
+def allowed_by_template(name: str, value: str) -> bool:
+    return all(re.fullmatch(pattern, value) for pattern in PARAMETERS[name]["regexes"])
+
+
+def allowed_by_program(name: str, value: str) -> bool:
+    action = OPTIONS[name]
+    try:
+        read = action.type(value) if callable(action.type) else value
+    except argparse.ArgumentTypeError:
+        return False
+    return action.choices is None or read in action.choices
+
+
+@pytest.mark.parametrize(("values", "good"), [(GOOD, True), (BAD, False)], ids=["good", "bad"])
+def test_template_and_program_allow_the_same(values, good):
+    for names, texts in values.items():
+        for name, text in itertools.product(names, texts):
+            assert allowed_by_template(name, text) == allowed_by_program(name, text) == good, (name, text)
+
+
+def test_every_parameter_is_tried():
+    assert {name for names in GOOD for name in names} == set(PARAMETERS)
+
+
+# ---------------------------------------------------------------------- the image
+
+
+def test_the_image_has_this_beam_and_all_packages():
+    lines = (TEMPLATE / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    assert f"FROM apache/beam_python3.11_sdk:{apache_beam.__version__}" in lines
+    copied = [line.split()[1:-1] for line in lines if line.startswith("COPY") and "--from" not in line]
+    needed = ["setup.py", "README.md", "clients/javascript", "schemas", "uldp_transforms", "deploy/dataflow/main.py"]
+    assert set(needed) <= {name for names in copied for name in names}
+    assert all((ROOT / name).exists() for names in copied for name in names)
+
+
+# ---------------------------------------------------------------------- launching
+
+
+def test_the_template_is_launched(server, monkeypatch):
+    """As its launcher does it: the job is described in a file on Cloud Storage, and the program ends."""
+    server.objects["bucket/collections/krr.json"] = json.dumps(KRR.to_json()).encode()
+    server.objects["bucket/collections/open.json"] = json.dumps(OPEN.to_json()).encode()
+    server.objects["bucket/candidates.txt"] = "\ufeffant\r\nbee\r\n".encode()
+    parameters = {
+        "collection": "gs://bucket/collections/*.json",
+        "subscription": "projects/my-project/subscriptions/reports",
+        "output": "gs://bucket/out",
+        "window": "1w",
+        "slide": "1w",
+        "window_offset": "1d",
+        "timezone": "Europe/Berlin",
+        "allowed_lateness": "1d",
+        "early_every": "60s",
+        "late_every": "120s",
+        "flush_every": "5m",
+        "release": "corrected",
+        "estimator": "eb",
+        "candidates": "gs://bucket/candidates.txt",
+        "min_reports": "50",
+        "show": "3",
+        "max_rejected_share": "0.9",
+        "deduplicate": "true",
+        "deduplicate_parts": "64",
+        "bit_patterns": "true",
+        "smooth": "true",
+        "alarm_every": "500",
+        "discover": "false",
+        "write_counts": "false",
+        "write_parquet": "true",
+        "output_topic": "projects/my-project/topics/estimates",
+        "rejected_topic": "projects/my-project/topics/rejected",
+        "bigquery": "my-project:reports",
+    }
+    assert set(parameters) == set(PARAMETERS)
+    assert all(allowed_by_template(name, value) for name, value in parameters.items())
+    given = [f"--{name}={value}" for name, value in parameters.items()]
+    described = "--job_name reports --staging_location gs://bucket/staging --template_location gs://bucket/job_object"
+    monkeypatch.setattr(sys, "argv", ["main.py", *given, *f"{CLOUD} {described}".split()])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(TEMPLATE / "main.py"), run_name="__main__")
+    assert ended.value.code == 0
+    job = json.loads(server.objects["bucket/job_object"])
+    assert (job["name"], job["type"]) == ("reports", "JOB_TYPE_STREAMING")
+    assert {"use_runner_v2", "enable_streaming_engine"} <= set(job["environment"]["experiments"])
+    [graph] = [name for name in server.objects if fnmatch.fnmatch(name, "bucket/staging/*/pipeline.pb")]
+    assert b"beam:transform:pubsub_read:v1" in server.objects[graph]
+
+
+LIMITS = {"most": 9, "longest": 9}
+
+
+def test_configurations_are_read_from_cloud_storage(server):
+    server.objects["bucket/c/krr.json"] = json.dumps(KRR.to_json()).encode()
+    server.objects["bucket/c/open.json"] = json.dumps(OPEN.to_json()).encode()
+    server.objects["bucket/values.txt"] = "\ufeffant \r\n\r\n bee".encode()
+    server.objects["bucket/latin.txt"] = b"\xe4"
+    server.objects["bucket/twice.json"] = b'{"id": "a", "id": "b"}'
+    assert cli.read_collections(cli.matching("--collection", ["gs://bucket/c/*.json"])) == [KRR, OPEN]
+    server.objects["bucket/values.txt.gz"] = gzip.compress(server.objects["bucket/values.txt"])
+    for path in ("gs://bucket/values.txt", "gs://bucket/values.txt.gz"):
+        assert read_lines(path, **LIMITS) == ["ant", "bee"]
+    for call, sentence in (
+        (
+            lambda: read_lines("gs://bucket/latin.txt", **LIMITS),
+            "gs://bucket/latin.txt must be a UTF-8 text file, got other",
+        ),
+        (lambda: cli.read_collections(["gs://bucket/twice.json"]), "gs://bucket/twice.json must not repeat a key, got"),
+        (lambda: cli.matching("--collection", ["gs://bucket/d/*"]), "--collection must match at least one file, got"),
+    ):
+        with pytest.raises(SpecError, match=re.escape(sentence)):
+            call()
+
+
+def test_code_is_packed_for_workers_of_a_plain_image(server, folder):
+    options = f"--job_name reports --template_location gs://bucket/job --setup_file {ROOT / 'setup.py'}"
+    assert estimate.main(f"{STREAM} {CLOUD} {options}".split()) == 0
+    [name] = [name for name in server.objects if name.endswith("workflow.tar.gz")]
+    with tarfile.open(fileobj=io.BytesIO(server.objects[name])) as archive:
+        inside = {path.partition("/")[2] for path in archive.getnames()}
+    for package in ("pipelines", "schemas", "uldp_transforms"):
+        ours = [path for path in (ROOT / package).rglob("*") if path.suffix in (".py", ".avsc")]
+        assert {str(path.relative_to(ROOT)) for path in ours} <= inside
+
+
+# ---------------------------------------------------------------------- graphs
+
+
+def launched(argv: str) -> Any:
+    """The job that Beam would send to Dataflow."""
+    _, pipeline = configure(f"{argv} {CLOUD} --dry_run=True".split())
+    return pipeline.run().job
+
+
+def urns(job: Any) -> list[str]:
+    return [transform.spec.urn for transform in job.proto_pipeline.components.transforms.values()]
+
+
+def names(job: Any) -> set[str]:
+    return {transform.unique_name for transform in job.proto_pipeline.components.transforms.values()}
+
+
+TO_TOPICS = "--output_topic projects/my-project/topics/estimates --rejected_topic projects/my-project/topics/rejected"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        "--slide 10m --deduplicate --early_every 60s --write_counts",
+        f"--release final {TO_TOPICS} --bigquery my-project:d",
+    ],
+)
+def test_streams(server, folder, more):
+    job = launched(f"{STREAM} {more}")
+    assert job.proto.type.name == "JOB_TYPE_STREAMING"
+    found = urns(job)
+    assert found.count("beam:transform:pubsub_read:v1") == 1
+    assert found.count("beam:transform:pubsub_write:v1") == (2 if "topic" in more else 0)
+    inserts = {name for name in names(job) if name.endswith("StreamInsertRows")}
+    assert len(inserts) == (4 if "bigquery" in more else 0)
+
+
+@pytest.mark.parametrize("more", ["--slide 10m --deduplicate --write_counts", "--bigquery my-project:d"])
+def test_files(server, folder, more):
+    job = launched(f"{FILES} {more}")
+    assert job.proto.type.name == "JOB_TYPE_BATCH"
+    assert not [urn for urn in urns(job) if "pubsub" in urn]
+    loads = {name for name in names(job) if name.endswith("TriggerLoadJobsWithoutTempTables")}
+    assert len(loads) == (4 if "bigquery" in more else 0)
+
+
+@pytest.mark.parametrize("option", ["--dataflow_service_options", "--experiments"])
+def test_at_least_once_is_refused(server, folder, option):
+    argv = f"{STREAM} {CLOUD} --deduplicate --dry_run=True {option}=streaming_mode_at_least_once".split()
+    with pytest.raises(SpecError, match="must be exactly-once, or reports count twice, got streaming_mode_at_least"):
+        configure(argv)

@@ -1,0 +1,286 @@
+"""Every sentence with which the gateway refuses to start, and what its parts raise."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import shlex
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from tests.servers.pubsub_servers import IN_PROCESS, serving
+from tests.support import live
+from tests.support.messages_cases import KRR, write_files
+from uldp_transforms.jobs import gateway
+from uldp_transforms.jobs.gateway import spool, spool_file, web
+from uldp_transforms.jobs.gateway.bounded_requests import MOST_HEADERS, BoundedRequests
+from uldp_transforms.jobs.gateway.gateway_options import configure
+from uldp_transforms.jobs.gateway.limits import Limits
+from uldp_transforms.jobs.gateway.meters import Meters
+from uldp_transforms.jobs.gateway.outlets import pubsub_outlet
+from uldp_transforms.jobs.gateway.outlets.kafka_outlet import KafkaOutlet
+from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
+from uldp_transforms.jobs.gateway.outlets.pubsub_outlet import PubSubOutlet
+from uldp_transforms.jobs.gateway.packer import Pack
+from uldp_transforms.jobs.gateway.refusals import Refused
+from uldp_transforms.jobs.gateway.serve import _listen
+from uldp_transforms.jobs.gateway.spool import Spool
+from uldp_transforms.ldp.errors import SpecError
+
+TOPIC = f"--topic {live.TOPIC}"
+NOWHERE = "127.0.0.1:1"
+
+
+def options(argv: str) -> Callable[[], Any]:
+    return lambda: configure(shlex.split(f"--collection krr.json {argv}"))
+
+
+def limits(length: str, waiting: int = 1) -> Callable[[], Any]:
+    """Room for a body of this length, where one of 10 bytes may wait."""
+
+    def call() -> None:
+        with Limits(10, waiting, 10, Meters(print)).room_for(length):
+            pass
+
+    return call
+
+
+def without_the_extra() -> None:
+    with mock.patch.dict(sys.modules, {"confluent_kafka": None}):
+        gateway.configure([])
+
+
+def listening_twice() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as first:
+        _listen(configure(f"--collection krr.json {TOPIC} --port {first.getsockname()[1]}".split()))
+
+
+def checking(topic: str, address: str | None) -> Callable[[], Any]:
+    """Of a topic, at a server of this process or at this address."""
+
+    def call() -> None:
+        with mock.patch.object(pubsub_outlet, "CHECK_SECONDS", 2.0):
+            if address is None:
+                with serving(IN_PROCESS):
+                    PubSubOutlet(topic).check()
+            with mock.patch.dict(os.environ, {"PUBSUB_EMULATOR_HOST": str(address)}):
+                PubSubOutlet(topic).check()
+
+    return call
+
+
+def delivering_to_no_topic() -> None:
+    async def run() -> None:
+        outlet = PubSubOutlet(live.TOPIC)
+        await outlet.start()
+        try:
+            await outlet.deliver(b"message")
+        finally:
+            await outlet.close()
+
+    with serving(IN_PROCESS):
+        asyncio.run(run())
+
+
+def delivering_without_an_answer() -> None:
+    outlet = PubSubOutlet(live.TOPIC)
+    outlet._client = SimpleNamespace(publish=lambda *_, **__: concurrent.futures.Future())
+    with mock.patch.object(pubsub_outlet, "GIVE_UP_SECONDS", 0.01):
+        asyncio.run(outlet.deliver(b"message"))
+
+
+def kafka(**properties: str) -> KafkaOutlet:
+    return KafkaOutlet(NOWHERE, "reports", {"log_level": "0"} | {k.replace("_", "."): v for k, v in properties.items()})
+
+
+def checking_kafka(topic: str, servers: str | None) -> Callable[[], Any]:
+    """Of a topic, at these brokers or at one of librdkafka's mock cluster that makes no topics by itself."""
+
+    def call() -> None:
+        own = {"test.mock.num.brokers": "1", "allow.auto.create.topics": "false"} if servers is None else {}
+        outlet = KafkaOutlet(servers or NOWHERE, topic, {"log_level": "0"} | own)
+        with mock.patch("uldp_transforms.jobs.gateway.outlets.kafka_outlet.CHECK_SECONDS", 2.0):
+            outlet.check()
+
+    return call
+
+
+def delivering_to_no_broker(messages: int, **properties: str) -> Callable[[], Any]:
+    async def run() -> None:
+        outlet = kafka(**properties)
+        await outlet.start()
+        with mock.patch("uldp_transforms.jobs.gateway.outlets.kafka_outlet.GIVE_UP_SECONDS", 0.1):
+            tasks = [asyncio.ensure_future(outlet.deliver(b"message")) for _ in range(messages)]
+            done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in pending:
+                task.cancel()
+            await outlet.close()
+        await next(iter(done))
+
+    return lambda: asyncio.run(run())
+
+
+def body(patience: float, *chunks: bytes, **headers: str) -> Callable[[], Any]:
+    """A body that comes in chunks and goes on for ever, of which ten bytes are wanted."""
+
+    async def stream() -> AsyncIterator[bytes]:
+        for chunk in chunks:
+            yield chunk
+        await asyncio.sleep(60)
+
+    request: Any = SimpleNamespace(headers={k.replace("_", "-"): v for k, v in headers.items()}, stream=stream)
+    return lambda: asyncio.run(web._body(request, 10, patience))
+
+
+def spooling_twice() -> None:
+    first = Spool("spool", 1.0, None, Meters(print), print)
+    try:
+        Spool("spool", 1.0, None, Meters(print), print)
+    finally:
+        os.close(first._lock)
+
+
+def forwarding_nowhere() -> None:
+    async def fails() -> None:
+        raise_it()
+
+    asyncio.run(spool._all(fails()))
+
+
+def raise_it() -> None:
+    raise Undelivered("of this test")
+
+
+def waiting_for_a_pack_that_failed() -> None:
+    async def run() -> None:
+        pack = Pack()
+        pack.settle(Undelivered("of this test"))
+        await pack.delivered()
+
+    asyncio.run(run())
+
+
+def deleting_from_a_disk_that_is_read_only() -> None:
+    spooling = Spool("stuck", 1.0, None, Meters(print), print)
+    Path("stuck", f"a{spool_file.WHOLE}").touch()
+    fault = OSError(30, "Read-only file system")
+    with mock.patch.object(spool_file, "read", return_value=[]), mock.patch.object(Path, "unlink", side_effect=fault):
+        asyncio.run(spooling._forward(mock.Mock()))
+
+
+def a_head_of_many_lines() -> None:
+    BoundedRequests.on_header(mock.Mock(headers=[(b"", b"")] * MOST_HEADERS), b"name", b"value")
+
+
+REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (OSError, deleting_from_a_disk_that_is_read_only, "[Errno 30] Read-only file system"),
+    (ValueError, a_head_of_many_lines, "too many headers"),
+    *(
+        (SpecError, options(argv), sentence)
+        for argv, sentence in (
+            ("", "a gateway needs --topic or --kafka_topic or --spool, got none"),
+            ("--topic t", "--topic must be projects/PROJECT/topics/NAME, got 't'"),
+            (f"{TOPIC} --kafka_topic t", "argument --kafka_topic: not allowed with argument --topic"),
+            (f"{TOPIC} --bootstrap_servers b:1", "--bootstrap_servers needs --kafka_topic, got --topic"),
+            ("--kafka_topic t", "--kafka_topic needs --bootstrap_servers or --kafka_config, got none"),
+            (
+                "--kafka_topic t --bootstrap_servers b:1 --kafka_config c",
+                "--kafka_topic needs --bootstrap_servers or --kafka_config, got both",
+            ),
+            (
+                "--kafka_topic t --kafka_config nowhere.properties",
+                "--kafka_config must be a file that can be read, got [Errno 2] No such file or directory: "
+                "'nowhere.properties'",
+            ),
+            ("--spool s --kafka_config c", "--kafka_config needs --kafka_topic, got none"),
+            ("--spool s --kafka_property a=b", "--kafka_property needs --kafka_topic, got none"),
+            (f"{TOPIC} --spool_every 1s", "--spool_every needs --spool, got none"),
+            (f"{TOPIC} --slide 1h", "--slide needs --window, got none"),
+            (f"{TOPIC} --allowed_lateness 1h", "--allowed_lateness needs --window, got none"),
+            (f"{TOPIC} --port 70000", "--port must be a number from 0 to 65535, got 70000"),
+            (f"{TOPIC} --max_body 10000000", "--max_body must be at most 9999000, got 10000000"),
+            (
+                f"{TOPIC} --max_waiting_bytes 5",
+                "--max_waiting_bytes must be at least --max_body, 1000000, got 5",
+            ),
+            (f"{TOPIC} --pack_size 0", "--pack_size must be a whole number above 0, got '0'"),
+            (
+                f"{TOPIC} --pack_size 400000",
+                "--pack_size must be at most 370296, so that messages can be published, got 400000",
+            ),
+            (
+                "--kafka_topic t --bootstrap_servers b:1 --kafka_property no.such=1",
+                "a setting of --kafka_property must be one of librdkafka, got "
+                'No such configuration property: "no.such"',
+            ),
+        )
+    ),
+    (
+        SpecError,
+        without_the_extra,
+        "a gateway needs confluent_kafka, of the extra 'gateway': pip install '.[gateway]'",
+    ),
+    (SpecError, listening_twice, "--host and --port must be free to listen on, got 127.0.0.1:"),
+    (SpecError, checking(live.TOPIC, None), f"--topic must exist, got {live.TOPIC!r}"),
+    (SpecError, checking(live.TOPIC, NOWHERE), "--topic must be one that Pub/Sub answers for, got "),
+    (Undelivered, delivering_to_no_topic, "Pub/Sub says "),
+    (Undelivered, delivering_without_an_answer, "Pub/Sub does not answer"),
+    (SpecError, checking_kafka("reports", NOWHERE), "--bootstrap_servers must be brokers that answer, got "),
+    (SpecError, checking_kafka("reports", None), "--kafka_topic must exist, got 'reports': "),
+    (
+        Undelivered,
+        delivering_to_no_broker(2, queue_buffering_max_messages="1"),
+        "Kafka says Local: Queue full",
+    ),
+    (
+        Undelivered,
+        delivering_to_no_broker(1, message_timeout_ms="300"),
+        "Kafka says Local: Message timed out",
+    ),
+    (Refused, limits("11"), "too_large"),
+    (Refused, limits("-1"), "content_length"),
+    (Refused, limits("5", waiting=0), "busy"),
+    (Refused, body(60, b"12345", b"678901"), "too_large"),
+    (Refused, body(0.01, b"1"), "timeout"),
+    (Refused, body(60, b"1", content_encoding="gzip"), "content_encoding"),
+    (SpecError, spooling_twice, "--spool must be a folder of one gateway, got 'spool', which another one has"),
+    (Undelivered, forwarding_nowhere, "of this test"),
+    (Undelivered, waiting_for_a_pack_that_failed, "of this test"),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][:60] for row in REFUSED])
+def test_sentence(
+    kind: type[Exception],
+    call: Callable[[], Any],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_files(tmp_path, {"krr.json": KRR})
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(kind) as caught:
+        call()
+    said = str(caught.value)
+    assert said.startswith(sentence) if sentence[-1] in " :" else said == sentence
+    assert type(caught.value) is kind
+    assert len(said.splitlines()) == 1
+
+
+def test_the_command_says_it_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path, {"krr.json": KRR})
+    assert gateway.main(["--collection", "krr.json"]) == 2
+    assert capsys.readouterr().err == "gateway: a gateway needs --topic or --kafka_topic or --spool, got none\n"
+    assert gateway.main(["--collection", "none.json", "--spool", "s"]) == 2
+    assert capsys.readouterr().err == "gateway: none.json: No such file or directory\n"

@@ -1,0 +1,665 @@
+"""A topic read by Python: ranges and streams, watermarks, faults and options; on librdkafka's own mock cluster.
+
+With a real broker: ``tests/jobs/kafka/test_kafka_broker.py``; on Flink: ``python -m tests.rigs.flink.polled``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pickle
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import confluent_kafka
+import numpy as np
+import pytest
+from apache_beam.coders import TimestampCoder
+from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
+from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
+from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, StandardOptions
+from apache_beam.runners.sdf_utils import (
+    RestrictionTrackerView,
+    ThreadsafeRestrictionTracker,
+    ThreadsafeWatermarkEstimator,
+)
+from apache_beam.utils.timestamp import MIN_TIMESTAMP
+
+from tests.rigs import prism
+from tests.support import live
+from tests.support.messages_cases import KRR, write_files
+from uldp_transforms.jobs import estimate
+from uldp_transforms.jobs.engines.step_streams import NEVER, YEARS, FlinkSourceOptions
+from uldp_transforms.jobs.estimate.run import configure, run
+from uldp_transforms.jobs.kafka import offsets as kafka_offsets
+from uldp_transforms.jobs.kafka import polled as kafka_polled
+from uldp_transforms.jobs.kafka import reader as kafka_reader
+from uldp_transforms.jobs.kafka.offsets import ConsumerSettings, Part, Share, parts_of, shares_of
+from uldp_transforms.jobs.kafka.polled import (
+    EndlessTracker,
+    Offsets,
+    PollKafka,
+    Positions,
+    Reading,
+    _at_the_latest,
+    groups_of,
+)
+from uldp_transforms.jobs.kafka.reader import KafkaReadError, Polled, Pool, Reader
+from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME, LOG_APPEND_TIME
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages import wire
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, rfc3339
+
+HOUR = 3_600_000
+NOW = time.time_ns() // 1_000_000
+SECRET = "correct horse battery staple"
+
+
+class Cluster:
+    """A mock cluster in this process, whose topics have four partitions."""
+
+    def __init__(self) -> None:
+        self._producer = confluent_kafka.Producer({"test.mock.num.brokers": 1})
+        (found,) = self._producer.list_topics(timeout=30).brokers.values()
+        self.servers = f"{found.host}:{found.port}"
+        self.settings = ConsumerSettings(self.servers)
+        self._topics = 0
+
+    def topic(self) -> str:
+        """A new one, without records."""
+        self._topics += 1
+        name = f"topic-{self._topics}"
+        self._producer.list_topics(name, timeout=30)
+        return name
+
+    def send(self, topic: str, values: Sequence[bytes | None], times: Sequence[int] | int, partition: int = 0) -> None:
+        moments = np.broadcast_to(times, len(values)).tolist()
+        for value, moment in zip(values, moments):
+            self._producer.produce(topic, value, b"key", partition=partition, timestamp=moment)
+        self._producer.flush()
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Cluster:
+    return Cluster()
+
+
+@contextlib.contextmanager
+def reading(cluster: Cluster, topic: str, kind: str = CREATE_TIME, **offsets: int) -> Iterator[Reader]:
+    """A reader of these partitions (``p0=0``) from these offsets on; partition 0 from its beginning unless said."""
+    with contextlib.closing(Reader(cluster.settings, topic, kind)) as reader:
+        reader.seek({int(name[1:]): offset for name, offset in (offsets or {"p0": 0}).items()})
+        yield reader
+
+
+def poll(reader: Reader, number: int = 1) -> Polled:
+    """So many records, in one or several polls."""
+    found: list[Polled] = []
+    end = time.monotonic() + 60
+    while sum(len(polled.values) for polled in found) < number:
+        assert time.monotonic() < end
+        polled = reader.poll(0.2)
+        found += [] if polled is None else [polled]
+    columns = zip(*(polled[1:] for polled in found))
+    return Polled([value for polled in found for value in polled.values], *map(np.concatenate, columns))
+
+
+# ---------------------------------------------------------------------- the consumer
+
+
+def test_records_are_arrays(kafka: Cluster) -> None:
+    topic = kafka.topic()
+    kafka.send(topic, [b"a", None, b"c"], [NOW, NOW + 1, NOW - 5], partition=1)
+    kafka.send(topic, [b"d"], NOW + 2, partition=3)
+    with reading(kafka, topic, p1=1, p3=0) as reader:
+        polled = poll(reader, 3)
+        order = np.lexsort((polled.offsets, polled.partitions))
+        assert [polled.values[index] for index in order] == [b"", b"c", b"d"]
+        assert polled.partitions[order].tolist() == [1, 1, 3]
+        assert polled.offsets[order].tolist() == [1, 2, 0]
+        assert polled.times[order].tolist() == [NOW + 1, NOW - 5, NOW + 2]
+        assert reader.positions() == (3, 1)
+        assert {column.dtype for column in polled[1:]} == {np.dtype(np.int64)}
+
+
+def test_a_reader_goes_on_where_it_stands_and_goes_back_when_told(kafka: Cluster) -> None:
+    topic = kafka.topic()
+    kafka.send(topic, [b"a", b"b"], NOW)
+    with reading(kafka, topic) as reader:
+        assert poll(reader, 2).values == [b"a", b"b"]
+        kafka.send(topic, [b"c"], NOW)
+        with mock.patch.object(reader, "_consumer", wraps=reader._consumer) as consumer:
+            reader.seek({0: 2})
+            assert poll(reader).values == [b"c"]
+            consumer.assign.assert_not_called()
+            reader.seek({0: 1})
+            assert poll(reader, 2).values == [b"b", b"c"]
+            consumer.assign.assert_called_once()
+
+
+def test_the_watermark_is_that_of_the_slowest_partition(kafka: Cluster) -> None:
+    """A partition without records is as far as the clock, once a broker has said that it has none; not before."""
+    topic = kafka.topic()
+    kafka.send(topic, [b"a", b"b"], [NOW - HOUR, NOW - 2 * HOUR], partition=0)
+    kafka.send(topic, [b"c"], NOW + HOUR, partition=1)
+    with reading(kafka, topic, p0=0, p1=0, p2=0) as reader:
+        assert reader.watermark(0) is None
+        before = time.time_ns() // 1_000_000
+        poll(reader, 3)
+        with mock.patch.object(reader, "_at_their_ends", lambda moment: []):
+            assert reader.watermark(0) is None  # nothing is known of partition 2
+        poll_to_the_end(reader)
+        found = reader.watermark(10_000)
+        assert found is not None
+        after = time.time_ns() // 1_000_000
+        assert before - 10_000 <= found <= after - 10_000  # partition 1 is ahead of the clock
+        kafka.send(topic, [b"d"], NOW - HOUR, partition=2)
+        poll(reader)
+        ahead = reader.watermark(-HOUR)
+        assert ahead is not None
+        assert ahead <= time.time_ns() // 1_000_000
+
+
+def test_idle_is_only_who_is_said_to_be_idle(kafka: Cluster) -> None:
+    """Records that came behind the end that the reader has seen, or a broker that does not answer, stop the clock."""
+    topic = kafka.topic()
+    kafka.send(topic, [b"a"], NOW - HOUR)
+    with reading(kafka, topic) as reader:
+        poll(reader)
+        poll_to_the_end(reader)
+        kafka.send(topic, [b"b"], NOW - HOUR)
+        assert reader.watermark(0) == NOW - HOUR
+        poll(reader)
+        poll_to_the_end(reader)
+        with mock.patch.object(reader, "_consumer") as consumer:
+            consumer.offsets_for_times.side_effect = confluent_kafka.KafkaException(confluent_kafka.KafkaError(-185))
+            assert reader.watermark(0) == NOW - HOUR
+        assert (reader.watermark(0) or 0) > NOW - HOUR
+
+
+def poll_to_the_end(reader: Reader) -> None:
+    """Until the brokers have said, for each partition, that there is nothing more."""
+    end = time.monotonic() + 60
+    while any(reader._ends.get(number, -1) < position for number, position in reader._positions.items()):
+        assert time.monotonic() < end
+        reader.poll(0.2)
+
+
+def test_lost_connections_are_waited_out(kafka: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    with reading(kafka, kafka.topic()) as reader:
+        lost = mock.Mock()
+        lost.error.return_value = confluent_kafka.KafkaError(confluent_kafka.KafkaError._ALL_BROKERS_DOWN, "all down")
+        with mock.patch.object(reader, "_consumer") as consumer:
+            consumer.consume.return_value = [lost]
+            assert reader.poll(0.1) is None
+        assert "all down" in caplog.text
+
+
+def fault_behind_a_record(kafka: Cluster) -> None:
+    """It is said once, together with the record, and waits for the next poll."""
+    fault, record = mock.Mock(), mock.Mock()
+    fault.error.return_value = confluent_kafka.KafkaError(confluent_kafka.KafkaError._AUTO_OFFSET_RESET, "gone")
+    record.error.return_value = None
+    record.timestamp.return_value, record.partition.return_value = (1, NOW), 0
+    record.offset.return_value, record.value.return_value = 0, b"a"
+    with reading(kafka, kafka.topic()) as reader, mock.patch.object(reader, "_consumer") as consumer:
+        consumer.consume.side_effect = [[record, fault], []]
+        polled = reader.poll(0.1)
+        assert polled is not None
+        assert polled.values == [b"a"]
+        reader.poll(0.1)
+
+
+@pytest.mark.parametrize("moment", [(1 << 63) - 1, 10**16, -(1 << 63), -1])
+def test_a_time_that_a_sender_chose_is_one_that_an_engine_can_write(kafka: Cluster, moment: int) -> None:
+    record = mock.Mock()
+    record.error.return_value = None
+    record.timestamp.return_value, record.partition.return_value = (1, moment), 0
+    record.offset.return_value, record.value.return_value = 0, b"a"
+    with reading(kafka, kafka.topic()) as reader, mock.patch.object(reader, "_consumer") as consumer:
+        consumer.consume.return_value = [record]
+        polled = reader.poll(0.1)
+    assert polled is not None
+    [time_of_it] = polled.times.tolist()
+    assert time_of_it == min(max(moment, MIN_EVENT_TIME), MAX_EVENT_TIME)
+    for group in groups_of(polled):
+        TimestampCoder().encode(_at_the_latest(group).timestamp)
+
+
+def test_consumers_that_wait_are_kept_and_in_the_end_closed() -> None:
+    pool, first, second = Pool(), mock.Mock(), mock.Mock()
+    assert pool.take("a", lambda: first) is first
+    pool.put_back("a", first)
+    pool.put_back("a", second)
+    first.close.assert_called_once_with()
+    with mock.patch.object(kafka_reader, "_now", lambda: time.monotonic() + 1000):
+        assert pool.take("b", lambda: first) is first
+    second.close.assert_called_once_with()
+    assert pool.take("a", lambda: first) is first
+
+
+# ---------------------------------------------------------------------- what Beam asks for
+
+
+def test_partitions_are_shared_evenly() -> None:
+    parts = [Part("t", number, 10 * number, 0) for number in range(5)]
+    assert shares_of(parts, 2) == [Share("t", (0, 2, 4), (0, 20, 40)), Share("t", (1, 3), (10, 30))]
+    assert shares_of(parts[:1], 7) == [Share("t", (0,), (0,))]
+
+
+def test_an_endless_restriction_is_put_off_and_never_split() -> None:
+    share = Share("t", (0, 1), (5, 6))
+    tracker = Positions().create_tracker(Positions().initial_restriction(share))
+    assert not tracker.is_bounded()
+    assert tracker.current_progress().fraction_completed == 0
+    assert tracker.try_split(0.5) is None
+    assert tracker.try_claim((7, 6))
+    assert tracker.try_split(0) == ((), (7, 6))
+    assert not tracker.try_claim((8, 6))
+    assert tracker.try_split(0) is None
+    assert tracker.current_restriction() == ()
+    tracker.check_done()
+    assert Positions().restriction_size(share, (5, 6)) == 2
+
+
+def test_groups_are_of_a_size_that_can_be_decoded() -> None:
+    sizes = [1, kafka_polled.GROUP_BYTES, 5, 5, 3 * kafka_polled.GROUP_BYTES, 1]
+    polled = Polled([b"x" * size for size in sizes], *np.arange(18).reshape(3, 6))
+    groups = list(groups_of(polled))
+    assert [value for group in groups for value in group[0]] == polled.values
+    assert np.concatenate([group[1] for group in groups]).tolist() == polled.times.tolist()
+    assert [len(group[0]) for group in groups] == [1, 3, 2]
+
+
+def turn(fn: Any, element: Any, restriction: Any, watermark: Any = None) -> tuple[list[Any], Any]:
+    """One call of ``process`` with Beam's own views; the output, and what was put off."""
+    tracker: Any = Positions().create_tracker(restriction)
+    if isinstance(restriction, OffsetRange):
+        tracker = OffsetRestrictionTracker(restriction)
+    threadsafe = ThreadsafeRestrictionTracker(tracker)
+    arguments = [element, RestrictionTrackerView(threadsafe)]
+    if watermark is not None:
+        arguments.append(ThreadsafeWatermarkEstimator(watermark))
+    outputs = list(fn.process(*arguments))
+    threadsafe.check_done()
+    return outputs, threadsafe.deferred_status()
+
+
+def test_a_turn_of_a_stream(kafka: Cluster) -> None:
+    """It hands on what came, at the largest time, and says where to go on; the watermark starts at the beginning."""
+    topic, known = kafka.topic(), frozenset(range(4))
+    kafka.send(topic, [b"a", b"b"], [NOW - HOUR, NOW - 2 * HOUR])
+    fn = kafka_polled._StreamFn(Reading(settings=kafka.settings, kind_of_times=CREATE_TIME, partitions=known))
+    fn.setup()
+    share, watermark = Share(topic, (0,), (0,)), ManualWatermarkEstimator(MIN_TIMESTAMP)
+    outputs, restriction = [], (0,)
+    while not outputs:
+        outputs, (restriction, _) = turn(fn, share, restriction, watermark)
+    (output,) = outputs
+    assert output.value[0] == [b"a", b"b"]
+    assert output.timestamp.micros == 1000 * (NOW - HOUR)
+    assert restriction == (2,)
+    assert watermark.current_watermark().micros >= 1000 * (NOW - HOUR)
+
+
+def test_a_turn_that_was_cut_off_hands_on_nothing_more(kafka: Cluster) -> None:
+    """The engine has put off the rest meanwhile: another worker reads it, and this consumer is closed."""
+    topic = kafka.topic()
+    kafka.send(topic, [b"a"], NOW)
+    fn = kafka_polled._StreamFn(Reading(settings=kafka.settings, kind_of_times=CREATE_TIME, partitions=frozenset([0])))
+    fn.setup()
+    tracker = ThreadsafeRestrictionTracker(EndlessTracker((0,)))
+    assert tracker.try_split(0) is not None
+    reader = mock.Mock()
+    reader.poll.return_value = Polled([b"a"], *np.array([[0], [0], [NOW]]))
+    reader.positions.return_value = (1,)
+    watermark = ThreadsafeWatermarkEstimator(ManualWatermarkEstimator(MIN_TIMESTAMP))
+    with mock.patch.object(Reading, "reader", lambda *_: reader):
+        assert not list(fn.process(Share(topic, (0,), (0,)), RestrictionTrackerView(tracker), watermark))
+    reader.close.assert_called_once_with()
+
+
+def test_a_range_ends_at_its_last_offset(kafka: Cluster) -> None:
+    topic = kafka.topic()
+    kafka.send(topic, [b"%d" % number for number in range(10)], NOW)
+    fn = kafka_polled._RangeFn(Reading(settings=kafka.settings, kind_of_times=CREATE_TIME))
+    part = Part(topic, 0, 2, 7)
+    restriction = Offsets().initial_restriction(part)
+    assert Offsets().restriction_size(part, restriction) == 5
+    assert Offsets().create_tracker(restriction).is_bounded()
+    outputs, _ = turn(fn, part, restriction)
+    assert [value for group in outputs for value in group[0]] == [b"2", b"3", b"4", b"5", b"6"]
+    outputs, _ = turn(fn, Part(topic, 1, 0, 0), OffsetRange(0, 0))  # a partition without records
+    assert outputs == []
+
+
+# ---------------------------------------------------------------------- jobs
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_files(tmp_path, {"krr.json": KRR})
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def arguments(cluster: Cluster, topic: str, *more: str) -> list[str]:
+    return [
+        "--collection=krr.json",
+        f"--kafka_topic={topic}",
+        f"--bootstrap_servers={cluster.servers}",
+        "--output=out",
+        "--min_reports=1",
+        *more,
+    ]
+
+
+def reports(number: int, moment: int) -> list[bytes]:
+    return wire.encode_reports(KRR.perturb(["1"] * number, np.random.default_rng(number), np.full(number, moment)))
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for path in Path("out").glob(f"{name}*.jsonl") for line in path.read_text().splitlines()]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_range_needs_no_java(kafka: Cluster) -> None:
+    """What comes after the pipeline was built is not in it; an empty record is malformed, one partition is empty."""
+    topic = kafka.topic()
+    kafka.send(topic, reports(300, NOW), NOW)
+    kafka.send(topic, [*reports(40, NOW - 30 * HOUR), None], NOW, partition=1)
+    kafka.send(topic, [wire.encode_batch(KRR.perturb(["0"] * 50, np.random.default_rng(1), np.full(50, NOW)))], NOW, 2)
+    configured = configure(arguments(kafka, topic, "--window=1h", "--kafka_until=now"))
+    kafka.send(topic, reports(7, NOW), NOW)
+    assert run(configured) == 0
+    assert sorted(row["num_reports"] for row in rows("estimates")) == [40, 350]
+    ledger = rows("ledger")
+    assert sum(row["received"] for row in ledger) == 391
+    assert [row["rejected"] for row in ledger if row["rejected"]] == [{"malformed": 1}]
+    (record,) = (json.loads(path.read_text()) for path in Path("out").glob("run-*.json"))
+    source = {"option": "--kafka_topic with --kafka_until", "name": topic, "bounded": True, "resumes": False}
+    assert record["source"] == source
+
+
+@pytest.mark.skipif(prism.missing() is not None, reason=str(prism.missing()))
+def test_a_stream_on_prism_needs_no_java(kafka: Cluster, folder: Path) -> None:
+    """Rows of windows come while it runs; a record of the mock cluster's fourth partition is never there."""
+    topic, log = kafka.topic(), folder / "log"
+    options = arguments(kafka, topic, "--window=2s", "--allowed_lateness=10s", *live.SOON, *prism.options())
+    options = [option.replace("=krr", f"={folder}/krr").replace("=out", f"={folder}/out") for option in options]
+    sent = 0
+    with live.job(options, log) as process:
+        for second in range(6):
+            now = time.time_ns() // 1_000_000
+            kafka.send(topic, reports(60, now), now, partition=second % 3)
+            sent += 60
+            time.sleep(0.5)
+        live.wait_until(lambda: sum(row["num_reports"] for row in rows("estimates")) == sent, process, log, 120)
+        engines = children(process.pid)
+        process.terminate()
+        assert process.wait(60) == 130
+        assert len(engines) == 1
+        assert not Path(f"/proc/{engines[0]}").exists()
+    assert len({row["window_start"] for row in rows("estimates")}) == len(rows("estimates"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(prism.missing() is not None, reason=str(prism.missing()))
+def test_each_window_of_a_stream_on_prism_is_released_once(kafka: Cluster, folder: Path) -> None:
+    """While the stream goes on: a lateness and a minute after its end, with late reports; and so is its ledger."""
+    topic, log, expected = kafka.topic(), folder / "log", Counter[int]()
+    final = ["--window=5s", "--allowed_lateness=10s", "--release=final", "--flush_every=1s", *prism.options()]
+    options = [option.replace("=krr", f"={folder}/krr") for option in arguments(kafka, topic, *final)]
+    options = [option.replace("=out", f"={folder}/out") for option in options]
+    with live.job(options, log) as process:
+        for turn in range(20):
+            now = time.time_ns() // 1_000_000
+            for moment in (now, now - 7_000):
+                kafka.send(topic, reports(30, moment), now, partition=turn % 3)
+                expected[moment // 5000] += 30
+            time.sleep(1)
+        live.wait_until(lambda: sum(row["num_reports"] for row in rows("estimates")) >= 1200, process, log, 300)
+        live.wait_until(lambda: live.books(folder / "out")["received"] >= 1200, process, log, 60)
+    found = [(row["window_start"], row["num_reports"]) for row in rows("estimates")]
+    assert sorted(found) == [(rfc3339(5000 * start), number) for start, number in sorted(expected.items())]
+    assert live.books(folder / "out") == {"received": 1200, "accepted": 1200}
+
+
+def children(parent: int) -> list[int]:
+    """Process ids."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # processes end while we look
+            if int(path.read_text().rpartition(") ")[2].split()[1]) == parent:
+                found.append(int(path.parent.name))
+    return found
+
+
+# ---------------------------------------------------------------------- options
+
+
+def configured(*more: str) -> Callable[[], Any]:
+    source = ["--collection=krr.json", "--kafka_topic=t", "--bootstrap_servers=127.0.0.1:1", "--output=out"]
+    return lambda: configure([*source, "--window=1h", *more])
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("options", "readers"), [("--parallelism=3", 3), ("--parallelism=3 --kafka_readers=2", 2), ("", 1)]
+)
+def test_flink_is_told_what_it_needs(kafka: Cluster, options: str, readers: int) -> None:
+    endpoint = "--runner=PortableRunner --job_endpoint=localhost:1 --kafka_reader=python"
+    job, _ = configure(arguments(kafka, kafka.topic(), "--window=1h", *endpoint.split(), *options.split()))
+    assert job.spec.bounded is False
+    assert job.options.view_as(StandardOptions).streaming
+    said = job.options.get_all_options()
+    assert said["shutdown_sources_after_idle_ms"] == NEVER
+    assert said["finish_bundle_before_checkpointing"] is True
+    assert job.source.records._reading.readers == readers
+
+
+def test_others_are_not() -> None:
+    said = PipelineOptions([]).get_all_options(drop_default=True)
+    assert not {"shutdown_sources_after_idle_ms", "finish_bundle_before_checkpointing"} & said.keys()
+    assert PipelineOptions(["--shutdown_sources_after_idle_ms=5"]).view_as(FlinkSourceOptions)
+
+
+@pytest.mark.usefixtures("folder")
+def test_prism_is_listened_to_for_as_long_as_it_runs(kafka: Cluster) -> None:
+    engine = ["--runner=PrismRunner", "--prism_location=nowhere"]
+    job, _ = configure(arguments(kafka, kafka.topic(), "--window=1h", *engine))
+    assert job.options.view_as(PortableOptions).job_server_timeout == YEARS
+    assert job.source.records._reading.readers == 1
+
+
+def test_secrets_stay_where_they_are(kafka: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ULDP_KAFKA_PASSWORD", SECRET)
+    path = tmp_path / "consumer"
+    path.write_text("bootstrap.servers=elsewhere:1\nsasl.password = ${ULDP_KAFKA_PASSWORD}\ngroup.id=mine\n")
+    settings = ConsumerSettings(kafka.servers, (("client.id", "me"),), str(path))
+    found: dict[str, str] = {}
+    with mock.patch.object(confluent_kafka, "Consumer", lambda chosen, logger: found.update(chosen)):
+        settings.consumer()
+    assert found["sasl.password"] == SECRET
+    assert found["bootstrap.servers"] == kafka.servers
+    assert (found["group.id"], found["client.id"]) == ("mine", "me")
+    assert found.items() >= kafka_offsets.OURS.items()
+    poll_kafka = PollKafka("t", Reading(settings=settings, kind_of_times=CREATE_TIME), ends=True)
+    assert SECRET.encode() not in pickle.dumps(poll_kafka)
+    assert poll_kafka.display_data() == {"servers": kafka.servers, "topic": "t"}
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+def with_cluster(call: Callable[[Cluster], Any]) -> Callable[[], Any]:
+    return lambda: call(Cluster())
+
+
+def wrong_kind(cluster: Cluster) -> None:
+    topic = cluster.topic()
+    cluster.send(topic, [b"a"], NOW)
+    with reading(cluster, topic, LOG_APPEND_TIME) as reader:
+        poll(reader)
+
+
+def records_that_are_gone(cluster: Cluster) -> None:
+    with reading(cluster, cluster.topic(), p0=200) as reader:
+        poll(reader)
+
+
+def stalled(cluster: Cluster) -> None:
+    topic = cluster.topic()
+    cluster.send(topic, [b"a"], NOW)
+    fn = kafka_polled._RangeFn(Reading(settings=cluster.settings, kind_of_times=CREATE_TIME))
+    with mock.patch.object(kafka_reader, "PATIENCE", 0.5):
+        turn(fn, Part(topic, 0, 0, 5), OffsetRange(0, 5))
+
+
+def more_partitions(cluster: Cluster) -> None:
+    topic = cluster.topic()
+    fn = kafka_polled._StreamFn(
+        Reading(settings=cluster.settings, kind_of_times=CREATE_TIME, partitions=frozenset([0, 1]))
+    )
+    fn.setup()
+    with mock.patch.object(kafka_polled, "PARTITIONS_SECONDS", 0.0):
+        turn(fn, Share(topic, (0,), (0,)), (0,), ManualWatermarkEstimator(MIN_TIMESTAMP))
+
+
+def no_answer() -> None:
+    with mock.patch.object(kafka_offsets, "ANSWER_SECONDS", 1.0):
+        parts_of(ConsumerSettings("127.0.0.1:1"), "t", ends=True)
+
+
+def without_client() -> None:
+    with mock.patch.dict(sys.modules, {"confluent_kafka": None}):
+        ConsumerSettings("a:1").consumer()
+
+
+def consumer_of(*properties: tuple[str, str]) -> Callable[[], Any]:
+    return lambda: ConsumerSettings("a:1", properties).consumer()
+
+
+WHOSE = "--kafka_consumer_config and --kafka_property"
+A_LATER_TIME = 4_102_444_800
+REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (
+        SpecError,
+        configured(),
+        "--kafka_topic needs --kafka_until (a range is read on this machine), or --runner PrismRunner, FlinkRunner or "
+        "another that reads streams, got 'DirectRunner'",
+    ),
+    (
+        SpecError,
+        configured("--kafka_reader=java"),
+        "--kafka_topic needs --runner FlinkRunner, DataflowRunner or another that runs Java too, got 'DirectRunner'",
+    ),
+    (
+        SpecError,
+        configured("--runner=FlinkRunner", "--kafka_from=0"),
+        "--kafka_from needs --kafka_reader python, got java",
+    ),
+    (
+        SpecError,
+        configured("--kafka_until=now", "--kafka_reader=java"),
+        "--kafka_until needs --kafka_reader python, got java",
+    ),
+    (
+        SpecError,
+        configured("--kafka_until=now", "--expansion_service=localhost:1"),
+        "--expansion_service needs --kafka_reader java, got python",
+    ),
+    (
+        SpecError,
+        configured("--kafka_until=now", "--late_every=1m"),
+        "--late_every needs --subscription or --kafka_topic, got --kafka_topic with --kafka_until",
+    ),
+    (
+        SpecError,
+        configured("--runner=PrismRunner", "--kafka_readers=2"),
+        "--kafka_readers must be 1 on PrismRunner, which mixes up their watermarks, got 2",
+    ),
+    (SpecError, configured("--kafka_until=soon"), "--kafka_until must be RFC 3339 or seconds since 1970, got 'soon'"),
+    (
+        SpecError,
+        configured("--kafka_from=now", "--kafka_until=now"),
+        "--kafka_from must be RFC 3339 or seconds since 1970, got 'now'",
+    ),
+    (
+        SpecError,
+        configured(f"--kafka_until={A_LATER_TIME}"),
+        f"--kafka_until must be a time that has passed, got '{A_LATER_TIME}'",
+    ),
+    (
+        SpecError,
+        without_client,
+        "--kafka_topic read by Python needs the package confluent-kafka (pip install 'uldp-transforms[kafka]'), "
+        "got none",
+    ),
+    (SpecError, no_answer, "brokers of --bootstrap_servers must answer, got Local: Broker transport failure"),
+    (
+        SpecError,
+        with_cluster(lambda cluster: parts_of(cluster.settings, "nowhere", ends=True)),
+        "--kafka_topic must be a topic that exists, got 'nowhere': Broker: Unknown topic or partition",
+    ),
+    (
+        SpecError,
+        consumer_of(("enable.auto.commit", "true")),
+        f"{WHOSE} must leave out enable.auto.commit, enable.auto.offset.store, auto.offset.reset, "
+        "enable.partition.eof, which are set here, got enable.auto.commit",
+    ),
+    (
+        SpecError,
+        consumer_of(("sasl.pasword", SECRET)),
+        f"settings of {WHOSE} must be those of librdkafka, got sasl.pasword",
+    ),
+    (
+        KafkaReadError,
+        with_cluster(wrong_kind),
+        "topic 'topic-1' must have times of kind LogAppendTime, got CreateTime",
+    ),
+    (
+        KafkaReadError,
+        with_cluster(records_that_are_gone),
+        "topic 'topic-1' cannot be read: fetch failed due to requested offset not available on the broker: Broker: "
+        "Offset out of range (broker 1)",
+    ),
+    (KafkaReadError, with_cluster(fault_behind_a_record), "topic 'topic-1' cannot be read: gone"),
+    (
+        KafkaReadError,
+        with_cluster(stalled),
+        "partition 0 of topic 'topic-1' gave nothing for 0.5 s at offset 1, before 5: nothing",
+    ),
+    (
+        KafkaReadError,
+        with_cluster(more_partitions),
+        "topic 'topic-1' must have the 2 partitions that it had when the job was started (start it again), got 4",
+    ),
+    (
+        ValueError,
+        EndlessTracker((0,)).check_done,
+        "EndlessTracker must have put off the rest, got a turn that ended without",
+    ),
+]
+"""Error, what raises it, and its sentence."""
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("error", "call", "sentence"), REFUSED, ids=[sentence for _, _, sentence in REFUSED])
+def test_sentences(error: type[Exception], call: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value) == sentence
+    assert SECRET not in sentence
+
+
+@pytest.mark.usefixtures("folder")
+def test_wrong_command_lines_end_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["--collection=krr.json", "--kafka_topic=t", "--bootstrap_servers=a:1", "--output=out", "--window=1h"]
+    assert estimate.main(argv) == 2
+    assert capsys.readouterr().err.startswith("estimate: --kafka_topic needs --kafka_until ")

@@ -1,0 +1,143 @@
+"""The views of ``schemas/sql`` show the rows that the reader's rule of docs/consume.md chooses."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from uldp_transforms.jobs.check import latest_rows
+from uldp_transforms.schemas import load
+
+SQL = Path(__file__).parents[3] / "schemas" / "sql"
+COLUMNS = ("fingerprint", "window_start", "window_end", "pane_index", "num_reports", "status", "run")
+TABLES = {"estimates": "windowed_estimate.avsc", "health": "health.avsc"}
+
+Row = dict[str, Any]
+
+needs_duckdb = pytest.mark.skipif(
+    importlib.util.find_spec("duckdb") is None, reason="duckdb is not installed (pip install duckdb)"
+)
+
+
+def rows(seed: int) -> list[Row]:
+    """Panes of some runs in random order, some rows twice; num_reports never decreases from pane to pane.
+
+    In some windows a worker was killed: what it had written is there, and what it wrote again, in fewer panes.
+    """
+    rng = random.Random(seed)
+    runs = [f"2026112{day}T081503.042Z-4f2a9c" for day in range(3)]
+    found = []
+    for number in range(60):
+        window = number % 30
+        start, end = f"2026-11-01T00:{window:02}:00Z", f"2026-11-01T00:{window + 1:02}:00Z"
+        for run in rng.sample(runs, rng.randint(0, 3)) or [None]:
+            reports, cut = rng.randint(0, 150), rng.random() < 0.3
+            for panes in [rng.randint(1, 12), 2][: rng.randint(1, 2)]:
+                for pane in range(panes):
+                    status = "partial" if cut else "suppressed" if reports < 100 else "ok"
+                    known = reports if status == "ok" else None
+                    found.append(dict(zip(COLUMNS, (f"{number // 30:064}", start, end, pane, known, status, run))))
+                    reports += rng.choice([0, rng.randint(1, 40)])
+    found += rng.sample(found, 20)
+    rng.shuffle(found)
+    return found
+
+
+def chosen(among: list[Row]) -> list[Row]:
+    """By the rule, in Python."""
+    latest: dict[Any, Row] = {}
+    for row in among:
+        window = (row["fingerprint"], row["window_start"], row["window_end"])
+        if place(row) >= place(latest.get(window, row)):
+            latest[window] = row
+    return sorted(latest.values(), key=lambda row: tuple(map(str, row.values())))
+
+
+def place(row: Row) -> tuple[bool, str, int, int]:
+    reports = -1 if row["num_reports"] is None else row["num_reports"]
+    return row["status"] != "partial", row["run"] or "", reports, row["pane_index"]
+
+
+def in_sqlite(table: str, among: list[Row], folder: Path) -> list[tuple[Any, ...]]:
+    with sqlite3.connect(":memory:") as database:
+        for name in TABLES:
+            database.execute(f"CREATE TABLE {name} ({', '.join(COLUMNS)})")
+        values = [tuple(row.values()) for row in among]
+        database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(COLUMNS))})", values)
+        database.executescript((SQL / "latest.sql").read_text("utf-8"))
+        return database.execute(f"SELECT {', '.join(COLUMNS)} FROM latest_{table}").fetchall()
+
+
+def in_duckdb(file: str, prefix: str = "") -> Callable[[str, list[Row], Path], list[tuple[Any, ...]]]:
+    """Runs a file of views over files of rows, as the job writes them."""
+
+    def answer(table: str, among: list[Row], folder: Path) -> list[tuple[Any, ...]]:
+        duckdb = importlib.import_module("duckdb")
+        for name in TABLES:
+            for part in range(2):
+                lines = "".join(json.dumps(row) + "\n" for row in among[part::2])
+                (folder / f"{name}-{part}.jsonl").write_text(lines, "utf-8")
+        database = duckdb.connect()
+        database.execute(f"SET file_search_path = '{folder}'; SET TimeZone = 'UTC'")
+        if prefix:
+            database.execute("CREATE SCHEMA my_dataset")
+        if file != "latest_duckdb.sql":
+            for name in TABLES:
+                database.execute(f"CREATE TABLE {prefix}{name} AS SELECT * FROM read_json('{name}*.jsonl')")
+        database.execute((SQL / file).read_text("utf-8"))
+        times = "strftime(window_start, '%Y-%m-%dT%H:%M:%SZ'), strftime(window_end, '%Y-%m-%dT%H:%M:%SZ')"
+        names = ", ".join(COLUMNS).replace("window_start, window_end", times)
+        return database.execute(f"SELECT {names} FROM {prefix}latest_{table}").fetchall()
+
+    return answer
+
+
+ENGINES = [
+    pytest.param(in_sqlite, id="plain SQL in SQLite"),
+    pytest.param(in_duckdb("latest.sql"), id="plain SQL in DuckDB", marks=needs_duckdb),
+    pytest.param(in_duckdb("latest_duckdb.sql"), id="DuckDB over files", marks=needs_duckdb),
+    pytest.param(in_duckdb("latest_bigquery.sql", "my_dataset."), id="BigQuery's in DuckDB", marks=needs_duckdb),
+]
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_view_has_the_rows_that_count(engine: Callable[..., Any], table: str, tmp_path: Path) -> None:
+    among = rows(7)
+    expected = [tuple(row.values()) for row in chosen(among)]
+    assert {row["status"] for row in chosen(among)} == {"ok", "suppressed", "partial"}
+    assert sorted(engine(table, among, tmp_path), key=lambda row: tuple(map(str, row))) == expected
+    assert len(expected) == 60
+
+
+def test_the_commands_take_the_same_rows() -> None:
+    """``uldp check`` and ``uldp report``; the highest pane of a run would be another row where a worker was killed."""
+    among = rows(7)
+    found = sorted(latest_rows(among), key=lambda row: tuple(map(str, row.values())))
+    assert found == chosen(among)
+    highest: Counter[Any] = Counter()
+    for row in among:
+        highest[window_of(row)] = max(highest[window_of(row)], row["pane_index"])
+    assert any(row["pane_index"] < highest[window_of(row)] for row in found)
+
+
+def window_of(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("fingerprint", "window_start", "window_end", "run"))
+
+
+def test_views_without_windows_have_one_row() -> None:
+    among = [dict.fromkeys(COLUMNS) | {"fingerprint": "a", "pane_index": pane, "status": "ok"} for pane in (1, 10, 9)]
+    assert [row[3] for row in in_sqlite("estimates", among, Path())] == [10]
+
+
+def test_the_rows_have_these_columns() -> None:
+    for schema in TABLES.values():
+        assert set(COLUMNS) <= {field["name"] for field in load(schema)["fields"]}

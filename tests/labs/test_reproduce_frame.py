@@ -1,0 +1,211 @@
+"""The program that repeats experiments, what all experiments share, and the data that they read."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from labs import reproduce
+from labs.experiments import EXPERIMENTS, frame
+from tests.support.tolerance import generator, normal_limit
+from uldp_transforms.ldp import Collection
+
+DATA = frame.DATA
+
+
+class Dice(frame.Experiment):
+    """A small experiment of its own: a loaded die, thrown by as many people as there are runs."""
+
+    id = "dice"
+    title = "Throws of a die"
+    source = "nobody, figure 0"
+    abstract = "People throw a die."
+
+    def run(self, rng: np.random.Generator, *, reduced: bool, runs: int | None) -> frame.Result:
+        throws = frame.draw_people(np.array([0.5, 0.3, 0.2]), (runs or 10) * (1 if reduced else 10), rng)
+        rows: list[dict[str, Any]] = [{"face": str(face), "throws": int(number)} for face, number in enumerate(throws)]
+        rows.append({"face": "all", "share": 1 / 3})
+        return frame.Result(
+            rows=rows,
+            verdicts=[
+                frame.Verdict(claim="Every throw counts.", holds=True, evidence=f"{throws.sum()} throws."),
+                frame.Verdict(claim="The die is fair.", holds=False, evidence="It is not."),
+            ],
+        )
+
+    def draw(self, rows: list[dict[str, Any]], figure: Figure) -> None:
+        figure.subplots().bar([row["face"] for row in rows], [row.get("throws", 0) for row in rows])
+
+
+def run(tmp_path: Path, *, seed: int = 0, reduced: bool = False, runs: int | None = None) -> tuple[str, str]:
+    """What the experiment prints and the table that it writes."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = reproduce.job(
+            reproduce.Reproduction(experiment=Dice(), output=tmp_path, runs=runs, reduced=reduced, seed=seed)
+        )
+    assert code == 0
+    return printed.getvalue(), (tmp_path / "dice.csv").read_text("utf-8")
+
+
+def test_writes_table_and_picture_and_prints_verdicts(tmp_path: Path) -> None:
+    printed, table = run(tmp_path)
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert list(rows[0]) == ["face", "throws", "share", "seed", "reduced"]
+    assert sum(int(row["throws"]) for row in rows[:3]) == 100
+    assert (rows[3]["throws"], rows[3]["share"], rows[3]["seed"], rows[3]["reduced"]) == ("", str(1 / 3), "0", "0")
+    assert (tmp_path / "dice.png").read_bytes().startswith(b"\x89PNG")
+    assert "Throws of a die (nobody, figure 0)" in printed
+    assert "holds: Every throw counts. 100 throws.\ndoes not hold: The die is fair. It is not.\n" in printed
+    assert "seed 0, full size" in printed
+
+
+def test_options_reach_the_experiment(tmp_path: Path) -> None:
+    assert "20 throws" in run(tmp_path, runs=20, reduced=True)[0]
+    assert "seed 7, reduced size" in run(tmp_path, seed=7, reduced=True)[0]
+
+
+def test_a_seed_repeats_a_run_exactly(tmp_path: Path) -> None:
+    first, again, other = (run(tmp_path, seed=seed)[1] for seed in (3, 3, 4))
+    assert first == again
+    assert first.replace(",3,", ",4,") != other
+
+
+def test_table_is_aligned() -> None:
+    rows = [{"name": "a", "number": 1 / 3}, {"name": "long", "more": 12}]
+    assert reproduce.table_lines(rows) == ["name  number  more", "a     0.3333", "long            12"]
+
+
+def test_lists_all_experiments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reproduce.main(["--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [experiment.id for experiment in EXPERIMENTS]
+    assert len(set(lines)) == len(EXPERIMENTS) > 0
+
+
+def test_every_experiment_says_what_it_is() -> None:
+    for experiment in EXPERIMENTS:
+        assert re.fullmatch(r"[a-z0-9-]+", experiment.id)
+        assert all(len(text) > 10 for text in (experiment.title, experiment.source, experiment.abstract))
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        ("", "one of the arguments NAME --list is required"),
+        ("figure-99", "argument NAME: invalid choice: 'figure-99'"),
+        ("uldp-l2 --seed -1", "--seed must be a whole number from 0, got -1"),
+        ("uldp-l2 --runs 0", "--runs must be a whole number above 0, got '0'"),
+        ("uldp-l2 --output taken", "taken: File exists"),
+    ],
+)
+def test_says_in_one_line_what_is_wrong(
+    argv: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").write_text("")
+    assert reproduce.main(argv.split()) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"reproduce: {sentence}")
+    assert captured.err.count("\n") == 1
+
+
+def test_without_matplotlib_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    assert reproduce.main(["uldp-l2", "--output", str(tmp_path)]) == 2
+    assert "the picture needs matplotlib, the extra 'plot'" in capsys.readouterr().err
+
+
+# ----------------------------------------------------------------------------------------------- simulated clients
+
+VALUES = ("a", "b", "c", "d")
+PEOPLE = np.array([20_000, 15_000, 0, 5_000])
+CLOSED = {"id": "closed", "values": list(VALUES), "sensitive": ["d", "c"]}
+HASHED = {"id": "hashed", "num_buckets": 3}
+
+
+def collection(alphabet: dict[str, Any], mechanism: str, cohorts: int = 1) -> Collection:
+    spec = {"id": "frame", "version": 1, "alphabet": alphabet, "num_cohorts": cohorts}
+    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": 1.0}})
+
+
+CASES = {
+    "urr": collection(CLOSED, "urr"),
+    "rappor": collection(CLOSED, "rappor"),
+    "urap": collection(CLOSED, "urap"),
+    "hashed": collection(HASHED, "krr", cohorts=5),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_simulated_counts_are_those_of_the_simulated_reports(name: str) -> None:
+    case = CASES[name]
+    batch = frame.simulate_reports(case, VALUES, PEOPLE, np.random.default_rng(1))
+    assert len(batch) == PEOPLE.sum()
+    assert batch.seeded
+    assert case.count(batch) == frame.simulate_counts(case, VALUES, PEOPLE, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_simulated_counts_are_what_the_mechanism_expects(name: str) -> None:
+    """Cells of each cohort against the exact response; the spread of fixed people is at most binomial."""
+    case = CASES[name]
+    counts = frame.simulate_counts(case, VALUES, PEOPLE, generator("frame counts", name))
+    table = np.broadcast_to(case.alphabet.symbol_table(VALUES, case.num_cohorts), (case.num_cohorts, len(VALUES)))
+    frequencies = np.zeros((case.num_cohorts, case.num_cells))
+    np.add.at(frequencies, (np.arange(case.num_cohorts)[:, np.newaxis], table), PEOPLE / PEOPLE.sum())
+    expected = case.mechanism.response(frequencies)
+    number = counts.num_reports[:, np.newaxis]
+    limits = normal_limit(expected.size) * np.sqrt(number * expected * (1 - expected)) + 1
+    assert (np.abs(counts.cells - number * expected) <= limits).all()
+    share = 1 / case.num_cohorts
+    spread = np.sqrt(PEOPLE.sum() * share * (1 - share))
+    assert (np.abs(counts.num_reports - PEOPLE.sum() * share) <= normal_limit(case.num_cohorts) * spread).all()
+
+
+def test_people_are_drawn_whole() -> None:
+    rng = generator("frame people")
+    sample = frame.sample_people(PEOPLE, 30_000, rng)
+    assert sample.sum() == 30_000
+    assert (sample <= PEOPLE).all()
+    assert (frame.sample_people(PEOPLE, 40_000, rng) == PEOPLE).all()
+    assert frame.draw_people(frame.shares(PEOPLE), 77, rng).sum() == 77
+    assert frame.draw_people(frame.shares(PEOPLE), 77, rng)[2] == 0
+
+
+def test_losses() -> None:
+    estimated, true = np.array([0.5, 0.7, -0.2]), np.array([0.25, 0.25, 0.5])
+    assert frame.total_variation(estimated, true) == pytest.approx(0.7)
+    assert frame.squared_error(estimated, true) == pytest.approx(0.0625 + 0.2025 + 0.49)
+    assert frame.shares(np.array([1, 3])).tolist() == [0.25, 0.75]
+
+
+# ------------------------------------------------------------------------------------------------------------ data
+
+
+def test_every_table_has_its_checksum_in_the_readme() -> None:
+    text = (DATA / "README.md").read_text("utf-8")
+    sums = dict(re.findall(r"(\w+\.csv) \| ([0-9a-f]{64}) \|", text))
+    tables = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in DATA.glob("*.csv")}
+    assert tables == {name: sums[name] for name in tables}
+
+
+def test_surnames() -> None:
+    table = frame.read_table("surnames.csv")
+    percent = np.array(table["percent"], dtype=float)
+    assert len(set(table["name"])) == len(percent) == 4096
+    assert (np.diff(percent) <= 0).all()
+    assert table["name"][0] == "SMITH"
+    assert percent.sum() == pytest.approx(60.8, abs=0.1)

@@ -1,0 +1,192 @@
+"""Counts of few reports are held sparsely, and are equal to the same counts in full, whatever is done with them."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.cases import COLLECTIONS, VALUES, collections
+from tests.support.tolerance import generator
+from uldp_transforms.beam.runtime.coders import CohortCountsCoder
+from uldp_transforms.beam.transforms.period_counts import count_periods
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
+from uldp_transforms.ldp.counts.sparse_table import PAYS, SparseCounts, counts_at
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows.window_health import health_of_window
+from uldp_transforms.rows.windowed_estimate import estimate_window, reason_to_withhold
+from uldp_transforms.windows import BasePeriods
+
+CODER = CohortCountsCoder()
+PLACE = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME"}
+
+
+def large(mechanism: str) -> Collection:
+    """4,194,304 counters, the most that there can be: 32 MiB in full."""
+    spec = {"id": "large", "version": 1, "alphabet": {"id": "hashed", "num_buckets": 4096}, "num_cohorts": 1024}
+    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": 1.0}})
+
+
+KRR, RAPPOR = large("krr"), large("rappor")
+
+
+@st.composite
+def few(draw: st.DrawFn, shape: tuple[int, int] = (8, 60), num_patterns: int = 3) -> CohortCounts:
+    """Between none and twice as many numbers as pay, small or not, also negative: in places of any order, repeated."""
+    length = shape[0] * (1 + shape[1])
+    number = st.integers(-3, 3) | st.integers(-(1 << 62), 1 << 62)
+    found = draw(st.lists(st.tuples(st.integers(0, length - 1), number), max_size=2 * length // PAYS))
+    places, numbers = np.array(found, np.int64).reshape(-1, 2).T
+    patterns = draw(st.lists(st.integers(-9, 9), min_size=num_patterns, max_size=num_patterns))
+    return counts_at(shape, places, numbers, np.array(patterns, np.int64))
+
+
+def in_full(counts: CohortCounts) -> CohortCounts:
+    return CohortCounts(counts.num_reports.copy(), counts.cells.copy(), counts.patterns.copy())
+
+
+# ---------------------------------------------------------------------- the laws
+
+
+@settings(max_examples=200)
+@given(few(), few(), few())
+def test_the_laws_of_counts_hold_in_both_forms(a, b, c):
+    full_a, full_b, full_c = map(in_full, (a, b, c))
+    neutral = CohortCounts.empty(8, 60, 3)
+    assert a + b == b + a == full_a + b == a + full_b == full_a + full_b
+    assert (a + b) + c == a + (b + c) == full_a + full_b + full_c
+    assert a + neutral == neutral + a == a == full_a
+    assert full_a == a
+    assert a + -a == neutral == -a + full_a
+    assert (a == b) is (full_a == full_b)
+    assert (a, b, c) == (full_a, full_b, full_c), "a sum changes none of its parts"
+
+
+@settings(max_examples=200)
+@given(few(), few())
+def test_both_forms_say_the_same(a, b):
+    for counts in (a, a + b, -a):
+        full = in_full(counts)
+        assert (counts.shape, counts.total) == (full.shape, full.total)
+        assert counts.pooled() == full.pooled()
+        assert CODER.encode(counts) == CODER.encode(full)
+        assert CODER.decode(CODER.encode(full)) == counts
+
+
+@settings(max_examples=100)
+@given(few())
+def test_what_does_not_pay_is_held_in_full(a):
+    used = int(np.count_nonzero(a.num_reports) + np.count_nonzero(a.cells))
+    assert isinstance(a, SparseCounts) is (used * PAYS <= 8 * 61)
+    again = CODER.decode(CODER.encode(a))
+    assert type(again) is (type(a) if CODER.encode(a)[1] & 0x10 else CohortCounts)
+    assert (a + CohortCounts.empty(8, 60, 3)).num_held == 8 * 61 + 3
+    if isinstance(a, SparseCounts):
+        assert a.num_held == 2 * used + 3
+        assert a.numbers.all()
+        assert (np.diff(a.places) > 0).all()
+
+
+def test_sums_without_patterns_and_of_other_shapes():
+    one = counts_at((4, 40), np.array([0]), np.array([1]), np.array([5]))
+    without = counts_at((4, 40), np.array([0]), np.array([1]), np.zeros(0, np.int64))
+    assert (one + without).patterns.tolist() == (in_full(one) + without).patterns.tolist() == []
+    for other in (CohortCounts.empty(4, 41), counts_at((4, 41), np.array([0]), np.array([1]), one.patterns)):
+        assert one != other
+        for left, right in ((one, other), (other, one)):
+            with pytest.raises(SpecError, match=r"^CohortCounts can be added only in equal shapes, got \(4, 4"):
+                left + right
+    with pytest.raises(TypeError):
+        one + 1
+    with pytest.raises(TypeError):
+        hash(one)
+    assert one != 1
+
+
+# ---------------------------------------------------------------------- counting
+
+
+@functools.cache
+def batch_of(name: str) -> ReportBatch:
+    rng = generator("sparse", name)
+    return COLLECTIONS[name].perturb(rng.choice(VALUES, 60).tolist(), rng, event_times=np.arange(60))
+
+
+@collections
+def test_few_reports_are_counted_as_many_are(name):
+    of, batch = COLLECTIONS[name], batch_of(name)
+    periods = np.arange(60) * 7 % 5
+    periods[periods == 3] = 4
+    rows = periods * of.num_cohorts + batch.cohorts
+    for patterns in (False, True):
+        assert of.count_few(batch.payloads, rows, 6, patterns) == of.count_groups(batch.payloads, rows, 6, patterns)
+
+
+@collections
+def test_places_are_those_of_the_table(name):
+    of, batch = COLLECTIONS[name], batch_of(name)
+    groups = np.arange(60) % 7
+    table = of.mechanism.count(batch.payloads, groups, 8).ravel()
+    places, numbers = of.mechanism.count_places(batch.payloads, groups, 8)
+    assert places.tolist() == np.flatnonzero(table).tolist()
+    assert numbers.tolist() == table[places].tolist()
+    assert (places.dtype, numbers.dtype) == (np.int64, np.int64)
+
+
+@pytest.mark.parametrize("of", [KRR, RAPPOR], ids=["krr", "rappor"])
+@pytest.mark.parametrize("num_reports", [1, 40, 70, 300])
+def test_large_tables_have_the_same_counts_in_every_part(of, num_reports):
+    """Of one period and of several, few reports and many: as ``Collection.count`` says of each period alone."""
+    rng = generator("large", of.mechanism.id, num_reports)
+    times = np.sort(rng.integers(0, 3, num_reports))
+    batch = of.perturb(["a"] * num_reports, rng, times)
+    for periods, split in ((None, np.zeros(num_reports)), (BasePeriods(1), times)):
+        counted = [counts for _, counts in count_periods(of, batch, periods)]
+        for counts, moment in zip(counted, np.unique(split), strict=True):
+            assert counts == of.count(batch[split == moment])
+
+
+# ---------------------------------------------------------------------- what it costs
+
+
+def cells_asked_for(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The shapes of sparse counts whose cells somebody asks for, from now on."""
+    asked: list[tuple[int, int]] = []
+    fill = SparseCounts.cells.func
+    noted = functools.cached_property(lambda counts: asked.append(counts.shape) or fill(counts))
+    noted.__set_name__(SparseCounts, "cells")
+    monkeypatch.setattr(SparseCounts, "cells", noted)
+    return asked
+
+
+@pytest.mark.parametrize("of", [KRR, RAPPOR], ids=["krr", "rappor"])
+def test_a_suppressed_window_is_never_filled(of, monkeypatch):
+    asked = cells_asked_for(monkeypatch)
+    batch = of.perturb(["a"] * 6, generator("suppressed", of.mechanism.id), range(6))
+    total = functools.reduce(operator.add, [counts for _, counts in count_periods(of, batch, BasePeriods(1))])
+    total = CODER.decode(CODER.encode(total))
+    assert total.total == 6
+    withheld = reason_to_withhold(total, 7, partial=False)
+    row = estimate_window(of, total, PLACE, ESTIMATORS["projected"](), ("a",), withheld)
+    assert (row.status, health_of_window(of, total, PLACE, withheld, None).status) == ("suppressed", "suppressed")
+    assert asked == []
+    assert total.cells.sum() >= 6 * (of is KRR)
+    assert asked == [of.num_cells and (1024, 4096)], "the test sees it when somebody asks"
+
+
+@pytest.mark.parametrize(("of", "limit"), [(KRR, 2 << 20), (RAPPOR, 160 << 20)], ids=["krr", "rappor"])
+def test_a_thousand_periods_of_one_report_take_memory_for_their_reports(of, limit):
+    """In full they are 32 GiB. A report of ``rappor`` supports half of 4,096 symbols, which are 32 KiB sparsely."""
+    batch = of.perturb(["a"] * 1000, generator("periods", of.mechanism.id), range(1000))
+    tracemalloc.start()
+    counted = list(count_periods(of, batch, BasePeriods(1)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert sum(counts.total for _, counts in counted) == len(counted) == 1000
+    assert all(isinstance(counts, SparseCounts) for _, counts in counted)
+    assert peak < limit

@@ -1,0 +1,261 @@
+"""The search for values that nobody listed: what it may try, how it scores, and how often it is wrong."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tests.support.cases import ANY_VALUES, UTILITY_OPTIMIZED
+from tests.support.tolerance import binomial_limits, generator, normal_limit
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
+from uldp_transforms.ldp.alphabets import Prefixes
+from uldp_transforms.ldp.alphabets.prefixes import END
+from uldp_transforms.ldp.discovery import Discovery, discover
+from uldp_transforms.ldp.discovery.chance import tail
+from uldp_transforms.ldp.discovery.discover import false_discovery_rates
+from uldp_transforms.ldp.discovery.grammar import Grammar
+from uldp_transforms.ldp.discovery.level import Level
+from uldp_transforms.ldp.solvers.question import ask
+from uldp_transforms.rows.discovered_value import discover_window
+from uldp_transforms.rows.row_identity import span_of
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+SYLLABLES = tuple(f"{a}{b}" for a in "bdfgklmnprstvz" for b in "aeiou")
+TOKENS = (*LETTERS, *SYLLABLES)
+
+
+def collection(
+    mechanism: str = "krr", *, seed: int = 1, epsilon: float = 4.0, num_buckets: int = 32, cohorts: int = 96
+) -> Collection:
+    alphabet = {"id": "prefixes", "num_buckets": num_buckets, "seed": seed, "tokens": list(TOKENS)}
+    alphabet |= {"lengths": [2, 3, None]}
+    alphabet |= {"non_sensitive": ["public", "known"]} if mechanism in UTILITY_OPTIMIZED else {}
+    fields = {"id": mechanism, "epsilon": epsilon} | ANY_VALUES[mechanism]
+    spec = {"id": "words", "version": 1, "alphabet": alphabet, "mechanism": fields, "num_cohorts": cohorts}
+    return Collection.from_json(spec)
+
+
+def made_up(rng: np.random.Generator, number: int) -> list[str]:
+    """Different words of one to four syllables."""
+    words = {"".join(rng.choice(SYLLABLES, rng.integers(1, 5))) for _ in range(2 * number)}
+    return sorted(words)[:number]
+
+
+def counted(item: Collection, people: dict[str, int], rng: np.random.Generator) -> CohortCounts:
+    return item.count(item.perturb([value for value, number in people.items() for _ in range(number)], rng))
+
+
+# ---------------------------------------------------------------------- what may be tried
+
+
+def test_followers_are_exactly_what_greedy_matching_can_produce():
+    """All texts of up to 7 letters, against all sequences that the rule allows and that make such texts."""
+    alphabet = Prefixes(num_buckets=4, tokens=("a", "b", "ab", "bab", "aab", "abba"), lengths=(2, None))
+    grammar = Grammar(alphabet)
+    texts = ["".join(text) for size in range(8) for text in itertools.product("ab", repeat=size)]
+    produced = {alphabet.sequence(text)[:-1] for text in texts}
+    allowed, ends = {()}, [()]
+    while ends:
+        ends = [sequence for sequence in grammar.extended(ends) if len(alphabet.text(sequence)) <= 7]
+        allowed |= set(ends)
+    assert allowed == produced
+    assert grammar.followers((1, 2))[END]
+
+
+# ---------------------------------------------------------------------- scores
+
+
+def test_scores_are_those_of_the_formula():
+    """Residuals of the peeled ones by dense least squares, and the sum over a prefix's own cells, one by one."""
+    item, rng = collection(cohorts=18), generator("scores")
+    counts = counted(item, {"bada": 900, "gigi": 700, "ka": 400}, rng)
+    counts.num_reports[4] = 0  # a cohort without reports
+    counts.cells[4] = 0
+    alphabet = item.alphabet
+    level = Level(ask(item, counts, ("",)), alphabet, 1, counts)
+    peeled = [alphabet.sequence(value)[:3] for value in ("bada", "gigi")]
+    fit = level.peel(peeled)
+    here = [cohort for cohort in range(1, 18, 3) if cohort != 4]
+    design = np.zeros((len(here), 32, 2))
+    for column, value in enumerate(("bada", "gigi")):
+        design[np.arange(len(here)), alphabet.symbol_table((value,), 18)[here, 0], column] = 1
+    design -= design.mean(axis=1, keepdims=True)
+    normal_equations = (design * fit.cells[:, :, np.newaxis]).sum(axis=(0, 1))
+    np.testing.assert_allclose(normal_equations, 0, atol=1e-6 * abs(fit.cells).sum())
+    ((start, scores),) = level.scores(fit, [alphabet.sequence("bada")[:2]], last=False)
+    assert start == 0
+    for value in ("bada", "badako", "badaz"):
+        cells = alphabet.symbol_table((value,), 18)[here, 0]
+        expected = fit.cells[np.arange(len(here)), cells].sum() / np.sqrt(fit.norm)
+        assert scores[0, alphabet.sequence(value)[2]] == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("mechanism", ANY_VALUES)
+def test_scores_of_prefixes_that_nobody_has_are_standard_normal(mechanism):
+    """Over many hash functions, with heavy prefixes peeled, others not, cohorts of unequal size, some of them empty."""
+    rng, scores = generator("null scores", mechanism), []
+    for seed in range(40):
+        item = collection(mechanism, seed=seed, cohorts=60)
+        people = {"bada": 4000, "gigi": 3000, "komu": 800, "ka": 400} | dict.fromkeys(made_up(rng, 100), 5)
+        batch = item.perturb([value for value, number in people.items() for _ in range(number)], rng)
+        drawn = rng.random(len(batch)) < np.linspace(0, 1, 60)[batch.cohorts]
+        columns = (batch.cohorts, batch.payloads, batch.event_times, batch.report_ids)
+        batch = ReportBatch(batch.fingerprint, *(column[drawn] for column in columns), seeded=True)
+        counts = item.count(batch)
+        level = Level(ask(item, counts, ("",)), item.alphabet, 2, counts)
+        fit = level.peel([item.alphabet.sequence(value) for value in ("bada", "gigi")])
+        ((_, found),) = level.scores(fit, [item.alphabet.sequence("zuzuzu")[:3]], last=True)
+        scores.append(found.ravel())
+    together = np.concatenate(scores)
+    size = len(together)
+    assert abs(together.mean()) <= normal_limit() / np.sqrt(size)
+    for limit, share in ((1.6449, 0.05), (2.3263, 0.01)):
+        low, high = binomial_limits(np.array(size), np.array(share))
+        above = np.count_nonzero(together > limit)
+        assert low * 0.9 <= above <= high * 1.1, (above / size, share)
+
+
+@pytest.mark.parametrize("spike", [0.0, 3.0, 30.0])
+def test_the_tail_of_chance_is_that_of_all_draws(spike):
+    """Against all 6**7 sums of one cell a row, to a factor of three; a heavy text elsewhere is a spike in each row."""
+    rng = generator("tail", spike)
+    cells = rng.normal(size=(7, 6))
+    cells[:, 0] += spike
+    cells -= cells.mean(axis=1, keepdims=True)
+    sums = np.zeros(1)
+    for row in cells:
+        sums = (sums[:, np.newaxis] + row).ravel()
+    for share in (0.2, 0.01, 0.001, 1e-4):
+        score = float(np.quantile(sums, 1 - share))
+        exact = np.count_nonzero(sums >= score) / len(sums)
+        assert exact / 3 <= tail(cells, score) <= 3 * exact
+    assert tail(cells, -1.0) == 1
+    assert tail(np.zeros((3, 4)), 1.0) == 1
+    assert tail(cells, 1e9) == pytest.approx(6.0**-7)
+
+
+def test_false_discovery_rates_are_those_of_the_definition():
+    """The least rate at which the procedure of Benjamini and Hochberg rejects, tried one by one."""
+    values = np.array([0.02, 1e-4, 0.03, 0.5, 2e-4])
+    rates = false_discovery_rates(values, 50)
+    for i in range(len(values)):
+        ranked = np.sort(values)
+        possible = [ranked[j - 1] * 50 / j for j in range(1, len(values) + 1) if ranked[j - 1] >= values[i]]
+        assert rates[i] == pytest.approx(min(1, *possible))
+
+
+# ---------------------------------------------------------------------- how often it is wrong
+
+
+def runs(number: int, mechanism: str = "krr", *, n: int = 20_000) -> list[tuple[Discovery, dict[str, int]]]:
+    """Searches among reports of made-up words with shares that fall like 1 / rank, each with a seed of its own."""
+    found = []
+    for seed in range(number):
+        rng = generator("runs", mechanism, seed)
+        words = rng.permutation(made_up(rng, 400)).tolist()
+        shares = 1 / np.arange(1, len(words) + 1)
+        people = dict(zip(words, rng.multinomial(n, shares / shares.sum()).tolist()))
+        item = collection(mechanism, seed=seed)
+        found.append((discover(item, counted(item, people, rng)), people))
+    return found
+
+
+@pytest.fixture(scope="module")
+def many() -> list[tuple[Discovery, dict[str, int]]]:
+    return runs(60)
+
+
+def test_one_discovered_value_in_twenty_is_nobodys_at_most(many):
+    shown = sum(len(found.values) for found, _ in many)
+    false = sum(people.get(value, 0) == 0 for found, people in many for value in found.values)
+    assert shown >= 300
+    assert false <= binomial_limits(np.array(shown), np.array(0.05))[1], (false, shown)
+
+
+def test_one_interval_of_what_is_shown_in_twenty_misses_the_truth_at_most(many):
+    shown = missed = 0
+    for found, people in many:
+        truth = np.array([people.get(value, 0) for value in found.values]) / sum(people.values())
+        shown += len(truth)
+        missed += np.count_nonzero((truth < found.ci_low) | (truth > found.ci_high))
+    assert missed <= binomial_limits(np.array(shown), np.array(0.05))[1], (missed, shown)
+
+
+def test_where_everybody_holds_another_text_a_search_finds_something_in_one_window_of_twenty_at_most():
+    alarms = 0
+    for seed in range(40):
+        rng = generator("nobody", seed)
+        item = collection(seed=seed)
+        alarms += bool(discover(item, counted(item, dict.fromkeys(made_up(rng, 5000), 2), rng)).values)
+    assert alarms <= binomial_limits(np.array(40), np.array(0.05))[1]
+
+
+def test_a_heavy_text_that_cannot_be_found_makes_no_false_ones():
+    """A quarter of all people hold a text of more tokens than any candidate has, a quarter one with another letter."""
+    shown = false = 0
+    for seed in range(30):
+        rng = generator("heavy", seed)
+        words = made_up(rng, 40)
+        numbers = rng.multinomial(6000, np.full(40, 1 / 40)).tolist()
+        people = dict(zip(words, numbers)) | {"babababababababa": 3000, "été": 3000}
+        item = collection(seed=seed)
+        values = discover(item, counted(item, people, rng)).values
+        shown += len(values)
+        false += sum(value not in people for value in values)
+    assert false <= binomial_limits(np.array(max(shown, 60)), np.array(0.05))[1], (false, shown)
+
+
+def test_what_stands_out_at_every_level_is_found(many):
+    """Values with so large a share that no level would miss them: 10 standard errors, and some more for the limits."""
+    for found, people in many:
+        n, errors = sum(people.values()), found.standard_errors.max(initial=0)
+        sure = {value for value, number in people.items() if number / n > 12 * errors}
+        assert sure <= set(found.values)
+        assert (np.diff(found.frequencies) <= 0).all()
+        assert (found.q_values <= 0.05).all()
+
+
+@pytest.mark.parametrize("mechanism", ANY_VALUES)
+def test_a_search_works_with_every_mechanism_and_tells_no_public_values(mechanism):
+    item, rng = collection(mechanism), generator("mechanisms", mechanism)
+    people = {"bada": 9000, "gigika": 7000, "kokokomu": 6000, "mo": 5000, "public": 20_000, "rest": 500}
+    found = discover(item, counted(item, people, rng))
+    listed = mechanism in UTILITY_OPTIMIZED
+    assert {"bada", "gigika", "kokokomu", "mo"} <= set(found.values)
+    assert ("public" in found.values) == (not listed)
+    assert dict(zip(found.values, found.levels.tolist()))["mo"] == 0
+    assert dict(zip(found.values, found.levels.tolist()))["kokokomu"] == 2
+
+
+def test_sums_of_windows_find_more():
+    rng = generator("sums")
+    words = rng.permutation(made_up(rng, 300)).tolist()
+    shares = 1 / np.arange(1, len(words) + 1)
+    item, numbers, windows = collection(), [], []
+    for _ in range(8):
+        people = dict(zip(words, rng.multinomial(20_000, shares / shares.sum()).tolist()))
+        windows.append(counted(item, people, rng))
+        numbers.append(len(discover(item, windows[-1]).values))
+    together = windows[0]
+    for window in windows[1:]:
+        together = together + window
+    assert len(discover(item, together).values) > max(numbers)
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "uss"])
+def test_a_window_without_reports_of_a_level_has_no_rows(mechanism):
+    """Whoever sends reports chooses their cohorts; a stream goes on."""
+    item, rng = collection(mechanism), generator("level", mechanism)
+    counts = counted(item, {"bada": 3000}, rng)
+    mute = np.arange(item.num_cohorts) % 3 == 1
+    counts = CohortCounts(np.where(mute, 0, counts.num_reports), counts.cells * ~mute[:, np.newaxis])
+    place = span_of(0, 1000) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": None}
+    assert list(discover_window(item, counts, place, None)) == []
+
+
+def test_few_reports_find_nothing_and_raise_nothing():
+    item, rng = collection(), generator("few")
+    for number in (300, 2000):
+        assert discover(item, counted(item, {"bada": number}, rng)).num_scored >= len(TOKENS)

@@ -1,0 +1,261 @@
+"""Few values: what looks alike is drawn together, and the default is never much worse than the best fixed estimator."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from tests.support.tolerance import generator, student_limit
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.estimators.few_values import FEW, drawn_together
+from uldp_transforms.ldp.sampling import SeededSource
+from uldp_transforms.ldp.solvers.simplex import nearest_distribution, project_onto_simplex
+
+TEXTS = tuple(f"value {i}" for i in range(40))
+ALLOWED = 1.05  # times the mean squared error of the best of the two
+NOTHING = 1e-12  # of errors below this there is no ratio: one value that is held, and of which only holders are counted
+
+
+def shapes(size: int) -> dict[str, np.ndarray]:
+    rank = np.arange(1, size + 1.0)
+    weights = {
+        "zipf": 1 / rank,
+        "geometric": 0.5**rank,
+        "uniform": np.ones(size),
+        "one": rank == 1,
+        "two": rank <= 2,
+        "half": np.where(rank == 1, size, 1.0),
+        "rising": 1 / rank[::-1],
+    }
+    return {name: weight / weight.sum() for name, weight in weights.items()}
+
+
+def closed(mechanism: str, size: int, epsilon: float, sensitive: int) -> Collection:
+    alphabet = {"id": "closed", "values": list(TEXTS[:size]), "sensitive": list(TEXTS[:sensitive])}
+    fields = {"id": mechanism, "epsilon": epsilon}
+    return Collection.from_json({"id": "c", "version": 1, "alphabet": alphabet, "mechanism": fields})
+
+
+def hashed(epsilon: float, num_buckets: int) -> Collection:
+    alphabet = {"id": "hashed", "num_buckets": num_buckets, "seed": 1}
+    fields = {"id": "krr", "epsilon": epsilon}
+    return Collection.from_json({"id": "c", "version": 1, "alphabet": alphabet, "mechanism": fields, "num_cohorts": 64})
+
+
+def window(item: Collection, texts: tuple[str, ...], shares: np.ndarray, n: int, rng: np.random.Generator):
+    """Counts of n people; of those whose report is one symbol by one draw for each symbol."""
+    cohorts = np.sort(rng.integers(item.num_cohorts, size=n))
+    held = rng.choice(len(texts), n, p=shares)
+    table = np.broadcast_to(item.alphabet.symbol_table(texts, item.num_cohorts), (item.num_cohorts, len(texts)))
+    symbols = table[cohorts, held]
+    if item.mechanism.id not in ("krr", "urr"):
+        return item.count_groups(item.mechanism.perturb(symbols, SeededSource(rng)), cohorts, 1)[0]
+    own = np.bincount(cohorts * item.num_cells + symbols, minlength=item.num_cohorts * item.num_cells)
+    channel = np.array([item.mechanism.response(row) for row in np.eye(item.num_cells)])
+    drawn = rng.multinomial(own, np.tile(channel / channel.sum(axis=1, keepdims=True), (item.num_cohorts, 1)))
+    cells = drawn.reshape(item.num_cohorts, item.num_cells, item.num_cells).sum(axis=1)
+    return CohortCounts(np.bincount(cohorts, minlength=item.num_cohorts), cells)
+
+
+def excess(
+    item: Collection, shares: np.ndarray, n: int, unlisted: float, runs: int, name: str
+) -> tuple[float, float, float]:
+    """Mean of (eb - 1.05 best) in units of the best, by how much it may be above 0 by chance, and the ratio."""
+    texts, size, losses = TEXTS if unlisted else TEXTS[: len(shares)], len(shares), []
+    everybody = np.append((1 - unlisted) * shares, np.full(len(texts) - size, unlisted / max(len(texts) - size, 1)))
+    rng = generator("few values", name)
+    for _ in range(runs):
+        counts = window(item, texts, everybody, n, rng)
+        found = [item.estimate(counts, of, texts[:size]).frequencies for of in ("eb", "projected", "empirical")]
+        losses.append([((estimate - everybody[:size]) ** 2).sum() for estimate in found])
+    ours, *others = np.array(losses).T
+    best = min(others, key=np.mean)
+    least = best.mean() + NOTHING
+    over = (ours - ALLOWED * best) / least
+    slack = student_limit(runs) * float(over.std(ddof=1)) / np.sqrt(runs)
+    return float(over.mean()), slack, float((ours.mean() + NOTHING) / least)
+
+
+FAST = [("krr", 4, 4, 1.0, 300), ("rappor", 8, 8, 1.0, 300), ("urr", 4, 1, 1.0, 1000), ("uss", 5, 2, 2.0, 300)]
+
+
+@pytest.mark.parametrize(("mechanism", "size", "sensitive", "epsilon", "n"), FAST)
+@pytest.mark.parametrize("shape", ["zipf", "geometric"])
+def test_few_values_lose_little(mechanism, size, sensitive, epsilon, n, shape):
+    item = closed(mechanism, size, epsilon, sensitive)
+    name = f"fast {mechanism} {shape}"
+    over, slack, _ = excess(item, shapes(size)[shape], n, 0.0, 60, name)
+    assert over <= slack
+
+
+KINDS = [("krr", 0), ("rappor", 0), ("ss", 0), ("urr", 1), ("urap", 2), ("uss", 2)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 3, 4, 8, 12])
+@pytest.mark.parametrize(("mechanism", "sensitive"), KINDS)
+def test_the_default_is_near_the_best_of_few_values(mechanism, sensitive, size):
+    """All shapes at epsilon 0.5 to 4 and 100 to 100,000 people; limits at the suite's rate of false alarms."""
+    wrong, ratios = {}, []
+    for epsilon in (0.5, 1.0, 2.0, 4.0):
+        item = closed(mechanism, size, epsilon, min(sensitive or size, size))
+        for n in (100, 1000, 10_000, 100_000) if mechanism in ("krr", "urr") else (100, 1000):
+            for shape, shares in shapes(size).items():
+                name = f"{mechanism} {size} {epsilon} {n} {shape}"
+                over, slack, ratio = excess(item, shares, n, 0.0, 40, name)
+                ratios.append(ratio)
+                if over > slack:
+                    wrong[name] = (over, slack)
+    quantiles = np.quantile(ratios, [0, 0.5, 1])
+    print("|", mechanism, "|", size, "|", len(ratios), "|", " | ".join(f"{q:.2f}" for q in quantiles), "|")
+    assert not wrong
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [4, 5, 6, 8, 12])
+def test_many_windows_of_one_mechanism(size):
+    """k-RR, whose counts are one multinomial draw: 1,000 windows a setting, so that the ratios are known to 1 %."""
+    rng, ratios, wrong = generator("many windows", size), [], {}
+    for epsilon, n in itertools.product((0.5, 1.0, 2.0, 4.0), (100, 300, 1000, 10_000, 100_000)):
+        mechanism = closed("krr", size, epsilon, size).mechanism
+        variance = (mechanism.miss / mechanism.delta + 1 / size) / mechanism.delta / n
+        for shape, shares in shapes(size).items():
+            drawn = rng.multinomial(n, mechanism.miss + mechanism.delta * shares, size=1000)
+            raw = (drawn / n - mechanism.miss) / mechanism.delta
+            ours = project_onto_simplex(np.array([drawn_together(row, variance) for row in raw]))
+            losses = [((found - shares) ** 2).sum(axis=1) for found in (ours, project_onto_simplex(raw))]
+            over = (losses[0] - ALLOWED * losses[1]) / losses[1].mean()
+            ratios.append(losses[0].mean() / losses[1].mean())
+            if over.mean() > student_limit(1000) * over.std(ddof=1) / np.sqrt(1000):
+                wrong[f"{epsilon} {n} {shape}"] = ratios[-1]
+    quantiles = np.quantile(ratios, [0, 0.5, 1])
+    print("| krr, 1,000 windows |", size, "|", len(ratios), "|", " | ".join(f"{q:.2f}" for q in quantiles), "|")
+    assert not wrong
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [5, 12])
+@pytest.mark.parametrize("unlisted", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize(("epsilon", "num_buckets", "n"), [(1.0, 4, 20_000), (4.0, 56, 3000)])
+def test_the_default_is_near_the_best_of_few_candidates(size, unlisted, epsilon, num_buckets, n):
+    """Candidates of a hashed alphabet, where the unlisted share is known: five, of which one is held, too."""
+    item, wrong, ratios = hashed(epsilon, num_buckets), {}, []
+    for shape, shares in shapes(size).items():
+        over, slack, ratio = excess(item, shares, n, unlisted, 60, f"hashed {size} {unlisted} {epsilon} {shape}")
+        ratios.append(ratio)
+        if over > slack:
+            wrong[shape] = (over, slack)
+    quantiles = np.quantile(ratios, [0, 0.5, 1])
+    print("| hashed", unlisted, "|", size, "|", len(ratios), "|", " | ".join(f"{q:.2f}" for q in quantiles), "|")
+    assert not wrong
+
+
+@pytest.mark.parametrize("size", [4, 7, 12])
+def test_what_looks_alike_is_drawn_together(size):
+    """In units where the formula is short: the mean stays, and the way is (1 - 2 / d) (2 - ratio) / ratio if d >= 3."""
+    degrees, estimates = size - 1, np.linspace(-1, 1, size)
+    spread = (estimates**2).sum()
+    for ratio in (0.5, 1.2, 1.7, 2.5):
+        scale = 1e-6
+        variance = scale**2 * spread / degrees / ratio
+        found = drawn_together(0.2 + scale * estimates, variance)
+        assert found.mean() == pytest.approx(0.2)
+        way = min(1, (1 - 2 / degrees) / ratio) * min(max(2 - ratio, 0), 1)
+        np.testing.assert_allclose(found - 0.2, (1 - way) * scale * estimates, atol=1e-6 * scale)
+
+
+def test_noise_that_hides_everything_and_too_few_values_move_nothing():
+    estimates = np.array([0.3, 0.24, 0.26, 0.2])
+    assert (drawn_together(estimates, 0.07) == estimates).all()  # 3 x 0.07 > 0.2
+    assert (drawn_together(estimates, 0.0) == estimates).all()
+    assert (drawn_together(estimates[:3], 1e-3) == estimates[:3]).all()
+    assert not (drawn_together(estimates, 1e-3) == estimates).all()
+
+
+def test_equal_shares_of_few_values_are_nearer_than_projected_ones():
+    """12 equal values; the James-Stein way takes most of the noise off."""
+    item, shares, losses = closed("krr", 12, 4.0, 12), np.full(12, 1 / 12), []
+    rng = generator("equal shares")
+    for _ in range(150):
+        counts = window(item, TEXTS[:12], shares, 2000, rng)
+        found = [item.estimate(counts, of).frequencies for of in ("eb", "projected")]
+        losses.append([((estimate - shares) ** 2).sum() for estimate in found])
+    ours, projected = np.array(losses).T
+    gain = 0.7 * projected - ours
+    assert gain.mean() > student_limit(150) * gain.std(ddof=1) / np.sqrt(150)
+    assert len(shares) <= FEW
+
+
+@pytest.mark.parametrize("unlisted", [0.0, 0.6])
+def test_where_the_rest_is_noise_values_keep_what_they_have(unlisted):
+    """An open list whose rest is unknown: estimates are not raised to sum to 1, and never sum to more."""
+    item, rng = hashed(0.5, 3), generator("rest", unlisted)
+    everybody = np.append(np.full(5, (1 - unlisted) / 5), np.full(35, unlisted / 35))
+    counts = window(item, TEXTS, everybody, 1000, rng)
+    estimate = item.estimate(counts, "eb", TEXTS[:5])
+    assert estimate.unexplained_status == "too_uncertain"
+    positive = np.maximum(estimate.raw_frequencies, 0)
+    assert estimate.frequencies.sum() + estimate.left_over == pytest.approx(1)
+    assert estimate.left_over >= 0
+    assert estimate.frequencies.sum() <= positive.sum() + 1e-9
+
+
+# ------------------------------------------------------------------------------------------ from few to many values
+
+
+def test_the_nearest_distribution_is_that_of_a_general_solver():
+    rng = generator("nearest")
+    for size in (1, 2, 7, 40):
+        point, variances = rng.normal(1 / size, 0.3, size), rng.uniform(0.01, 1, size)
+        found = nearest_distribution(point, variances)
+        best = optimize.minimize(
+            lambda p, point=point, variances=variances: ((p - point) ** 2 / variances).sum(),
+            np.full(size, 1 / size),
+            bounds=[(0, 1)] * size,
+            constraints={"type": "eq", "fun": lambda p: p.sum() - 1},
+            options={"ftol": 1e-14, "maxiter": 500},
+        )
+        np.testing.assert_allclose(found, best.x, atol=1e-4)
+        np.testing.assert_allclose(nearest_distribution(point, np.ones(size)), project_onto_simplex(point), atol=1e-12)
+
+
+def against(item: Collection, shares: np.ndarray, n: int, runs: int, names: tuple[str, ...]) -> np.ndarray:
+    """(runs, 1 + names) squared errors of eb and of these, from the same counts of k-RR."""
+    rng, channel, losses = generator("against", len(shares), n), item.mechanism.response(shares), []
+    for cells in rng.multinomial(n, channel / channel.sum(), size=runs):
+        counts = CohortCounts(np.array([n]), cells[np.newaxis])
+        found = [item.estimate(counts, name).frequencies for name in ("eb", *names)]
+        losses.append([((estimate - shares) ** 2).sum() for estimate in found])
+    return np.array(losses)
+
+
+def test_five_values_that_stand_out_of_many_keep_what_they_have():
+    """5 of 40 values hold everything; the error is at most that of ``threshold``."""
+    losses = against(closed("krr", 40, 1.0, 40), np.append(np.full(5, 0.2), np.zeros(35)), 15_000, 60, ("threshold",))
+    over = losses[:, 0] - losses[:, 1]
+    assert over.mean() <= student_limit(60) * over.std(ddof=1) / np.sqrt(60)
+
+
+def test_equal_shares_of_many_values_are_nearly_found():
+    """At most a fifth of the squared error of ``projected``."""
+    losses = against(closed("krr", 40, 3.0, 40), np.full(40, 1 / 40), 15_000, 60, ("projected",))
+    gain = 0.2 * losses[:, 1] - losses[:, 0]
+    assert gain.mean() > student_limit(60) * gain.std(ddof=1) / np.sqrt(60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [13, 14, 15, 16])
+def test_the_step_from_few_to_many_values_is_small(size):
+    """At most 1.1 times the best of ``projected`` and ``empirical``, beyond what 60 windows leave to chance."""
+    wrong = {}
+    for epsilon, n in itertools.product((1.0, 2.0, 4.0), (100, 1000, 10_000)):
+        for shape, shares in shapes(size).items():
+            losses = against(closed("krr", size, epsilon, size), shares, n, 60, ("projected", "empirical"))
+            best = losses[:, 1:][:, np.argmin(losses[:, 1:].mean(axis=0))]
+            over = losses[:, 0] - 1.1 * best
+            if over.mean() > student_limit(60) * over.std(ddof=1) / np.sqrt(60):
+                wrong[f"{epsilon} {n} {shape}"] = losses[:, 0].mean() / best.mean()
+    assert not wrong

@@ -1,0 +1,372 @@
+"""The alarm: its probabilities against enumeration, what it keeps, what rings and what must not, by simulation."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.ldp.smoothing.test_smoothing import SHARES, noisy_stream
+from tests.support.tolerance import binomial_limits, student_limit
+from uldp_transforms.ldp.smoothing import (
+    LEAST_HISTORY,
+    SUDDEN,
+    Alarms,
+    Past,
+    Series,
+    change_of,
+    follow,
+    judge,
+    smoothed,
+)
+from uldp_transforms.ldp.smoothing.evidence import lasting_evidence, which_moved
+from uldp_transforms.ldp.smoothing.variation import (
+    DRIFTS,
+    EFFECTS,
+    FIRST_WEIGHTS,
+    TAILS,
+    Memory,
+    expect,
+    learn,
+)
+
+EVERY = 1000
+MISSED = 2e-6  # rate of false alarms of a test: twice what a side of its limits has
+
+
+# ------------------------------------------------------------------------------------------------ evidence
+
+
+def scores(rng: np.random.Generator, windows: int, values: int) -> np.ndarray:
+    """Two-sided probabilities of normal numbers (windows, values) of which neighbouring values are much alike."""
+    normal = rng.normal(size=(windows, values))
+    normal += 2 * rng.normal(size=(windows, 1))  # all values share most of their noise
+    return normal / np.sqrt(5)
+
+
+@pytest.mark.parametrize("sudden", [1.0, SUDDEN, 0.1])
+def test_alarms_of_independent_windows_are_as_rare_as_proved_however_values_depend(sudden: float) -> None:
+    """One alarm in 20 windows at most: 20 in a stream of 400 windows, on average. Student's limit over streams."""
+    every, streams, windows = 20, 40, 400
+    alarms = np.zeros(streams)
+    for seed in range(streams):
+        evidence: np.ndarray = np.zeros((6, 10))
+        for u in scores(np.random.default_rng([19, seed]), windows, 10):
+            tails = 2 * stats.norm.sf(np.abs(u))
+            after = lasting_evidence(evidence, tails[np.newaxis], np.sign(u)[np.newaxis])
+            _, moved = which_moved(after, tails[np.newaxis], every, sudden)
+            evidence = after[0] * (not moved.any())
+            alarms[seed] += moved.any()
+    limit = student_limit(streams)
+    assert alarms.mean() <= windows / every + limit * max(alarms.std(ddof=1), 1) / np.sqrt(streams)
+    assert alarms.sum() > 0
+
+
+def test_evidence_of_one_window_has_the_mean_1() -> None:
+    """By integration over a normal number, for each size and for jumps."""
+    u = np.linspace(-14, 14, 200_001)
+    weights = stats.norm.pdf(u) * (u[1] - u[0])
+    first = lasting_evidence(np.zeros((6, len(u))), 2 * stats.norm.sf(np.abs(u))[np.newaxis], np.sign(u)[np.newaxis])
+    np.testing.assert_allclose(first[0] @ weights, 1, rtol=1e-6)
+    every, sudden, size = 50.0, 0.5, 4  # a jump counts size every / sudden, and is as likely as sudden / (size every)
+    rates = [
+        which_moved(np.zeros((1, 6, size)), np.array([[tail, 1, 1, 1]]), every, sudden)[1].any()
+        for tail in (0.0024, 0.0026)
+    ]
+    assert rates == [True, False]
+
+
+# ------------------------------------------------------------------------------------------------ laws
+
+
+def some_memory(seed: int, values: int = 3) -> Memory:
+    """Of a few windows of values of different sizes."""
+    memory, rng = Memory.empty(values), np.random.default_rng(seed)
+    shares, everywhere = rng.uniform(0.01, 0.4, values), np.zeros(values, dtype=bool)
+    for _ in range(12):
+        report = rng.uniform(0.5, 1.5, values)
+        raw = shares + rng.normal(0, np.sqrt(report / 1000))
+        memory = learn(memory, expect(memory, report, 1000, 1, 1.5), raw, report, everywhere)
+    return memory
+
+
+@pytest.mark.parametrize("jump", [0.0, 0.02])
+def test_probabilities_are_those_of_the_mixture(jump: float) -> None:
+    """Summed up law by law and component by component in 64 bits, and the side chosen by the mean of the laws."""
+    memory = some_memory(1)
+    expectation = expect(memory, np.ones(3), 2000, 2, 1.5)
+    raw = memory.share + np.array([0.2, -0.1, 0.001])
+    found = expectation.tails(raw, jump)
+    for value in range(3):
+        whole = 0.0
+        weights = FIRST_WEIGHTS * 0 + memory.common * np.exp(memory.odds[:, value].astype(float))
+        weights /= weights.sum()
+        rises = raw[value] > weights @ memory.level[:, value]
+        for law, weight in enumerate(weights):
+            change = float(raw[value] - memory.level[law, value])
+            for share, growth in TAILS:
+                sigma = float(EFFECTS[law, 0])
+                heavy = max(1.0, min(np.exp(growth * sigma), (4 / sigma) ** 2)) if change > 0 else 1.0
+                fixed = float(expectation.variance[law, value] + expectation.noise[value])
+                error = np.sqrt(fixed + heavy * float(expectation.effect[law, value]))
+                z = change / error
+                if change > 0 and jump:  # z = limit + lump limit^2
+                    lump = jump / error / 6
+                    z = (np.sqrt(1 + 4 * lump * z) - 1) / (2 * lump)
+                whole += weight * share * (stats.norm.sf(z) if rises else stats.norm.cdf(z))
+        assert found[value] == pytest.approx(min(1, 2 * whole), rel=1e-4)
+
+
+def test_levels_are_those_of_a_scalar_filter_of_each_law() -> None:
+    """Every law by itself, in 64 bits: drift and day effects scale with the share that the law expects."""
+    rng, n = np.random.default_rng(3), 500
+    raw, report = 0.3 + rng.normal(0, 0.03, 9), rng.uniform(0.4, 0.6, 9)
+    memory, steps = Memory.empty(1), [1, 1, 3, 1, 1, 2, 1, 1, 1]
+    for t in range(9):
+        expectation = expect(memory, report[[t]], n, steps[t], 0.0)
+        memory = learn(memory, expectation, raw[[t]], report[[t]], np.zeros(1, dtype=bool))
+    for law in range(len(DRIFTS)):
+        level, variance = 0.0, 1.0
+        for t in range(9):
+            noise = (report[:t].mean() if t else report[0]) / n
+            size = max(level, raw[:t].mean() if t else 0, 0) + np.sqrt(min(variance, noise))
+            prior = variance + steps[t] * (float(DRIFTS[law, 0]) * size) ** 2
+            rest = (float(EFFECTS[law, 0]) * size) ** 2 + noise
+            gain = prior / (prior + rest)
+            level, variance = level + gain * (raw[t] - level), prior * rest / (prior + rest)
+        assert memory.level[law, 0] == pytest.approx(level, rel=1e-4)
+        assert memory.variance[law, 0] == pytest.approx(variance, rel=1e-3)
+
+
+def test_one_window_changes_odds_by_a_limit() -> None:
+    """However far a value jumps: at most exp(3) between laws."""
+    memory = some_memory(2)
+    expectation = expect(memory, np.ones(3), 1000, 1, 1.5)
+    after = learn(memory, expectation, memory.share + np.array([0.5, -0.5, 0.05]), np.ones(3), np.zeros(3, dtype=bool))
+    told = after.odds - 0.98 * memory.odds
+    assert (np.ptp(told, axis=0) <= 3 + 1e-4).all()
+    assert np.ptp(told, axis=0).max() > 2.9
+
+
+def test_what_values_share_is_learned_by_all() -> None:
+    """Ten values have day effects of 40 %; an eleventh, too rare to say anything, has weights like theirs."""
+    rng = np.random.default_rng(5)
+    shares = np.append(np.full(10, 0.1), 1e-4)
+    memory, still = Memory.empty(11), np.zeros(11, dtype=bool)
+    for _ in range(40):
+        raw = shares * np.exp(rng.normal(0, 0.4, 11)) + rng.normal(0, 1e-3, 11)
+        memory = learn(memory, expect(memory, np.full(11, 0.01), 10_000, 1, 0.0), raw, np.full(11, 0.01), still)
+    weights = expect(memory, np.full(11, 0.01), 10_000, 1, 0.0).weights
+    near = (EFFECTS[:, 0] >= 0.2) & (EFFECTS[:, 0] <= 0.8)
+    assert FIRST_WEIGHTS[near].sum() < 0.2
+    assert weights[near, -1].sum() > 0.5
+
+
+# ------------------------------------------------------------------------------------------------ what is kept
+
+
+def first(series: Series, begin: int, end: int | None) -> Series:
+    names = ("raw", "variances", "num_reports", "steps")
+    return dataclasses.replace(series, **{name: getattr(series, name)[begin:end] for name in names})
+
+
+def shaken_stream(seed: int) -> Series:
+    """With jumps, gaps, missing cells and numbers of reports that differ."""
+    rng = np.random.default_rng([31, seed])
+    series, _ = noisy_stream(rng, drift=1e-6, nugget=5e-4)
+    raw = series.raw.copy()
+    for t in (20, 21, 44):
+        raw[t:, t] += 0.4
+    raw[rng.random(raw.shape) < 0.05] = np.nan
+    raw[30] = np.nan
+    return dataclasses.replace(series, raw=raw, steps=rng.integers(1, 3, len(raw)), jump=2.0)
+
+
+@pytest.mark.parametrize("cut", [1, 15, 20, 31, 45])
+def test_no_window_is_judged_by_a_later_one_and_what_is_cut_off_is_still_known(cut: int) -> None:
+    series = shaken_stream(1)
+    whole, before = judge(series, EVERY), judge(first(series, 0, cut), EVERY)
+    after = judge(first(series, cut, None), EVERY, before.past)
+    assert whole.moved.any()
+    for field in dataclasses.fields(Alarms):
+        if field.name != "past":
+            found = np.concatenate([getattr(before, field.name), getattr(after, field.name)])
+            np.testing.assert_allclose(found, getattr(whole, field.name), rtol=1e-4, atol=1e-6, err_msg=field.name)
+
+
+def test_what_is_not_seen_is_not_judged() -> None:
+    series = shaken_stream(2)
+    alarms = judge(series, EVERY)
+    assert alarms.p_value[30] == 1
+    assert not alarms.moved[~series.seen].any()
+    assert (alarms.change[~series.seen] == 0).all()
+
+
+def test_nothing_is_judged_without_history() -> None:
+    series, _ = noisy_stream(np.random.default_rng(1), windows=LEAST_HISTORY + 1)
+    p_value = judge(series, EVERY).p_value
+    assert (p_value[:-1] == 1).all()
+    assert p_value[-1] < 1
+
+
+# ------------------------------------------------------------------------------------------------ what rings
+
+
+def test_a_jump_rings_at_once_and_only_the_value_that_moved_begins_anew() -> None:
+    series, _ = noisy_stream(np.random.default_rng(13))
+    raw = series.raw.copy()
+    raw[40:, 7] += 0.4
+    jumped = dataclasses.replace(series, raw=raw)
+    alarms = judge(jumped, EVERY)
+    assert np.argwhere(alarms.moved).tolist() == [[40, 7]]
+    assert alarms.p_value[40] < 1 / EVERY
+    assert alarms.change[40, 7] == pytest.approx(0.4, abs=5 * alarms.change_error[40, 7])
+    law, _, course = follow(jumped, alarms.moved)
+    assert course.expected_variance[40, 7] > 1
+    assert course.variance[40, 7] == pytest.approx(law.noise[40, 7], rel=0.1)  # it knows this window alone
+    _, _, steady = follow(series)
+    others = np.arange(len(SHARES)) != 7
+    np.testing.assert_allclose(course.variance[40, others], steady.variance[40, others], rtol=0.2)
+    shown = smoothed(jumped).means
+    assert shown[39, 7] < 0.05  # the jump is not smeared into the past
+    assert shown[41, 7] > 0.35
+
+
+def test_a_change_that_is_no_jump_rings_when_it_lasts() -> None:
+    """Four standard errors that stay. The interval of the change is one that misses with probability 1e-9."""
+    for seed in range(5):
+        series, _ = noisy_stream(np.random.default_rng([23, seed]), drift=1e-6, nugget=5e-4)
+        raw = series.raw.copy()
+        raw[40:, 7] += (shift := 4 * np.sqrt(series.variances[40, 7]))
+        moved = dataclasses.replace(series, raw=raw)
+        alarms = judge(moved, EVERY)
+        t, value = np.argwhere(alarms.moved)[0].tolist()
+        assert value == 7 and 40 <= t < 50
+        change = change_of(moved, alarms, t, np.array([value]))
+        assert 1 <= change.windows[0] <= change.looks[0]
+        assert abs(change.size[0] - shift) <= stats.norm.isf(0.5e-9 / change.looks[0]) * change.error[0]
+        assert (judge(first(moved, 0, t + 1), EVERY).past.evidence == 0).all()
+
+
+def test_reports_come_in_whole_numbers() -> None:
+    """Two reports of a value that nobody had are no alarm, though they are many standard deviations."""
+    rng = np.random.default_rng(17)
+    n = 2000
+    counts = rng.poisson(0.02, (200, 50))
+    series = Series(
+        raw=counts / n,
+        variances=counts / n**2,
+        common=np.zeros(50),
+        num_reports=np.full(200, n),
+        steps=np.ones(200, dtype=np.int64),
+        jump=1.0,
+    )
+    assert judge(series, EVERY).moved.sum() <= 1
+
+
+@pytest.mark.parametrize("weekly", [0.0, 0.3], ids=["steady", "weekly"])
+def test_false_alarms_are_rarer_than_promised(weekly: float) -> None:
+    """Alarms of honest streams, with people that draw anew, days that differ and a weekly pattern; one in 50 windows.
+
+    Windows with an alarm are at most binomial of rate 1 / 50; the limit is exceeded with probability 1e-6.
+    """
+    every, alarms, judged = 50, 0, 0
+    for seed in range(60):
+        series, _ = noisy_stream(np.random.default_rng([11, seed]), drift=1e-6, nugget=5e-4, weekly=weekly)
+        alarms += int(judge(series, every).moved.any(axis=1).sum())
+        judged += len(series.raw) - LEAST_HISTORY
+    assert alarms <= binomial_limits(judged, 1 / every, rate=MISSED)[1], (alarms, judged)
+
+
+# ------------------------------------------------------------------------------------------------ simulated jobs
+
+
+def reports_of(shares: np.ndarray, people: int, rng: np.random.Generator, epsilon: float = 2.0) -> Series:
+    """k-RR of people that draw from shares (T, K), as the rows of a job have it."""
+    size, odds = shares.shape[1], np.exp(epsilon)
+    noise = 1 / (size - 1 + odds)
+    clear = (odds - 1) * noise
+    counted = rng.multinomial(people, noise + clear * shares) / people
+    return Series(
+        raw=(counted - noise) / clear,
+        variances=counted * (1 - counted) / people / clear**2,
+        common=np.zeros(size),
+        num_reports=np.full(len(shares), people),
+        steps=np.ones(len(shares), dtype=np.int64),
+        jump=1 / clear,
+    )
+
+
+def days(windows: int, rng: np.random.Generator, **law: Any) -> np.ndarray:
+    """(T, 50) shares 1 / rank that vary.
+
+    Args:
+        windows: T.
+        rng: of everything.
+        law: ``effect``, the size of lognormal day effects; ``weekly``, of a pattern of seven windows; ``walk``, of the
+            steps of a random walk relative to shares; ``steps``, variance of its steps relative to first shares.
+    """
+    shares = np.broadcast_to(1 / np.arange(1, 51), (windows, 50)) / (1 / np.arange(1, 51)).sum()
+    size = shares.shape
+    shares = shares * np.exp(np.cumsum(rng.normal(0, law.get("walk", 0), size), axis=0))
+    shares = np.maximum(shares + np.cumsum(rng.normal(0, np.sqrt(law.get("steps", 0) * shares[0]), size), axis=0), 1e-6)
+    weekend = np.isin(np.arange(windows) % 7, (5, 6))[:, np.newaxis]
+    shares = shares * (1 + law.get("weekly", 0) * rng.choice([-1, 1], 50) * weekend)
+    shares = shares * np.exp(rng.normal(0, law.get("effect", 0), size))
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def rang_within(seed: int, errors: float, quiet: int, within: int, effect: float) -> bool:
+    """Whether a value that moves for good rings; any value, up or down, by known standard errors of a window."""
+    rng = np.random.default_rng([41, seed])
+    series = reports_of(days(quiet + within, rng, effect=effect), 2000, rng)
+    value, sign = rng.integers(50), rng.choice([-1, 1])
+    series.raw[quiet:, value] += sign * errors * np.sqrt(series.variances[:quiet, value].mean())
+    return bool(judge(series, EVERY).moved[quiet:, value].any())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("effect", [0.0, 0.05])
+@pytest.mark.parametrize(("errors", "quiet", "within", "least"), [(8, 10, 2, 0.95), (3, 30, 10, 0.8), (5, 30, 4, 0.95)])
+def test_changes_ring(errors: float, quiet: int, within: int, least: float, effect: float) -> None:
+    """At least as often as the page says; limits of the exact binomial law that such a rate misses with 1e-6."""
+    streams = 400
+    rang = sum(rang_within(seed, errors, quiet, within, effect) for seed in range(streams))
+    print(f"{errors} standard errors after {quiet} windows, within {within}: {rang} of {streams}")
+    assert rang >= binomial_limits(streams, least, rate=MISSED)[0], rang
+
+
+HONEST: dict[str, tuple[int, dict[str, float]]] = {
+    "steady": (2000, {}),
+    "weekly 30 %": (2000, {"weekly": 0.3, "effect": 0.05}),
+    "weekly 50 %, 20,000 people": (20_000, {"weekly": 0.5, "effect": 0.05}),
+    "day effects 20 %": (2000, {"effect": 0.2}),
+    "day effects 40 %": (2000, {"effect": 0.4}),
+    "day effects 60 %": (2000, {"effect": 0.6}),
+    "random walk 5 %": (2000, {"walk": 0.05, "effect": 0.05}),
+    "random walk 3 %, 20,000 people": (20_000, {"walk": 0.03}),
+    "random walk of 1e-4 p": (2000, {"steps": 1e-4, "effect": 0.05}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_streams_ring_at_most_as_often_as_promised(name: str) -> None:
+    """Windows with an alarm are at most binomial of rate 1 / 1,000; the limit is exceeded with probability 1e-6."""
+    (people, law), streams, windows, alarms = HONEST[name], 20, 400, 0
+    for seed in range(streams):
+        rng = np.random.default_rng([43, seed])
+        alarms += int(judge(reports_of(days(windows, rng, **law), people, rng), EVERY).moved.any(axis=1).sum())
+    judged = streams * (windows - LEAST_HISTORY)
+    print(f"{name}: {alarms} alarms in {judged} windows")
+    assert alarms <= binomial_limits(judged, 1 / EVERY, rate=MISSED)[1], alarms
+
+
+def test_nothing_is_remembered_of_no_values() -> None:
+    """A stream's state before its first window."""
+    past = Past.from_bytes(Past.empty(0).to_bytes(), 0)
+    assert past.evidence.shape == Past.empty(0).evidence.shape
+    assert past.memory.level.shape == Past.empty(0).memory.level.shape

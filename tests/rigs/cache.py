@@ -1,0 +1,86 @@
+"""Where engines are kept that are not part of Beam's Python package."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+"""Of the repository; jobs and workers run there."""
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uldp_transforms"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Jars:
+    """What Maven resolves from a ``pom.xml``, pinned byte for byte.
+
+    Attributes:
+        source: folder with ``pom.xml`` and ``jars.sha256``.
+        folder: of the cache.
+    """
+
+    source: Path
+    folder: Path
+
+    @property
+    def class_path(self) -> str:
+        return f"{self.folder}/*"
+
+    def fetch(self) -> None:
+        """Fill the folder unless it is there.
+
+        Raises:
+            RuntimeError: a jar is not the pinned one; nothing is kept.
+            CalledProcessError: Maven could not resolve something.
+        """
+        if self.folder.exists():
+            return
+        require_program("mvn", f"fetch what belongs into {self.folder}")
+        unfinished = self.folder.with_suffix(".part")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={unfinished}"]
+        subprocess.run(["mvn", "--batch-mode", "--quiet", f"--file={self.source / 'pom.xml'}", *copy], check=True)
+        wrong = self.mismatches(unfinished)
+        if wrong:
+            shutil.rmtree(unfinished)
+            raise RuntimeError(
+                f"jars must be those of {self.source / 'jars.sha256'}, got others for {', '.join(wrong)}"
+            )
+        unfinished.rename(self.folder)
+
+    def mismatches(self, folder: Path | None = None) -> list[str]:
+        """Names of files in a folder, or the cache's, that are missing, too many, or others than the pinned ones."""
+        lines = (self.source / "jars.sha256").read_text("utf-8").splitlines()
+        pinned = {name: digest for digest, name in (line.split() for line in lines)}
+        files = (folder or self.folder).iterdir()
+        found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+        return sorted(name for name in pinned.keys() | found.keys() if pinned.get(name) != found.get(name))
+
+
+def require_program(name: str, what: str) -> None:
+    """End this program with a sentence unless another one is there.
+
+    Args:
+        name: of the command.
+        what: it is needed for.
+    """
+    if shutil.which(name) is None:
+        raise SystemExit(f"{name} must be on PATH, to {what}")
+
+
+def missing(command: str, *folders: Path) -> str | None:
+    """Why what needs Java and these folders cannot run here; None if it can.
+
+    Args:
+        command: that fetches the folders.
+        folders: of the cache.
+    """
+    if shutil.which("java") is None:
+        return "java is not on PATH"
+    absent = [str(folder) for folder in folders if not folder.exists()]
+    return f"{' and '.join(absent)} not there: {command} fetches it" if absent else None

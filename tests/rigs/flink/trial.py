@@ -1,0 +1,34 @@
+"""How the programs of this folder begin and end: the engine is there, a folder is theirs, a fault is a sentence."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import apache_beam as beam
+
+from tests.rigs.flink.cached import JARS, fetch
+
+
+def try_out(run: Callable[[Path], str | None]) -> int:
+    """Fetch Flink, name the versions, run, and print what comes of it.
+
+    Args:
+        run: gets a folder that is removed afterwards; raises RuntimeError for what is not as it must be.
+
+    Returns:
+        The exit code.
+    """
+    fetch()
+    print(f"{JARS.folder.name}, Python's Beam {beam.__version__}", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            said = run(Path(name))
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
+            return 1
+    if said is not None:
+        print(said)
+    return 0

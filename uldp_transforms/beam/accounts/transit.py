@@ -1,0 +1,76 @@
+"""What is in transit between two steps: the one that hands it on adds it to the ledger, the other takes it off.
+
+Each side counts for itself, the first one in a step that does little else: files behind the matching of names, messages
+where they are gathered for the decoder, panes of windows in front of the estimator. They are taken off
+when the work is really done: every byte of a file is accounted for, the decoder has given its verdicts, the row of an
+estimate is there. So what gets lost between the two shows, whoever loses it: the sum is not 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import GlobalWindow, GlobalWindows, TimestampedValue
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
+
+from uldp_transforms.beam.accounts.ledger import IN_TRANSIT, LedgerEntry
+from uldp_transforms.beam.runtime.beam_windows import as_duration
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.rows.windowed_estimate import WindowedEstimate
+
+
+def handed_on(number: int) -> LedgerEntry:
+    """Files or messages that one step hands on; below 0: that the next one took over."""
+    return LedgerEntry(IN_TRANSIT, b"", None, number)
+
+
+class WindowsInTransit(beam.PTransform[Any, PCollection[LedgerEntry]]):
+    """Counts what the estimator gets against the rows that it makes, per collection, window and pane.
+
+    Input: the counts and the rows of their estimates.
+
+    Args:
+        spec: of the job, for this input.
+    """
+
+    def __init__(self, spec: JobSpec):
+        super().__init__()
+        # of a late pane as of any other the entries must not come behind what the ledger still takes
+        self._delay = as_duration(spec.allowed_lateness)
+
+    def expand(
+        self, both: tuple[PCollection[tuple[bytes, CohortCounts]], PCollection[WindowedEstimate]]
+    ) -> PCollection[LedgerEntry]:
+        counts, estimates = both
+        entries = (
+            counts | "HandedOn" >> beam.Map(_counts_entry, self._delay).with_output_types(LedgerEntry),
+            estimates | "TakenOver" >> beam.Map(_row_entry, self._delay).with_output_types(LedgerEntry),
+        ) | "Both" >> beam.Flatten()
+        in_no_window: PCollection[LedgerEntry] = entries | "InNoWindow" >> beam.WindowInto(GlobalWindows())
+        return in_no_window
+
+
+def _counts_entry(
+    sums: tuple[bytes, CohortCounts],
+    delay: Duration,
+    window: Any = beam.DoFn.WindowParam,
+    timestamp: Any = beam.DoFn.TimestampParam,
+) -> TimestampedValue[LedgerEntry]:
+    return _window_entry(sums[0], 1, window, max(timestamp, window.max_timestamp() + delay))
+
+
+def _row_entry(
+    row: WindowedEstimate,
+    delay: Duration,
+    window: Any = beam.DoFn.WindowParam,
+    timestamp: Any = beam.DoFn.TimestampParam,
+) -> TimestampedValue[LedgerEntry]:
+    return _window_entry(bytes.fromhex(row.fingerprint), -1, window, max(timestamp, window.max_timestamp() + delay))
+
+
+def _window_entry(fingerprint: bytes, number: int, window: Any, moment: Timestamp) -> TimestampedValue[LedgerEntry]:
+    start = None if window == GlobalWindow() else window.start.micros // 1000
+    return TimestampedValue(LedgerEntry(IN_TRANSIT, fingerprint, start, number), min(moment, MAX_TIMESTAMP))

@@ -1,0 +1,122 @@
+"""EstimateReports: messages in, windowed estimates and everything else that is known of them out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.pvalue import AsSingleton, PCollection
+from typing_extensions import Unpack
+
+from uldp_transforms.beam.accounts.ledger import SummarizeLedger
+from uldp_transforms.beam.accounts.transit import WindowsInTransit
+from uldp_transforms.beam.spec.inputs import require_spec, spec_for
+from uldp_transforms.beam.spec.job_spec import FINAL, JobSpec
+from uldp_transforms.beam.spec.plain_values import SpecValues
+from uldp_transforms.beam.transforms.count_reports import CountReports
+from uldp_transforms.beam.transforms.decode_reports import DecodeReports
+from uldp_transforms.beam.transforms.discover_values import DiscoverValues
+from uldp_transforms.beam.transforms.estimate_distribution import CountsRows, EstimateDistribution
+from uldp_transforms.beam.transforms.gather_messages import Gathered, kind_of_messages
+from uldp_transforms.beam.transforms.read_report_files import ReadFiles
+from uldp_transforms.beam.transforms.release_once import ReleaseOnce
+from uldp_transforms.ldp.checks import describe
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.discovered_value import DiscoveredValue
+from uldp_transforms.rows.ledger_row import LedgerRow
+from uldp_transforms.rows.rejected_report import RejectedReport, rejected_row
+from uldp_transforms.rows.window_counts import WindowCounts
+from uldp_transforms.rows.window_health import WindowHealth
+from uldp_transforms.rows.windowed_estimate import EstimatedValue, WindowedEstimate, flat
+
+
+class EstimatedReports(NamedTuple):
+    """Outputs of ``EstimateReports``."""
+
+    estimates: PCollection[WindowedEstimate]
+    values: PCollection[EstimatedValue]
+    health: PCollection[WindowHealth]
+    ledger: PCollection[LedgerRow]
+    rejected: PCollection[RejectedReport]
+    counts: PCollection[WindowCounts] | None = None
+    discovered: PCollection[DiscoveredValue] | None = None
+
+
+class EstimateReports(beam.PTransform[Any, EstimatedReports]):
+    """The whole chain: decode, count, estimate, and account for every report.
+
+    Input: messages as ``bytes`` in the global window, for instance of ``ReadFromPubSub``, or groups of them; or the
+    output of ``ReadReportFiles``. Whether the input ends is taken from it.
+
+    Output, as PCollections of NamedTuples with Beam schemas: ``estimates``, one row a collection, window and pane;
+    ``values``, the same with one row a value; ``health``, what sentinels say; ``ledger``, what became of every report;
+    ``rejected``, what was refused and why; ``counts``, from which windows can be estimated again, or None;
+    ``discovered``, values that nobody listed, or None without ``JobSpec.discover``.
+
+    Example:
+        windows = pipeline | ReadReportFiles("reports*.avro") | EstimateReports(collections=["C.json"], window="1d")
+        windows.values | WriteToParquet("values")
+
+    Args:
+        spec: of the job.
+        with_counts: whether there are ``counts``; these rows are as long for one report as for a million.
+        values: or the plain values from which ``JobSpec.of`` makes it; see ``SpecValues``.
+
+    Raises:
+        SpecError: for a wrong value, or if an open alphabet has no candidates.
+        OSError: for a file that cannot be read.
+    """
+
+    def __init__(self, spec: JobSpec | None = None, *, with_counts: bool = False, **values: Unpack[SpecValues]):
+        super().__init__()
+        if not isinstance(with_counts, bool):
+            raise SpecError(f"EstimateReports.with_counts must be true or false, got {describe(with_counts)}")
+        self._with_counts = with_counts
+        if spec is not None and values:
+            raise SpecError(f"EstimateReports needs a JobSpec or plain values, got both ({', '.join(values)})")
+        self._spec = JobSpec.of(**values) if spec is None else require_spec("EstimateReports", spec)
+        self._spec.check_candidates()
+
+    def expand(self, source: PCollection[bytes] | PCollection[Gathered] | ReadFiles) -> EstimatedReports:
+        messages = source.messages if isinstance(source, ReadFiles) else source
+        spec = spec_for("EstimateReports", self._spec, messages, kind_of_messages(messages))
+        decoded = messages | "DecodeReports" >> DecodeReports(spec)
+        counted = decoded.reports | "CountReports" >> CountReports(spec)
+        counts = counted.counts
+        if spec.release == FINAL:
+            counts = counts | "ReleaseOnce" >> ReleaseOnce(spec)
+        windows = counts | "EstimateDistribution" >> EstimateDistribution(spec)
+        estimates = windows.estimates
+        discovered = counts | "DiscoverValues" >> DiscoverValues(spec) if spec.discover else None
+        counts_rows = counts | "CountsRows" >> CountsRows(spec) if self._with_counts else None
+        if isinstance(source, ReadFiles):
+            said = AsSingleton(source.simulated | "AnySimulated" >> beam.CombineGlobally(any))
+            estimates = estimates | "Simulated" >> beam.Map(_said, said).with_output_types(WindowedEstimate)
+            if counts_rows is not None:
+                counts_rows = counts_rows | "SimulatedCounts" >> beam.Map(_said, said).with_output_types(WindowCounts)
+            if discovered is not None:
+                discovered = discovered | "SimulatedFinds" >> beam.Map(_said, said).with_output_types(DiscoveredValue)
+        values = estimates | "Values" >> beam.FlatMap(flat).with_output_types(EstimatedValue)
+
+        in_transit = (counts, estimates) | "WindowsInTransit" >> WindowsInTransit(spec)
+
+        rejections, entries = [decoded.rejected], [decoded.ledger, counted.ledger]
+        if isinstance(source, ReadFiles):
+            rejections.append(source.rejected)
+            entries.append(source.ledger)
+        refused = rejections | "Refused" >> beam.Flatten()
+        return EstimatedReports(
+            estimates=estimates,
+            values=values,
+            health=windows.health,
+            ledger=(*entries, refused, in_transit) | "SummarizeLedger" >> SummarizeLedger(spec),
+            rejected=refused
+            | "RejectedRows" >> beam.Map(rejected_row, spec.periods, spec.run).with_output_types(RejectedReport),
+            counts=counts_rows,
+            discovered=discovered,
+        )
+
+
+def _said(row: Any, simulated: bool) -> Any:
+    """The row, with what the files say of their reports."""
+    return row._replace(simulated=simulated)

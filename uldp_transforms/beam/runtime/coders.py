@@ -1,0 +1,148 @@
+"""How counts and reports cross between workers: versioned bytes, never pickled arrays."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+from apache_beam import coders, typehints
+
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.counts.sparse_table import SparseCounts
+from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
+from uldp_transforms.messages import wire
+
+_COUNTS, _COUNTS_AND_PATTERNS = 1, 2
+_BATCH_VERSION = 1
+_HEADER = struct.Struct("<BBII")  # version, layout, C, M
+_NUM_PATTERNS = struct.Struct("<I")
+_WIDTHS = (1, 2, 4, 8)
+_SPARSE = 0x10
+
+
+class CohortCountsCoder(coders.Coder):
+    """Counts in the narrowest integers that hold them, and only the non-zero ones where that is shorter.
+
+    Negative numbers, of reports that are taken back, go in 8 bytes, two's complement.
+
+    Bytes: version (1; 2 if there are patterns), layout (width of a number, plus 16 if sparse), C, M and in version 2
+    the number P of patterns (all uint32), then the numbers of reports, the cells and the patterns as one list of
+    C + C M + P numbers; if sparse, positions (uint32) of the non-zero ones, then these. All little-endian. No bytes at
+    all stand for "no counts yet".
+    """
+
+    def encode(self, value: CohortCounts | None) -> bytes:
+        if value is None:
+            return b""
+        places, numbers = _listed(value)
+        length = value.shape[0] * (1 + value.shape[1]) + len(value.patterns)
+        largest = int(numbers.max(initial=0)) if numbers.min(initial=0) >= 0 else (1 << 63) - 1  # some are taken back
+        width = next(w for w in _WIDTHS if largest < 1 << (8 * w - (w == 8)))
+        sparse = len(places) * (4 + width) < length * width and length <= 1 << 32
+        layout = width + _SPARSE * sparse
+        num_patterns = len(value.patterns)
+        head = _HEADER.pack(_COUNTS_AND_PATTERNS if num_patterns else _COUNTS, layout, *value.shape)
+        if num_patterns:
+            head += _NUM_PATTERNS.pack(num_patterns)
+        whole = len(numbers) == length  # a list of all numbers; otherwise of those that are not 0
+        if sparse:
+            stored = numbers[places] if whole else numbers
+            return head + places.astype("<u4").tobytes() + stored.astype(f"<u{width}").tobytes()
+        if not whole:
+            full = np.zeros(length, dtype=np.int64)
+            full[places] = numbers
+            numbers = full
+        return head + numbers.astype(f"<u{width}").tobytes()
+
+    def decode(self, encoded: bytes) -> CohortCounts | None:
+        if not encoded:
+            return None
+        version, layout, *shape = _HEADER.unpack_from(encoded)
+        if version not in (_COUNTS, _COUNTS_AND_PATTERNS):
+            raise ValueError(f"CohortCountsCoder reads versions 1 and 2, got version {version}")
+        body, num_patterns = memoryview(encoded)[_HEADER.size :], 0
+        if version == _COUNTS_AND_PATTERNS:
+            (num_patterns,), body = _NUM_PATTERNS.unpack_from(body), body[_NUM_PATTERNS.size :]
+        num_cohorts, num_cells = shape
+        width, of_cohorts = layout % _SPARSE, num_cohorts * (1 + num_cells)
+        if layout >= _SPARSE:
+            stored = len(body) // (4 + width)
+            places = np.frombuffer(body[: 4 * stored], dtype="<u4").astype(np.int64)
+            numbers = np.frombuffer(body[4 * stored :], f"<u{width}").astype(np.int64)
+            own = int(np.searchsorted(places, of_cohorts))
+            patterns = np.zeros(num_patterns, dtype=np.int64)
+            patterns[places[own:] - of_cohorts] = numbers[own:]
+            counts = SparseCounts((num_cohorts, num_cells), places[:own], numbers[:own], patterns)
+            return counts if counts.pays else counts.in_full()
+        numbers = np.frombuffer(body, dtype=f"<u{width}").astype(np.int64)
+        num_reports, cells, patterns = np.split(numbers, [num_cohorts, of_cohorts])
+        return CohortCounts(num_reports, cells.reshape(num_cohorts, num_cells), patterns)
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> type:
+        return CohortCounts
+
+
+def _listed(counts: CohortCounts) -> tuple[np.ndarray, np.ndarray]:
+    """Places of the numbers that are not 0, in the order in which the coder lists them; these numbers, or all."""
+    if isinstance(counts, SparseCounts):
+        behind, more = counts.shape[0] * (1 + counts.shape[1]), np.flatnonzero(counts.patterns)
+        return np.append(counts.places, behind + more), np.append(counts.numbers, counts.patterns[more])
+    numbers = np.concatenate([counts.num_reports, counts.cells.ravel(), counts.patterns])
+    return np.flatnonzero(numbers), numbers
+
+
+class ReportBatchCoder(coders.Coder):
+    """A batch of reports as version, flags, payload width (uint32), fingerprint, and the packed wire message."""
+
+    def encode(self, value: ReportBatch) -> bytes:
+        head = struct.pack("<BBI", _BATCH_VERSION, value.seeded, value.payloads.shape[1])
+        return head + value.fingerprint + wire.encode_batch(value)
+
+    def decode(self, encoded: bytes) -> ReportBatch:
+        version, seeded, width = struct.unpack_from("<BBI", encoded)
+        if version != _BATCH_VERSION:
+            raise ValueError(f"ReportBatchCoder reads version {_BATCH_VERSION}, got version {version}")
+        _, (cohorts, times, ids, payloads), _, _ = wire.split_batch(encoded, 6 + 32)
+        return ReportBatch(
+            fingerprint=encoded[6 : 6 + 32],
+            cohorts=np.frombuffer(cohorts, dtype="<u2").astype(np.uint16),
+            payloads=np.frombuffer(payloads, dtype=np.uint8).reshape(-1, width).copy(),
+            event_times=np.frombuffer(times, dtype="<i8").astype(np.int64),
+            report_ids=np.frombuffer(ids, dtype=np.uint8).reshape(-1, ID_BYTES).copy(),
+            seeded=bool(seeded),
+        )
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> type:
+        return ReportBatch
+
+
+_FINGERPRINT_BYTES = 32
+
+
+def key_of_sum(fingerprint: bytes, start: int | None) -> bytes:
+    """The key under which counts of one collection and one base period or window are added up.
+
+    Args:
+        fingerprint: of the collection.
+        start: of the base period or window, in milliseconds; None: there is one for everything.
+    """
+    return fingerprint if start is None else fingerprint + start.to_bytes(8, "big", signed=True)
+
+
+def fingerprint_and_start(key: bytes) -> tuple[bytes, int | None]:
+    """What ``key_of_sum`` made a key of."""
+    start = key[_FINGERPRINT_BYTES:]
+    return key[:_FINGERPRINT_BYTES], int.from_bytes(start, "big", signed=True) if start else None
+
+
+KEYED_COUNTS = typehints.Tuple[bytes, CohortCounts]
+"""Counts with the fingerprint of their collection (or the key of a sum), as Beam's type hints say it."""
+
+coders.registry.register_coder(CohortCounts, CohortCountsCoder)
+coders.registry.register_coder(ReportBatch, ReportBatchCoder)

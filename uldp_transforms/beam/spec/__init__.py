@@ -1,0 +1,1 @@
+"""The specification of a job, which all transforms take whole."""

@@ -1,0 +1,96 @@
+"""What a transform may be applied to: checked when the pipeline is built, in one sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import FixedWindows, GlobalWindows, SlidingWindows, WindowFn
+from apache_beam.typehints import Any as AnyType
+from apache_beam.typehints.typehints import is_consistent_with
+
+from uldp_transforms.beam.runtime.beam_windows import CalendarWindowFn, beam_windows, windows_of_beam
+from uldp_transforms.beam.runtime.engines import check_calendar, check_exactly_once, clock_is_watermark
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.calendar_windows import CalendarWindows
+from uldp_transforms.ldp.checks import describe
+from uldp_transforms.ldp.errors import SpecError
+
+_MARK = "_uldp_spec"
+"""Attribute of a PCollection that says for which specification it was made."""
+
+
+def require_spec(owner: str, spec: object) -> JobSpec:
+    """The specification, if it is one; raises SpecError."""
+    if not isinstance(spec, JobSpec):
+        raise SpecError(f"{owner} needs a JobSpec, got {describe(spec)}")
+    return spec
+
+
+def mark(spec: JobSpec, *outputs: PCollection[Any]) -> None:
+    """Remember for which specification PCollections were made, for ``spec_for``."""
+    for output in outputs:
+        setattr(output, _MARK, spec)
+
+
+def spec_for(owner: str, spec: JobSpec, elements: PCollection[Any], kind: Any, *, windowed: bool = False) -> JobSpec:
+    """The specification for this input, if a transform can take it.
+
+    Args:
+        owner: the transform, for the sentence.
+        spec: of the job.
+        elements: the input.
+        kind: type of its elements, as Beam's type hints say it.
+        windowed: whether it must be in the windows of the job; otherwise in the global window.
+
+    Raises:
+        SpecError: for elements of another type, in other windows or made for another specification, that end against
+            the specification, or an engine that cannot keep what it promises.
+    """
+    require_elements(f"{owner} needs a PCollection of {_name(kind)}", elements, kind)
+    expected = beam_windows(spec.windows) if windowed else GlobalWindows()
+    window_fn = elements.windowing.windowfn
+    if window_fn != expected:
+        if windowed:
+            raise SpecError(
+                f"{owner} needs elements in the windows of its specification, {_seen(expected)}, got {_seen(window_fn)}"
+            )
+        came = type(window_fn).__name__
+        raise SpecError(f"{owner} needs elements in the global window (reports carry their own time), got {came}")
+    runner, options = elements.pipeline.runner, elements.pipeline.options
+    settled = spec.for_input(bool(elements.is_bounded), clock_is_watermark=clock_is_watermark(runner, options))
+    if not settled.bounded:
+        check_exactly_once(options)
+    if isinstance(settled.windows, CalendarWindows):
+        check_calendar(runner)
+    require_same_spec(owner, settled, elements)
+    return settled
+
+
+def require_same_spec(owner: str, settled: JobSpec, elements: PCollection[Any]) -> None:
+    """Refuse what another transform made for another specification; raises SpecError naming what differs."""
+    other = getattr(elements, _MARK, settled)
+    if other != settled:
+        names = [field.name for field in dataclasses.fields(JobSpec)]
+        differ = ", ".join(name for name in names if getattr(other, name) != getattr(settled, name))
+        raise SpecError(f"{owner} needs the JobSpec of the steps before it, got one with another {differ}")
+
+
+def require_elements(needed: str, elements: object, kind: Any) -> None:
+    """Refuse what is no PCollection, or one of another type; raises SpecError that begins with ``needed``."""
+    if not isinstance(elements, PCollection):
+        raise SpecError(f"{needed}, got {type(elements).__name__}")
+    came = elements.element_type
+    if came not in (None, AnyType, Any) and not is_consistent_with(came, kind):
+        raise SpecError(f"{needed}, got one of {_name(came)}")
+
+
+def _seen(window_fn: WindowFn) -> str:
+    """Windows of Beam as a specification names them, as far as it can."""
+    known = type(window_fn) in (FixedWindows, SlidingWindows, CalendarWindowFn)
+    return str(windows_of_beam(window_fn)) if known else type(window_fn).__name__
+
+
+def _name(kind: Any) -> str:
+    return kind.__name__ if isinstance(kind, type) else str(kind)

@@ -1,0 +1,1 @@
+"""PTransforms in the order of the flow, one file each."""

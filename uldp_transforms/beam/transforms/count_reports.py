@@ -1,0 +1,283 @@
+"""CountReports: batches of reports in, counts per collection and window out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.transforms.core import Windowing
+from apache_beam.transforms.window import GlobalWindow, WindowFn
+from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
+
+from uldp_transforms.beam.accounts.ledger import ACCEPTED, LedgerEntry
+from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.beam.runtime.beam_windows import ParDoInto, beam_periods, beam_window, beam_windows, window_into
+from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder, fingerprint_and_start, key_of_sum
+from uldp_transforms.beam.runtime.panes import cadence
+from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
+from uldp_transforms.beam.spec.job_spec import FINAL, JobSpec
+from uldp_transforms.beam.transforms.deduplicate import CountNewReports
+from uldp_transforms.beam.transforms.period_counts import count_batches
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.windows import Windows
+
+_MAX_CELLS = 1 << 22
+"""Counters that one worker holds before it hands them on."""
+
+_OF_A_SUM = 64
+"""Counters that take as much memory as what is around the numbers of a sum."""
+
+_LONG = 1 << 12
+"""Reports of one batch that are counted at once."""
+
+_WAITING_BYTES = 1 << 21
+"""Shorter batches wait for others until they have this size, so that many collections are counted in few passes."""
+
+_NO_WINDOW = (GlobalWindow(),)
+
+_ONLY_PANE = PaneInfo(is_first=True, is_last=True, timing=PaneInfoTiming.ON_TIME, index=0, nonspeculative_index=0)
+
+
+class CountedReports(NamedTuple):
+    """Outputs of ``CountReports``."""
+
+    counts: PCollection[tuple[bytes, CohortCounts]]
+    ledger: PCollection[LedgerEntry]
+
+
+class CountReports(beam.PTransform[PCollection[ReportBatch], CountedReports]):
+    """Counts reports per collection, cohort and window of event time.
+
+    Input: ``ReportBatch`` in the global window, for instance from ``DecodeReports``.
+
+    Output: ``counts``, pairs of a collection's fingerprint and the counts of *all* its reports in the window so far
+    (a later pane replaces an earlier one; with ``release`` final a pane has what came since the one before, and
+    ``ReleaseOnce`` adds them up); ``ledger``, what was accepted and what was there already.
+
+    A worker adds up the reports of a bundle per base period with array operations; Beam's windows are applied to
+    these few sums. For sliding windows the sums of base periods are added per window. In bounded input nothing is late:
+    each window has one pane, and Beam has less to do.
+
+    Args:
+        spec: of the job.
+    """
+
+    def __init__(self, spec: JobSpec):
+        super().__init__()
+        self._spec = require_spec("CountReports", spec)
+
+    def expand(self, reports: PCollection[ReportBatch]) -> CountedReports:
+        spec = spec_for("CountReports", self._spec, reports, ReportBatch)
+        if spec.deduplicate:
+            sums = reports | "CountNewReports" >> CountNewReports(spec)
+        else:
+            sums = reports | "CountBundle" >> beam.ParDo(_CountBundleFn(spec)).with_outputs("ledger", main="counts")
+        sums.ledger.element_type = LedgerEntry
+        sums.counts.element_type = KEYED_COUNTS
+        counts, ledger = (_of_files if spec.bounded else _of_stream)(spec, sums.counts, sums.ledger)
+        counts.element_type = KEYED_COUNTS
+        mark(spec, counts, ledger)
+        return CountedReports(counts, ledger)
+
+    def display_data(self) -> dict[str, Any]:
+        shown = ("window", "slide", "window_offset", "timezone", "allowed_lateness", "deduplicate", "bit_patterns")
+        values = self._spec.to_json()
+        return {name: values[name] for name in shown if values[name] is not None}
+
+
+def _of_files(
+    spec: JobSpec, sums: PCollection[tuple[bytes, CohortCounts]], ledger: PCollection[LedgerEntry]
+) -> tuple[PCollection[tuple[bytes, CohortCounts]], PCollection[LedgerEntry]]:
+    """Add everything up in the global window, where nothing waits for a watermark; then put sums into their windows."""
+    windows = spec.windows
+    totals = sums
+    if windows is not None and windows.overlap:
+        periods = _added_up("SumPeriods", sums)
+        totals = periods | "ToWindows" >> beam.FlatMap(_of_windows, windows).with_output_types(KEYED_COUNTS)
+    totals = _added_up("SumEachWindow", totals)
+    if windows is None or not windows.overlap:
+        ledger = _with_what_was_counted(ledger, totals)
+    if windows is not None:
+        totals = totals | "InWindows" >> ParDoInto(_InWindowFn(windows), Windowing(beam_windows(windows)))
+    return totals, ledger
+
+
+def _of_stream(
+    spec: JobSpec, sums: PCollection[tuple[bytes, CohortCounts]], ledger: PCollection[LedgerEntry]
+) -> tuple[PCollection[tuple[bytes, CohortCounts]], PCollection[LedgerEntry]]:
+    """Add up by Beam's windows and triggers. Each key has one window: some engines walk over all windows of a key."""
+    windows = spec.windows
+    assert windows is not None, "JobSpec.for_input"
+    # the only row of a window must not wait for the clock behind its release; and Prism holds the watermark of what
+    # accumulates until the window expires
+    once = spec.release == FINAL
+    into = _into(spec, beam_windows(windows), 0 if once else spec.late_every, accumulating=not once)
+    if windows.overlap:
+        parts = sums | "BasePeriods" >> _into(spec, beam_periods(windows.periods), 0, accumulating=False)
+        counts = _added_up("SumPeriods", parts)
+        counts = counts | "ToWindows" >> ParDoInto(_ToWindowsFn(windows), into.windowing)
+        counts.element_type = KEYED_COUNTS
+    else:
+        counts = sums | "Windows" >> into
+    return _added_up("SumEachWindow", counts) | "WithoutStart" >> beam.Map(_without_start), ledger
+
+
+def _added_up(label: str, sums: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[tuple[bytes, CohortCounts]]:
+    totals: PCollection[tuple[bytes, CohortCounts]] = sums | label >> beam.CombinePerKey(SumCountsFn())
+    totals.element_type = KEYED_COUNTS
+    return totals
+
+
+def _into(spec: JobSpec, window_fn: WindowFn, late_every: int, *, accumulating: bool) -> beam.WindowInto:
+    lateness = spec.allowed_lateness + spec.slack
+    when = cadence(spec.early_every, late_every)
+    return window_into(window_fn, when, accumulating=accumulating, allowed_lateness=lateness)
+
+
+def _with_what_was_counted(
+    ledger: PCollection[LedgerEntry], totals: PCollection[tuple[bytes, CohortCounts]]
+) -> PCollection[LedgerEntry]:
+    """Take what was accepted from the finished sums, where each report is in one: what is lost there shows."""
+    others = ledger | "NotAccepted" >> beam.Filter(_is_not_accepted).with_output_types(LedgerEntry)
+    counted = totals | "Counted" >> beam.Map(_counted).with_output_types(LedgerEntry)
+    return (others, counted) | "LedgerOfCounts" >> beam.Flatten()
+
+
+def _is_not_accepted(entry: LedgerEntry) -> bool:
+    return entry.bin != ACCEPTED
+
+
+def _counted(sums: tuple[bytes, CohortCounts]) -> LedgerEntry:
+    return LedgerEntry(ACCEPTED, *fingerprint_and_start(sums[0]), sums[1].total)
+
+
+def _without_start(sums: tuple[bytes, CohortCounts]) -> tuple[bytes, CohortCounts]:
+    return fingerprint_and_start(sums[0])[0], sums[1]
+
+
+def _of_windows(sums: tuple[bytes, CohortCounts], windows: Windows) -> Iterator[tuple[bytes, CohortCounts]]:
+    """The sum of a base period once for each window that it is in, under the key of that window."""
+    fingerprint, start = fingerprint_and_start(sums[0])
+    for window_start in windows.starts_around(start or 0):
+        yield key_of_sum(fingerprint, window_start), sums[1]
+
+
+class _ToWindowsFn(beam.DoFn):
+    """``_of_windows`` for a stream: each one is put into its window; a pane without reports has no sum."""
+
+    def __init__(self, windows: Windows):
+        self._windows = windows
+
+    def process(self, sums: tuple[bytes, CohortCounts | None]) -> Iterator[WindowedValue]:
+        key, counts = sums
+        if counts is not None:
+            period_start = Timestamp(micros=1000 * (fingerprint_and_start(key)[1] or 0))
+            for element in _of_windows((key, counts), self._windows):
+                window = beam_window(self._windows, fingerprint_and_start(element[0])[1] or 0)
+                yield WindowedValue(element, period_start, (window,))
+
+
+class _InWindowFn(beam.DoFn):
+    """Puts the sum of a window into that window, as Beam's own grouping would: at its end, as its only pane."""
+
+    def __init__(self, windows: Windows):
+        self._windows = windows
+
+    def process(self, sums: tuple[bytes, CohortCounts]) -> Iterator[WindowedValue]:
+        fingerprint, start = fingerprint_and_start(sums[0])
+        window = beam_window(self._windows, start or 0)
+        yield WindowedValue((fingerprint, sums[1]), window.max_timestamp(), (window,), _ONLY_PANE)
+
+
+class SumCountsFn(beam.CombineFn):
+    """Adds counts. The accumulator is the sum so far, None before the first; nothing is changed in place."""
+
+    def create_accumulator(self) -> CohortCounts | None:
+        return None
+
+    def add_input(self, accumulator: CohortCounts | None, element: CohortCounts) -> CohortCounts:
+        return element if accumulator is None else accumulator + element
+
+    def merge_accumulators(self, accumulators: Iterable[CohortCounts | None]) -> CohortCounts | None:
+        total = None
+        for accumulator in accumulators:
+            total = total if accumulator is None else self.add_input(total, accumulator)
+        return total
+
+    def extract_output(self, accumulator: CohortCounts | None) -> CohortCounts | None:
+        return accumulator
+
+    def get_accumulator_coder(self) -> CohortCountsCoder:
+        return CohortCountsCoder()
+
+
+class _CountBundleFn(beam.DoFn):
+    """Adds up the reports of a bundle per collection and base period."""
+
+    def __init__(self, spec: JobSpec):
+        self._catalog = spec.catalog
+        self._periods = spec.periods
+        self._bit_patterns = spec.bit_patterns
+        self._arrivals = None if spec.bounded else spec.periods
+        self._arrival = MIN_TIMESTAMP
+
+    def start_bundle(self) -> None:
+        metrics.start_bundle()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._sums: dict[tuple[bytes, int | None], CohortCounts] = {}
+        self._held = 0
+        self._waiting: list[ReportBatch] = []
+        self._bytes_waiting = 0
+
+    def process(self, batch: ReportBatch, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[Any]:
+        if self._is_of_another_period(timestamp):
+            yield from self.finish_bundle()
+        self._arrival = timestamp
+        if len(batch) >= _LONG:
+            yield from self._count([batch])
+            return
+        self._waiting.append(batch)
+        self._bytes_waiting += batch.num_bytes
+        if self._bytes_waiting >= _WAITING_BYTES:
+            yield from self._count_waiting()
+
+    def _is_of_another_period(self, timestamp: Timestamp) -> bool:
+        """Whether a batch came in another base period than the last one; the ledger has rows by period of arrival."""
+        if self._arrivals is None or timestamp == self._arrival:
+            return False
+        now, before = timestamp.micros // 1000, self._arrival.micros // 1000
+        return bool(self._arrivals.number_of(now) != self._arrivals.number_of(before))
+
+    def _count_waiting(self) -> Iterator[Any]:
+        waiting, self._waiting, self._bytes_waiting = self._waiting, [], 0
+        yield from self._count(waiting)
+
+    def _count(self, batches: list[ReportBatch]) -> Iterator[Any]:
+        for key, counts in count_batches(self._catalog, batches, self._periods, self._bit_patterns):
+            known = self._sums.get(key)
+            self._sums[key] = total = counts if known is None else known + counts
+            self._held += total.num_held + _OF_A_SUM if known is None else total.num_held - known.num_held
+            if self._held > _MAX_CELLS:
+                yield from self._hand_on()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from self._count_waiting()
+        yield from self._hand_on()
+
+    def _hand_on(self) -> Iterator[Any]:
+        sums, self._sums, self._held = self._sums, {}, 0
+        moments = {start: Timestamp(micros=(start or 0) * 1000) for start in {start for _, start in sums}}
+        accepted = 0
+        for (fingerprint, start), counts in sums.items():
+            total = counts.total
+            accepted += total
+            yield WindowedValue((key_of_sum(fingerprint, start), counts), moments[start], _NO_WINDOW)
+            entry = LedgerEntry(ACCEPTED, fingerprint, start, total)
+            yield TaggedOutput("ledger", WindowedValue(entry, self._arrival, _NO_WINDOW))
+        metrics.count(accepted, metrics.ACCEPTED)

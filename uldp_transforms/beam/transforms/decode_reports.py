@@ -1,0 +1,154 @@
+"""DecodeReports: messages in, batches of reports out, and a row for everything that is refused."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.shared import Shared
+
+import uldp_transforms.beam.runtime.coders  # noqa: F401  # registers how reports cross between workers
+from uldp_transforms.beam.accounts.ledger import RECEIVED, LedgerEntry
+from uldp_transforms.beam.accounts.rejected_share import Watch
+from uldp_transforms.beam.accounts.transit import handed_on
+from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.beam.transforms.gather_messages import Gathered, GatherMessages, kind_of_messages
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.messages.decoder import Decoded, MessageDecoder
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.windows import BasePeriods, split_by_owner_and_period, split_by_period
+
+
+class DecodedReports(NamedTuple):
+    """Outputs of ``DecodeReports``."""
+
+    reports: PCollection[ReportBatch]
+    rejected: PCollection[Rejection]
+    ledger: PCollection[LedgerEntry]
+
+
+class DecodeReports(beam.PTransform[Any, DecodedReports]):
+    """Decodes messages strictly into batches of reports.
+
+    Input: ``bytes``, each one Avro message (a report or a packed batch of reports; see ``messages.wire``), in the
+    global window. In a stream the timestamp of an element must be its arrival time, as it is for ``ReadFromPubSub``
+    without ``timestamp_attribute``: event times are judged by it. Files have no arrival times. A source that has many
+    messages at once may hand on groups of them (elements of type ``gather.GATHERED``), which costs less.
+
+    Output: ``reports``, one batch per collection for as many messages as came together, with the event times as a
+    column; ``rejected``, a ``Rejection`` for everything else. Nothing else happens to a report. ``ledger``, how many
+    reports came in, and which messages did not come through.
+
+    Where nearly all reports of a stream are refused for one reason, the work fails with ``RejectedShareError``, so that
+    the messages stay where they come from; see ``JobSpec.max_rejected_share``.
+
+    Args:
+        spec: of the job.
+    """
+
+    def __init__(self, spec: JobSpec):
+        super().__init__()
+        self._spec = require_spec("DecodeReports", spec)
+
+    def expand(self, messages: PCollection[Any]) -> DecodedReports:
+        spec = spec_for("DecodeReports", self._spec, messages, kind_of_messages(messages))
+        if spec.bounded and not messages.windowing.is_default():  # of files every window has one row, at the end
+            messages = messages | "WithoutTrigger" >> beam.WindowInto(GlobalWindows())
+        decoder = MessageDecoder(spec.catalog, spec.gate, spec.deduplicate)
+        gathered, counted = messages | "Gather" >> GatherMessages(spec)
+        decode_fn = _DecodeFn(decoder, spec.periods, spec if spec.gate and spec.rejected_share < 1 else None)
+        outputs = gathered | "Decode" >> beam.ParDo(decode_fn).with_outputs("rejected", "ledger", main="reports")
+        outputs.reports.element_type = ReportBatch
+        outputs.rejected.element_type = Rejection
+        outputs.ledger.element_type = LedgerEntry
+        ledger = (outputs.ledger, counted) | "Ledger" >> beam.Flatten()
+        mark(spec, outputs.reports, outputs.rejected, ledger)
+        return DecodedReports(outputs.reports, outputs.rejected, ledger)
+
+    def display_data(self) -> dict[str, Any]:
+        return {"collections": ", ".join(f"{c.id} v{c.version}" for c in self._spec.collections)}
+
+
+class _DecodeFn(beam.DoFn):
+    """Decodes many messages at a time, and says what came of them.
+
+    Args:
+        decoder: of the messages.
+        periods: of the job.
+        watched: the specification, if a share of refused reports stops the job.
+    """
+
+    def __init__(self, decoder: MessageDecoder, periods: BasePeriods | None, watched: JobSpec | None = None):
+        self._decoder = decoder
+        self._periods = periods
+        self._watched = watched
+        self._watch = Shared()  # of a process: an engine may make a new DoFn for every bundle
+
+    def start_bundle(self) -> None:
+        metrics.start_bundle()
+
+    def process(self, gathered: Gathered) -> list[Any]:
+        messages, arrived = gathered
+        strangers = {type(message) for message in messages} - {bytes}
+        if strangers:  # of a PCollection without types
+            came = ", ".join(sorted(kind.__name__ for kind in strangers))
+            raise SpecError(f"DecodeReports needs bytes (ReadReportFiles reads files of reports), got {came}")
+        arrival_times = np.array(arrived, dtype=np.int64) if len(arrived) else None
+        decoded = self._decoder.decode(messages, arrival_times)
+        if self._watched is not None:
+            self._watch.acquire(functools.partial(Watch, self._watched)).look(decoded)
+        entries = list(received_entries(decoded, self._periods))
+        metrics.count(sum(entry.num_reports for entry in entries), metrics.RECEIVED)
+        for rejection in decoded.rejections:
+            metrics.count(rejection.num_reports, metrics.REJECTED, rejection.reason.code)
+        for reason, worst in decoded.off_by.items():
+            metrics.observe(worst, metrics.OFF_BY, reason.code)
+        return [
+            *decoded.batches,
+            *(TaggedOutput("rejected", rejection) for rejection in decoded.rejections),
+            *(TaggedOutput("ledger", entry) for entry in (*entries, handed_on(-decoded.num_messages))),
+        ]
+
+
+def received_entries(decoded: Decoded, periods: BasePeriods | None) -> Iterator[LedgerEntry]:
+    """What came in, per collection and base period, as far as these were established.
+
+    Verdicts say where reports belong, but not how many there are: what came in without a verdict, or got two, is
+    entered without a period, and the ledger does not balance.
+    """
+    unaccounted = Counter(decoded.num_received)
+    for fingerprint, start, number in _accepted(decoded.batches, periods):
+        unaccounted[fingerprint] -= number
+        yield LedgerEntry(RECEIVED, fingerprint, start, number)
+    for found in decoded.rejections:
+        fingerprint = found.collection.fingerprint if found.collection else b""
+        unaccounted[fingerprint] -= found.num_reports
+        yield LedgerEntry(RECEIVED, fingerprint, found.period_start, found.num_reports)
+    for fingerprint, number in unaccounted.items():
+        if number:
+            yield LedgerEntry(RECEIVED, fingerprint, None, number)
+
+
+def _accepted(batches: Sequence[ReportBatch], periods: BasePeriods | None) -> Iterator[tuple[bytes, int | None, int]]:
+    """Fingerprint, start and number of reports of each batch and base period."""
+    if len(batches) == 1:
+        (batch,) = batches
+        alone, index = split_by_period(batch.event_times, periods)
+        yield from zip(itertools.repeat(batch.fingerprint), alone, np.bincount(index).tolist())
+    if len(batches) < 2:
+        return
+    owners = np.repeat(np.arange(len(batches)), [len(batch) for batch in batches])
+    times = np.concatenate([batch.event_times for batch in batches])
+    of, starts, index = split_by_owner_and_period(owners, times, periods)
+    for owner, start, number in zip(of, starts, np.bincount(index).tolist()):
+        yield batches[owner].fingerprint, start, number

@@ -1,0 +1,183 @@
+"""Counting each report once: by report id, inside the base period of its event time, exactly.
+
+A report carries its own event time, so an identical copy falls into the same base period, whenever it arrives; after
+that it is too old. Keyed state holds the reports of a base period that were counted. The first copy is counted, later
+ones are not. If two reports with one id differ, the one whose bytes are smaller counts, whichever came first; the
+other one is taken back. So the counts do not depend on the order of arrival.
+
+State is a log: what is counted is written to its end. The worker that wrote it holds the same reports in memory, where
+it finds an id; it reads the log only if it does not hold what state says, which is after a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam import coders
+from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.transforms import userstate
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
+
+from uldp_transforms.beam.accounts.ledger import ACCEPTED, DUPLICATES, LedgerEntry
+from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.beam.runtime.coders import ReportBatchCoder, key_of_sum
+from uldp_transforms.beam.runtime.worker_memory import VERSION_BYTES, Held, new_version
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.beam.transforms.known_reports import HEAD, Changes, KnownReports, to_rows
+from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.windows import BasePeriods, split_by_period
+
+_BLOCK = 1 << 15
+"""Bytes of rows that are written to the log together; fewer wait beside the version, and are written each time."""
+
+_HELD: Held[KnownReports] = Held()
+
+
+class CountNewReports(beam.PTransform[PCollection[ReportBatch], Any]):
+    """Counts the reports that were not counted before.
+
+    Input: ``ReportBatch`` with report ids, in the global window.
+
+    Output: main, pairs (``key_of_sum`` of collection and base period, counts) that add up to the counts of all
+    different reports, stamped with the start of their base period; counts are negative where a report is taken back.
+    ``ledger``: entries of bins "accepted" and "duplicates".
+
+    Args:
+        spec: of the job, for this input: in a stream, what was counted is forgotten when nothing of its base period can
+            arrive any more.
+    """
+
+    def __init__(self, spec: JobSpec):
+        super().__init__()
+        self._spec = spec
+
+    def expand(self, reports: PCollection[ReportBatch]) -> Any:
+        spec, keep = self._spec, None
+        if not spec.bounded and spec.periods is not None:
+            keep = spec.allowed_lateness + spec.slack
+        return (
+            reports
+            | "ByPeriodAndId"
+            >> beam.FlatMap(_split, spec.periods, spec.deduplicate_parts).with_output_types(_KEYED_REPORTS)
+            | "CountOnce" >> beam.ParDo(_CountOnceFn(spec, keep)).with_outputs("ledger", main="counts")
+        )
+
+
+_KEYED_REPORTS = beam.typehints.Tuple[bytes, bytes]
+
+
+def _split(batch: ReportBatch, periods: BasePeriods | None, num_parts: int) -> Iterator[tuple[bytes, bytes]]:
+    """Parts of a batch by base period and by the first bytes of the id, keyed by these."""
+    if len(batch.report_ids) < len(batch):
+        raise SpecError("CountReports needs reports with ids where JobSpec.deduplicate is true, got some without")
+    coder = ReportBatchCoder()
+    starts, index = split_by_period(batch.event_times, periods)
+    first_bytes = np.ascontiguousarray(batch.report_ids[:, :4]).view("<u4")[:, 0].astype(np.int64)
+    places = index * num_parts + first_bytes % num_parts
+    order = np.argsort(places, kind="stable")
+    bounds = np.flatnonzero(np.diff(places[order], prepend=-1, append=len(starts) * num_parts))
+    for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist()):
+        period, part = divmod(int(places[order[start]]), num_parts)
+        begin = starts[period]
+        place = (begin or 0).to_bytes(8, "big", signed=True) + part.to_bytes(4, "big") + bytes([begin is not None])
+        yield batch.fingerprint + place, coder.encode(batch[order[start:stop]])
+
+
+class _CountOnceFn(beam.DoFn):
+    """Holds the reports of one part that were counted, and writes them to a log of rows of bytes."""
+
+    RECENT = userstate.ReadModifyWriteStateSpec("recent", coders.BytesCoder())
+    LOG = userstate.BagStateSpec("log", coders.BytesCoder())
+    FORGET = userstate.TimerSpec("forget", TimeDomain.WATERMARK)
+
+    def __init__(self, spec: JobSpec, keep: int | None):
+        self._catalog = spec.catalog
+        self._periods = spec.periods
+        self._keep = keep
+        self._bit_patterns = spec.bit_patterns
+
+    def start_bundle(self) -> None:
+        metrics.start_bundle()
+
+    def process(
+        self,
+        element: tuple[bytes, bytes],
+        timestamp: Any = beam.DoFn.TimestampParam,
+        recent: Any = beam.DoFn.StateParam(RECENT),
+        log: Any = beam.DoFn.StateParam(LOG),
+        forget: Any = beam.DoFn.TimerParam(FORGET),
+    ) -> Iterator[Any]:
+        key, encoded = element
+        batch = ReportBatchCoder().decode(encoded)
+        collection = self._catalog[batch.fingerprint]
+        changes = _count_once(to_rows(batch), recent, log)
+        start = int.from_bytes(key[32:40], "big", signed=True)
+        if len(changes.added) and self._keep is not None and self._periods is not None:
+            over = int(self._periods.end_of(start)) + self._keep
+            forget.set(Timestamp(micros=min(over * 1000, MAX_TIMESTAMP.micros - 1)))
+        period = start if key[44] else None
+        window = (GlobalWindow(),)
+        if len(changes.added):
+            counts = self._count(collection, changes.added)
+            if len(changes.removed):
+                counts = counts + -self._count(collection, changes.removed)
+            yield WindowedValue((key_of_sum(batch.fingerprint, period), counts), Timestamp(micros=start * 1000), window)
+        accepted = len(changes.added) - len(changes.removed)
+        for name, number in ((ACCEPTED, accepted), (DUPLICATES, changes.duplicates)):
+            if number:
+                metrics.count(number, name)
+                entry = LedgerEntry(name, batch.fingerprint, period, number)
+                yield TaggedOutput("ledger", WindowedValue(entry, timestamp, window))
+
+    def _count(self, collection: Collection, rows: np.ndarray) -> CohortCounts:
+        cohorts = np.ascontiguousarray(rows[:, HEAD - 2 : HEAD]).view("<u2")[:, 0]
+        count = collection.count_groups if collection.are_many(len(rows)) else collection.count_few
+        return count(np.ascontiguousarray(rows[:, HEAD:]), cohorts, 1, self._bit_patterns)[0]
+
+    @userstate.on_timer(FORGET)
+    def forget(self, recent: Any = beam.DoFn.StateParam(RECENT), log: Any = beam.DoFn.StateParam(LOG)) -> Iterable[Any]:
+        _HELD.take((recent.read() or b"")[:VERSION_BYTES])
+        recent.clear()
+        log.clear()
+        return ()
+
+
+def _count_once(new: np.ndarray, recent: Any, log: Any) -> Changes:
+    """Add rows to those that state has; copies leave state as it is."""
+    stored: bytes = recent.read() or b""
+    version, end = stored[:VERSION_BYTES], stored[VERSION_BYTES:]
+    known = _HELD.take(version)
+    if known is None:
+        known = read_again([*log.read(), end] if version else [], new.shape[1])
+    changes = known.add(new)
+    if len(changes.added):
+        version, end = new_version(), end + changes.added.tobytes()
+        if len(end) > _BLOCK:
+            log.add(end)
+            end = b""
+        recent.write(version + end)
+    if version:
+        _HELD.hold(version, known)
+    return changes
+
+
+def read_again(blocks: list[bytes], width: int) -> KnownReports:
+    """The reports that were counted, from all that was written.
+
+    Args:
+        blocks: rows of bytes, in any order.
+        width: bytes of a row.
+    """
+    known = KnownReports(width)
+    for block in blocks:
+        known.add(np.frombuffer(block, np.uint8).reshape(-1, width))
+    return known

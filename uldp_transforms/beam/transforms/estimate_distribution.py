@@ -1,0 +1,175 @@
+"""EstimateDistribution: counts in, windowed estimates out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection, TaggedOutput
+
+from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.beam.runtime.coders import KEYED_COUNTS
+from uldp_transforms.beam.runtime.panes import is_partial, place_of
+from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, SmoothEstimates
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
+from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.window_counts import WindowCounts, counts_of_window
+from uldp_transforms.rows.window_health import WindowHealth, health_of_window
+from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate, estimate_window
+
+
+class EstimatedWindows(NamedTuple):
+    """Outputs of ``EstimateDistribution``."""
+
+    estimates: PCollection[WindowedEstimate]
+    health: PCollection[WindowHealth]
+
+
+class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], EstimatedWindows]):
+    """Estimates the distribution of values for each collection, window and pane, and examines the counts behind it.
+
+    Input: pairs of a collection's fingerprint and the counts of its reports, as ``CountReports`` makes them.
+
+    Output: one row of each kind per input. ``estimates``: too few reports, or counts that cannot give an estimate, make
+    a row without numbers whose ``status`` says why; no window is silently absent. Rows of a stream that come, by the
+    clock, before all reports of their window could arrive are ``partial``, because the job was drained; so are those of
+    windows of which an earlier run has reports (``JobSpec.partial_before``). Where a window can have several rows their
+    intervals hold in all of them together (``JobSpec.anytime_scale``).
+
+    ``health``: what ``uldp_transforms.ldp.sentinels`` and the fit of the estimate say. With ``JobSpec.smooth`` both
+    kinds also know the neighbours of their window, see ``SmoothEstimates``.
+
+    Args:
+        spec: of the job.
+
+    Raises:
+        SpecError: if an open alphabet has no candidates, or windows are not made of those of a collection's clients.
+    """
+
+    def __init__(self, spec: JobSpec):
+        super().__init__()
+        self._spec = require_spec("EstimateDistribution", spec)
+        spec.check_candidates()
+        spec.check_asked()
+
+    def expand(self, counts: PCollection[tuple[bytes, CohortCounts]]) -> EstimatedWindows:
+        spec = spec_for("EstimateDistribution", self._spec, counts, KEYED_COUNTS, windowed=True)
+        if spec.smooth:
+            estimated = counts | "EstimatePairs" >> beam.ParDo(_EstimatePairsFn(spec)).with_output_types(KEYED_ROWS)
+            mark(spec, estimated)
+            return EstimatedWindows(*(estimated | "SmoothEstimates" >> SmoothEstimates(spec)))
+        rows = counts | "Estimate" >> beam.ParDo(_EstimateFn(spec)).with_outputs("health", main="estimates")
+        rows.estimates.element_type = WindowedEstimate
+        rows.health.element_type = WindowHealth
+        return EstimatedWindows(rows.estimates, rows.health)
+
+    def display_data(self) -> dict[str, Any]:
+        return {"estimator": self._spec.estimator, "min_reports": self._spec.min_reports}
+
+
+class _EstimateFn(beam.DoFn):
+    _entries: Callable[[Estimate, int | None], Sequence[ValueEstimate]] | None = None
+
+    def __init__(self, spec: JobSpec):
+        self._catalog = spec.catalog
+        self._estimator = ESTIMATORS[spec.estimator]()
+        self._candidates = spec.candidates
+        self._withholding = spec.withholding
+        self._show = spec.show
+        self._anytime_scale = spec.anytime_scale
+        self._run = spec.run
+
+    def start_bundle(self) -> None:
+        metrics.start_bundle()
+
+    def process(
+        self,
+        element: tuple[bytes, CohortCounts],
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+    ) -> Iterator[Any]:
+        row, health = self._rows(element, window, pane)
+        yield row
+        yield TaggedOutput("health", health)
+
+    def _rows(
+        self, element: tuple[bytes, CohortCounts], window: Any, pane: Any
+    ) -> tuple[WindowedEstimate, WindowHealth]:
+        fingerprint, counts = element
+        collection, place = self._catalog[fingerprint], place_of(window, pane, self._run)
+        withheld = self._withholding.reason(counts, window, pane)
+        begin = time.monotonic_ns()
+        row = estimate_window(
+            collection,
+            counts,
+            place,
+            self._estimator,
+            self._candidates,
+            withheld,
+            show=self._show,
+            anytime_scale=self._anytime_scale,
+            entries=self._entries,
+        )
+        metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
+        metrics.count(1, metrics.WINDOWS, row.status)
+        health = health_of_window(collection, counts, place, withheld, row.fit_p_value)
+        for finding in health.findings:
+            metrics.count(finding.fired, metrics.ALARMS, finding.name)
+        return row, health
+
+
+class _EstimatePairsFn(_EstimateFn):
+    """The two rows of a window together, under the key of their collection; over files with columns for entries."""
+
+    def __init__(self, spec: JobSpec):
+        super().__init__(spec)
+        self._entries = EntryColumns.of_estimate if spec.bounded else None
+
+    def process(
+        self,
+        element: tuple[bytes, CohortCounts],
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+    ) -> Iterator[Any]:
+        yield element[0], self._rows(element, window, pane)
+
+
+class CountsRows(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[WindowCounts]]):
+    """Counts as rows, to be kept and estimated again later; see ``pipelines.reestimate``.
+
+    Input: as for ``EstimateDistribution``. Output: ``WindowCounts``.
+
+    Args:
+        spec: of the job.
+    """
+
+    def __init__(self, spec: JobSpec):
+        super().__init__()
+        self._spec = require_spec("CountsRows", spec)
+
+    def expand(self, counts: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[WindowCounts]:
+        spec = spec_for("CountsRows", self._spec, counts, KEYED_COUNTS, windowed=True)
+        return counts | "Rows" >> beam.ParDo(_CountsRowsFn(spec)).with_output_types(WindowCounts)
+
+
+class _CountsRowsFn(beam.DoFn):
+    def __init__(self, spec: JobSpec):
+        self._catalog = spec.catalog
+        self._complete_after = spec.complete_after
+        self._run = spec.run
+
+    def process(
+        self,
+        element: tuple[bytes, CohortCounts],
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+    ) -> Iterator[WindowCounts]:
+        fingerprint, counts = element
+        complete = not is_partial(window, pane, self._complete_after)
+        place = place_of(window, pane, self._run)
+        yield counts_of_window(self._catalog[fingerprint], counts, place, complete=complete)

@@ -1,0 +1,170 @@
+"""GatherMessages: the messages of a bundle as few elements, each of which holds many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
+
+from uldp_transforms.beam.accounts.ledger import LedgerEntry
+from uldp_transforms.beam.accounts.transit import handed_on
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import BasePeriods, split_by_period
+
+_FLUSH_BYTES = 1 << 21
+"""Messages are handed on together when they reach this size, or at the end of the bundle."""
+
+_FLUSH_MESSAGES = 1 << 14
+
+Gathered = tuple[list[bytes], Sequence[int] | np.ndarray]
+"""Messages, and their times of arrival in milliseconds (int64), if they have any."""
+
+GATHERED = beam.typehints.Tuple[beam.typehints.List[Any], beam.typehints.List[int]]
+"""The same as a type of elements."""
+
+
+def kind_of_messages(elements: object) -> Any:
+    """``GATHERED`` for a PCollection of groups of messages, otherwise ``bytes``."""
+    return GATHERED if getattr(elements, "element_type", None) == GATHERED else bytes
+
+
+class GatheredMessages(NamedTuple):
+    """Outputs of ``GatherMessages``."""
+
+    gathered: PCollection[Gathered]
+    ledger: PCollection[LedgerEntry]
+
+
+class GatherMessages(beam.PTransform[Any, GatheredMessages]):
+    """Puts messages together, so that they can be decoded many at a time, and counts them; nothing else.
+
+    Input: messages, or groups of them, which are counted as they are.
+
+    The count is the ledger's: what is lost behind this step shows. A count in a step beside it would cost half as much
+    again as all that is done here with a message.
+
+    All messages of a group of a stream have come in one base period. So has all that becomes of them: whatever bundles
+    an engine makes, and makes again after a fault, the same entries of the ledger belong to a period of arrival.
+
+    Args:
+        spec: of the job, for this input.
+    """
+
+    def __init__(self, spec: JobSpec):
+        super().__init__()
+        self._spec = spec
+
+    def expand(self, messages: PCollection[Any]) -> GatheredMessages:
+        timed, periods = self._spec.gate is not None, self._spec.periods
+        if kind_of_messages(messages) == GATHERED:
+            gather_fn: beam.DoFn = _CountFn(periods, timed)
+        else:
+            gather_fn = _TimedGatherFn(periods) if timed else _GatherFn()
+        outputs = messages | "Bundle" >> beam.ParDo(gather_fn).with_outputs("ledger", main="gathered")
+        outputs.gathered.element_type = GATHERED
+        outputs.ledger.element_type = LedgerEntry
+        return GatheredMessages(outputs.gathered, outputs.ledger)
+
+
+class _GatherFn(beam.DoFn):
+    """``process`` is no generator and takes the message alone: that is the cheapest call that Beam can make, and it is
+    made for every message.
+    """
+
+    def __init__(self) -> None:
+        self._messages: list[bytes] = []
+        self._size = 0
+
+    def start_bundle(self) -> None:
+        self._messages, self._size = [], 0
+
+    def process(self, message: bytes) -> list[Any] | None:
+        self._messages.append(message)
+        self._size += len(message)
+        return self._gathered() if self._is_full() else None
+
+    def finish_bundle(self) -> list[Any]:
+        return self._gathered() if self._messages else []
+
+    def _is_full(self) -> bool:
+        return self._size >= _FLUSH_BYTES or len(self._messages) >= _FLUSH_MESSAGES
+
+    def _gathered(self) -> list[Any]:
+        messages = self._messages
+        self._messages, self._size = [], 0
+        return [
+            WindowedValue((messages, []), MIN_TIMESTAMP, (GlobalWindow(),)),
+            TaggedOutput("ledger", WindowedValue(handed_on(len(messages)), MIN_TIMESTAMP, (GlobalWindow(),))),
+        ]
+
+
+class _TimedGatherFn(_GatherFn):
+    """The same for messages that have arrival times, which the gate compares with event times."""
+
+    def __init__(self, periods: BasePeriods | None):
+        super().__init__()
+        self._periods = periods
+        self._arrival_times: list[int] = []
+
+    def start_bundle(self) -> None:
+        super().start_bundle()
+        self._arrival_times = []
+
+    def process(self, message: bytes, timestamp: Any = beam.DoFn.TimestampParam) -> list[Any] | None:
+        self._arrival_times.append(timestamp.micros // 1000)
+        return super().process(message)
+
+    def _gathered(self) -> list[Any]:
+        messages, arrived = self._messages, self._arrival_times
+        self._messages, self._size, self._arrival_times = [], 0, []
+        return _outputs(messages, np.array(arrived), self._periods)
+
+
+def _outputs(messages: list[bytes], arrived: np.ndarray, periods: BasePeriods | None) -> list[Any]:
+    """Groups by period of arrival, each at the time of its latest message, and their entries in the ledger."""
+    found: list[Any] = []
+    for group in _by_period(messages, arrived, periods):
+        latest = Timestamp(micros=1000 * int(group[1].max()))
+        found.append(WindowedValue(group, latest, (GlobalWindow(),)))
+        found.append(TaggedOutput("ledger", WindowedValue(handed_on(len(group[0])), latest, (GlobalWindow(),))))
+    return found
+
+
+def _by_period(
+    messages: list[bytes], arrived: np.ndarray, periods: BasePeriods | None
+) -> Iterator[tuple[list[bytes], np.ndarray]]:
+    starts, index = split_by_period(arrived, periods)
+    if len(starts) == 1:
+        yield messages, arrived
+        return
+    for places in np.split(np.argsort(index, kind="stable"), np.cumsum(np.bincount(index))[:-1]):
+        yield [messages[place] for place in places.tolist()], arrived[places]
+
+
+class _CountFn(beam.DoFn):
+    """Groups that come as such: with their times, or without if nothing is judged by them.
+
+    Args:
+        periods: of the job.
+        timed: whether messages have arrival times.
+    """
+
+    def __init__(self, periods: BasePeriods | None, timed: bool):
+        self._periods = periods
+        self._timed = timed
+
+    def process(self, group: Gathered) -> list[Any]:
+        messages, arrived = group
+        if not self._timed:
+            return [(messages, []), TaggedOutput("ledger", handed_on(len(messages)))]
+        if len(arrived) != len(messages):
+            came = f"{len(arrived)} for {len(messages)}"
+            raise SpecError(f"groups of messages of a stream must have a time of arrival for each message, got {came}")
+        return _outputs(messages, np.asarray(arrived, dtype=np.int64), self._periods) if messages else []

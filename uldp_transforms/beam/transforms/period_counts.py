@@ -1,0 +1,127 @@
+"""From batches of reports to counts per collection and base period, in arrays. No Beam."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.counts.many_collections import count_cells
+from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanism
+from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.windows import BasePeriods, split_by_owner_and_period, split_by_period
+
+_MAX_CELLS = 1 << 22
+"""Counters of the tables that are made at once."""
+
+_SMALL = 1 << 15
+"""Counters of a batch up to which a table of all of them is made, however few reports there are."""
+
+
+def count_periods(
+    collection: Collection, batch: ReportBatch, periods: BasePeriods | None, bit_patterns: bool = False
+) -> Iterator[tuple[int | None, CohortCounts]]:
+    """Counts of each base period that occurs in a batch, in one pass over the reports where memory allows.
+
+    Args:
+        collection: of the batch.
+        batch: n >= 1 reports.
+        periods: None: all reports belong to one, which has no start.
+        bit_patterns: look inside the reports too, see ``Collection.count``.
+
+    Yields:
+        (start in milliseconds, counts) of each period.
+    """
+    starts, index = split_by_period(batch.event_times, periods)
+    yield from zip(starts, _count_groups(collection, batch.payloads, batch.cohorts, index, len(starts), bit_patterns))
+
+
+def count_batches(
+    catalog: CollectionCatalog, batches: Sequence[ReportBatch], periods: BasePeriods | None, bit_patterns: bool = False
+) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
+    """``count_periods`` for batches of many collections: one pass for all that ``CollectionCatalog.passes`` allows.
+
+    Args:
+        catalog: of the job.
+        batches: of at least one report each; several may be of one collection.
+        periods, bit_patterns: as for ``count_periods``.
+
+    Yields:
+        ((fingerprint, start in milliseconds), counts) of each collection and base period, each once.
+    """
+    passes: dict[int, dict[bytes, list[ReportBatch]]] = {}
+    for batch in batches:
+        fingerprint = batch.fingerprint
+        passes.setdefault(catalog.passes[fingerprint], {}).setdefault(fingerprint, []).append(batch)
+    for by_fingerprint in passes.values():
+        (fingerprint, parts), *others = by_fingerprint.items()
+        if others:
+            yield from _count_together(catalog, by_fingerprint, periods, bit_patterns)
+            continue
+        for start, counts in count_periods(catalog[fingerprint], _joined(parts), periods, bit_patterns):
+            yield (fingerprint, start), counts
+
+
+def _count_together(
+    catalog: CollectionCatalog,
+    by_fingerprint: dict[bytes, list[ReportBatch]],
+    periods: BasePeriods | None,
+    bit_patterns: bool,
+) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
+    """``count_batches`` in one pass."""
+    fingerprints = list(by_fingerprint)
+    sizes = [sum([len(batch.cohorts) for batch in own]) for own in by_fingerprint.values()]
+    together = list(itertools.chain.from_iterable(by_fingerprint.values()))
+    cohorts, payloads, times = (
+        np.concatenate([getattr(batch, name) for batch in together]) for name in ("cohorts", "payloads", "event_times")
+    )
+    of, starts, index = split_by_owner_and_period(np.repeat(np.arange(len(sizes)), sizes), times, periods)
+    first = catalog[fingerprints[0]]
+    found: Iterable[CohortCounts]
+    if isinstance(first.mechanism, IntegerReportMechanism) and first.mechanism.one_place:
+        cells = first.mechanism.integers(payloads)
+        numbers = np.array([catalog.number(fingerprint[:PREFIX_BYTES]) for fingerprint in fingerprints])
+        found = count_cells(cohorts, cells, index, catalog.shapes[numbers[of]])
+    else:
+        found = _count_groups(first, payloads, cohorts, index, len(starts), bit_patterns)
+    yield from zip(zip([fingerprints[owner] for owner in of], starts), found)
+
+
+def _joined(batches: list[ReportBatch]) -> ReportBatch:
+    return batches[0] if len(batches) == 1 else ReportBatch.concatenate(batches)
+
+
+def _count_groups(
+    collection: Collection,
+    payloads: np.ndarray,
+    cohorts: np.ndarray,
+    index: np.ndarray,
+    num_groups: int,
+    bit_patterns: bool,
+) -> Iterator[CohortCounts]:
+    """Counts of groups of reports, for instance base periods; ``index`` (n,) is the group of each report."""
+    num_cohorts = collection.num_cohorts
+    patterns = collection.mechanism.num_patterns * bit_patterns
+    counters = num_groups * (num_cohorts * collection.num_cells + patterns)
+    if counters <= _SMALL or (counters <= _MAX_CELLS and collection.are_many(len(cohorts), num_groups)):
+        rows = cohorts if num_groups == 1 else index * num_cohorts + cohorts
+        yield from collection.count_groups(payloads, rows, num_groups, bit_patterns)
+        return
+    order = np.argsort(index, kind="stable")
+    sizes = np.bincount(index)
+    many = collection.are_many(sizes)
+    rows_of_each = np.where(many, num_cohorts, np.minimum(sizes, num_cohorts))
+    ends, costs = np.cumsum(sizes), np.cumsum(rows_of_each * collection.num_cells + patterns)
+    first = 0
+    while first < num_groups:
+        spent = costs[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(costs, spent + _MAX_CELLS, side="right")))
+        here = order[ends[first] - sizes[first] : ends[last - 1]]
+        rows = (index[here] - first) * num_cohorts + cohorts[here]
+        count = collection.count_groups if many[first:last].all() else collection.count_few
+        yield from count(payloads[here], rows, last - first, bit_patterns)
+        first = last

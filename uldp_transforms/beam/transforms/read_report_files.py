@@ -1,0 +1,160 @@
+"""ReadReportFiles: Avro object container files in, messages out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.io import fileio
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.pvalue import PBegin, PCollection, TaggedOutput
+
+from uldp_transforms.beam.accounts.ledger import RECEIVED, LedgerEntry
+from uldp_transforms.beam.accounts.transit import handed_on
+from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.beam.runtime.file_patterns import absolute, check_files, files_of
+from uldp_transforms.beam.runtime.text_files import read_text
+from uldp_transforms.ldp.checks import describe, parse_json
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.messages.containers import SEEDED, Account, read_messages
+from uldp_transforms.messages.manifest import HashedFile, ListedFile, files_of_manifest
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.messages.wire import reports_in
+
+
+class ReadFiles(NamedTuple):
+    """Outputs of ``ReadReportFiles``."""
+
+    messages: PCollection[bytes]
+    rejected: PCollection[Rejection]
+    ledger: PCollection[LedgerEntry]
+    simulated: PCollection[bool]
+
+
+class ReadReportFiles(beam.PTransform[PBegin, ReadFiles]):
+    """Reads the reports of Avro container files, single or packed, as messages for ``DecodeReports``.
+
+    A file or block that cannot be read becomes a ``Rejection``, and is received as one report; the rest of the input
+    goes on. ``EstimateReports`` takes the whole of this output, and accounts for these too, for files that nobody read
+    to their end, and for files that say that their reports were simulated (``simulated``, one element a file).
+
+    Args:
+        pattern: of file names, such as ``reports-*.avro`` or ``gs://bucket/reports-*.avro``. Matching no file is an
+            error.
+        manifest: pattern of manifests, which list what the files must hold (see ``docs/wire.md``). What is missing of a
+            file, and a file that is not listed, is rejected as ``not_as_listed``. None: what comes is taken.
+
+    Raises:
+        SpecError: when the pipeline is built, if the pattern matches local directories or broken links, if there is no
+            manifest or one that cannot be read, or if it lists a file that the pattern does not match.
+        OSError: for a manifest that cannot be read.
+    """
+
+    def __init__(self, pattern: str, manifest: str | None = None):
+        super().__init__()
+        if not isinstance(pattern, str):
+            raise SpecError(f"ReadReportFiles.pattern must be a text, got {describe(pattern)}")
+        if manifest is not None and not isinstance(manifest, str):
+            raise SpecError(f"ReadReportFiles.manifest must be a text or None, got {describe(manifest)}")
+        self._pattern = absolute(pattern)
+        self._manifest = manifest
+        check_files("ReadReportFiles.pattern", pattern)
+        self._listed = None if manifest is None else _listed_files(pattern, manifest)
+
+    def expand(self, begin: PBegin) -> ReadFiles:
+        matched = begin | "Match" >> fileio.MatchFiles(
+            self._pattern, empty_match_treatment=fileio.EmptyMatchTreatment.DISALLOW
+        )
+        outputs = (
+            matched
+            | "Spread" >> beam.Reshuffle()
+            | "Read"
+            >> beam.ParDo(_ReadFn(self._listed)).with_outputs("rejected", "ledger", "simulated", main="messages")
+        )
+        outputs.messages.element_type = bytes
+        outputs.rejected.element_type = Rejection
+        outputs.ledger.element_type = LedgerEntry
+        outputs.simulated.element_type = bool
+        files = matched | "Files" >> beam.Map(lambda _: handed_on(1)).with_output_types(LedgerEntry)
+        ledger = (outputs.ledger, files) | "Ledger" >> beam.Flatten()
+        return ReadFiles(outputs.messages, outputs.rejected, ledger, outputs.simulated)
+
+    def display_data(self) -> dict[str, Any]:
+        return {"pattern": self._pattern} | ({} if self._manifest is None else {"manifest": self._manifest})
+
+
+class _ReadFn(beam.DoFn):
+    def __init__(self, listed: Mapping[str, ListedFile] | None):
+        self._listed = listed
+
+    def start_bundle(self) -> None:
+        metrics.start_bundle()
+
+    def process(self, metadata: Any) -> Iterator[Any]:
+        name, account = metadata.path.replace("\\", "/").rpartition("/")[2], Account()
+        if self._listed is None:
+            with _open(metadata) as file:
+                yield from _tagged(read_messages(file, name, account))
+        elif metadata.path in self._listed:
+            yield from _tagged(self._read_listed(metadata, name, account))
+        else:
+            yield from _tagged(iter([Rejection(Reason.NOT_AS_LISTED, 1, metadata.size_in_bytes, source=name)]))
+            account.refused = True
+        yield TaggedOutput("simulated", (account.randomness or "").startswith(SEEDED))
+        if account.is_complete(metadata.size_in_bytes):
+            yield TaggedOutput("ledger", handed_on(-1))
+
+    def _read_listed(self, metadata: Any, name: str, account: Account) -> Iterator[bytes | Rejection]:
+        """The messages of a file, and a rejection for what it lacks of what is listed."""
+        assert self._listed is not None
+        messages = reports = rejected = 0
+        with _open(metadata) as file:
+            hashed = HashedFile(file)
+            for item in read_messages(hashed, name, account):
+                if isinstance(item, Rejection):
+                    rejected += item.num_reports
+                else:
+                    messages += 1
+                    reports += reports_in(item)
+                yield item
+        found = ListedFile(name, metadata.size_in_bytes, hashed.sha256, messages, reports)
+        difference = self._listed[metadata.path].difference(found, rejected)
+        if difference is not None:
+            yield difference
+
+
+def _open(metadata: Any) -> Any:
+    return FileSystems.open(metadata.path, compression_type=CompressionTypes.UNCOMPRESSED)
+
+
+def _tagged(items: Iterator[bytes | Rejection]) -> Iterator[Any]:
+    """Messages as they are; rejections also as what was received."""
+    for item in items:
+        if isinstance(item, Rejection):
+            metrics.count(item.num_reports, metrics.RECEIVED)
+            metrics.count(item.num_reports, metrics.REJECTED, item.reason.code)
+            yield TaggedOutput("rejected", item)
+            yield TaggedOutput("ledger", LedgerEntry(RECEIVED, b"", None, item.num_reports))
+        else:
+            yield item
+
+
+def _listed_files(pattern: str, manifest: str) -> dict[str, ListedFile]:
+    """Path -> what the manifests say of it; each stands in the folder of its files."""
+    paths = files_of(manifest)
+    if not paths:
+        raise SpecError(f"ReadReportFiles.manifest must match at least one file, got {describe(manifest)}")
+    matched = set(files_of(pattern))
+    listed: dict[str, ListedFile] = {}
+    for path in paths:
+        folder = FileSystems.split(path)[0]
+        for file in files_of_manifest(parse_json(read_text(path), path)):
+            place = FileSystems.join(folder, file.name)
+            if place not in matched:
+                raise SpecError(f"{path} must list files that match {pattern!r}, got {file.name!r}")
+            if listed.setdefault(place, file) != file:
+                raise SpecError(f"{path} must agree with the other manifests, got another {file.name!r}")
+    return listed

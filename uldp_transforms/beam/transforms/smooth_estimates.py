@@ -1,0 +1,174 @@
+"""SmoothEstimates: rows of windows in, the same rows with what their neighbours know out."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam import coders, typehints
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms import userstate
+from apache_beam.transforms.window import GlobalWindows, IntervalWindow
+from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
+
+from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.beam.runtime.beam_windows import ParDoInto
+from uldp_transforms.beam.runtime.panes import now
+from uldp_transforms.beam.spec.inputs import require_spec, spec_for
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.repeated_people import keeps_memos
+from uldp_transforms.ldp.sentinels import Finding
+from uldp_transforms.rows.entry_columns import packed, unpacked
+from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
+from uldp_transforms.rows.window_health import WindowHealth, with_change
+from uldp_transforms.rows.window_history import Neighbours, bounds_of, jump_of
+from uldp_transforms.rows.windowed_estimate import WindowedEstimate
+
+Rows = tuple[WindowedEstimate, WindowHealth]
+KEYED_ROWS = typehints.Tuple[bytes, typehints.Tuple[WindowedEstimate, WindowHealth]]
+"""The two rows of a window with the fingerprint of their collection, as Beam's type hints say it."""
+
+_ROWS = typehints.Tuple[WindowedEstimate, WindowHealth]
+_KEYED_BYTES = typehints.Tuple[bytes, bytes]
+
+
+class SmoothedWindows(NamedTuple):
+    """Outputs of ``SmoothEstimates``."""
+
+    estimates: PCollection[WindowedEstimate]
+    health: PCollection[WindowHealth]
+
+
+class SmoothEstimates(beam.PTransform[PCollection[tuple[bytes, Rows]], SmoothedWindows]):
+    """Estimates the shares of each window from its neighbours too, and says when a share moved.
+
+    Input: pairs of a collection's fingerprint and the two rows of a window, in the windows of the job, as
+    ``EstimateDistribution`` makes them.
+
+    Output: one row of each kind per input, in its window. Entries of ``estimates`` have ``smoothed_frequency``,
+    ``smoothed_low`` and ``smoothed_high``: over files from all windows of the collection, in a stream from those before
+    and the window itself. ``health`` has the finding ``change``. Rows without numbers are handed through.
+
+    A stream keeps numbers of the last 64 windows of a collection, and what is left of older ones. A late pane takes the
+    place of its window there, so it corrects all rows that come after it; rows that are out already stay. Of older
+    windows late panes are handed through, without smoothed numbers; so are windows that have not begun by this
+    machine's clock, with ``future_skew``, or a sender who chooses the arrival time could make it forget the present.
+
+    Args:
+        spec: of the job.
+
+    Raises:
+        SpecError: if its ``smooth`` is false.
+    """
+
+    def __init__(self, spec: JobSpec):
+        super().__init__()
+        self._spec = require_spec("SmoothEstimates", spec)
+        if not spec.smooth:
+            raise SpecError("SmoothEstimates needs a JobSpec with smooth, got one without")
+
+    def expand(self, rows: PCollection[tuple[bytes, Rows]]) -> SmoothedWindows:
+        spec = spec_for("SmoothEstimates", self._spec, rows, KEYED_ROWS, windowed=True)
+        free = rows | "InNoWindow" >> beam.WindowInto(GlobalWindows()).with_output_types(KEYED_ROWS)
+        if spec.bounded:
+            series = (
+                free
+                | "Pack" >> beam.MapTuple(_packed).with_output_types(_KEYED_BYTES)
+                | "OfCollection" >> beam.GroupByKey()
+            )
+            smoothed = series | "Smooth" >> ParDoInto(_SmoothFn(spec), rows.windowing)
+        else:
+            smoothed = free | "Filter" >> ParDoInto(_FilterFn(spec), rows.windowing)
+        smoothed.element_type = _ROWS
+        return SmoothedWindows(
+            smoothed | "Estimates" >> beam.Map(_first).with_output_types(WindowedEstimate),
+            smoothed | "Health" >> beam.Map(_second).with_output_types(WindowHealth),
+        )
+
+    def display_data(self) -> dict[str, Any]:
+        return {"alarm_every": self._spec.alarm_every}
+
+
+def _packed(fingerprint: bytes, rows: Rows) -> tuple[bytes, bytes]:
+    """Entries of a row cross between workers as arrays: there are a hundred or more of them in each."""
+    return fingerprint, packed(*rows)
+
+
+def _first(rows: Rows) -> WindowedEstimate:
+    return rows[0]
+
+
+def _second(rows: Rows) -> WindowHealth:
+    return rows[1]
+
+
+class _SmoothFn(beam.DoFn):
+    """All windows of a collection at once."""
+
+    def __init__(self, spec: JobSpec):
+        self._catalog = spec.catalog
+        self._alarm_every = spec.alarm_every
+
+    def start_bundle(self) -> None:
+        metrics.start_bundle()
+
+    def process(self, element: tuple[bytes, Iterable[bytes]]) -> Iterator[WindowedValue]:
+        fingerprint, pairs = element[0], list(map(unpacked, element[1]))
+        estimates = [row for row, _ in pairs]
+        collection = self._catalog[fingerprint]
+        results = smooth_rows(estimates, jump_of(collection), self._alarm_every, keeps_memos(collection))
+        for (row, change), (_, health) in zip(results, pairs):
+            yield _in_window(row, health, change, MIN_TIMESTAMP)
+
+
+class _FilterFn(beam.DoFn):
+    """One window after the other, as they come."""
+
+    NEIGHBOURS = userstate.ReadModifyWriteStateSpec("neighbours", coders.BytesCoder())
+
+    def __init__(self, spec: JobSpec):
+        self._catalog = spec.catalog
+        self._alarm_every = spec.alarm_every
+        self._skew = spec.future_skew
+
+    def start_bundle(self) -> None:
+        metrics.start_bundle()
+
+    def process(
+        self,
+        element: tuple[bytes, Rows],
+        timestamp: Any = beam.DoFn.TimestampParam,
+        neighbours: Any = beam.DoFn.StateParam(NEIGHBOURS),
+    ) -> Iterator[WindowedValue]:
+        fingerprint, (row, health) = element
+        if bounds_of(row)[0] > now() + self._skew:
+            yield _in_window(row, health, None, timestamp)
+            return
+        held = neighbours.read()
+        collection = self._catalog[fingerprint]
+        empty = functools.partial(Neighbours.of, [], jump_of(collection), keeps_memos(collection))
+        windows = Neighbours.from_bytes(held) if held else empty()
+        later, row, change = filter_row(windows, row, self._alarm_every)
+        if later is not windows:
+            neighbours.write(later.to_bytes())
+        yield _in_window(row, health, change, timestamp)
+
+
+def _in_window(row: WindowedEstimate, health: WindowHealth, change: Finding | None, moment: Timestamp) -> WindowedValue:
+    """Both rows in the window that they are about, not before a moment."""
+    if change is not None:
+        metrics.count(change.fired, metrics.ALARMS, change.name)
+        health = with_change(health, change)
+    window, end = _interval(*bounds_of(row))
+    return WindowedValue((row, health), end if moment is MIN_TIMESTAMP else max(moment, end), (window,))
+
+
+@functools.lru_cache(maxsize=4096)  # collections share their windows
+def _interval(start: int, end: int) -> tuple[IntervalWindow, Timestamp]:
+    """A window from start to end, in milliseconds, and its last moment."""
+    window = IntervalWindow(Timestamp(micros=1000 * start), Timestamp(micros=1000 * end))
+    return window, window.max_timestamp()

@@ -1,0 +1,84 @@
+"""Proves the epsilon of a collection: exact probabilities of every report, or of every kind, and the worst pair."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.privacy import Audit, Lifetime, audit
+
+REFUTED = 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """What to audit."""
+
+    collections: list[Collection]
+
+
+def configure(argv: Sequence[str]) -> Configuration:
+    """The command line of ``pipelines.audit``; raises SpecError or OSError."""
+    parser = cli.Parser("audit", description=__doc__)
+    parser.add_argument(
+        "--collection", required=True, action="append", help="JSON file of a collection; may be given several times"
+    )
+    return Configuration(collections=cli.read_collections(parser.parse_args(argv).collection))
+
+
+def job(configuration: Configuration) -> int:
+    """Print what was found. Exit code 0 if every promise holds, 1 if one does not."""
+    audits = [audit(collection) for collection in configuration.collections]
+    print("\n\n".join(map(describe, configuration.collections, audits)))
+    return REFUTED if any(found.faults for found in audits) else cli.DONE
+
+
+def describe(collection: Collection, found: Audit) -> str:
+    """The findings as text."""
+    mechanism = collection.mechanism
+    one, other = found.worst.probabilities
+    lines = [
+        f"collection  {collection.id} version {collection.version}, fingerprint {collection.fingerprint.hex()[:16]}...",
+        f"mechanism   {mechanism.id}: {mechanism.num_symbols} symbols, {mechanism.num_sensitive} of them sensitive; "
+        f"cohorts: {collection.num_cohorts}, drawn without looking at the value",
+        f"promise     the odds of {found.protects} move by at most e**{found.epsilon:g} with one report",
+        f"looked at   {found.method}",
+        f"weights     {', '.join(f'{name} {weight}' for name, weight in mechanism.exact_weights.items())}",
+        f"worst pair  report: {found.worst.report}; {found.worst.likelier} against {found.worst.less_likely}",
+        f"            {_fraction(one)} to {_fraction(other)}, ratio {float(found.worst.ratio):.12g}",
+        f"epsilon     {found.effective_epsilon} <= {found.epsilon:g}"
+        if not found.faults
+        else f"epsilon     {found.effective_epsilon}",
+        *([] if found.lifetime is None else _of_lifetime(found.lifetime)),
+        *(f"note        {note}" for note in found.notes),
+        *(f"FAULT       {fault}" for fault in found.faults),
+        f"verdict     {'the promise does NOT hold' if found.faults else 'the promise holds, exactly'}",
+    ]
+    return "\n".join(lines)
+
+
+def _of_lifetime(found: Lifetime) -> list[str]:
+    after = ", ".join(f"{loss:.4g} ({number})" for number, loss in found.after.items())
+    return [
+        f"lifetime    all reports of one symbol together: at most e**{found.epsilon_inf:g}",
+        f"looked at   {found.method}",
+        f"epsilon_inf {found.effective_epsilon}",
+        f"loss        after so many reports of one symbol: {after}",
+    ]
+
+
+def _fraction(number: object) -> str:
+    """A fraction in full if it is short, else as a decimal number."""
+    text = str(number)
+    return text if len(text) <= 44 else f"{float(number):.17g}"  # type: ignore[arg-type]  # a Fraction
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("audit", configure, job, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

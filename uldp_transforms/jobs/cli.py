@@ -1,0 +1,220 @@
+"""What all command lines share: one-line errors, types of options, and exit code 2 for a wrong configuration."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from apache_beam.io.filesystems import FileSystems
+from google.auth.exceptions import DefaultCredentialsError
+
+from uldp_transforms.beam.spec.plain_values import read_collection
+from uldp_transforms.calendar_windows import is_months
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import parse_duration
+
+T = TypeVar("T")
+
+Options = Mapping[str, Mapping[str, Any]]
+"""Options of a command line and their arguments for argparse."""
+
+DONE, WRONG_CONFIGURATION = 0, 2
+
+
+class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
+    """Names the default of an option where there is one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default in (None, False, []) else super()._get_help_string(action)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line.
+
+    Args:
+        program: name, which ``--help`` shows in the way it was called: ``uldp NAME``, or ``python -m pipelines.NAME``
+            in a checkout.
+        kwargs: for ``argparse``.
+    """
+
+    def __init__(self, program: str | None = None, **kwargs: Any):
+        if program is not None:
+            kwargs["prog"] = f"uldp {program}" if _called_as_uldp() else f"python -m pipelines.{program}"
+        super().__init__(allow_abbrev=False, formatter_class=_HelpFormatter, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        raise SpecError(re.sub(r"^argument (\S+): (?=must )", r"\1 ", message))
+
+
+def _called_as_uldp() -> bool:
+    return Path(sys.argv[0]).stem == "uldp"
+
+
+def run(
+    name: str,
+    configure: Callable[[Sequence[str]], T],
+    job: Callable[[T], int],
+    argv: Sequence[str] | None,
+    faults_of_job: tuple[type[Exception], ...] = (),
+) -> int:
+    """Read the configuration, then do the job.
+
+    Args:
+        name: of the program, for its messages.
+        configure: command line -> configuration; ``ValueError`` and ``OSError`` are the user's to mend.
+        job: does the work with it.
+        argv: arguments; None: of this process.
+        faults_of_job: errors of the job itself that are the user's to mend.
+
+    Returns:
+        The exit code: the job's own, or 2 for a wrong command line or configuration, or a machine without credentials.
+    """
+    faults: tuple[type[Exception], ...] = (*faults_of_job, DefaultCredentialsError)
+    try:
+        configuration = configure(sys.argv[1:] if argv is None else list(argv))
+    except (OSError, ValueError, DefaultCredentialsError) as error:  # SpecError, and what Beam says of its own options
+        return _wrong(name, error)
+    try:
+        return job(configuration)
+    except faults as error:
+        return _wrong(name, error)
+
+
+def _wrong(name: str, error: Exception) -> int:
+    if isinstance(error, DefaultCredentialsError):
+        message = f"Google Cloud needs credentials (gcloud auth application-default login), got: {error}"
+    elif isinstance(error, OSError) and error.filename and error.strerror:
+        message = f"{error.filename}: {error.strerror}"
+    else:
+        message = str(error)
+    print(f"{name}: {' '.join(message.split())}", file=sys.stderr)
+    return WRONG_CONFIGURATION
+
+
+def matching(option: str, patterns: Sequence[str]) -> list[str]:
+    """The files that the patterns of an option name, each pattern's in order; a plain local name stands for itself."""
+    paths: list[str] = []
+    for pattern in patterns:
+        if "://" not in pattern and not set("*?") & set(pattern):
+            paths.append(pattern)
+            continue
+        found = sorted(entry.path for entry in FileSystems.match([pattern])[0].metadata_list)
+        if not found:
+            raise SpecError(f"{option} must match at least one file, got {pattern!r}")
+        paths += found
+    return paths
+
+
+def read_collections(paths: Sequence[str]) -> list[Collection]:
+    """Collections from JSON files, local ones or of a store such as gs://; an error names the file."""
+    return [read_collection(path) for path in paths]
+
+
+def duration(option: str) -> Callable[[str], int]:
+    """An argparse type: a duration such as ``1h`` in milliseconds."""
+
+    def parse(text: str) -> int:
+        try:
+            return parse_duration(text, option)
+        except SpecError as error:
+            raise argparse.ArgumentTypeError(str(error).removeprefix(f"{option} ")) from None
+
+    return parse
+
+
+def window_length(option: str) -> Callable[[str], str]:
+    """An argparse type: a duration, or a number of months such as ``1mo``, as it was given."""
+    as_duration = duration(option)
+
+    def parse(text: str) -> str:
+        if not is_months(text):
+            as_duration(text)
+        return text
+
+    return parse
+
+
+WINDOWS: Options = {
+    "--window": {
+        "type": window_length("--window"),
+        "help": "length of a window, such as 15m, 1h, 1d, 1w, 1mo or P1D, at most 365d; none: one window for "
+        "everything (files only)",
+    },
+    "--slide": {"type": window_length("--slide"), "help": "time between the starts of two windows; none: --window"},
+    "--window_offset": {
+        "type": window_length("--window_offset"),
+        "help": "time by which windows start after midnight, 1970-01-01 UTC, and its multiples; with --timezone after "
+        "Monday, 1970-01-05, there; none: 0",
+    },
+    "--timezone": {
+        "help": "time zone such as Europe/Berlin: windows are days, weeks or months of that place; none: days of UTC"
+    },
+}
+"""Options that say which windows there are."""
+
+
+def needs_window(args: argparse.Namespace) -> list[tuple[bool, str]]:
+    """What is wrong if an option says more of windows than ``--window``, and the sentence about it."""
+    others = [option for option in WINDOWS if option != "--window"]
+    return [
+        (args.window is None and getattr(args, option[2:]) is not None, f"{option} needs --window, got none")
+        for option in others
+    ]
+
+
+def resource(kind: str) -> Callable[[str], str]:
+    """An argparse type: the full name of a Pub/Sub resource."""
+
+    def parse(text: str) -> str:
+        parts = text.split("/")
+        if len(parts) != 4 or (parts[0], parts[2]) != ("projects", kind) or not all(parts):
+            raise argparse.ArgumentTypeError(f"must be projects/PROJECT/{kind}/NAME, got {text!r}")
+        return text
+
+    return parse
+
+
+def dataset(text: str) -> str:
+    """An argparse type: the full name of a BigQuery dataset."""
+    if not re.fullmatch(r"[a-z][a-z0-9.:-]*[a-z0-9]:[A-Za-z0-9_]+", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"must be PROJECT:DATASET, got {text!r}")
+    return text
+
+
+def _truth(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"must be true or false, got {text!r}")
+    return text == "true"
+
+
+SWITCH: dict[str, Any] = {"nargs": "?", "const": True, "default": False, "type": _truth, "metavar": "true|false"}
+"""Of an option that is on when it is named; templates of Dataflow must give a value."""
+
+
+def name_and_value(text: str) -> tuple[str, str]:
+    """An argparse type: NAME=VALUE; what came may be a password and is not repeated."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError("must be NAME=VALUE, got something else")
+    return name, value
+
+
+def positive(kind: type = int) -> Callable[[str], Any]:
+    """An argparse type: a number above zero."""
+
+    def parse(text: str) -> Any:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = 0
+        if not 0 < number < float("inf"):
+            what = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"must be {what} above 0, got {text!r}")
+        return number
+
+    return parse

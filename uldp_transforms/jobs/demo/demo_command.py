@@ -1,0 +1,144 @@
+"""The demo: clients simulated on real flights, the main job, and what the collector learns, beside the truth.
+
+Every departure from a US airport from 14 February to 16 March 2001 stands for one person, who is asked once in each of
+two collections:
+
+- ``us-flights``: an open alphabet (hashed, k-RR). All values are protected; the collector has candidates only.
+- ``us-flights-sensitive``: a closed alphabet (uRR). The airports with the fewest departures are sensitive; the others
+  are reported in clear part of the time, and become much more precise.
+
+Reports, estimates, ledger, rejected reports, a picture and a page are written into the output directory, these two by
+``uldp report``. Only this program knows the truth; the job sees nothing but reports.
+"""
+
+from __future__ import annotations
+
+import collections
+import csv
+import dataclasses
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from uldp_transforms.jobs import cli, estimate
+from uldp_transforms.jobs.demo.demo_outcome import Departures, compare, read_changes, read_estimates, read_ledger
+from uldp_transforms.jobs.demo.demo_text import day_table, summary
+from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.jobs.report.gathering import Asked
+from uldp_transforms.jobs.report.report_command import require_charts
+from uldp_transforms.jobs.report.report_command import write as write_report
+from uldp_transforms.jobs.report.truth_file import Truth
+from uldp_transforms.jobs.simulate import simulate_command as simulate
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import rfc3339
+
+DATA = Path(__file__).with_name("data")
+VALUES, CANDIDATES = "flights_2001_03.csv.gz", "airports.txt"
+OPEN, SENSITIVE = "flights_open.json", "flights_sensitive.json"
+REPORTS_PER_MESSAGE = 1000
+TITLE = "Where people fly from, learned from reports that hide each answer"
+DAY = 86_400_000
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Demo:
+    """What to do and where to."""
+
+    output: str
+    days: int | None
+    seed: int | None
+
+    @property
+    def randomness(self) -> str:
+        return "the operating system's" if self.seed is None else f"seeded ({self.seed}), for simulation only"
+
+
+def configure(argv: Sequence[str]) -> Demo:
+    """The command line of ``pipelines.demo``; raises SpecError or OSError."""
+    parser = cli.Parser("demo", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--output", default="demo-output", help="directory for all files")
+    parser.add_argument("--days", type=cli.positive(), help="number of days, from the first (default: all)")
+    parser.add_argument("--seed", type=int, help="makes reports reproducible; default: secure random numbers")
+    demo = Demo(**vars(parser.parse_args(argv)))
+    if demo.seed is not None and not 0 <= demo.seed < 1 << 63:
+        raise SpecError(f"--seed must be a whole number from 0 to 2**63 - 1, got {demo.seed}")
+    require_charts()
+    Path(demo.output, "reports").mkdir(parents=True, exist_ok=True)
+    return demo
+
+
+def job(demo: Demo) -> int:
+    """The demo on one screen."""
+    output, began = Path(demo.output), time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"[{time.monotonic() - began:3.0f} s] {text}", flush=True)
+
+    say(f"reading {VALUES}")
+    specs = {name: Collection.from_json(DATA / name) for name in (OPEN, SENSITIVE)}
+    with tempfile.TemporaryDirectory() as scratch:
+        values, truth = read_truth(demo.days, Path(scratch))
+        people = sum(day.total() for day in truth.values())
+        for number, (name, spec) in enumerate(specs.items()):
+            say(f"simulating {people:,} clients of {spec.id}")
+            seed = None if demo.seed is None else 2 * demo.seed + number
+            if code := simulate.main(simulate_arguments(name, values, output / "reports" / f"{spec.id}.avro", seed)):
+                return code
+        say(f"estimating from {len(specs) * people:,} reports (the main job)")
+        if code := estimate.main(estimate_arguments(DATA, output)):
+            return code
+        say("drawing estimates.png, writing index.html (uldp report)")
+        page = Asked(directory=str(output), title=TITLE, truth=Truth(str(values), "value"))
+        write_report(page, str(output / "index.html"), str(output / "estimates.png"))
+    say("comparing with the truth")
+    outcomes = [
+        compare(spec, read_estimates(output, spec.id), truth, read_changes(output, spec.id)) for spec in specs.values()
+    ]
+    ledger = read_ledger(output, {spec.id: people for spec in specs.values()})
+    busiest = int(outcomes[0].num_reports.argmax())
+    print("", *day_table(outcomes, busiest), "", *summary(outcomes, ledger, demo.randomness), "", sep="\n")
+    say(f"done: open {output / 'index.html'}")
+    return cli.DONE
+
+
+def simulate_arguments(collection: str, values: Path, output: Path, seed: int | None) -> list[str]:
+    """The command line of the clients."""
+    arguments = ["--collection", str(DATA / collection), "--values", str(values), "--output", str(output)]
+    arguments += ["--form", "packed", "--pack", str(REPORTS_PER_MESSAGE)]
+    return arguments if seed is None else [*arguments, "--seed", str(seed)]
+
+
+def estimate_arguments(data: Path, output: Path) -> list[str]:
+    """The command line of the main job: both collections at once, one window a day."""
+    arguments = ["--collection", str(data / OPEN), "--collection", str(data / SENSITIVE)]
+    arguments += ["--candidates", str(data / CANDIDATES), "--window", "1d", "--smooth"]
+    return [*arguments, "--input", str(output / "reports" / "*.avro"), "--output", str(output)]
+
+
+def read_truth(days: int | None, scratch: Path) -> tuple[Path, Departures]:
+    """The file of values to report and the truth about them; of the first ``days`` only, in ``scratch``, if given."""
+    values, times = map(np.concatenate, zip(*ValuesFile(str(DATA / VALUES)).read(1 << 20)))
+    starts = times // DAY * DAY
+    used = starts < starts[0] + (days or len(starts)) * DAY
+    truth: Departures = collections.defaultdict(collections.Counter)
+    for start in np.unique(starts[used]):
+        truth[rfc3339(int(start))].update(values[starts == start].tolist())
+    if used.all():
+        return DATA / VALUES, truth
+    path = scratch / "values.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("value", "event_time"), *zip(values[used], times[used] / 1000)])
+    return path, truth
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("demo", configure, job, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

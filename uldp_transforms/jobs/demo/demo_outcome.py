@@ -1,0 +1,147 @@
+"""What the collector has learned in the demo, beside the truth."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.jobs.check import latest_rows
+from uldp_transforms.jobs.records.run_records import read_lines
+from uldp_transforms.ldp import Collection
+
+Departures = dict[str, collections.Counter[Any]]
+"""Start of a window -> departures by airport."""
+
+
+def read_estimates(output: Path, collection_id: str) -> list[Mapping[str, Any]]:
+    """One row per window, in order of time: the one that counts, as for every consumer."""
+    rows = (row for row in read_lines([str(output / "estimates.jsonl")]) if row["collection_id"] == collection_id)
+    return sorted(latest_rows(rows), key=lambda row: row["window_start"])
+
+
+def read_ledger(output: Path, sent: dict[str, int]) -> dict[str, collections.Counter[Any]]:
+    """Sent, received, accepted and rejected reports of each collection, all windows together."""
+    ledger = {collection_id: collections.Counter(sent=number) for collection_id, number in sent.items()}
+    for row in read_lines([str(output / "ledger.jsonl")]):
+        account = ledger.setdefault(row["collection_id"] or "unknown", collections.Counter())
+        rejected = row["duplicates"] + sum(row["rejected"].values())
+        account.update(received=row["received"], accepted=row["accepted"], rejected=rejected)
+    return ledger
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """Estimates of one collection beside the truth; D days, S values, shares in [0, 1] scale.
+
+    Attributes:
+        collection: what was asked.
+        days: of the windows.
+        values: the estimated ones.
+        sensitive: (S,) bool.
+        num_reports: (D,).
+        estimate, low, high: (D, S) unbiased estimate and its 95 % interval, cut to [0, 1].
+        distribution: (D, S) the estimator's result, which is a distribution.
+        smoothed, smoothed_low, smoothed_high: (D, S) what the day and its neighbours say, and its 95 % interval.
+        changes: of days on which shares moved against the days before, what moved.
+        unexplained: (D,) the estimated share of people with none of the values.
+        truth: (D, S).
+    """
+
+    collection: Collection
+    days: list[datetime.date]
+    values: list[str]
+    sensitive: np.ndarray
+    num_reports: np.ndarray
+    estimate: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    distribution: np.ndarray
+    smoothed: np.ndarray
+    smoothed_low: np.ndarray
+    smoothed_high: np.ndarray
+    changes: dict[datetime.date, str]
+    unexplained: np.ndarray
+    truth: np.ndarray
+
+    @property
+    def epsilon(self) -> float:
+        return self.collection.mechanism.epsilon
+
+    @property
+    def unlisted(self) -> np.ndarray:
+        """(D,) the true share of people with none of the values."""
+        return 1 - self.truth.sum(axis=1)
+
+    @property
+    def covered(self) -> np.ndarray:
+        """(D, S) bool: whether the interval contains the truth."""
+        return (self.low <= self.truth) & (self.truth <= self.high)
+
+    @property
+    def covered_smoothed(self) -> np.ndarray:
+        """(D, S) bool: whether the smoothed interval contains the truth."""
+        return (self.smoothed_low <= self.truth) & (self.truth <= self.smoothed_high)
+
+    @property
+    def gain(self) -> float:
+        """By how much smaller the squared l2 distance of the smoothed shares is, over all days."""
+        alone, smoothed = (((shares - self.truth) ** 2).sum() for shares in (self.distribution, self.smoothed))
+        return float(alone / smoothed)
+
+    @property
+    def total_variation(self) -> np.ndarray:
+        """(D,) the share of people whom the estimated distribution puts at a wrong value."""
+        return (np.abs(self.distribution - self.truth).sum(axis=1) + np.abs(self.unexplained - self.unlisted)) / 2
+
+    @property
+    def groups(self) -> dict[str, np.ndarray]:
+        """What to judge separately: name -> (S,) bool."""
+        if self.sensitive.all():
+            return {"all values": self.sensitive}
+        return {"clear values": ~self.sensitive, "sensitive values": self.sensitive}
+
+
+def read_changes(output: Path, collection_id: str) -> dict[datetime.date, str]:
+    """What the health rows say of shares that moved, by day."""
+    rows = [row for row in read_lines([str(output / "health.jsonl")]) if row["collection_id"] == collection_id]
+    found = {row["window_start"]: entry for row in rows for entry in row["findings"] if entry["name"] == "change"}
+    return {_day_of(start): entry["sentence"] for start, entry in sorted(found.items()) if entry["fired"]}
+
+
+def _day_of(window_start: str) -> datetime.date:
+    return datetime.date.fromisoformat(window_start[:10])
+
+
+def compare(
+    collection: Collection, rows: list[Mapping[str, Any]], truth: Departures, changes: dict[datetime.date, str]
+) -> Outcome:
+    """The estimates of all windows beside the truth."""
+
+    def column(name: str) -> np.ndarray:
+        return np.array([[entry[name] for entry in row["estimates"]] for row in rows])
+
+    values = [entry["value"] for entry in rows[0]["estimates"]]
+    windows = [truth[row["window_start"]] for row in rows]
+    return Outcome(
+        collection=collection,
+        days=[_day_of(row["window_start"]) for row in rows],
+        values=values,
+        sensitive=np.isin(values, collection.alphabet.to_json().get("sensitive") or values),
+        num_reports=np.array([row["num_reports"] for row in rows]),
+        estimate=column("raw_frequency").clip(0, 1),
+        low=column("ci_low"),
+        high=column("ci_high"),
+        distribution=column("frequency"),
+        smoothed=column("smoothed_frequency"),
+        smoothed_low=column("smoothed_low"),
+        smoothed_high=column("smoothed_high"),
+        changes=changes,
+        unexplained=np.array([row["unexplained_mass"] for row in rows], dtype=float),  # nan: too uncertain
+        truth=np.array([[window[value] / window.total() for value in values] for window in windows]),
+    )

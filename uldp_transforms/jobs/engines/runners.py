@@ -1,0 +1,179 @@
+"""Beam's runners: which engine runs a job on this machine, and which options Beam knows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import google.auth
+from apache_beam.options.pipeline_options import (
+    DebugOptions,
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+    PortableOptions,
+    StandardOptions,
+    TestOptions,
+)
+from apache_beam.runners.portability.prism_runner import PrismRunner
+
+from uldp_transforms.beam.runtime.engines import PRISM
+from uldp_transforms.jobs.cli import Parser
+from uldp_transforms.jobs.engines.job_server import EMBEDDED, add_described, described_options
+from uldp_transforms.ldp.errors import SpecError
+
+DATAFLOW, FLINK, PORTABLE = "DataflowRunner", "FlinkRunner", "PortableRunner"
+
+_FLINK_OF_PROGRAM = ("[auto]", "[local]")
+"""Masters that mean a Flink inside the job server which this program starts, and which ends with it."""
+
+_ENDS_ELSEWHERE = {
+    DATAFLOW: "drain or cancel it on Dataflow",
+    FLINK: "stop or cancel it on Flink",
+    PORTABLE: "stop or cancel it on its engine",
+}
+
+LOCAL_FILES, LOCAL_STREAMS = "FnApiRunner", "BundleBasedDirectRunner"
+"""The engines that are part of Beam's Python package."""
+
+_LOCAL = ("directrunner", "switchingdirectrunner", "bundlebaseddirectrunner", "fnapirunner")
+_WITHOUT_PUBSUB = ("flinkrunner", "fnapirunner", "portablerunner", "prismrunner", "sparkrunner")
+
+
+def choose_local_engine(options: PipelineOptions, *, streaming: bool, option: str = "this source") -> None:
+    """Name the engine for ``DirectRunner`` (the default), and set what a stream needs.
+
+    ``DirectRunner`` is a switch that may first try to download another engine; the two named here are part of Beam:
+    one for files, one that can read Pub/Sub.
+
+    Args:
+        options: of Beam.
+        streaming: whether the source does not end.
+        option: that names the source, for the sentence.
+
+    Raises:
+        SpecError: the runner has no source of Beam's Python SDK that reads Pub/Sub.
+    """
+    standard = options.view_as(StandardOptions)
+    standard.streaming = streaming
+    if streaming and str(standard.runner).lower() in _WITHOUT_PUBSUB:
+        raise SpecError(f"{option} needs --runner DirectRunner or DataflowRunner, got {standard.runner!r}")
+    if standard.runner in (None, "DirectRunner"):
+        standard.runner = LOCAL_STREAMS if streaming else LOCAL_FILES
+
+
+def require_java_engine(options: PipelineOptions, *, option: str = "this source") -> None:
+    """Set what a stream needs that Beam reads in Java; ``option`` names the source, for the sentence.
+
+    Raises:
+        SpecError: the runner is a local engine, which runs Python only.
+    """
+    standard = options.view_as(StandardOptions)
+    standard.streaming = True
+    runner = standard.runner or "DirectRunner"
+    if runner.lower() in _LOCAL:
+        raise SpecError(
+            f"{option} needs --runner FlinkRunner, DataflowRunner or another that runs Java too, got {runner!r}"
+        )
+    if runner != DATAFLOW:  # lets Flink read Kafka itself; the newer way never comes to a checkpoint in a busy topic
+        options.view_as(DebugOptions).add_experiment("use_deprecated_read")
+
+
+def require_stream_engine(options: PipelineOptions, *, option: str, ends: str) -> None:
+    """Set what a stream needs whose source is a splittable step in Python.
+
+    Args:
+        options: of Beam.
+        option: that names the source, for the sentence.
+        ends: the option that gives it an end, for the sentence.
+
+    Raises:
+        SpecError: the runner is a local engine, which reads to the end before anything else happens.
+    """
+    standard = options.view_as(StandardOptions)
+    standard.streaming = True
+    runner = standard.runner or "DirectRunner"
+    if runner.lower() in _LOCAL:
+        raise SpecError(
+            f"{option} needs {ends} (a range is read on this machine), or --runner PrismRunner, FlinkRunner or another "
+            f"that reads streams, got {runner!r}"
+        )
+
+
+def require_credentials() -> None:
+    """Check for Google credentials before the job starts; a server named by ``PUBSUB_EMULATOR_HOST`` needs none.
+
+    Raises:
+        google.auth.exceptions.DefaultCredentialsError: if there are none.
+    """
+    if not os.environ.get("PUBSUB_EMULATOR_HOST"):
+        google.auth.default()
+
+
+def is_only_launched(options: PipelineOptions) -> bool:
+    """Whether the job runs elsewhere, or not yet, when the runner has been called: there is nothing to wait for."""
+    cloud = options.view_as(GoogleCloudOptions)
+    dry = options.view_as(TestOptions).dry_run
+    return bool(cloud.template_location or dry or options.view_as(StandardOptions).no_wait_until_finish)
+
+
+def ends_elsewhere(options: PipelineOptions) -> str | None:
+    """How to end a job that goes on without this program; None: it ends with it, or when the engine is asked.
+
+    Beam's job server for Flink, asked to cancel a job, ends no more than its own waiting for it.
+    """
+    runner, endpoint = str(options.view_as(StandardOptions).runner), options.view_as(PortableOptions).job_endpoint
+    if runner == FLINK and endpoint is None and options.view_as(FlinkRunnerOptions).flink_master in _FLINK_OF_PROGRAM:
+        return None
+    if runner == PORTABLE and endpoint in (None, EMBEDDED):
+        return None
+    return _ENDS_ELSEWHERE.get(runner)
+
+
+def stop_engine(options: PipelineOptions) -> None:
+    """End the engine that this program has started as a process of its own, if it has."""
+    if options.view_as(StandardOptions).runner == PRISM:
+        server = PrismRunner.shared_handle.acquire(_NoServer)
+        server.stop()
+
+
+class _NoServer:
+    def stop(self) -> None:
+        """Nothing was started."""
+
+
+def runs_in_this_process(options: PipelineOptions) -> bool:
+    """Whether the job ends with this process, whatever becomes of it."""
+    return str(options.view_as(StandardOptions).runner).lower() in _LOCAL
+
+
+def check_options(beam_args: Sequence[str]) -> None:
+    """Refuse what neither this program, nor Beam, nor the job server knows; Beam would drop it with a warning.
+
+    The job server at ``--job_endpoint`` is asked only where there is an argument that Beam does not know.
+
+    Raises:
+        SpecError: naming the first unknown argument, or because there is no such job server.
+    """
+    parser = Parser(add_help=False)
+    seen: set[type] = set()
+    for options in _subclasses(PipelineOptions):
+        if options not in seen and "_add_argparse_args" in vars(options):
+            seen.add(options)
+            try:
+                options._add_argparse_args(parser)  # type: ignore[arg-type]  # any argparse parser will do
+            except SpecError:
+                continue  # the same option twice: some classes repeat another's
+    known, unknown = parser.parse_known_args(list(beam_args))
+    if unknown and known.job_endpoint not in (None, EMBEDDED):
+        add_described(parser, described_options(known.job_endpoint, known.job_server_timeout))
+        _, unknown = parser.parse_known_args(list(beam_args))
+    if unknown:
+        raise SpecError(
+            "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got "
+            f"{unknown[0]!r}"
+        )
+
+
+def _subclasses(cls: type[PipelineOptions]) -> list[type[PipelineOptions]]:
+    return [found for sub in cls.__subclasses__() for found in (sub, *_subclasses(sub))]

@@ -1,0 +1,37 @@
+"""The pipeline of the main job, on one screen."""
+
+from __future__ import annotations
+
+import apache_beam as beam
+
+from uldp_transforms import EstimateReports
+from uldp_transforms.beam.runtime.engines import clock_is_watermark
+from uldp_transforms.jobs.estimate.options import Job
+from uldp_transforms.jobs.sinks import Output
+from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA
+from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
+from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
+from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
+from uldp_transforms.rows.window_health import HEALTH_SCHEMA
+from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, VALUE_SCHEMA
+
+
+def build(pipeline: beam.Pipeline, job: Job) -> None:
+    """Read reports from the source, estimate, and give every kind of row to every sink."""
+    # an engine without checkpoints repeats nothing, and lets rows come years later
+    late = None if clock_is_watermark(pipeline.runner, pipeline.options) else job.spec.slack
+    with_counts = any(sink.takes_counts for sink in job.sinks)
+    windows = job.source.read(pipeline) | "EstimateReports" >> EstimateReports(job.spec, with_counts=with_counts)
+    outputs = [
+        Output("estimates", windows.estimates, ESTIMATE_SCHEMA),
+        Output("values", windows.values, VALUE_SCHEMA),
+        Output("rejected", windows.rejected, REJECTED_SCHEMA, keyed=False),
+        Output("ledger", windows.ledger, LEDGER_SCHEMA, late=late),
+        Output("health", windows.health, HEALTH_SCHEMA),
+    ]
+    if windows.counts is not None:
+        outputs.append(Output("counts", windows.counts, COUNTS_SCHEMA))
+    if windows.discovered is not None:
+        outputs.append(Output("discovered", windows.discovered, DISCOVERED_SCHEMA))
+    for sink in job.sinks:
+        sink.write(outputs)

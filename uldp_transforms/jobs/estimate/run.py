@@ -1,0 +1,276 @@
+"""Running the main job: build, start, wait, look at the books, and say how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import re
+import sys
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import CrossLanguageOptions, GoogleCloudOptions
+from apache_beam.runners.runner import PipelineState
+from apache_beam.utils.subprocess_server import JavaJarServer
+
+from uldp_transforms.beam.accounts.rejected_share import facts_of, sentence_of_sums
+from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.runners import ends_elsewhere, is_only_launched, runs_in_this_process, stop_engine
+from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
+from uldp_transforms.jobs.estimate.build import build
+from uldp_transforms.jobs.estimate.options import Job, read_arguments
+from uldp_transforms.jobs.files.progress import of_this_process
+from uldp_transforms.jobs.records.ledger_sums import periods_out_of_balance, summary, sums_of
+from uldp_transforms.jobs.records.run_records import (
+    CANCELLED,
+    COMPLETE,
+    FAILED,
+    STOPPED,
+    RunRecord,
+    cut_before,
+    files_of,
+    read_lines,
+    read_records,
+    start_of_run,
+)
+from uldp_transforms.jobs.report.report_command import write_report_into
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import moment_of, rfc3339
+
+_PROGRAM = "estimate"
+
+BROKEN, UNBALANCED, MOSTLY_REJECTED = 1, 3, 4
+
+_GOES_ON = None
+"""The end of a job that runs elsewhere: it is not seen from here."""
+
+_PATIENCE = 3.0  # seconds
+
+_ENDS = {PipelineState.DRAINED: STOPPED, PipelineState.CANCELLED: CANCELLED}
+
+
+def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
+    """The job and its pipeline, ready to run; what is wrong shows here."""
+    job = read_arguments(argv)
+    try:
+        job = _after_earlier_runs(job)
+        try:
+            pipeline = beam.Pipeline(options=job.options)
+        except ImportError as error:
+            raise SpecError(f"--runner must be one that Beam can load, got {error}") from None
+        services = job.options.view_as(CrossLanguageOptions).beam_services
+        with JavaJarServer.beam_services(services):  # by itself Beam heeds this option in "with pipeline" only
+            build(pipeline, job)
+        for sink in job.sinks:
+            sink.prepare()
+        job.directory.prepare()
+    except BaseException:
+        job.directory.close()
+        raise
+    return job, pipeline
+
+
+def _after_earlier_runs(job: Job) -> Job:
+    """The job with windows cut where an earlier run of the directory has some of their reports; says so."""
+    earlier = job.directory.open()
+    if not job.source.resumes or job.options.view_as(GoogleCloudOptions).update:
+        return job
+    record = start_of_run(job.spec, _source(job), launched=False)
+    before = cut_before(earlier, moment_of(record.started), job.spec.future_skew)
+    if before is None:
+        return job
+    last = [run for run in earlier if run.resumes][-1]
+    _say(
+        f"windows that begin before {rfc3339(before)} are partial, because run {last.run} has some of their reports: "
+        "uldp reestimate adds up what was counted with --write_counts"
+    )
+    if last.end is None and not last.launched:
+        _say(
+            f"run {last.run} was killed: reports that it had acknowledged for windows open then are in no estimate; "
+            "stop streams with SIGTERM (Flink and Dataflow keep their state)"
+        )
+    return dataclasses.replace(job, spec=dataclasses.replace(job.spec, partial_before=before))
+
+
+def _record(job: Job) -> RunRecord:
+    """The record of a run that begins now, or goes on since it began."""
+    record = start_of_run(job.spec, _source(job), launched=is_only_launched(job.options))
+    began = [before.started for before in read_records(job.directory.path) if before.run == record.run]
+    return dataclasses.replace(record, started=began[0]) if began else record
+
+
+def _source(job: Job) -> dict[str, Any]:
+    source = job.source
+    return {"option": source.option, "name": job.source_name, "bounded": source.bounded, "resumes": source.resumes}
+
+
+def run(configured: tuple[Job, beam.Pipeline], signals: Signals | None = None) -> int:
+    """Run the pipeline, write the record of the run, and say in one line how it ended.
+
+    A stream runs until it is told to stop (SIGTERM or Ctrl-C).
+    """
+    job, pipeline = configured
+    signals = signals or Signals(_PROGRAM)
+    try:
+        job.source.check_access(job.options)
+        record = _record(job)
+        record.write(job.directory.path)
+        try:
+            end = _wait(job, pipeline, signals)
+            if end is _GOES_ON:
+                dataclasses.replace(record, launched=True).write(job.directory.path)
+                return cli.DONE
+            return _ended(job, record, end)
+        except KeyboardInterrupt:
+            return _ended(job, record, CANCELLED)
+        except Exception as error:
+            if signals.cancelled:  # an engine may raise the interrupt as a fault of its own
+                return _ended(job, record, CANCELLED)
+            traceback.print_exc()
+            return _ended(job, record, FAILED, root_cause(error))
+    finally:
+        job.directory.close()
+
+
+def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
+    """Run the pipeline to its end, and return which it was; raises what the engine raises."""
+    draining = job.source.draining(job.options, signals.stop)
+    signals.can_drain = draining is not None
+    here = runs_in_this_process(job.options)
+    with draining or contextlib.nullcontext(), of_this_process(_PROGRAM) if here else contextlib.nullcontext():
+        result = pipeline.run()
+        if is_only_launched(job.options):
+            return _GOES_ON
+        try:
+            state = result.wait_until_finish()
+        except KeyboardInterrupt:
+            how_to_end = ends_elsewhere(job.options)
+            if how_to_end is not None:
+                rows = f"; its rows stay in {job.directory.rows}" if job.spec.bounded else ""
+                _say(f"the job goes on; {how_to_end}{rows}")
+                return _GOES_ON
+            _cancel(result, _PATIENCE if runs_in_this_process(job.options) else None)
+            stop_engine(job.options)
+            raise
+        except Exception:  # Dataflow takes every other end than DONE for an error
+            if result.state not in _ENDS:
+                raise
+            state = result.state
+    if signals.cancelled:  # an engine may take the interrupt for a fault of one bundle
+        raise KeyboardInterrupt
+    return STOPPED if signals.stop.is_set() else _ENDS.get(state, COMPLETE)
+
+
+def _cancel(result: Any, seconds: float | None) -> None:
+    """Cancel a job; an engine in this process waits for its bundle, and only what it writes meanwhile is worth that."""
+    cancelling = threading.Thread(target=result.cancel, daemon=True)
+    cancelling.start()
+    cancelling.join(seconds)
+
+
+def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
+    """Publish or remove the rows, complete the record, say what happened; returns the exit code."""
+    rows = _ledger(job, strict=end in (COMPLETE, STOPPED))
+    sums = None if rows is None else sums_of(rows)
+    books = summary(sums) if sums else ""
+    if end == COMPLETE:
+        job.directory.publish()
+    else:
+        job.directory.abandon()
+    sentence = {
+        COMPLETE: books,
+        STOPPED: f"stopped: {books}{_cut_windows()}",
+        CANCELLED: _CANCELLED_JOB if job.spec.bounded else _CANCELLED_STREAM,
+        FAILED: f"the run failed: {cause}",
+    }[end]
+    with contextlib.suppress(Exception):  # of a run that failed because it can no longer write
+        record.with_end(end, sentence, sums).write(job.directory.path)
+    if job.report and end in (COMPLETE, STOPPED):
+        _write_report(job.directory.path)
+    _say(sentence)
+    if end not in (COMPLETE, STOPPED):
+        return {CANCELLED: CUT_OFF, FAILED: BROKEN}[end]
+    return _verdict(job, rows or [], sums)
+
+
+def _cut_windows() -> str:
+    """What became of the windows that were open when a stream of this process was stopped."""
+    rows = metrics.SEEN[f"{metrics.WINDOWS}_partial"]
+    return f"; windows cut short, partial in their rows: {rows}" if rows else ""
+
+
+def _write_report(directory: str) -> None:
+    """The page and the picture of all results; the results stand, whatever becomes of these."""
+    try:
+        write_report_into(directory)
+    except Exception as error:
+        _say(f"no report was written: {root_cause(error)}")
+
+
+def _verdict(job: Job, rows: Sequence[Mapping[str, Any]], sums: Mapping[str, Any] | None) -> int:
+    """Say what is wrong with the books of a run that has come to its end; returns the exit code."""
+    wrong = periods_out_of_balance(rows)
+    for collection, start, stop, what in wrong:
+        window = f"window {start} to {stop}"
+        _say(f"the ledger does not balance for collection {collection!r}, {window}: {what}: do not use this output")
+    if wrong:
+        return UNBALANCED
+    cause = None
+    if job.spec.bounded and sums:
+        share = job.spec.rejected_share
+        cause = sentence_of_sums(
+            sums["rejected"], sums["received"], share, lambda: facts_of(job.spec, job.source.example())
+        )
+    if cause is not None:
+        _say(cause)
+    return cli.DONE if cause is None else MOSTLY_REJECTED
+
+
+_CANCELLED_JOB = "cancelled: nothing was written; results that are there are those of an earlier run"
+_CANCELLED_STREAM = "cancelled: what was not yet written is in no row"
+
+
+def _ledger(job: Job, *, strict: bool) -> list[dict[str, Any]] | None:
+    """The rows of this run's ledger; None if there is none, or it cannot be read and that is no fault."""
+    directory = job.directory
+    try:
+        if job.spec.bounded:
+            return read_lines([FileSystems.join(directory.rows, "ledger.jsonl")]) if strict else None
+        return read_lines(files_of(directory.path, f"ledger-{job.spec.run}-*.jsonl"))
+    except (OSError, ValueError):
+        if strict:
+            raise
+        return None
+
+
+def root_cause(error: BaseException) -> str:
+    """What went wrong, in one line, out of the errors that Beam wraps around it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    named = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Exit|Refused|Invalid\w*)\b", line)]
+    line = (named or lines or [type(error).__name__])[-1]
+    line = re.sub(r" \[while running .*", "", line)
+    return re.sub(r"^\w*Error: \[Errno \d+\] (.*): '(.*)'$", r"\2: \1", line)
+
+
+def _say(sentence: str) -> None:
+    print(f"{_PROGRAM}: {sentence}", file=sys.stderr)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    with Signals(_PROGRAM) as signals:
+        try:
+            code = cli.run(_PROGRAM, configure, functools.partial(run, signals=signals), argv, (SpecError,))
+        except KeyboardInterrupt:
+            _say("cancelled before the run began")
+            code = CUT_OFF
+        return signals.leave(code)

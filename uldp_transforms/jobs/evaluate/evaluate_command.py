@@ -1,0 +1,245 @@
+"""Tries mechanisms and estimators on one's own data: how wrong, how honest and how fast each of them would be.
+
+Every repetition draws as many people as the file has, from the file; each sends one report, and the collector estimates
+the shares. Errors are against the shares in the file, the population that people are drawn from. With --open people may
+send any text, and candidates are estimated, with the buckets and cohorts that ``uldp plan`` chooses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.beam.spec.job_spec import ESTIMATOR
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.evaluate.trial_ways import closed_ways, open_ways
+from uldp_transforms.jobs.evaluate.trials import Outcome, Trial, evaluate, tried
+from uldp_transforms.jobs.files.text_table import aligned
+from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.jobs.files.whole_file import whole_file
+from uldp_transforms.jobs.report.report_command import require_charts
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.hashing import canonical
+from uldp_transforms.ldp.mechanisms import MECHANISMS
+from uldp_transforms.ldp.planning import OpenQuestion
+
+_ROWS_AT_ONCE = 1 << 16
+_OPEN_ONLY = ("candidates", "max_cohorts")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What to try, and the files to write; None: none."""
+
+    trial: Trial
+    json: str | None
+    png: str | None
+
+
+def configure(argv: Sequence[str]) -> Evaluation:
+    """The command line of ``pipelines.evaluate``; raises SpecError, OSError."""
+    args = _parser().parse_args(argv)
+    if args.seed is not None and args.seed < 0:
+        raise SpecError(f"--seed must be a whole number from 0 on, got {args.seed}")
+    for name in _OPEN_ONLY:
+        if getattr(args, name) is not None and not args.open:
+            raise SpecError(f"--{name} can be given only with --open, got {getattr(args, name)}")
+    if args.png is not None:
+        require_charts()
+    values, held = _people(args.values, args.column)
+    trial = (_open_trial if args.open else _closed_trial)(args, values, held)
+    if all(way.reason for way in trial.ways):
+        raise SpecError(
+            f"--mechanisms must name one that can be tried, got {trial.ways[0].mechanism}: {trial.ways[0].reason}"
+        )
+    return Evaluation(trial=trial, json=args.json, png=args.png)
+
+
+def _parser() -> cli.Parser:
+    parser = cli.Parser("evaluate", description=__doc__)
+    add = parser.add_argument
+    add("--values", required=True, help="CSV file of people's values, as they would report them")
+    add("--column", default="value", help="name of its column (default: value)")
+    add("--sensitive", help="text file of the sensitive values, one a line (default: all)")
+    add("--open", action="store_true", help="people may send any text, not only values of a list")
+    add("--candidates", help="with --open: text file of the texts to estimate, one a line (default: all in --values)")
+    add("--max_cohorts", type=cli.positive(), help="with --open: fewer cohorts than accuracy wants, as for uldp plan")
+    add("--mechanisms", type=_mechanisms, help="ids with commas between (default: all that can be used)")
+    add("--epsilon", type=_numbers, default="0.5,1,2", help="numbers with commas between (default: 0.5,1,2)")
+    add(
+        "--estimators",
+        "--estimator",
+        metavar="ESTIMATORS",
+        type=_estimators,
+        default=ESTIMATOR,
+        help=f"ids with commas between, of {', '.join(sorted(ESTIMATORS))} (default: {ESTIMATOR})",
+    )
+    add("--repetitions", type=cli.positive(), default=5, help="of everything; more are more precise (default: 5)")
+    add("--reports", type=cli.positive(), help="people in each repetition (default: as in the file)")
+    add("--seed", type=int, help="makes results reproducible, but for times")
+    add("--json", help="file to write the table to, as JSON")
+    add("--png", help="file of a picture; needs the extra 'plot'")
+    return parser
+
+
+def _mechanisms(text: str) -> tuple[str, ...]:
+    """An argparse type: ids of mechanisms."""
+    return _ids(text, tuple(MECHANISMS))
+
+
+def _estimators(text: str) -> tuple[str, ...]:
+    """An argparse type: ids of estimators."""
+    return _ids(text, tuple(sorted(ESTIMATORS)))
+
+
+def _ids(text: str, known: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(text.split(",")))
+    if not set(names) <= set(known):
+        raise argparse.ArgumentTypeError(f"must be some of {', '.join(known)}, got {text!r}")
+    return names
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    """An argparse type: numbers above 0."""
+    try:
+        numbers = tuple(dict.fromkeys(map(float, text.split(","))))
+    except ValueError:
+        numbers = ()
+    if not numbers:
+        raise argparse.ArgumentTypeError(f"must be numbers with commas between, got {text!r}")
+    return numbers
+
+
+def _people(path: str, column: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """The different values in alphabetical order, and which of them each person holds."""
+    codes: dict[str, int] = {}
+    found = [
+        np.array([codes.setdefault(canonical(value), len(codes)) for value in values])
+        for values, _ in ValuesFile(path, column).read(_ROWS_AT_ONCE)
+    ]
+    if len(codes) < 2:
+        raise SpecError(f"{path} must have at least 2 different values, got {len(codes)}")
+    order = sorted(range(len(codes)), key=list(codes).__getitem__)
+    return tuple(sorted(codes)), np.argsort(order)[np.concatenate(found)]
+
+
+def _sensitive(path: str, values: Sequence[str]) -> list[str]:
+    """Those values that a list names; nobody asks for its others."""
+    named = set(_lines(path))
+    found = [value for value in values if value in named]
+    if not found:
+        raise SpecError(f"{path} must name a value that somebody holds, got none")
+    return found
+
+
+def _lines(path: str) -> list[str]:
+    """The different texts of a file, one a line."""
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    return list(dict.fromkeys(canonical(line) for line in lines if line))
+
+
+def _closed_trial(args: argparse.Namespace, values: tuple[str, ...], held: np.ndarray) -> Trial:
+    sensitive = None if args.sensitive is None else _sensitive(args.sensitive, values)
+    ways = closed_ways(args.mechanisms, args.epsilon, values, sensitive)
+    return Trial(ways=tuple(ways), values=values, held=held, asked=values, is_open=False, **_common(args, held))
+
+
+def _open_trial(args: argparse.Namespace, values: tuple[str, ...], held: np.ndarray) -> Trial:
+    """Candidates that are not sensitive are a public list; texts that are no candidates are sensitive."""
+    asked = values if args.candidates is None else tuple(_lines(args.candidates))
+    sensitive = list(asked) if args.sensitive is None else _sensitive(args.sensitive, asked)
+    others = sorted(set(asked) - set(sensitive))
+    counted = dict(zip(values, np.bincount(held, minlength=len(values)) / len(held)))
+    shares = np.array([counted.get(value, 0.0) for value in (*sensitive, *others)])
+    if not shares.any():
+        raise SpecError(f"{args.candidates} must name a value that somebody holds, got none")
+    unlisted = [share for value, share in counted.items() if value not in set(asked)]
+    question = OpenQuestion(
+        num_candidates=len(sensitive),
+        num_non_sensitive=len(others),
+        frequencies=tuple((shares / shares.sum()).tolist()),
+        unlisted_share=float(sum(unlisted)),
+        heaviest_unlisted=float(max(unlisted, default=0.0)),
+        names=tuple(others),
+        **({} if args.max_cohorts is None else {"max_cohorts": args.max_cohorts}),
+    )
+    common = _common(args, held)
+    ways = open_ways(args.mechanisms, args.epsilon, question, common["num_reports"])
+    return Trial(ways=tuple(ways), values=values, held=held, asked=asked, is_open=True, **common)
+
+
+def _common(args: argparse.Namespace, held: np.ndarray) -> dict[str, Any]:
+    return {
+        "estimators": args.estimators,
+        "repetitions": args.repetitions,
+        "num_reports": args.reports or len(held),
+        "seed": args.seed,
+    }
+
+
+def job(task: Evaluation) -> int:
+    """Try everything, print the table, write the files."""
+    trial, outcomes = task.trial, evaluate(task.trial)
+    drawn = (
+        f"{trial.num_reports:,} reports, drawn from the file's {len(trial.held):,} people, {trial.repetitions} times"
+    )
+    several = "s" if len(trial.estimators) > 1 else ""
+    print(
+        f"{len(trial.asked):,} {'candidates' if trial.is_open else 'values'}; {drawn}; "
+        f"estimator{several} {', '.join(trial.estimators)}",
+        *table(outcomes),
+        "error: root mean square over values, of raw estimates and of the estimator's; l1: sum of its absolute errors.",
+        "covered: 95 % intervals that hold the share in the file. Times in microseconds per report, on this machine.",
+        sep="\n",
+    )
+    if task.json is not None:
+        with whole_file(task.json) as file:
+            file.write(json.dumps([dataclasses.asdict(of) for of in outcomes], indent=1).encode())
+    if task.png is not None:
+        from uldp_transforms.jobs.report.trial_chart import picture_of_trials  # noqa: PLC0415  # an optional extra
+
+        with whole_file(task.png) as file:
+            file.write(picture_of_trials(tried(outcomes)))
+    return cli.DONE
+
+
+def table(outcomes: Sequence[Outcome]) -> list[str]:
+    """One line for each outcome, columns aligned; those that were not tried stand at the end and say why."""
+    titles = ["mechanism", "epsilon", "estimator", "bytes", "raw error", "error", "l1", "covered", "half width"]
+    lines = aligned([[*titles, "client", "collector"], *(_cells(of) for of in tried(outcomes))], left=(0, 2))
+    for of in outcomes:
+        if of.reason is not None:
+            place = [of.mechanism, "" if of.epsilon is None else f"epsilon {of.epsilon:g}", of.estimator or ""]
+            lines.append(f"{', '.join(filter(None, place))}: not tried, {of.reason}")
+    return lines
+
+
+def _cells(of: Outcome) -> list[str]:
+    errors = [f"{number:.3g}" for number in (of.raw_error, of.error, of.l1)]
+    times = [f"{number:.2f}" for number in (of.client_us, of.collector_us)]
+    return [
+        of.mechanism,
+        f"{of.epsilon:g}",
+        of.estimator or "",
+        f"{of.payload_bytes:,}",
+        *errors,
+        f"{100 * (of.covered or 0):.1f} %",
+        f"{of.half_width:.3g}",
+        *times,
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("evaluate", configure, job, argv, faults_of_job=(SpecError, OSError))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

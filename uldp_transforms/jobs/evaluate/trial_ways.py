@@ -1,0 +1,90 @@
+"""Ways to ask people for values of a file: every mechanism that can be used, and why the others cannot."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
+from uldp_transforms.ldp.planning import OpenQuestion
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Way:
+    """A mechanism at an epsilon.
+
+    Attributes:
+        mechanism: its id.
+        epsilon: of one report; None where the mechanism cannot be used at all.
+        collection: to try; None if it cannot be used.
+        reason: why not; None if it can.
+    """
+
+    mechanism: str
+    epsilon: float | None = None
+    collection: Collection | None = None
+    reason: str | None = None
+
+    def drawn(self, rng: np.random.Generator) -> Collection:
+        """The collection, with other hash functions each time if it has any."""
+        assert self.collection is not None, "there is a reason why not"
+        spec = self.collection.to_json()
+        if "seed" not in spec["alphabet"]:
+            return self.collection
+        return Collection.from_json(spec | {"alphabet": spec["alphabet"] | {"seed": int(rng.integers(1 << 40))}})
+
+
+def closed_ways(
+    names: Sequence[str] | None, epsilons: Sequence[float], values: Sequence[str], sensitive: Sequence[str] | None
+) -> Iterator[Way]:
+    """Of a known list. Mechanisms that are named are tried where all values are sensitive too."""
+    for name in names or MECHANISMS:
+        cls = MECHANISMS[name]
+        why = _why_not(cls, has_others=sensitive is not None or names is not None)
+        if why is not None:
+            yield Way(mechanism=name, reason=why)
+            continue
+        some = {} if cls.protects_all or sensitive is None else {"sensitive": list(sensitive)}
+        for epsilon in epsilons:
+            mechanism = {"id": name, "epsilon": epsilon}
+            alphabet = {"id": "closed", "values": list(values)} | some
+            spec = {"id": "evaluation", "version": 1, "alphabet": alphabet, "mechanism": mechanism}
+            yield Way(mechanism=name, epsilon=epsilon, collection=Collection.from_json(spec))
+
+
+def open_ways(
+    names: Sequence[str] | None, epsilons: Sequence[float], question: OpenQuestion, num_reports: int
+) -> Iterator[Way]:
+    """Of hashed texts, with the buckets and cohorts that ``uldp plan`` chooses for this question."""
+    setups = question.setups(num_reports)
+    for name in names or MECHANISMS:
+        why = _why_not(MECHANISMS[name], has_others=question.num_non_sensitive > 0)
+        if why is not None:
+            yield Way(mechanism=name, reason=why)
+            continue
+        for epsilon in epsilons:
+            setup = setups[name](epsilon)
+            if setup is None:
+                few = "no collection has enough cohorts for so many candidates"
+                yield Way(mechanism=name, epsilon=epsilon, reason=few)
+                continue
+            spec: dict[str, Any] = {"id": "evaluation", "version": 1, "num_cohorts": setup.num_cohorts}
+            spec |= {"alphabet": question.named_alphabet(setup), "mechanism": setup.mechanism.to_json()}
+            yield Way(mechanism=name, epsilon=epsilon, collection=Collection.from_json(spec))
+
+
+def _why_not(cls: type[Mechanism], *, has_others: bool) -> str | None:
+    """Why a mechanism cannot be tried on values of any kind, some of which may be not sensitive; None if it can."""
+    needed = [field.name for field in cls.json_fields() if field.default is dataclasses.MISSING]
+    needed.remove("epsilon")
+    if needed:
+        return f"it needs {' and '.join(needed)}, which only a collection can declare"
+    if cls.last_is_missing:
+        return "its last value means that there is no answer"
+    if not cls.protects_all and not has_others:
+        return "it protects sensitive values only, and all are sensitive; see --sensitive"
+    return None

@@ -1,0 +1,158 @@
+"""Trials of mechanisms and estimators on people's values: how wrong, how honest and how fast each of them is.
+
+Every repetition draws people from the file; each sends one report, and the collector estimates the shares. Errors are
+against the shares in the file, the population that people are drawn from.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.jobs.evaluate.trial_ways import Way
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.errors import EstimationError
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.reports import ReportBatch
+
+_CONFIDENCE = 0.95
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Trial:
+    """What to try.
+
+    Attributes:
+        ways: to ask, all for the same values.
+        values: the different texts in the file.
+        held: (n,) which of them each person holds.
+        asked: the texts whose shares are estimated and judged; some may be held by nobody.
+        is_open: people may hold other texts too.
+        estimators: ids of those whose ``frequency`` is judged.
+        repetitions: of everything.
+        num_reports: people in each repetition.
+        seed: of what is drawn; None: another one each time.
+    """
+
+    ways: tuple[Way, ...]
+    values: tuple[str, ...]
+    held: np.ndarray
+    asked: tuple[str, ...]
+    is_open: bool
+    estimators: tuple[str, ...]
+    repetitions: int
+    num_reports: int
+    seed: int | None
+
+    @property
+    def shares(self) -> np.ndarray:
+        """(len(asked),) of the people in the file."""
+        counted = np.bincount(self.held, minlength=len(self.values)) / len(self.held)
+        place = dict(zip(self.values, counted.tolist()))
+        return np.array([place.get(value, 0.0) for value in self.asked])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """Means over values and repetitions; the fields are those of ``--json``. Numbers are None where there is a reason.
+
+    Attributes:
+        mechanism, epsilon, estimator: what was tried; epsilon and estimator are None where none of them can be.
+        reason: why it cannot be tried; None if it was.
+        payload_bytes: the size of a report without a header.
+        raw_error: root mean square error of raw estimates.
+        error: the same of ``frequency``.
+        l1: sum over values of the absolute error of ``frequency``.
+        covered: share of 95 % intervals that hold the share in the file.
+        half_width: of these intervals.
+        client_us, collector_us: microseconds per report to perturb, and to count and estimate.
+    """
+
+    mechanism: str
+    epsilon: float | None
+    estimator: str | None = None
+    reason: str | None = None
+    payload_bytes: int | None = None
+    raw_error: float | None = None
+    error: float | None = None
+    l1: float | None = None
+    covered: float | None = None
+    half_width: float | None = None
+    client_us: float | None = None
+    collector_us: float | None = None
+
+
+def evaluate(trial: Trial) -> list[Outcome]:
+    """What came out: one for each way and estimator, or one for a way that cannot be tried."""
+    seeds = np.random.SeedSequence(trial.seed).spawn(len(trial.ways))
+    found: list[Outcome] = []
+    for way, seed in zip(trial.ways, seeds):
+        if way.reason is not None:
+            found.append(Outcome(mechanism=way.mechanism, epsilon=way.epsilon, reason=way.reason))
+        else:
+            found += _tried(trial, way, np.random.default_rng(seed))
+    return found
+
+
+def _tried(trial: Trial, way: Way, rng: np.random.Generator) -> Iterator[Outcome]:
+    """One outcome for each estimator, all of them from the same reports."""
+    people, rows = np.array(trial.values, dtype=object), []
+    for _ in range(trial.repetitions):
+        collection, texts = way.drawn(rng), people[rng.choice(trial.held, trial.num_reports)].tolist()
+        began = time.perf_counter()
+        batch = collection.perturb(texts, rng)
+        client = time.perf_counter() - began
+        rows.append([_judged(trial, collection, batch, name, client) for name in trial.estimators])
+    for name, of_estimator in zip(trial.estimators, zip(*rows)):
+        blank = Outcome(mechanism=way.mechanism, epsilon=way.epsilon, estimator=name)
+        refusals = [row for row in of_estimator if isinstance(row, str)]
+        if refusals:
+            yield dataclasses.replace(blank, reason=refusals[0])
+        else:
+            yield _filled(blank, collection.mechanism.payload_size, np.array(of_estimator))
+
+
+def _judged(
+    trial: Trial, collection: Collection, batch: ReportBatch, estimator: str, client: float
+) -> tuple[float, ...] | str:
+    """Mean squares of errors and the other numbers of one repetition; or why there is no estimate."""
+    began = time.perf_counter()
+    counts: CohortCounts = collection.count(batch)
+    refusal = ESTIMATORS[estimator]().refusal(collection)
+    if refusal is not None:
+        return refusal
+    try:
+        estimate = collection.estimate(counts, estimator, trial.asked if trial.is_open else None)
+    except EstimationError as error:
+        return str(error)
+    low, high = estimate.intervals(_CONFIDENCE)
+    collector, shares = time.perf_counter() - began, trial.shares
+    place = {value: at for at, value in enumerate(estimate.values)}
+    chosen = [place[value] for value in trial.asked]
+    errors = estimate.frequencies[chosen] - shares
+    return (
+        float(((estimate.raw_frequencies[chosen] - shares) ** 2).mean()),
+        float((errors**2).mean()),
+        float(np.abs(errors).sum()),
+        float(((low[chosen] <= shares) & (shares <= high[chosen])).mean()),
+        float(((high - low)[chosen] / 2).mean()),
+        client / trial.num_reports * 1e6,
+        collector / trial.num_reports * 1e6,
+    )
+
+
+def _filled(blank: Outcome, payload_bytes: int, rows: np.ndarray) -> Outcome:
+    """With the means of (R, 7) rows of ``_judged``."""
+    raw, error, *others = (float(mean) for mean in rows.mean(axis=0))
+    names = ("l1", "covered", "half_width", "client_us", "collector_us")
+    numbers: dict[str, Any] = dict(zip(names, others)) | {"raw_error": raw**0.5, "error": error**0.5}
+    return dataclasses.replace(blank, payload_bytes=payload_bytes, **numbers)
+
+
+def tried(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Those without a reason why not."""
+    return [of for of in outcomes if of.reason is None]

@@ -1,0 +1,241 @@
+"""Rows of a stream wait in state and are written together, after a time or when they are many.
+
+Beam's file sinks cannot do that: ``WriteToText`` and ``WriteToAvro`` group by time of the rows and drop those of late
+panes, ``WriteToFiles`` writes one pane of a window. Here rows wait as bytes in state of the global window, so that a
+restart from a checkpoint has them, and a drain, which ends that window, writes them.
+
+Sums may be repeated in other portions, so the name of their file says where it belongs, not what is in it: when work is
+done again from a checkpoint, the files of the last time replace those of the first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import apache_beam as beam
+from apache_beam import coders
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms import userstate
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.window import GlobalWindow, GlobalWindows
+from apache_beam.utils.timestamp import Timestamp
+
+from uldp_transforms.rows.json_and_avro import to_json
+
+FLUSH_EVERY = 60_000
+"""Default milliseconds for which rows wait."""
+
+MOST_FLUSH_EVERY = 600_000
+"""The most; ``uldp check`` gives the ledger of a running stream so much time to balance."""
+
+MOST_BYTES = 1 << 25
+"""Of rows that wait; more are written at once."""
+
+_NAME = 16  # bytes before each waiting row, which say which one it is
+
+Write = Callable[[list[bytes], str], None]
+"""Writes encoded rows, and gets a name that depends on what they are."""
+
+
+class FlushRows(beam.PTransform[PCollection[Any], PCollection[None]]):
+    """Writes rows together that came within a time.
+
+    By the clock, ``flush_every`` after the first that waits; or, where rows come only when the watermark says that they
+    are final, all that belong to one slot, ``flush_every`` of event time. Those are the same rows whenever a worker
+    fails and repeats its work, so the same names come again. Where some come later than the watermark says, the file of
+    the slot is written again with all of them.
+
+    Args:
+        encode: row -> bytes.
+        write: is called with at least one row, in an order that does not depend on the engine.
+        flush_every: milliseconds, at least 1.
+        keyed: whether each row stands for a key, window and pane; a name then depends on nothing else.
+        final: whether rows come by the watermark.
+        late: milliseconds after their slot in which rows that come by the watermark may still come; None: they do not.
+    """
+
+    def __init__(
+        self,
+        encode: Callable[[Any], bytes],
+        write: Write,
+        *,
+        flush_every: int,
+        keyed: bool = True,
+        final: bool = False,
+        late: int | None = None,
+    ):
+        super().__init__()
+        self._encode = encode
+        self._write = write
+        self._flush_every = flush_every
+        self._keyed = keyed
+        self._final = final
+        self._late = late
+
+    def expand(self, rows: PCollection[Any]) -> PCollection[None]:
+        slot = self._flush_every if self._final else None
+        named = rows | "Name" >> beam.ParDo(_NameFn(self._encode, self._keyed, slot)).with_output_types(_NAMED)
+        waiting = named | "RowsNameTheirWindow" >> beam.WindowInto(GlobalWindows())
+        if self._final and self._late is not None:
+            return waiting | "Flush" >> beam.ParDo(_SlotFn(self._write, self._late))
+        return waiting | "Flush" >> beam.ParDo(_FlushFn(self._write, None if self._final else self._flush_every))
+
+
+_END = GlobalWindow().max_timestamp()
+_ALWAYS = (0, _END.micros // 1000)
+"""The slot of rows that are written by the clock."""
+
+_NAMED = beam.typehints.Tuple[beam.typehints.Tuple[int, int], bytes]
+"""A row, behind what names it, keyed by the begin and the end of its slot in milliseconds."""
+
+
+class _NameFn(beam.DoFn):
+    def __init__(self, encode: Callable[[Any], bytes], keyed: bool, slot: int | None):
+        self._encode = encode
+        self._keyed = keyed
+        self._slot = slot
+
+    def process(
+        self,
+        row: Any,
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+        timestamp: Any = beam.DoFn.TimestampParam,
+    ) -> Iterator[tuple[tuple[int, int], bytes]]:
+        name = os.urandom(_NAME)
+        if self._keyed:
+            name = hashlib.sha256(f"{window} {pane.index} {to_json(row)}".encode()).digest()[:_NAME]
+        yield self._slot_of(timestamp), name + self._encode(row)
+
+    def _slot_of(self, timestamp: Timestamp) -> tuple[int, int]:
+        if self._slot is None:
+            return _ALWAYS
+        begin = timestamp.micros // 1000 // self._slot * self._slot
+        return begin, min(begin + self._slot, _ALWAYS[1])
+
+
+class _FlushFn(beam.DoFn):
+    """Writes rows once, by the clock or when their slot is over.
+
+    Args:
+        write: rows, under a name that depends on them.
+        flush_every: milliseconds after which they are written by the clock; None: when their slot is over.
+    """
+
+    ROWS = userstate.BagStateSpec("rows", coders.BytesCoder())
+    SIZE = userstate.ReadModifyWriteStateSpec("size", coders.VarIntCoder())
+    CLOCK = userstate.TimerSpec("clock", TimeDomain.REAL_TIME)
+    WATERMARK = userstate.TimerSpec("watermark", TimeDomain.WATERMARK)
+
+    def __init__(self, write: Write, flush_every: int | None):
+        self._write = write
+        self._flush_every = flush_every
+
+    def process(
+        self,
+        element: tuple[tuple[int, int], bytes],
+        rows: Any = beam.DoFn.StateParam(ROWS),
+        size: Any = beam.DoFn.StateParam(SIZE),
+        clock: Any = beam.DoFn.TimerParam(CLOCK),
+        watermark: Any = beam.DoFn.TimerParam(WATERMARK),
+    ) -> None:
+        (_, end), row = element
+        before = size.read() or 0
+        rows.add(row)
+        size.write(before + len(row))
+        if before + len(row) > MOST_BYTES:
+            self._flush(rows, size)
+        elif not before:
+            watermark.set(Timestamp(micros=1000 * end))
+            if self._flush_every is not None:
+                clock.set(Timestamp(time.time() + self._flush_every / 1000))
+
+    @userstate.on_timer(CLOCK)
+    def by_clock(self, rows: Any = beam.DoFn.StateParam(ROWS), size: Any = beam.DoFn.StateParam(SIZE)) -> None:
+        self._flush(rows, size)
+
+    @userstate.on_timer(WATERMARK)
+    def by_watermark(self, rows: Any = beam.DoFn.StateParam(ROWS), size: Any = beam.DoFn.StateParam(SIZE)) -> None:
+        self._flush(rows, size)
+
+    def _flush(self, rows: Any, size: Any) -> None:
+        """Write what waits, in the order of the encoded rows."""
+        waiting = sorted((named[_NAME:], named[:_NAME]) for named in rows.read())
+        if waiting:
+            name = hashlib.sha256(b"".join(name for _, name in waiting)).hexdigest()[:32]
+            self._write([row for row, _ in waiting], name)
+        rows.clear()
+        size.clear()
+
+
+class _SlotFn(beam.DoFn):
+    """Keeps the rows of a slot for as long as more may come, and writes all of them each time.
+
+    A slot with too many rows has several files, of which only the last one is written again.
+
+    Args:
+        write: rows, under the name of their slot.
+        late: milliseconds after the end of a slot for which its rows are kept.
+    """
+
+    ROWS = userstate.BagStateSpec("rows", coders.BytesCoder())
+    SIZE = userstate.ReadModifyWriteStateSpec("size", coders.VarIntCoder())
+    PART = userstate.ReadModifyWriteStateSpec("part", coders.VarIntCoder())
+    WRITE = userstate.TimerSpec("write", TimeDomain.WATERMARK)
+    FORGET = userstate.TimerSpec("forget", TimeDomain.WATERMARK)
+
+    def __init__(self, write: Write, late: int):
+        self._write = write
+        self._late = late
+
+    def process(
+        self,
+        element: tuple[tuple[int, int], bytes],
+        rows: Any = beam.DoFn.StateParam(ROWS),
+        size: Any = beam.DoFn.StateParam(SIZE),
+        part: Any = beam.DoFn.StateParam(PART),
+        write: Any = beam.DoFn.TimerParam(WRITE),
+        forget: Any = beam.DoFn.TimerParam(FORGET),
+    ) -> None:
+        slot, row = element
+        now = (size.read() or 0) + len(row)
+        rows.add(row)
+        size.write(now)
+        write.set(Timestamp(micros=1000 * slot[1]))
+        forget.set(Timestamp(micros=1000 * min(slot[1] + self._late, _ALWAYS[1])))
+        if now > MOST_BYTES:
+            self._write_all(slot, rows, part)
+            rows.clear()
+            size.clear()
+            part.write((part.read() or 0) + 1)
+
+    @userstate.on_timer(WRITE)
+    def by_watermark(
+        self,
+        slot: Any = beam.DoFn.KeyParam,
+        rows: Any = beam.DoFn.StateParam(ROWS),
+        part: Any = beam.DoFn.StateParam(PART),
+    ) -> None:
+        self._write_all(slot, rows, part)
+
+    @userstate.on_timer(FORGET)
+    def forget(
+        self,
+        slot: Any = beam.DoFn.KeyParam,
+        rows: Any = beam.DoFn.StateParam(ROWS),
+        size: Any = beam.DoFn.StateParam(SIZE),
+        part: Any = beam.DoFn.StateParam(PART),
+    ) -> None:
+        self._write_all(slot, rows, part)  # a drain may end both timers in any order
+        for state in (rows, size, part):
+            state.clear()
+
+    def _write_all(self, slot: tuple[int, int], rows: Any, part: Any) -> None:
+        """Write the rows that are kept, in the order of their bytes, to the file of the slot."""
+        kept = sorted(named[_NAME:] for named in rows.read())
+        if kept:
+            self._write(kept, f"{slot[0]}-{slot[1] - slot[0]}-{part.read() or 0}")

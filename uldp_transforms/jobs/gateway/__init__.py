@@ -1,0 +1,44 @@
+"""Takes reports by HTTP, refuses what the job would refuse, packs them, and answers when they are published.
+
+``POST /reports`` takes one message, single or packed. It goes to Pub/Sub or Kafka, or first to files of a spool, and is
+acknowledged when it is there. No address, header or payload of a request is kept or logged.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.ldp.errors import SpecError
+
+_EXTRA = ("starlette", "uvicorn", "confluent_kafka", "prometheus_client")
+
+
+def require_server() -> None:
+    """Raises SpecError where what serves is not installed."""
+    try:
+        for name in _EXTRA:
+            importlib.import_module(name)
+    except ImportError as error:
+        raise SpecError(f"a gateway needs {error.name}, of the extra 'gateway': pip install '.[gateway]'") from None
+
+
+def configure(argv: Sequence[str]) -> Any:
+    """The configuration of a command line; raises SpecError or OSError."""
+    require_server()
+    from uldp_transforms.jobs.gateway import gateway_options  # noqa: PLC0415  # needs the extra, and takes its description from here
+
+    return gateway_options.configure(argv)
+
+
+def _job(config: Any) -> int:
+    from uldp_transforms.jobs.gateway import serve  # noqa: PLC0415  # needs the extra
+
+    return serve.job(config)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the gateway of a command line until it is told to stop; returns its exit code."""
+    return cli.run("gateway", configure, _job, argv, faults_of_job=(SpecError, OSError))

@@ -1,0 +1,188 @@
+"""The command line of the gateway."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from uldp_transforms import JobSpec
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.gateway import __doc__ as description
+from uldp_transforms.jobs.gateway.outlets import OUTLETS
+from uldp_transforms.jobs.gateway.outlets.outlet import Outlet
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages import wire
+
+MOST_BYTES = wire.MAX_MESSAGE_BYTES - 1_000
+"""Of a message: Pub/Sub adds the name of the topic."""
+
+_SERVING: cli.Options = {
+    "--host": {"default": "127.0.0.1", "help": "address to listen on"},
+    "--port": {"type": int, "default": 8080, "help": "port to listen on; 0: any that is free"},
+    "--allow_origin": {
+        "action": "append",
+        "help": "origin of pages whose scripts may send reports, such as https://example.org, or *; may be given "
+        "several times; none: no pages of other origins",
+    },
+    "--max_body": {"type": cli.positive(), "default": 1_000_000, "help": "bytes of a request's body"},
+    "--body_timeout": {
+        "type": cli.duration("--body_timeout"),
+        "default": "20s",
+        "metavar": "DURATION",
+        "help": "time that a body may take to come, such as 20s",
+    },
+    "--max_waiting": {"type": cli.positive(), "default": 10_000, "help": "requests without an answer at a time"},
+    "--max_waiting_bytes": {"type": cli.positive(), "default": 64_000_000, "help": "bytes of their bodies"},
+}
+
+_PACKING: cli.Options = {
+    "--pack_size": {"type": cli.positive(), "default": 1_000, "help": "reports with which a packed message is full"},
+    "--pack_every": {
+        "type": cli.duration("--pack_every"),
+        "default": "200ms",
+        "metavar": "DURATION",
+        "help": "time after which a message goes that is not full, such as 200ms or 1s",
+    },
+}
+
+_SPOOLING: cli.Options = {
+    "--spool": {"help": "folder for files; requests are answered when their reports are on disk; none: when published"},
+    "--spool_every": {
+        "type": cli.duration("--spool_every"),
+        "metavar": "DURATION",
+        "help": "time for which one file of the spool is written to; none: 1m",
+    },
+}
+
+_JUDGING: cli.Options = {
+    **cli.WINDOWS,
+    "--allowed_lateness": {
+        "type": cli.duration("--allowed_lateness"),
+        "metavar": "DURATION",
+        "help": "as of the job: with --window, what comes later than that is refused; none: 1h",
+    },
+    "--deduplicate": {**cli.SWITCH, "help": "as of the job: refuse batches without report ids"},
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GatewayConfig:
+    """What a command line says."""
+
+    spec: JobSpec
+    outlet: Outlet | None
+    spool: str | None
+    spool_every: float
+    pack_size: int
+    pack_every: float
+    host: str
+    port: int
+    origins: tuple[str, ...]
+    max_body: int
+    body_timeout: float
+    max_waiting: int
+    max_waiting_bytes: int
+
+
+def command_line() -> argparse.ArgumentParser:
+    parser = cli.Parser("gateway", description=description)
+    parser.add_argument(
+        "--collection",
+        required=True,
+        action="append",
+        help="JSON file of a collection, or a pattern for several; may be given several times",
+    )
+    targets = parser.add_argument_group("where the reports go (one of them, or --spool, or both)")
+    exclusive = targets.add_mutually_exclusive_group()
+    for outlet in OUTLETS:
+        exclusive.add_argument(outlet.option, type=outlet.kind, help=outlet.help)
+    for title, options in (
+        ("files in between", _SPOOLING),
+        ("packing", _PACKING),
+        ("serving", _SERVING),
+        ("refusing by time and id, as the job does; without --window times are left to the job", _JUDGING),
+        *((f"only with {outlet.option}", outlet.own_options) for outlet in OUTLETS if outlet.own_options),
+    ):
+        group = parser.add_argument_group(title)
+        for name, settings in options.items():
+            group.add_argument(name, **settings)
+    return parser
+
+
+def configure(argv: Sequence[str]) -> GatewayConfig:
+    """The configuration of a command line; raises SpecError or OSError."""
+    args = command_line().parse_args(argv)
+    chosen = next((outlet for outlet in OUTLETS if getattr(args, outlet.option[2:]) is not None), None)
+    _check(args, chosen)
+    spec = _spec(args)
+    _check_sizes(args, spec)
+    return GatewayConfig(
+        spec=spec,
+        outlet=None if chosen is None else chosen.of(args),
+        spool=args.spool,
+        spool_every=(60_000 if args.spool_every is None else args.spool_every) / 1000,
+        pack_size=args.pack_size,
+        pack_every=args.pack_every / 1000,
+        host=args.host,
+        port=args.port,
+        origins=tuple(args.allow_origin or ()),
+        max_body=args.max_body,
+        body_timeout=args.body_timeout / 1000,
+        max_waiting=args.max_waiting,
+        max_waiting_bytes=args.max_waiting_bytes,
+    )
+
+
+def _spec(args: argparse.Namespace) -> JobSpec:
+    """The job as far as it says what is refused."""
+    more: dict[str, Any] = {}
+    if args.allowed_lateness is not None:
+        more["allowed_lateness"] = f"{args.allowed_lateness}ms"
+    return JobSpec.of(
+        collections=cli.matching("--collection", args.collection),
+        window=args.window,
+        slide=args.slide,
+        window_offset=args.window_offset,
+        timezone=args.timezone,
+        deduplicate=args.deduplicate,
+        **more,
+    )
+
+
+def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
+    """Refuse options that do not go together, by their names on the command line; raises SpecError."""
+    given = "none" if outlet is None else outlet.option
+    names = " or ".join(each.option for each in OUTLETS)
+    rules = [
+        (outlet is None and args.spool is None, f"a gateway needs {names} or --spool, got none"),
+        *(
+            (
+                getattr(args, name[2:]) is not None,
+                f"{name} needs {other.option}, got {given}",
+            )
+            for other in OUTLETS
+            if other is not outlet
+            for name in other.own_options
+        ),
+        (args.spool is None and args.spool_every is not None, "--spool_every needs --spool, got none"),
+        *cli.needs_window(args),
+        (args.allowed_lateness is not None and args.window is None, "--allowed_lateness needs --window, got none"),
+        (not 0 <= args.port < 1 << 16, f"--port must be a number from 0 to 65535, got {args.port}"),
+        (args.max_body > MOST_BYTES, f"--max_body must be at most {MOST_BYTES}, got {args.max_body}"),
+        (
+            args.max_waiting_bytes < args.max_body,
+            f"--max_waiting_bytes must be at least --max_body, {args.max_body}, got {args.max_waiting_bytes}",
+        ),
+    ]
+    for wrong, sentence in rules:
+        if wrong:
+            raise SpecError(sentence)
+
+
+def _check_sizes(args: argparse.Namespace, spec: JobSpec) -> None:
+    largest = max(wire.packed_bytes(collection) for collection in spec.catalog)
+    if args.pack_size * largest > MOST_BYTES - 1_000:
+        most = (MOST_BYTES - 1_000) // largest
+        raise SpecError(f"--pack_size must be at most {most}, so that messages can be published, got {args.pack_size}")

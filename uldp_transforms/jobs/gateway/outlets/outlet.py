@@ -1,0 +1,58 @@
+"""Where accepted reports go: an option that names it, and when a message has arrived there."""
+
+from __future__ import annotations
+
+import abc
+import argparse
+from typing import Any, ClassVar, Protocol
+
+from uldp_transforms.jobs import cli
+
+
+class Undelivered(Exception):
+    """A message did not arrive, as far as is known; says why, without its content."""
+
+
+class Delivery(Protocol):
+    """What takes packed messages: an outlet, or a spool before one."""
+
+    async def start(self) -> None:
+        """Called once, in the loop that delivers."""
+
+    async def deliver(self, message: bytes) -> None:
+        """Return when the message is there for good; raises Undelivered."""
+
+    async def close(self) -> None:
+        """Called once, when nothing is delivered any more."""
+
+
+class Outlet(abc.ABC):
+    """Where packed messages go. A new one is a file with a subclass, and a line in ``OUTLETS``."""
+
+    option: ClassVar[str]
+    """The option that names it, such as ``--topic``."""
+    help: ClassVar[str]
+    """What the option is, for ``--help``."""
+    kind: ClassVar[Any] = str
+    """argparse type of the option."""
+    own_options: ClassVar[cli.Options] = {}
+    """Further options that only this outlet takes, with their arguments for argparse; their default is None."""
+
+    @classmethod
+    @abc.abstractmethod
+    def of(cls, args: argparse.Namespace) -> Outlet:
+        """The outlet that a command line names; raises SpecError for options that do not go together."""
+
+    @abc.abstractmethod
+    def check(self) -> None:
+        """Say before the first request what is wrong, within 20 s; raises SpecError."""
+
+    @abc.abstractmethod
+    async def deliver(self, message: bytes) -> None:
+        """Return when the message is there for good; raises Undelivered."""
+
+    async def start(self) -> None:  # noqa: B027  # most have nothing to do
+        """Called once, in the loop that delivers."""
+
+    async def close(self) -> None:  # noqa: B027  # most have nothing to do
+        """Called once, when nothing is delivered any more."""

@@ -1,0 +1,72 @@
+"""Packed messages to a Pub/Sub topic, by Google's own client."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from typing import Any, ClassVar
+
+from google.api_core import exceptions, retry
+from google.cloud import pubsub_v1
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.gateway.outlets.outlet import Outlet, Undelivered
+from uldp_transforms.ldp.errors import SpecError
+
+CHECK_SECONDS = 15.0
+GIVE_UP_SECONDS = 20.0
+
+_PASSING = (
+    exceptions.Aborted,
+    exceptions.Cancelled,
+    exceptions.DeadlineExceeded,
+    exceptions.InternalServerError,
+    exceptions.ResourceExhausted,
+    exceptions.ServiceUnavailable,
+    exceptions.Unknown,
+)
+"""Faults after which the client publishes again by itself."""
+
+
+class PubSubOutlet(Outlet):
+    """A topic; a message is there when the service has given it an id."""
+
+    option = "--topic"
+    help = "Pub/Sub topic to publish to, projects/P/topics/T"
+    kind: ClassVar[Any] = staticmethod(cli.resource("topics"))
+
+    def __init__(self, topic: str):
+        self._topic = topic
+        self._client: Any = None
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> PubSubOutlet:
+        return cls(args.topic)
+
+    def check(self) -> None:
+        self._client = pubsub_v1.PublisherClient()
+        try:
+            self._client.get_topic(request={"topic": self._topic}, timeout=CHECK_SECONDS, retry=None)
+        except exceptions.PermissionDenied:
+            return  # to publish is another permission than to look
+        except exceptions.NotFound:
+            raise SpecError(f"--topic must exist, got {self._topic!r}") from None
+        except exceptions.GoogleAPICallError as error:
+            raise SpecError(f"--topic must be one that Pub/Sub answers for, got {error.message}") from None
+
+    async def start(self) -> None:
+        self._client = self._client or pubsub_v1.PublisherClient()
+
+    async def deliver(self, message: bytes) -> None:
+        again = retry.Retry(predicate=retry.if_exception_type(*_PASSING), timeout=GIVE_UP_SECONDS)
+        try:
+            publishing = self._client.publish(self._topic, message, retry=again, timeout=GIVE_UP_SECONDS)
+            await asyncio.wait_for(asyncio.wrap_future(publishing), 2 * GIVE_UP_SECONDS)
+        except (exceptions.GoogleAPICallError, exceptions.RetryError) as error:
+            raise Undelivered(f"Pub/Sub says {error.message}") from None
+        except asyncio.TimeoutError:
+            raise Undelivered("Pub/Sub does not answer") from None
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._client.stop)
+        self._client.transport.close()

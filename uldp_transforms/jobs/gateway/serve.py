@@ -1,0 +1,126 @@
+"""Runs the gateway on uvicorn until SIGTERM or Ctrl-C: what was begun is answered, and what was accepted delivered."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import resource
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator
+
+import uvicorn
+from starlette.applications import Starlette
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.gateway.admission import Admission
+from uldp_transforms.jobs.gateway.bounded_requests import BoundedRequests
+from uldp_transforms.jobs.gateway.gateway_options import GatewayConfig
+from uldp_transforms.jobs.gateway.limits import Limits
+from uldp_transforms.jobs.gateway.meters import Meters
+from uldp_transforms.jobs.gateway.outlets.outlet import Delivery
+from uldp_transforms.jobs.gateway.packer import Packer
+from uldp_transforms.jobs.gateway.quiet_log import log_quietly
+from uldp_transforms.jobs.gateway.spool import Spool
+from uldp_transforms.jobs.gateway.web import Desk, application
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages.decoder import MessageDecoder
+
+STOP_SECONDS = 60
+"""How long requests may take to end once the gateway is told to stop; their senders then get no answer."""
+
+SPARE = 1_000
+"""Connections, beside two for each request that may wait, before the server refuses further ones."""
+
+BACKLOG = 2048
+"""Connections that wait to be taken up."""
+
+
+def build(config: GatewayConfig, address: str) -> Starlette:
+    """The application of a configuration; raises SpecError or OSError."""
+    meters = Meters(_say)
+    delivery: Delivery
+    if config.spool is not None:
+        delivery = Spool(config.spool, config.spool_every, config.outlet, meters, _say)
+    else:
+        assert config.outlet is not None
+        config.outlet.check()
+        delivery = config.outlet
+    packer = Packer(delivery, config.pack_size, config.pack_every, meters)
+    decoder = MessageDecoder(config.spec.catalog, config.spec.gate, config.spec.deduplicate)
+    limits = Limits(config.max_body, config.max_waiting, config.max_waiting_bytes, meters)
+    admission = Admission(decoder, config.pack_size)
+    desk = Desk(admission, packer, limits, meters, spools=config.spool is not None, patience=config.body_timeout)
+
+    @contextlib.asynccontextmanager
+    async def lifespan() -> AsyncIterator[None]:
+        await delivery.start()
+        gc.collect()
+        gc.freeze()  # what was imported stays; to look through it again and again takes a third of the time
+        _say(f"POST {address}/reports")
+        yield
+        await packer.drain()
+        await delivery.close()
+        _say("stopped")
+
+    return application(desk, config.origins, lifespan())
+
+
+def job(config: GatewayConfig) -> int:
+    """Serve until a signal; returns the exit code."""
+    log_quietly()
+    connections = 2 * config.max_waiting + SPARE
+    _allow_files(connections + SPARE)
+    with _listen(config) as listening:
+        host = f"[{config.host}]" if ":" in config.host else config.host
+        app = build(config, f"http://{host}:{listening.getsockname()[1]}")
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                http=BoundedRequests,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                ws="none",
+                lifespan="on",
+                limit_concurrency=connections,
+                timeout_graceful_shutdown=STOP_SECONDS,
+            )
+        )
+        with _signals_end_the_server_only():
+            server.run(sockets=[listening])
+    return cli.DONE if server.started else 1
+
+
+def _allow_files(number: int) -> None:
+    """Let this process have so many files and connections open, as far as the system allows that."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < number:
+        most = number if hard == resource.RLIM_INFINITY else min(number, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _listen(config: GatewayConfig) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+        return socket.create_server((config.host, config.port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        where = f"{config.host}:{config.port}"
+        raise SpecError(f"--host and --port must be free to listen on, got {where}: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def _signals_end_the_server_only() -> Iterator[None]:
+    """uvicorn repeats a signal when it has stopped, which would end the process with the signal's exit code."""
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _say(sentence: str) -> None:
+    print(f"gateway: {sentence}", file=sys.stderr, flush=True)

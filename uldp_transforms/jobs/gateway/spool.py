@@ -1,0 +1,209 @@
+"""Packed messages to files first, and from there to where they are published."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from uldp_transforms.jobs.gateway import spool_file
+from uldp_transforms.jobs.gateway.meters import Meters
+from uldp_transforms.jobs.gateway.outlets.outlet import Outlet, Undelivered
+from uldp_transforms.jobs.gateway.spool_file import SpoolFile
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages.rejection import Rejection
+
+FULL = 64 << 20
+"""Bytes of a file after which the next one is begun."""
+
+AT_ONCE = 16
+"""Messages that are published at the same time."""
+
+_AGAIN = 5.0  # seconds after a failure
+
+
+class Spool:
+    """A folder of files; a message is delivered when it is on disk. All that wait are written together.
+
+    Args:
+        folder: is made if it is not there; raises OSError.
+        every: seconds for which one file is written to.
+        target: where finished files are published, after which they are deleted; None: they stay.
+        meters: count what is published.
+        say: prints a sentence for the operator.
+
+    Raises:
+        SpecError: another process writes to the folder.
+    """
+
+    def __init__(self, folder: str, every: float, target: Outlet | None, meters: Meters, say: Callable[[str], None]):
+        self._folder = Path(folder)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._every = every
+        self._target = target
+        self._meters = meters
+        self._say = say
+        self._file: SpoolFile | None = None
+        self._begun = 0.0
+        self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._published: dict[Path, int] = {}
+        self._lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise SpecError(f"--spool must be a folder of one gateway, got {folder!r}, which another one has") from None
+        self._finish()
+
+    async def start(self) -> None:
+        self._written = asyncio.Event()
+        self._finished = asyncio.Event()
+        self._disk = asyncio.Lock()
+        self._tasks.append(asyncio.create_task(self._turn_over()))
+        if self._target is not None:
+            await self._target.start()
+            self._tasks.append(asyncio.create_task(self._forward_all(self._target)))
+        self._writer = asyncio.create_task(self._write_all())
+
+    async def deliver(self, message: bytes) -> None:
+        """Return when the message is on disk; raises Undelivered."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((message, future))
+        self._written.set()
+        await future
+
+    async def close(self) -> None:
+        """Finish the file that is open, and try once to publish what is there."""
+        for task in (*self._tasks, self._writer):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        try:
+            await asyncio.to_thread(self._finish)
+            if self._target is not None:
+                await self._forward(self._target)
+        except (Undelivered, OSError) as error:
+            self._meters.held_up(error)
+        if self._target is not None:
+            await self._target.close()
+        left = len(list(self._folder.glob(f"*{spool_file.WHOLE}")))
+        if left:
+            self._say(f"{left} file(s) of reports are in {self._folder}")
+        os.close(self._lock)
+
+    # ---------------------------------------------------------------- writing
+
+    async def _write_all(self) -> None:
+        while True:
+            await self._written.wait()
+            self._written.clear()
+            waiting, self._waiting = self._waiting, []
+            async with self._disk:
+                error = await asyncio.to_thread(self._append, [message for message, _ in waiting])
+            for _, future in waiting:
+                if error is None:
+                    future.set_result(None)
+                else:
+                    future.set_exception(Undelivered(f"the spool says {error.strerror}"))
+
+    def _append(self, messages: Sequence[bytes]) -> OSError | None:
+        try:
+            if self._file is None:
+                self._file, self._begun = SpoolFile(self._folder), time.monotonic()
+            self._file.append(messages)
+        except OSError as error:
+            with contextlib.suppress(OSError):  # what is on disk stays there, for the next start
+                self._finish()
+            return error
+        return None
+
+    async def _turn_over(self) -> None:
+        """Finish the file when its time is over or it is full."""
+        while True:
+            await asyncio.sleep(min(self._every, 1.0))
+            if self._is_over():
+                try:
+                    async with self._disk:
+                        await asyncio.to_thread(self._finish)
+                except OSError as error:
+                    self._meters.held_up(error)
+                self._finished.set()
+
+    def _is_over(self) -> bool:
+        """Whether there is a file to be finished, also one that could not be when its time came."""
+        if self._file is None:
+            return any(self._parts())
+        return time.monotonic() - self._begun >= self._every or self._file.size >= FULL
+
+    def _finish(self) -> None:
+        """Finish the file that is open, and what is left of those before; raises OSError."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.finish()
+        for part in sorted(self._parts()):
+            spool_file.finish(part)
+
+    def _parts(self) -> Iterator[Path]:
+        return self._folder.glob(f"*{spool_file.PART}")
+
+    # ---------------------------------------------------------------- publishing
+
+    async def _forward_all(self, target: Outlet) -> None:
+        while True:
+            try:
+                await self._forward(target)
+            except (Undelivered, OSError) as error:
+                self._meters.held_up(error)
+                await asyncio.sleep(_AGAIN)
+                continue
+            await self._finished.wait()
+            self._finished.clear()
+
+    async def _forward(self, target: Outlet) -> None:
+        """Publish and delete all finished files.
+
+        Raises:
+            Undelivered: the target takes nothing now.
+            OSError: a file cannot be read or deleted; all others were looked at.
+        """
+        fault: OSError | None = None
+        for path in sorted(self._folder.glob(f"*{spool_file.WHOLE}")):
+            try:
+                if path not in self._published:  # one that cannot be deleted is not published again
+                    self._published[path] = await self._publish(path, target)
+                self._put_away(path, self._published[path])
+                del self._published[path]
+            except OSError as error:
+                fault = error
+        if fault is not None:
+            raise fault
+
+    async def _publish(self, path: Path, target: Outlet) -> int:
+        """How many blocks of a file cannot be read; all others are published."""
+        items = await asyncio.to_thread(list, spool_file.read(path))
+        messages = [item for item in items if not isinstance(item, Rejection)]
+        for at in range(0, len(messages), AT_ONCE):
+            await _all(*(target.deliver(message) for message in messages[at : at + AT_ONCE]))
+            self._meters.forwarded(len(messages[at : at + AT_ONCE]))
+        return len(items) - len(messages)
+
+    def _put_away(self, path: Path, unread: int) -> None:
+        if unread:
+            path.rename(spool_file.damaged_path(path))
+            self._say(f"{path} has {unread} block(s) that cannot be read; kept as .damaged")
+        else:
+            path.unlink()
+            spool_file.manifest_path(path).unlink(missing_ok=True)
+
+
+async def _all(*deliveries: Any) -> None:
+    """Wait for all of them, also if some fail; raises the first failure."""
+    for outcome in await asyncio.gather(*deliveries, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome

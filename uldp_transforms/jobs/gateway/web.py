@@ -1,0 +1,192 @@
+"""The gateway as an ASGI application: three addresses, bounded memory, and answers that say what became of reports."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+import anyio
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from uldp_transforms.jobs.gateway.admission import Admission, Verdict
+from uldp_transforms.jobs.gateway.limits import Limits
+from uldp_transforms.jobs.gateway.meters import Meters
+from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
+from uldp_transforms.jobs.gateway.packer import Pack, Packer
+from uldp_transforms.jobs.gateway.refusals import (
+    ACCEPTED,
+    BAD_REQUEST,
+    OK,
+    RETRY_AFTER,
+    STATUS,
+    TIMEOUT,
+    TOO_LARGE,
+    UNAVAILABLE,
+    UNSUPPORTED,
+    Refused,
+)
+from uldp_transforms.ldp.reasons import Reason
+
+
+class Desk:
+    """Judges what requests bring, all that came at the same moment together, and answers when it is delivered.
+
+    Args:
+        admission: judges.
+        packer: takes what is accepted.
+        limits: of what may wait here.
+        meters: count.
+        spools: whether delivered means spooled.
+        patience: seconds that a body may take to come.
+    """
+
+    def __init__(
+        self,
+        admission: Admission,
+        packer: Packer,
+        limits: Limits,
+        meters: Meters,
+        *,
+        spools: bool,
+        patience: float,
+    ):
+        self._admission = admission
+        self._packer = packer
+        self._limits = limits
+        self._meters = meters
+        self._patience = patience
+        self._done = (ACCEPTED, "spooled") if spools else (OK, "published")
+        self._came: list[tuple[bytes, asyncio.Future[tuple[Verdict, Pack | None]]]] = []
+
+    async def reports(self, request: Request) -> Response:
+        """``POST /reports``."""
+        begin = time.perf_counter()
+        response = await self._answer(request)
+        self._meters.seconds.observe(time.perf_counter() - begin)
+        self._meters.requests.labels(str(response.status_code)).inc()
+        return response
+
+    async def _answer(self, request: Request) -> Response:
+        try:
+            with self._limits.room_for(request.headers.get("content-length")) as most:
+                message = await _body(request, most, self._patience)
+                return await self._deliver(message)
+        except Refused as refused:
+            if refused.status == TOO_LARGE:
+                self._meters.too_large()
+            return JSONResponse({"reason": refused.reason}, refused.status, refused.headers)
+        except ClientDisconnect:
+            return JSONResponse({"reason": "disconnected"}, BAD_REQUEST)
+        except Undelivered:
+            return JSONResponse({"reason": "unavailable"}, UNAVAILABLE, RETRY_AFTER)
+
+    async def _deliver(self, message: bytes) -> Response:
+        verdict, pack = await self._judged(message)
+        refused = {reason.code: number for reason, number in verdict.refused.items()}
+        if pack is None:
+            return JSONResponse({"reason": verdict.reason.code, "refused": refused}, STATUS[verdict.reason])
+        await pack.delivered()
+        status, word = self._done
+        return JSONResponse({word: verdict.accepted} | ({"refused": refused} if refused else {}), status)
+
+    async def _judged(self, message: bytes) -> tuple[Verdict, Pack | None]:
+        """The verdict of a message, and the pack that has what was accepted of it."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[tuple[Verdict, Pack | None]] = loop.create_future()
+        if not self._came:
+            loop.call_soon(self._judge)
+        self._came.append((message, future))
+        return await future
+
+    def _judge(self) -> None:
+        came, self._came = self._came, []
+        waiting = (future for _, future in came)
+        try:
+            self._judge_all([message for message, _ in came], waiting)
+        except Exception as fault:  # whoever waits must not wait for ever
+            self._meters.undelivered(Undelivered(type(fault).__name__))
+            for future in waiting:
+                if not future.done():
+                    future.set_exception(Undelivered(type(fault).__name__))
+
+    def _judge_all(
+        self, messages: Sequence[bytes], waiting: Iterator[asyncio.Future[tuple[Verdict, Pack | None]]]
+    ) -> None:
+        """Tell each who waits the verdict of its message; what is packed together is all in one pack."""
+        now = time.time_ns() // 1_000_000
+        for verdicts, batches in self._admission.judge(messages, now):
+            together = defaultdict(list)
+            for batch in batches:
+                together[batch.fingerprint].append(batch)
+            packs = {fingerprint: self._packer.add(*some) for fingerprint, some in together.items()}
+            for verdict in verdicts:
+                self._meters.judged(verdict)
+                future = next(waiting)
+                if not future.done():  # its request may have been cancelled
+                    future.set_result((verdict, packs.get(verdict.fingerprint)))
+
+    async def health(self, request: Request) -> Response:
+        """``GET /healthz``: 503 for ten seconds after something could not be delivered."""
+        well = self._meters.is_well
+        return JSONResponse({"status": "ok" if well else "undelivered"}, OK if well else UNAVAILABLE)
+
+    async def metrics(self, request: Request) -> Response:
+        """``GET /metrics``."""
+        return Response(self._meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def _body(request: Request, most: int, patience: float) -> bytes:
+    """The body, of at most so many bytes, within so many seconds; raises Refused."""
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise Refused(UNSUPPORTED, "content_encoding")
+    chunks, size = [], 0
+    try:
+        with anyio.fail_after(patience):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > most:
+                    raise Refused(TOO_LARGE, Reason.TOO_LARGE.code)
+                chunks.append(chunk)
+    except TimeoutError:
+        raise Refused(TIMEOUT, "timeout") from None
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def application(
+    desk: Desk, origins: Sequence[str], lifespan: contextlib.AbstractAsyncContextManager[None]
+) -> Starlette:
+    """The application.
+
+    Args:
+        desk: answers.
+        origins: of pages whose scripts may send reports.
+        lifespan: is entered before the first request, and left after the last.
+    """
+
+    @contextlib.asynccontextmanager
+    async def while_serving(_: Starlette) -> AsyncIterator[None]:
+        async with lifespan:
+            yield
+
+    routes = [
+        Route("/reports", desk.reports, methods=["POST"]),
+        Route("/healthz", desk.health, methods=["GET"]),
+        Route("/metrics", desk.metrics, methods=["GET"]),
+    ]
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=list(origins),
+        allow_methods=["POST"],
+        allow_headers=["Content-Type"],
+        expose_headers=["Retry-After"],
+        max_age=86_400,
+    )
+    return Starlette(routes=routes, middleware=[cors] if origins else [], lifespan=while_serving)

@@ -1,0 +1,1 @@
+"""Kafka read and written by Python: settings, secrets, offsets, producers."""

@@ -1,0 +1,265 @@
+"""PollKafka: a topic read by Python in groups of records, without Java."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.io.iobase import RestrictionProgress, RestrictionTracker
+from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
+from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
+from apache_beam.pvalue import PBegin, PCollection
+from apache_beam.transforms.core import RestrictionProvider, WatermarkEstimatorProvider
+from apache_beam.transforms.window import TimestampedValue
+from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+
+from uldp_transforms.beam.transforms.gather_messages import GATHERED, Gathered
+from uldp_transforms.jobs.kafka.offsets import ConsumerSettings, Part, Share, parts_of, shares_of
+from uldp_transforms.jobs.kafka.reader import KafkaReadError, Polled, Pool, Reader
+
+TURN_SECONDS = 1.0
+"""For which partitions are read until the engine may look at them."""
+
+IDLE_LAG = 2_000
+"""Milliseconds by which a partition without new records is behind the clock, as for Beam's own reader in Java."""
+
+GROUP_BYTES = 1 << 21
+"""Of the messages of a group, about."""
+
+PARTITIONS_SECONDS = 60.0
+"""After which it is looked again whether the topic has got more partitions."""
+
+_POOL = Pool()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a topic is read.
+
+    Attributes:
+        settings: of the consumers.
+        kind_of_times: CreateTime or LogAppendTime, of the topic.
+        idle_lag: milliseconds by which the watermark of a partition without new records is behind the clock.
+        readers: of a stream, who share the partitions.
+        partitions: that the topic had when the pipeline was built.
+    """
+
+    settings: ConsumerSettings
+    kind_of_times: str
+    idle_lag: int = IDLE_LAG
+    readers: int = 1
+    partitions: frozenset[int] = frozenset()
+
+    def reader(self, topic: str) -> Reader:
+        """A new consumer."""
+        return Reader(self.settings, topic, self.kind_of_times)
+
+
+class PollKafka(beam.PTransform[PBegin, PCollection[Gathered]]):
+    """Reads the records of a topic, each of whose values is a message, by Confluent's client.
+
+    Offsets are fixed when the pipeline is built, and the engine keeps how far each partition was read: a bundle that
+    is repeated reads the same records. A topic may be compacted or transactional. A record's own time is its arrival
+    time, for the gate and for the watermark.
+
+    Output: groups of messages in the global window, at the time of the latest one; a record without value is an empty
+    message.
+
+    Args:
+        topic: must exist.
+        reading: how it is read.
+        ends: whether it is read up to an end. Otherwise an engine is needed that lets a step go on later.
+        since: milliseconds; from the first record of this time or later on; None: from the first one that is there.
+        until: milliseconds; to the one before the first record of this time or later; None: all that are there now.
+
+    Raises:
+        SpecError: when the pipeline is built, for wrong settings, or if brokers do not answer or know no such topic.
+    """
+
+    def __init__(self, topic: str, reading: Reading, *, ends: bool, since: int | None = None, until: int | None = None):
+        super().__init__()
+        self._topic, self._reading = topic, reading
+        self._ends, self._since, self._until = ends, since, until
+
+    def expand(self, begin: PBegin) -> PCollection[Gathered]:
+        parts = parts_of(self._reading.settings, self._topic, ends=self._ends, since=self._since, until=self._until)
+        reading = dataclasses.replace(self._reading, partitions=frozenset(part.partition for part in parts))
+        # no shuffle, which engines would put between a partition and the bundle that reads it
+        if self._ends:
+            work: Any = begin | "Parts" >> beam.Create(parts, reshuffle=False)
+            read_fn: beam.DoFn = _RangeFn(reading)
+        else:
+            work = begin | "Shares" >> beam.Create(shares_of(parts, reading.readers), reshuffle=False)
+            read_fn = _StreamFn(reading)
+        return work | "Poll" >> beam.ParDo(read_fn).with_output_types(GATHERED)
+
+    def display_data(self) -> dict[str, Any]:
+        return {"servers": self._reading.settings.servers, "topic": self._topic}
+
+
+class Offsets(RestrictionProvider):
+    """Of a range: the offsets of its ``Part``."""
+
+    def initial_restriction(self, part: Part) -> OffsetRange:
+        return OffsetRange(part.start, part.stop)
+
+    def create_tracker(self, restriction: OffsetRange) -> OffsetRestrictionTracker:
+        return OffsetRestrictionTracker(restriction)
+
+    def restriction_size(self, part: Part, restriction: OffsetRange) -> int:
+        return int(restriction.size())
+
+
+class Positions(RestrictionProvider):
+    """Of a stream: an offset for each partition of its ``Share``; none are left of what was put off."""
+
+    def initial_restriction(self, share: Share) -> tuple[int, ...]:
+        return share.starts
+
+    def create_tracker(self, restriction: tuple[int, ...]) -> EndlessTracker:
+        return EndlessTracker(restriction)
+
+    def restriction_size(self, share: Share, restriction: tuple[int, ...]) -> int:
+        return len(restriction)
+
+
+class EndlessTracker(RestrictionTracker):
+    """Where the partitions of a share stand: what is left can be put off, but not shared with another worker."""
+
+    def __init__(self, positions: tuple[int, ...]):
+        self._positions = positions
+        self._put_off = False
+
+    def current_restriction(self) -> tuple[int, ...]:
+        return self._positions
+
+    def current_progress(self) -> RestrictionProgress:
+        return RestrictionProgress(fraction=0.0)
+
+    def try_claim(self, positions: tuple[int, ...]) -> bool:
+        """Whether what lies before these offsets may be handed on; if so, the rest begins there."""
+        if not self._put_off:
+            self._positions = positions
+        return not self._put_off
+
+    def try_split(self, fraction_of_remainder: float) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        if self._put_off or fraction_of_remainder != 0:
+            return None
+        left, self._positions, self._put_off = self._positions, (), True
+        return self._positions, left
+
+    def check_done(self) -> None:
+        if not self._put_off:
+            raise ValueError("EndlessTracker must have put off the rest, got a turn that ended without")
+
+    def is_bounded(self) -> bool:
+        return False
+
+
+class FromTheBeginning(WatermarkEstimatorProvider):
+    """A watermark that says so as long as nothing is known; without it engines would be told of none at all."""
+
+    def initial_estimator_state(self, element: Any, restriction: Any) -> Timestamp:
+        return MIN_TIMESTAMP
+
+    def create_watermark_estimator(self, state: Timestamp) -> ManualWatermarkEstimator:
+        return ManualWatermarkEstimator(state)
+
+
+class _RangeFn(beam.DoFn):
+    """Reads to the end of a range, in one go."""
+
+    def __init__(self, reading: Reading):
+        self._reading = reading
+
+    def process(
+        self,
+        part: Part,
+        tracker: Any = beam.DoFn.RestrictionParam(Offsets()),  # noqa: B008  # Beam's way
+    ) -> Iterator[Gathered]:
+        with contextlib.closing(self._reading.reader(part.topic)) as reader:
+            reader.seek({part.partition: tracker.current_restriction().start})
+            while True:
+                polled = reader.poll(TURN_SECONDS)
+                if polled is None:
+                    stop = tracker.current_restriction().stop
+                    if reader.has_reached(stop):
+                        tracker.try_claim(stop)
+                        return
+                elif tracker.try_claim(int(polled.offsets[-1])):
+                    yield from groups_of(polled)
+                else:  # what the poll has of the range
+                    yield from groups_of(polled.before(tracker.current_restriction().stop))
+                    return
+
+
+class _StreamFn(beam.DoFn):
+    """Reads for a turn, and puts off the rest."""
+
+    def __init__(self, reading: Reading):
+        self._reading = reading
+
+    def setup(self) -> None:
+        self._looked = time.monotonic()
+
+    @beam.DoFn.unbounded_per_element()  # type: ignore[untyped-decorator]  # Beam's
+    def process(
+        self,
+        share: Share,
+        tracker: Any = beam.DoFn.RestrictionParam(Positions()),  # noqa: B008  # Beam's way
+        watermark: Any = beam.DoFn.WatermarkEstimatorParam(FromTheBeginning()),  # noqa: B008  # Beam's way
+    ) -> Iterator[TimestampedValue[Gathered]]:
+        key, ends = (self._reading, share), time.monotonic() + TURN_SECONDS
+        reader = _POOL.take(key, lambda: self._reading.reader(share.topic))
+        with contextlib.ExitStack() as unless_put_back:
+            unless_put_back.callback(reader.close)
+            reader.seek(dict(zip(share.partitions, tracker.current_restriction())))
+            while (left := ends - time.monotonic()) > 0:
+                polled = reader.poll(left)
+                if polled is not None:
+                    if not tracker.try_claim(reader.positions()):
+                        return
+                    yield from map(_at_the_latest, groups_of(polled))
+            _advance(watermark, reader.watermark(self._reading.idle_lag))
+            self._check_partitions(share, reader)
+            tracker.defer_remainder()
+            unless_put_back.pop_all()
+            _POOL.put_back(key, reader)
+
+    def _check_partitions(self, share: Share, reader: Reader) -> None:
+        """Stop, rather than count without them, if there are partitions that nobody reads."""
+        known = self._reading.partitions
+        if min(known) not in share.partitions or time.monotonic() < self._looked + PARTITIONS_SECONDS:
+            return
+        self._looked = time.monotonic()
+        more = reader.partitions() - known
+        if more:
+            raise KafkaReadError(
+                f"topic {share.topic!r} must have the {len(known)} partitions that it had when the job was started "
+                f"(start it again), got {len(known | more)}"
+            )
+
+
+def groups_of(polled: Polled) -> Iterator[Gathered]:
+    """What was polled, in groups that take little memory when they are decoded."""
+    ends = np.cumsum(np.fromiter(map(len, polled.values), dtype=np.int64, count=len(polled.values)))
+    cuts = [0, *(np.flatnonzero(np.diff(ends // GROUP_BYTES)) + 1).tolist(), len(ends)]
+    for begin, end in itertools.pairwise(cuts):
+        if begin < end:
+            yield polled.values[begin:end], polled.times[begin:end]
+
+
+def _at_the_latest(group: Gathered) -> TimestampedValue[Gathered]:
+    return TimestampedValue(group, Timestamp(micros=1000 * int(max(group[1]))))
+
+
+def _advance(watermark: Any, milliseconds: int | None) -> None:
+    moment = MIN_TIMESTAMP if milliseconds is None else Timestamp(micros=1000 * milliseconds)
+    if moment > watermark.current_watermark():
+        watermark.set_watermark(moment)

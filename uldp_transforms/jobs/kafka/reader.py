@@ -1,0 +1,231 @@
+"""A consumer in a worker: records as arrays, many at a time, and how far the time of each partition has come."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from uldp_transforms.jobs.kafka.offsets import ANSWER_SECONDS, NEEDED, ConsumerSettings
+from uldp_transforms.jobs.kafka.settings import confluent_kafka
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
+
+AT_ONCE = 10_000
+"""Records of a poll, at most."""
+
+PATIENCE = 60.0
+"""Seconds without records until what should have some is given up."""
+
+_LOG = logging.getLogger("kafka")
+
+KINDS_OF_TIMES = ["none", "CreateTime", "LogAppendTime"]
+"""``message.timestamp.type`` of a topic, at the place of librdkafka's number for it."""
+
+
+class KafkaReadError(RuntimeError):
+    """Records cannot be read as they should; the engine tries again from its last checkpoint."""
+
+
+class Polled(NamedTuple):
+    """Records; those of one partition are in the order of their offsets.
+
+    Attributes:
+        values: n bytes; empty where a record has none.
+        partitions: (n,) int64.
+        offsets: (n,) int64; compacted topics and transactions have gaps.
+        times: (n,) int64, milliseconds since 1970 UTC.
+    """
+
+    values: list[bytes]
+    partitions: np.ndarray
+    offsets: np.ndarray
+    times: np.ndarray
+
+    def before(self, stop: int) -> Polled:
+        """Those of the only partition that are below an offset."""
+        number = int(np.searchsorted(self.offsets, stop))
+        return Polled(self.values[:number], *(column[:number] for column in self[1:]))
+
+
+class Reader:
+    """A consumer of some partitions of a topic.
+
+    Args:
+        settings: of the consumer.
+        topic: that is read.
+        kind_of_times: CreateTime or LogAppendTime.
+    """
+
+    def __init__(self, settings: ConsumerSettings, topic: str, kind_of_times: str):
+        self._client = confluent_kafka(NEEDED)
+        self._consumer = settings.consumer()
+        self._topic, self._kind_of_times = topic, kind_of_times
+        self._said, self._waiting_since = "nothing", time.monotonic()
+        self._fault: str | None = None
+        self._positions: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+        self._times: dict[int, int] = {}
+
+    def seek(self, offsets: Mapping[int, int]) -> None:
+        """Read these partitions from these offsets on; costs nothing if they follow what was polled last."""
+        self._waiting_since = time.monotonic()
+        if offsets != self._positions:
+            self._consumer.assign([self._place(number, offset) for number, offset in offsets.items()])
+            self._positions, self._ends, self._times, self._fault = dict(offsets), {}, {}, None
+
+    def positions(self) -> tuple[int, ...]:
+        """The offsets behind what was polled, in the order of ``seek``."""
+        return tuple(self._positions.values())
+
+    def poll(self, seconds: float) -> Polled | None:
+        """What comes within this time; None: nothing.
+
+        Raises:
+            KafkaReadError: a fault that librdkafka does not mend by itself, or times of the other kind.
+        """
+        if self._fault is not None:
+            raise KafkaReadError(self._fault)
+        came = self._consumer.consume(AT_ONCE, seconds)
+        records = [record for record in came if record.error() is None]
+        if len(records) < len(came):
+            self._heed([record for record in came if record.error() is not None], alone=not records)
+        if not records:
+            return None
+        kinds, times = np.array([record.timestamp() for record in records], dtype=np.int64).T
+        self._check_kinds(kinds)
+        times = np.clip(times, MIN_EVENT_TIME, MAX_EVENT_TIME)  # a sender's own may be any number of 64 bits
+        places = np.array([(record.partition(), record.offset()) for record in records], dtype=np.int64)
+        self._note(places, times)
+        values = [record.value() or b"" for record in records]
+        return Polled(values, partitions=places[:, 0], offsets=places[:, 1], times=times)
+
+    def _heed(self, events: Sequence[Any], *, alone: bool) -> None:
+        """Take note of ends of partitions and of connections that are lost, and stop at faults."""
+        errors = self._client.KafkaError
+        for event in events:
+            code = event.error().code()
+            if code == errors._PARTITION_EOF:
+                self._ends[event.partition()] = event.offset()
+                continue
+            self._said = event.error().str()
+            if code not in (errors._TRANSPORT, errors._ALL_BROKERS_DOWN, errors._RESOLVE, errors._TIMED_OUT):
+                self._fault = f"topic {self._topic!r} cannot be read: {self._said}"  # librdkafka may say it only once
+                if alone:
+                    raise KafkaReadError(self._fault)
+            _LOG.warning("topic %r: %s", self._topic, self._said)
+
+    def _check_kinds(self, kinds: np.ndarray) -> None:
+        others = kinds[kinds != KINDS_OF_TIMES.index(self._kind_of_times)]
+        if len(others):
+            wanted, got = self._kind_of_times, KINDS_OF_TIMES[others[0]]
+            raise KafkaReadError(f"topic {self._topic!r} must have times of kind {wanted}, got {got}")
+
+    def _note(self, places: np.ndarray, times: np.ndarray) -> None:
+        self._said, self._waiting_since = "nothing", time.monotonic()
+        numbers, index = np.unique(places[:, 0], return_inverse=True)
+        last, latest = np.full((2, len(numbers)), -1)
+        np.maximum.at(last, index, places[:, 1])
+        np.maximum.at(latest, index, times)
+        for number, offset, moment in zip(numbers.tolist(), last.tolist(), latest.tolist()):
+            self._positions[number] = offset + 1
+            self._times[number] = max(moment, self._times.get(number, moment))
+
+    def has_reached(self, offset: int) -> bool:
+        """Whether the only partition has nothing left before this offset, though its last record may lie far before it.
+
+        Raises:
+            KafkaReadError: nothing has come for a minute.
+        """
+        (number, position), *_ = self._positions.items()
+        if max(position, self._ends.get(number, -1)) >= offset:
+            return True
+        if time.monotonic() - self._waiting_since > PATIENCE:
+            place = f"partition {number} of topic {self._topic!r}"
+            where = f"at offset {position}, before {offset}"
+            raise KafkaReadError(f"{place} gave nothing for {PATIENCE:g} s {where}: {self._said}")
+        return False
+
+    def watermark(self, idle_lag: int) -> int | None:
+        """The time that all partitions have come to, in milliseconds; None: that is not known of one of them.
+
+        A partition has come to the time of its latest record, and to the clock where brokers say, now, that there is
+        nothing more to read.
+
+        Args:
+            idle_lag: milliseconds by which such a partition stays behind the clock.
+        """
+        clock = time.time_ns() // 1_000_000
+        for number in self._at_their_ends(clock - idle_lag):
+            self._times[number] = clock - idle_lag
+        if self._times.keys() != self._positions.keys():
+            return None
+        return min(clock, *self._times.values())
+
+    def _at_their_ends(self, moment: int) -> list[int]:
+        """Partitions that have not come to this time, and have nothing more; none if brokers do not answer."""
+        behind = [
+            number
+            for number, position in self._positions.items()
+            if self._ends.get(number, -1) >= position and self._times.get(number, moment - 1) < moment
+        ]
+        if not behind:
+            return []
+        asked = [self._place(number, self._client.OFFSET_END) for number in behind]
+        try:
+            found = self._consumer.offsets_for_times(asked, timeout=ANSWER_SECONDS)
+        except self._client.KafkaException:
+            return []
+        return [
+            place.partition
+            for place in found
+            if place.error is None and 0 <= place.offset <= self._ends[place.partition]
+        ]
+
+    def partitions(self) -> set[int]:
+        """The partitions that the topic has now; none if brokers do not say."""
+        try:
+            return set(self._consumer.list_topics(self._topic, timeout=ANSWER_SECONDS).topics[self._topic].partitions)
+        except self._client.KafkaException:
+            return set()
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _place(self, number: int, offset: int) -> Any:
+        return self._client.TopicPartition(self._topic, number, offset)
+
+
+class Pool:
+    """The consumers of a process that are not reading now. Engines copy functions, and take turns with them."""
+
+    UNUSED_SECONDS = 60.0
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[Any, tuple[Reader, float]] = {}
+
+    def take(self, key: Any, make: Callable[[], Reader]) -> Reader:
+        """The consumer of this key, or a new one."""
+        with self._lock:
+            found = self._waiting.pop(key, None)
+            old = [name for name, (_, since) in self._waiting.items() if _now() - since > self.UNUSED_SECONDS]
+            unused = [self._waiting.pop(name)[0] for name in old]
+        for reader in unused:
+            reader.close()
+        return make() if found is None else found[0]
+
+    def put_back(self, key: Any, reader: Reader) -> None:
+        """Keep a consumer for the next turn; a second one of the same key is closed."""
+        with self._lock:
+            before = self._waiting.pop(key, None)
+            self._waiting[key] = reader, _now()
+        if before is not None:
+            before[0].close()
+
+
+def _now() -> float:
+    return time.monotonic()

@@ -1,0 +1,81 @@
+"""Programs of this package as processes that are started, waited for and stopped together."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+STOP_SECONDS = 60.0
+
+
+class NotReady(RuntimeError):
+    """A program ended, or said nothing, before it was ready."""
+
+
+class Program:
+    """One process, in a group of its own, so that Ctrl-C reaches it only through ``stop``.
+
+    Args:
+        name: such as ``gateway``.
+        argv: its arguments.
+        environment: more variables.
+    """
+
+    def __init__(self, name: str, argv: Sequence[str], environment: Mapping[str, str] | None = None):
+        self.name = name
+        self._lines: list[str] = []
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "uldp_transforms.jobs.live.leashed", name, *argv],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        for line in self._process.stderr or ():
+            self._lines.append(line)
+            print(line, end="", file=sys.stderr, flush=True)
+
+    @property
+    def runs(self) -> bool:
+        return self._process.poll() is None
+
+    def says(self, pattern: str, seconds: float) -> str:
+        """The first group of the first line that matches.
+
+        Raises:
+            NotReady: if it ends before, or takes longer.
+        """
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for line in tuple(self._lines):
+                if found := re.search(pattern, line):
+                    return found[1]
+            if not self.runs:
+                break
+            time.sleep(0.05)
+        raise NotReady(f"{self.name} must say where it listens within {seconds:g} s, got {len(self._lines)} line(s)")
+
+    def stop(self) -> int:
+        """Ask it to end, wait, and if need be end it; returns its exit code."""
+        if self.runs:
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            code = self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._reader.join(STOP_SECONDS)
+        return code

@@ -1,0 +1,154 @@
+"""Starts the parts one after the other, says where the pages are, and stops all of it in the order of the flow."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from google.cloud import pubsub_v1
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.live.ask_page import AskPage
+from uldp_transforms.jobs.live.crowd import Crowd
+from uldp_transforms.jobs.live.live_options import Live, configure
+from uldp_transforms.jobs.live.programs import NotReady, Program
+from uldp_transforms.jobs.live.sleep_question import COLLECTION, SHARES, TEXT, crowd_sentence
+from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
+from uldp_transforms.jobs.records.run_records import read_records
+from uldp_transforms.ldp.client.client_form import client_form
+from uldp_transforms.ldp.errors import SpecError
+
+TOPIC, SUBSCRIPTION = "projects/uldp-live/topics/reports", "projects/uldp-live/subscriptions/reports"
+LATENESS = "20s"
+
+START_SECONDS = 120.0
+DRAIN_SECONDS = 30.0
+
+
+def job(live: Live) -> int:
+    """Run until a signal; returns the exit code."""
+    with _told_to_stop() as stop, contextlib.ExitStack() as stack:
+        try:
+            return _run(live, stop, stack)
+        except NotReady as error:
+            print(f"live: {error}", file=sys.stderr)
+            return 1
+
+
+def _run(live: Live, stop: threading.Event, stack: contextlib.ExitStack) -> int:
+    folder = stack.enter_context(tempfile.TemporaryDirectory())
+    collection = Path(folder, "C.json")
+    collection.write_text(json.dumps(COLLECTION.to_json()), encoding="utf-8")
+    page = stack.enter_context(_serving(live.port))
+    server = stack.enter_context(PubsubServer())
+    queue = {"PUBSUB_EMULATOR_HOST": server.address}
+    _make_topic(queue)
+    same = ["--collection", str(collection), "--window", live.window, "--allowed_lateness", LATENESS, "--deduplicate"]
+
+    note = crowd_sentence(live.people)
+    following = ["--follow", live.output, "--serve", str(live.results_port)]
+    results = Program("report", [*following, "--title", TEXT, "--note", note])
+    stack.callback(results.stop)
+    streaming = ["--subscription", SUBSCRIPTION, "--early_every", live.early_every, "--output", live.output]
+    stream = Program("estimate", [*same, *streaming, "--min_reports", "1", "--smooth"], queue)
+    stack.callback(_stop_stream, stream, server)
+    gateway = Program("gateway", [*same, "--topic", TOPIC, "--port", "0", "--allow_origin", page.address], queue)
+    stack.callback(gateway.stop)
+    to = gateway.says(r"POST (\S+)/reports", START_SECONDS)
+    shown = results.says(r"report: (http\S+)", START_SECONDS)
+    page.tell(to, shown, TEXT, note, client_form(COLLECTION))
+    print(f"live: answer at {page.address}/\nlive: results at {shown}", flush=True)
+    with Crowd(to, COLLECTION, SHARES, live.people) as crowd:
+        programs = (results, stream, gateway)
+        while not stop.wait(0.2):
+            if not all(program.runs for program in programs):
+                raise NotReady(f"{next(each.name for each in programs if not each.runs)} must go on, got its end")
+    accepted = _accepted(to)
+    stack.close()
+    _say_the_end(live, crowd.acknowledged, accepted)
+    return cli.DONE
+
+
+@contextlib.contextmanager
+def _told_to_stop() -> Iterator[threading.Event]:
+    """Set by Ctrl-C or SIGTERM; further ones change nothing."""
+    stop = threading.Event()
+
+    def heed(*_: object) -> None:
+        if not stop.is_set():
+            os.write(2, b"live: stopping\n")  # past buffers that the interrupted code may be writing to
+        stop.set()
+
+    before = {number: signal.signal(number, heed) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _serving(port: int) -> Iterator[AskPage]:
+    try:
+        server = AskPage(port)
+    except OSError as error:
+        raise SpecError(f"--port must be free, got {port}: {error.strerror}") from None
+    with server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _make_topic(queue: dict[str, str]) -> None:
+    before = os.environ.get("PUBSUB_EMULATOR_HOST")
+    os.environ.update(queue)  # Google's clients look nowhere else
+    try:
+        with pubsub_v1.PublisherClient() as publisher, pubsub_v1.SubscriberClient() as subscriber:
+            publisher.create_topic(name=TOPIC)
+            subscriber.create_subscription(name=SUBSCRIPTION, topic=TOPIC, ack_deadline_seconds=60)
+    finally:
+        os.environ.pop("PUBSUB_EMULATOR_HOST")
+        os.environ.update({} if before is None else {"PUBSUB_EMULATOR_HOST": before})
+
+
+def _stop_stream(stream: Program, server: PubsubServer) -> None:
+    """Once it has read what was published, or does not get on."""
+    end = time.monotonic() + DRAIN_SECONDS
+    while stream.runs and server.backlog(SUBSCRIPTION) and time.monotonic() < end:
+        time.sleep(0.1)
+    stream.stop()
+
+
+def _accepted(gateway: str) -> int:
+    with urllib.request.urlopen(f"{gateway}/metrics", timeout=60) as response:
+        text = response.read().decode()
+    [number] = re.findall(r"^uldp_gateway_reports_accepted_total (\S+)$", text, re.MULTILINE)
+    return int(float(number))
+
+
+def _say_the_end(live: Live, simulated: int, accepted: int) -> None:
+    record = read_records(live.output)[-1]
+    counted = record.ledger["accepted"] if record.ledger else 0
+    print(
+        f"live: {simulated} answers of simulated people and {accepted - simulated} of the page; "
+        f"the stream counted {counted}; its rows are in {live.output}",
+        flush=True,
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("live", configure, job, argv, faults_of_job=(SpecError, OSError))

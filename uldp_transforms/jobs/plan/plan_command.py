@@ -1,0 +1,72 @@
+"""Plans a collection before anybody is asked: which mechanism, how precise, how many reports, at what epsilon."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.files.whole_file import whole_file
+from uldp_transforms.jobs.plan.plan_options import Planning, read_arguments
+from uldp_transforms.jobs.plan.plan_text import advice, described, heading, legend, over_time, table
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms import SetReportMechanism
+from uldp_transforms.ldp.planning import Plan, PlanRow, plan
+
+
+def configure(argv: Sequence[str]) -> Planning:
+    """The command line of ``pipelines.plan``; raises SpecError, OSError."""
+    return read_arguments(argv, __doc__)
+
+
+def job(planning: Planning) -> int:
+    """Plan, write the file, print the table."""
+    found = plan(planning.question, planning.epsilon, planning.num_reports, **planning.targets)
+    spec = recommended(planning, found)
+    if planning.png is not None:
+        from uldp_transforms.jobs.report.plan_chart import picture_of_plan  # noqa: PLC0415  # an optional extra
+
+        with whole_file(planning.png) as picture:
+            picture.write(picture_of_plan([_drawn(row) for row in found.rows]))
+    if planning.json is not None:
+        with open(planning.json, "w", encoding="utf-8") as file:
+            file.write(spec_text(spec))
+    lines = [*heading(planning), "", *table(planning, found), "", *legend(planning), "", *advice(planning, found)]
+    print("\n".join([*lines, *over_time(planning, found)]))
+    if planning.json is None:
+        print("\n" + spec_text(spec), end="")
+    else:
+        what = "The recommended collection" + ("" if planning.values else ", with placeholders for values")
+        print(f"{what}: {planning.json}")
+    return cli.DONE
+
+
+def _drawn(row: PlanRow) -> dict[str, Any]:
+    name = row.name if row.setup is None else described(row.setup.mechanism)
+    return {"name": name, "l1": row.l1, "half_width": row.half_width, "private": row.setup is not None}
+
+
+def recommended(planning: Planning, found: Plan) -> dict[str, Any]:
+    """The collection, with memos if their guarantee was given."""
+    setup = found.best.setup
+    if planning.epsilon_inf is None or setup is None:
+        return found.collection
+    assert isinstance(setup.mechanism, SetReportMechanism), "the planner compares no others"
+    mechanism = dataclasses.replace(setup.mechanism, epsilon_inf=planning.epsilon_inf)  # refuses less than epsilon
+    return found.collection | {"mechanism": mechanism.to_json()}
+
+
+def spec_text(spec: dict[str, Any]) -> str:
+    """JSON with one line a key."""
+    return "{\n" + ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in spec.items()) + "\n}\n"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("plan", configure, job, argv, faults_of_job=(SpecError, OSError))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

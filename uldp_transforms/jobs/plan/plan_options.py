@@ -1,0 +1,190 @@
+"""The command line of ``uldp plan``, and the question that it asks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.jobs.report.report_command import require_charts
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.hashing import canonical
+from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion
+from uldp_transforms.ldp.planning.open_question import FLAT, ZIPF
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Planning:
+    """What to plan, and where the recommended collection goes."""
+
+    question: ClosedQuestion | OpenQuestion
+    epsilon: float
+    num_reports: int
+    targets: dict[str, float]
+    values: str | None
+    json: str | None
+    png: str | None
+    reports_per_person: int | None
+    epsilon_inf: float | None
+
+
+TARGETS: cli.Options = {
+    "--target_l1": {"help": "sum of absolute errors over all values to reach"},
+    "--target_l2": {"help": "sum of squared errors over all values to reach"},
+    "--target_half_width": {"help": "half width of the 95 %% interval of a sensitive value to reach"},
+}
+
+
+def read_arguments(argv: Sequence[str], description: str | None) -> Planning:
+    """The plan of a command line; raises SpecError, OSError."""
+    parser = cli.Parser("plan", description=description)
+    parser.add_argument("--num_values", type=cli.positive(), help="number of values in a known list")
+    parser.add_argument("--num_sensitive", type=cli.positive(), help="number of sensitive values (default: all)")
+    parser.add_argument("--values", help="CSV file of people's values, as they would report them, instead of numbers")
+    parser.add_argument("--column", help="with --values: name of its column (default: value)")
+    parser.add_argument("--sensitive", help="with --values: text file of the sensitive ones, one a line (default: all)")
+    parser.add_argument("--open", action="store_true", help="people may send any text, not only values of a list")
+    parser.add_argument("--num_candidates", type=cli.positive(), help="with --open: sensitive texts to estimate")
+    parser.add_argument("--num_non_sensitive", type=cli.positive(), help="with --open: further texts, on a public list")
+    parser.add_argument(
+        "--unlisted_share", type=float, help="with --open: share of people whose text is on no list (default: 0.1)"
+    )
+    parser.add_argument(
+        "--heaviest_unlisted",
+        type=float,
+        help="with --open: share of all people who hold the most frequent text that is on no list (default: its share "
+        "if those texts are as many and as unequally frequent as the candidates)",
+    )
+    parser.add_argument(
+        "--frequencies", choices=(ZIPF, FLAT), help="with --open: how frequent texts are (default: zipf, like 1 / rank)"
+    )
+    parser.add_argument(
+        "--max_cohorts",
+        type=cli.positive(),
+        help="with --open: fewer cohorts than accuracy wants, for fewer counters or people who keep their cohort",
+    )
+    parser.add_argument("--epsilon", type=cli.positive(float), required=True, help="epsilon of one report, up to 16")
+    parser.add_argument("--reports", type=cli.positive(), required=True, help="number of reports to expect")
+    parser.add_argument(
+        "--sensitive_share",
+        type=float,
+        help="guess of the share of people with sensitive values (default: worst case)",
+    )
+    target = parser.add_mutually_exclusive_group()
+    for name, option in TARGETS.items():
+        target.add_argument(name, type=cli.positive(float), **option)
+    parser.add_argument(
+        "--reports_per_person", type=cli.positive(), help="windows in which each person is asked: what that costs them"
+    )
+    parser.add_argument(
+        "--epsilon_inf",
+        type=cli.positive(float),
+        help="with --reports_per_person: guarantee of all reports of one symbol, which the recommended collection then "
+        "has; by default it has none, and what is said of memos is for twice epsilon",
+    )
+    parser.add_argument("--json", help="file to write the recommended collection to (default: print it)")
+    parser.add_argument("--png", help="file of a picture; needs the extra 'plot'")
+    args = parser.parse_args(argv)
+    if args.png is not None:
+        require_charts()
+    if args.epsilon_inf is not None and args.reports_per_person is None:
+        raise SpecError(f"--epsilon_inf needs --reports_per_person, got {args.epsilon_inf:g} alone")
+    names = [name.removeprefix("--") for name in TARGETS]
+    return Planning(
+        question=_question(args),
+        epsilon=args.epsilon,
+        num_reports=args.reports,
+        targets={name: getattr(args, name) for name in names if getattr(args, name) is not None},
+        values=args.values,
+        json=args.json,
+        png=args.png,
+        reports_per_person=args.reports_per_person,
+        epsilon_inf=args.epsilon_inf,
+    )
+
+
+NUMBERS = ("num_values", "num_sensitive", "num_candidates", "num_non_sensitive")
+OPEN_ONLY = ("num_candidates", "num_non_sensitive", "unlisted_share", "heaviest_unlisted", "frequencies", "max_cohorts")
+CLOSED_ONLY = ("num_values", "num_sensitive")
+
+
+def _question(args: Any) -> ClosedQuestion | OpenQuestion:
+    _refuse(args, CLOSED_ONLY if args.open else OPEN_ONLY, "without --open" if args.open else "with --open")
+    if args.values is None:
+        _refuse(args, ("column", "sensitive"), "with --values")
+        return _question_of_numbers(args)
+    _refuse(args, (*NUMBERS, "sensitive_share", "frequencies"), "without --values")
+    return _question_of_values(args)
+
+
+def _refuse(args: Any, names: Sequence[str], where: str) -> None:
+    for name in names:
+        if getattr(args, name) is not None:
+            raise SpecError(f"--{name} can be given only {where}, got {getattr(args, name)}")
+
+
+def _question_of_numbers(args: Any) -> ClosedQuestion | OpenQuestion:
+    needed = "num_candidates" if args.open else "num_values"
+    if getattr(args, needed) is None:
+        raise SpecError(f"--{needed} must be given {'with' if args.open else 'without'} --open, got none")
+    harmless = args.num_non_sensitive or 0 if args.open else args.num_values - (args.num_sensitive or args.num_values)
+    if args.sensitive_share is not None and not harmless:
+        raise SpecError(
+            f"--sensitive_share needs values that are not sensitive, got {args.sensitive_share} without any"
+        )
+    if args.open:
+        return OpenQuestion(
+            num_candidates=args.num_candidates,
+            num_non_sensitive=harmless,
+            sensitive_share=args.sensitive_share,
+            law=args.frequencies or ZIPF,
+            **_of_open(args),
+        )
+    return ClosedQuestion(
+        num_values=args.num_values,
+        num_sensitive=args.num_sensitive or args.num_values,
+        sensitive_share=args.sensitive_share,
+    )
+
+
+def _of_open(args: Any) -> dict[str, Any]:
+    """Fields of any open question."""
+    names = ("unlisted_share", "heaviest_unlisted", "max_cohorts")
+    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+
+
+def _question_of_values(args: Any) -> ClosedQuestion | OpenQuestion:
+    """Values in alphabetical order: that of their frequencies would say in public what was counted in private."""
+    held = Counter(_column(args.values, args.column or "value"))
+    if len(held) < 2:
+        raise SpecError(f"{args.values} must have at least 2 different values, got {len(held)}")
+    chosen = set(held) if args.sensitive is None else {canonical(line) for line in _lines(args.sensitive)}
+    sensitive, others, total = sorted(chosen), sorted(set(held) - chosen), sum(held.values())
+    if not sensitive:
+        raise SpecError(f"{args.sensitive} must name a sensitive value, got none")
+    shares = tuple(held[value] / total for value in (*sensitive, *others))
+    if args.open:
+        return OpenQuestion(
+            num_candidates=len(sensitive),
+            num_non_sensitive=len(others),
+            frequencies=shares,
+            names=tuple(others),
+            **_of_open(args),
+        )
+    names = (*sensitive, *others)
+    return ClosedQuestion(num_values=len(names), num_sensitive=len(sensitive), frequencies=shares, names=names)
+
+
+def _column(path: str, name: str) -> Iterator[str]:
+    for values, _ in ValuesFile(path, name).read(_ROWS_AT_ONCE):
+        yield from map(canonical, values)
+
+
+def _lines(path: str) -> list[str]:
+    with open(path, encoding="utf-8") as file:
+        return [line for line in file.read().splitlines() if line]

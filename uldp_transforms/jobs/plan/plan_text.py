@@ -1,0 +1,168 @@
+"""What ``uldp plan`` prints: all ways to ask in a table, and what the recommended one can show."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from uldp_transforms.jobs.files.text_table import aligned
+from uldp_transforms.jobs.plan.plan_options import Planning
+from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON
+from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, Plan, PlanRow
+from uldp_transforms.ldp.planning.open_question import ZIPF
+from uldp_transforms.ldp.utility import variance_of_mean, ways
+from uldp_transforms.ldp.utility.longitudinal import LIFETIMES, MAX_WINDOWS
+
+
+def heading(planning: Planning) -> list[str]:
+    """What is asked, and for which distribution errors are meant."""
+    question = planning.question
+    if isinstance(question, ClosedQuestion):
+        what = f"{question.num_values:,} values, {question.num_sensitive:,} of them sensitive"
+    else:
+        what = f"{question.num_candidates:,} candidates of an open alphabet"
+        if question.num_non_sensitive:
+            what += f" and {question.num_non_sensitive:,} texts that are not sensitive"
+    return [
+        f"{what}; {planning.num_reports:,} reports at epsilon {planning.epsilon:g}",
+        f"Expected errors of raw estimates (`empirical`) for {_truth(planning)}:",
+    ]
+
+
+def _truth(planning: Planning) -> str:
+    """The frequencies that forecasts are for."""
+    question, share = planning.question, planning.question.sensitive_share
+    if isinstance(question, OpenQuestion):
+        holders = ""
+        if question.num_non_sensitive and not planning.values:
+            holders = "; as many hold sensitive ones as is worst for each row"
+            if share is not None:
+                holders = f"; {share:.3g} of all people hold sensitive ones"
+        shape = "frequencies like 1 / rank" if question.law == ZIPF else "equal frequencies"
+        if planning.values:
+            shape = f"the frequencies in {planning.values}"
+        unlisted = f"{question.unlisted_share:.3g} of all people with texts on no list"
+        heaviest = f", the most frequent of these with {question.heaviest_share:.3g}" if question.unlisted_share else ""
+        return f"{shape}, and {unlisted}{heaviest}{holders}"
+    if planning.values:
+        return f"the frequencies in {planning.values}"
+    if share is None:
+        return "the distribution that is worst for each row"
+    return f"the worst distribution with {share:.3g} of all people holding sensitive values"
+
+
+def table(planning: Planning, found: Plan) -> list[str]:
+    """One line a setup, columns aligned."""
+    is_open = isinstance(planning.question, OpenQuestion)
+    titles = ["mechanism", "protects", "bytes", "l1", "l2", "half width", "change", "lie"]
+    titles += ["buckets", "cohorts"] if is_open else ["% above optimum"]
+    for name, value in planning.targets.items():
+        what = name.removeprefix("target_").replace("_", " ")
+        titles += [f"reports for {what} {value:g}", f"epsilon for {what} {value:g}"]
+    return aligned([titles, *(_cells(row, is_open, bool(planning.targets)) for row in found.rows)], left=range(2))
+
+
+def _cells(row: PlanRow, is_open: bool, has_target: bool) -> list[str]:
+    errors = [f"{error:.3g}" for error in (row.l1, row.l2, row.half_width, row.change, row.lie)]
+    reports = f"{row.reports_needed:,}" if row.reports_needed else "no number"
+    if row.setup is None:
+        cells = [row.name, "nothing", "", *errors, *[""] * (2 if is_open else 1)]
+        return cells + ([reports, ""] if has_target else [])
+    mechanism = row.setup.mechanism
+    protected = "all values" if mechanism.num_sensitive == mechanism.num_symbols else "sensitive values"
+    if is_open:
+        sizes = [f"{mechanism.num_sensitive:,}", f"{row.setup.num_cohorts:,}"]
+    else:
+        sizes = [f"{100 * (row.above_optimum or 0):,.1f}"]
+    cells = [described(mechanism), protected, f"{mechanism.payload_size:,}", *errors, *sizes]
+    needed = f"{row.epsilon_needed:.3f}" if row.epsilon_needed else "above 16"
+    return cells + ([reports, needed] if has_target else [])
+
+
+def legend(planning: Planning) -> list[str]:
+    """What the columns say."""
+    lines = [
+        "bytes: of a report, without its header. l1, l2: sum over all values of |error|, of error squared.",
+        "half width: of the 95 % interval of a sensitive value's frequency.",
+        "change: of a sensitive value's frequency between two such windows, from which on it is found 4 times in 5.",
+        "lie: honest reports that one freely chosen report can count as.",
+    ]
+    if isinstance(planning.question, OpenQuestion):
+        lines.append("buckets, cohorts: each text falls into one bucket, another one in each cohort of people.")
+    else:
+        lines.append("% above optimum: largest l2 over the smallest that any mechanism with this promise can have.")
+    return lines
+
+
+def described(mechanism: Mechanism) -> str:
+    """Its id, and its fields other than epsilon."""
+    fields = {name: value for name, value in mechanism.to_json().items() if name not in ("id", "epsilon")}
+    shown = (f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in fields.items())
+    return ", ".join([mechanism.id, *shown])
+
+
+def advice(planning: Planning, found: Plan) -> list[str]:
+    """What the recommended collection can and cannot show."""
+    best, setup = found.best, found.best.setup
+    assert setup is not None
+    rms = math.sqrt(best.l2 / planning.question.num_frequencies)
+    lines = [
+        f"Recommended: {described(setup.mechanism)}. A frequency is off by {rms:.2g} (root mean square over values).",
+    ]
+    if best.l1 >= 1:
+        lines.append(
+            f"Too few reports for the whole distribution: l1 is {best.l1:.2g}, and two distributions are never more "
+            "than 2 apart."
+        )
+    if found.detectable_frequency < 1:
+        lines.append(
+            f"A sensitive value stands out, 4 times in 5, from a frequency of {found.detectable_frequency:.2g} on "
+            "(1 in 20 false alarms over all of them)."
+        )
+    lie = f"One lie counts as {found.amplification.sensitive:.2f} honest reports of a sensitive value"
+    clear = found.amplification.clear
+    lines.append(lie + (f", {clear:.2f} of another one." if clear is not None else "."))
+    return lines
+
+
+def over_time(planning: Planning, found: Plan) -> list[str]:
+    """What it costs people to be asked again and again, if that was asked."""
+    setup = found.best.setup
+    if planning.reports_per_person is None or setup is None:
+        return []
+    epsilon_inf = planning.epsilon_inf or min(2 * planning.epsilon, MAX_EPSILON)
+    assert isinstance(setup.mechanism, SetReportMechanism), "the planner compares no others"
+    mechanism = dataclasses.replace(setup.mechanism, epsilon_inf=epsilon_inf)
+    return ["", *ways_in_words(mechanism, setup.num_cohorts, planning.num_reports, planning.reports_per_person)]
+
+
+def ways_in_words(mechanism: SetReportMechanism, num_cohorts: int, num_people: int, num_windows: int) -> list[str]:
+    """The ways to ask again and again, beside each other, and what memos mean for people."""
+    titles = ["", *(f"{number:,}" for number in LIFETIMES), "one window", f"mean of {num_windows:,}"]
+    rows = [
+        [
+            way.name,
+            *(f"{loss:.4g}" for loss in way.losses.values()),
+            *(f"{math.sqrt(variance / num_people):.2g}" for variance in (way.one_window, way.mean_of_windows)),
+        ]
+        for way in ways(mechanism, num_windows)
+    ]
+    assert mechanism.epsilon_inf is not None
+    equal = np.full(mechanism.num_symbols, 1 / mechanism.num_symbols)
+    floor = math.sqrt(float(variance_of_mean(mechanism, equal, MAX_WINDOWS).mean()) / num_people)
+    return [
+        f"Asked in {num_windows:,} windows: loss after so many windows, and the error of a symbol's frequency at equal",
+        "shares (root mean square over symbols):",
+        *aligned([titles, *rows]),
+        f"Memos: kappa_1 {mechanism.memo.kappa:.4g}, kappa_2 {mechanism.repeat_weight / 2**64:.4g}; averages never get "
+        f"below an error of {floor:.2g}.",
+        f"Every symbol that a person ever holds costs epsilon_inf: {mechanism.epsilon_inf:g}, at worst "
+        f"{mechanism.num_symbols:,} x {mechanism.epsilon_inf:g} = {mechanism.num_symbols * mechanism.epsilon_inf:,g}; "
+        "when it changes is not protected.",
+        f"The fixed cohort is a pseudonym of {math.log2(num_cohorts):.3g} bits."
+        if num_cohorts > 1
+        else "There is one cohort: none tells people apart.",
+    ]

@@ -1,0 +1,1 @@
+"""Pub/Sub on this machine: a small server, and a local stream that can stop."""

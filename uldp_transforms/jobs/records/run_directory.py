@@ -1,0 +1,189 @@
+"""The directory of a run's rows: one kind of job, one run at a time, and results that appear when they are whole."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import IO
+
+from apache_beam.io.filesystems import FileSystems
+
+from uldp_transforms.jobs.records.run_records import RunRecord, files_of, read_records
+from uldp_transforms.ldp.errors import SpecError
+
+_LOCK_PATIENCE = 1.0  # seconds; uldp check holds the lock for a moment
+_ATTEMPTS = 3
+_PATTERN = "*?[\\"  # what Beam's file systems take for more than a name
+_KINDS = ("estimates", "ledger", "rejected", "health", "counts", "discovered")
+
+
+class RunDirectory:
+    """Where one run writes.
+
+    Rows of bounded input are written into ``DIR/unfinished-RUN`` and get their names in ``DIR`` when the run is
+    complete, so that ``DIR`` has the results of the run before until then. Streams write into ``DIR`` from the
+    beginning; so do jobs that are only launched from here, because nobody here sees their end.
+
+    Args:
+        path: ``--output``, local or of a store such as gs://.
+        run: name of the run.
+        bounded: whether its input ends.
+        launched: whether the job is only launched from here.
+    """
+
+    def __init__(self, path: str, run: str, *, bounded: bool, launched: bool):
+        self.path = path
+        self.run = run
+        self._bounded = bounded
+        self._launched = launched
+        self._lock: IO[str] | None = None
+        self._unfinished = FileSystems.join(path, f"unfinished-{run}") if bounded and not launched else None
+
+    @property
+    def rows(self) -> str:
+        """Where sinks write rows of this run."""
+        return self._unfinished or self.path
+
+    def open(self) -> list[RunRecord]:
+        """Make the directory this run's, if there is one; returns the records of the runs before.
+
+        Raises:
+            SpecError: if it is a file or a pattern, is in use, or has rows of the other kind of job.
+            OSError: if it cannot be read.
+        """
+        if set(self.path) & set(_PATTERN):
+            raise SpecError(
+                f"--output must be a path without {' '.join(_PATTERN)}, which would make it a pattern, got "
+                f"{self.path!r}"
+            )
+        if os.path.isfile(self.path):
+            raise SpecError(f"--output must be a directory, got the file {self.path!r}")
+        if not FileSystems.exists(self.path):
+            return []
+        self._take_lock()
+        kind = "a stream, and this job is over files" if self._bounded else "a job over files, and this is a stream"
+        if any(files_of(self.path, f"{name}-*" if self._bounded else f"{name}.*") for name in _KINDS):
+            raise SpecError(f"--output must be a directory of one kind of job, got {self.path!r}, with rows of {kind}")
+        return read_records(self.path)
+
+    def prepare(self) -> None:
+        """Make it, if there is none, and remove what killed runs left; raises SpecError and OSError as ``open``."""
+        if not FileSystems.exists(self.path):
+            FileSystems.mkdirs(self.path)
+        self._take_lock()
+        self._remove_remains(read_records(self.path))
+        if self._unfinished:
+            FileSystems.mkdirs(self._unfinished)
+
+    def _take_lock(self) -> None:
+        """The kernel gives it back when this process is gone, however it went."""
+        if self._lock or not _is_local(self.path):
+            return
+        path = os.path.join(self.path, ".lock")
+        if os.path.islink(path):  # another file would be emptied
+            raise SpecError(f"--output must have a .lock of its own, got a symbolic link at {path!r}")
+        lock = open(path, "a+", encoding="utf-8", opener=_no_link)  # noqa: SIM115  # held for the whole run
+        if not _locked(lock, fcntl.LOCK_EX):
+            lock.seek(0)
+            owner = lock.read().strip() or "another"
+            lock.close()
+            raise SpecError(
+                f"--output must be a directory of one run at a time, got {self.path!r}, in use by run {owner}"
+            )
+        lock.truncate(0)
+        lock.write(self.run)
+        lock.flush()
+        self._lock = lock
+
+    def _remove_remains(self, records: list[RunRecord]) -> None:
+        """Remove what killed runs did not finish; without a lock only what surely belongs to none that is alive."""
+        ended = {record.run for record in records if record.end is not None}
+        with contextlib.suppress(OSError):  # nobody reads these
+            for path in files_of(self.path, "*.part") if self._lock else ():
+                _remove(path)
+            for path in _folders(self.path, "unfinished-*"):
+                if self._lock or path.rpartition("unfinished-")[2] in ended:
+                    _remove(f"{path}/")
+
+    def publish(self) -> None:
+        """Give the rows of a complete run their names, in place of those of the run before; raises OSError."""
+        if self._unfinished:
+            for path in files_of(self._unfinished, "*"):
+                name = FileSystems.split(path)[1]
+                if not name.startswith("beam-temp-"):
+                    FileSystems.rename([path], [FileSystems.join(self.path, name)])
+            self.abandon()
+            for record in read_records(self.path):
+                if record.bounded and record.run < self.run:
+                    _remove(FileSystems.join(self.path, f"run-{record.run}.json"))
+
+    def abandon(self) -> None:
+        """Remove what is not published, if that can be."""
+        if self._unfinished:
+            for _ in range(_ATTEMPTS):  # threads of a run that was cut off may still write
+                with contextlib.suppress(OSError):
+                    _remove(f"{self._unfinished}/")
+                    break
+
+    def close(self) -> None:
+        """Let others use the directory."""
+        if self._lock:
+            self._lock.close()
+            self._lock = None
+
+
+def _no_link(path: str, flags: int) -> int:
+    """For ``open``: not what a link is to, and a pipe does not let wait."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+
+
+def is_in_use(path: str) -> bool | None:
+    """Whether a run holds a local directory; None for others, where nobody can know."""
+    if not _is_local(path):
+        return None
+    try:
+        with open(os.path.join(path, ".lock"), encoding="utf-8", opener=_no_link) as lock:
+            return not _locked(lock, fcntl.LOCK_SH)
+    except FileNotFoundError:
+        return False
+
+
+def _locked(lock: IO[str], how: int) -> bool:
+    end = time.monotonic() + _LOCK_PATIENCE
+    while True:
+        try:
+            fcntl.flock(lock, how | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.05)
+
+
+def _remove(path: str) -> None:
+    """A file, a folder (with a slash at its end) with all that is in it, or a link but not what it is to; raises
+    OSError."""
+    if not _is_local(path):
+        FileSystems.delete([path])
+        return
+    name = path.rstrip("/")  # with a slash it would be what a link is to
+    if os.path.isdir(name) and not os.path.islink(name):
+        shutil.rmtree(name)
+    else:
+        os.remove(name)
+
+
+def _is_local(path: str) -> bool:
+    return "://" not in path
+
+
+def _folders(path: str, pattern: str) -> list[str]:
+    """Folders in a directory; of a store, those that the names of its files make."""
+    if _is_local(path):
+        return sorted(str(found) for found in Path(path).glob(pattern) if found.is_dir())
+    inside = (found.rpartition("/")[0] for found in files_of(path, f"{pattern}/*"))
+    return sorted(set(inside))

@@ -1,0 +1,176 @@
+"""Runs of the main job: their names, and the record that each leaves in its directory.
+
+A run is one life of the job, from its start until it is complete, stopped, cancelled or failed. All its rows carry its
+name, which sorts by time as text. ``DIR/run-NAME.json`` says what it was and how it ended; the fields are those of
+``schemas/run.schema.json``. A record without an end is that of a run that is alive, was killed, or was only launched
+from here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import json
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from apache_beam.io.filesystems import FileSystems
+
+from uldp_transforms import JobSpec
+from uldp_transforms.beam.runtime.panes import now
+from uldp_transforms.jobs.files.whole_file import whole_file
+from uldp_transforms.ldp.checks import parse_json
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.windowed_estimate import SOFTWARE
+from uldp_transforms.windows import moment_of, rfc3339
+
+COMPLETE, STOPPED, CANCELLED, FAILED = "complete", "stopped", "cancelled", "failed"
+"""How a run ends: at the end of its input, told to stop and drained, told to stop and cut off, or by a fault."""
+
+
+def new_run_id() -> str:
+    """A name that sorts after those of earlier milliseconds, such as ``20261122T081503.042Z-4f2a9c``."""
+    moment = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")[:23]
+    return f"{re.sub('[-:]', '', moment)}Z-{secrets.token_hex(3)}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """What is known of a run; the fields are those of ``schemas/run.schema.json``.
+
+    Attributes:
+        run: its name.
+        software: that ran it.
+        started: RFC 3339.
+        ended: RFC 3339; None: it has no end yet, or nobody saw it.
+        source: ``option`` and ``name`` of what was read, and whether it is ``bounded`` and ``resumes``.
+        specification: as ``JobSpec.to_json``, but with the number of candidates alone.
+        launched: whether the job runs elsewhere, so that its end is not seen.
+        end: one of the four words above, or None.
+        sentence: what was said of the end.
+        ledger: sums of its ledger, and whether it ``balanced``; None: not known.
+    """
+
+    run: str
+    software: str = SOFTWARE
+    started: str
+    ended: str | None = None
+    source: Mapping[str, Any]
+    specification: Mapping[str, Any]
+    launched: bool = False
+    end: str | None = None
+    sentence: str | None = None
+    ledger: Mapping[str, Any] | None = None
+
+    @property
+    def resumes(self) -> bool:
+        """Whether a later run goes on where this one ended: what it acknowledged never comes again."""
+        return bool(self.source["resumes"])
+
+    @property
+    def bounded(self) -> bool:
+        return bool(self.source["bounded"])
+
+    def write(self, directory: str) -> None:
+        """Replaces the record of this run as a whole; raises what the file system raises."""
+        text = json.dumps(vars(self), indent=1, ensure_ascii=False)
+        path = FileSystems.join(directory, f"run-{self.run}.json")
+        in_a_store = "://" in path  # where an object appears when it is complete
+        with FileSystems.create(path) if in_a_store else whole_file(path) as file:
+            file.write(f"{text}\n".encode())
+
+    def with_end(self, end: str, sentence: str, ledger: Mapping[str, Any] | None) -> RunRecord:
+        """The record of the run that ended now."""
+        return dataclasses.replace(self, ended=rfc3339(now()), end=end, sentence=sentence, ledger=ledger)
+
+
+def start_of_run(spec: JobSpec, source: Mapping[str, Any], *, launched: bool) -> RunRecord:
+    """The record of a run that begins now."""
+    candidates = spec.candidates
+    specification = spec.to_json() | {"candidates": None if candidates is None else len(candidates)}
+    return RunRecord(
+        run=str(spec.run), started=rfc3339(now()), source=source, specification=specification, launched=launched
+    )
+
+
+def read_records(directory: str) -> list[RunRecord]:
+    """The records in a directory, local or of a store such as gs://, in the order of the runs.
+
+    Raises:
+        SpecError: for a file that is named like a record and is none.
+    """
+    paths = files_of(directory, "run-*.json")
+    return sorted((_read(path) for path in paths), key=lambda record: record.run)
+
+
+def _read(path: str) -> RunRecord:
+    with FileSystems.open(path) as file:
+        content = file.read()
+    record: RunRecord | None = None
+    with contextlib.suppress(TypeError, KeyError, ValueError):  # UnicodeDecodeError and SpecError among them
+        found = RunRecord(**parse_json(content.decode("utf-8"), path))
+        record = found if _is_sound(found, FileSystems.split(path)[1]) else None
+    if record is None:
+        raise SpecError(f"{path} must be the record of a run, got something else")
+    return record
+
+
+def _is_sound(record: RunRecord, name: str) -> bool:
+    """Whether nobody stumbles over a record; its run makes names of files, and so it has to be that of its own.
+
+    Raises TypeError, KeyError or ValueError for some that are not.
+    """
+    _ = record.resumes, record.bounded, dict(record.specification), moment_of(record.started)
+    _ = record.ended is None or moment_of(record.ended)
+    texts = {type(text) for text in (record.run, record.end, record.sentence)}
+    return name == f"run-{record.run}.json" and texts <= {str, type(None)}
+
+
+def files_of(directory: str, pattern: str) -> list[str]:
+    """The files of a directory, local or of a store, that match a pattern; none if there is no such directory."""
+    if "://" not in directory:
+        return sorted(str(path) for path in Path(directory).glob(pattern) if path.is_file())
+    found = FileSystems.match([FileSystems.join(directory, pattern)])[0].metadata_list
+    return sorted(metadata.path for metadata in found)
+
+
+def read_lines(paths: Iterable[str]) -> list[dict[str, Any]]:
+    """The objects in files of JSON lines; raises SpecError for a file of something else, or half of one."""
+    rows: list[dict[str, Any]] = []
+    for path in paths:
+        with FileSystems.open(path) as file, of_jobs(path):
+            rows += ({**json.loads(line)} for line in file.read().splitlines())
+    return rows
+
+
+_STUMBLES = (TypeError, KeyError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
+
+
+@contextlib.contextmanager
+def of_jobs(path: str) -> Iterator[None]:
+    """Where rows are read that somebody else may have written: whatever they lack, SpecError says where they are."""
+    try:
+        yield
+    except SpecError:
+        raise
+    except _STUMBLES as error:
+        raise SpecError(f"{path} must have rows of uldp estimate, got something else") from error
+
+
+def cut_before(records: Sequence[RunRecord], began: int, skew: int) -> int | None:
+    """The time before which windows are cut, because an earlier run has some of their reports.
+
+    Args:
+        records: of earlier runs.
+        began: milliseconds since 1970: when the present run began, and so a killed one had ended at the latest.
+        skew: milliseconds by which the clock of a client may be ahead.
+
+    Returns:
+        Milliseconds since 1970; None if no earlier run acknowledged anything.
+    """
+    ends = [began if record.ended is None else moment_of(record.ended) for record in records if record.resumes]
+    return max(ends) + skew if ends else None

@@ -1,0 +1,231 @@
+"""Estimates stored counts again: with other candidates, another estimator, better background knowledge, or for longer
+windows.
+
+Reads the counts that ``uldp estimate --write_counts`` wrote, takes the latest pane of each window, adds up what
+several jobs counted of it, and writes rows of the same form (estimates.jsonl and estimates.avro). Of the runs in one
+directory it adds up those of a source that goes on where the last run stopped; of others it takes the latest run. With
+--window it adds up what was counted in the stored windows that make up each longer one. With
+--discover it also looks for values that nobody listed (discovered.jsonl).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import glob
+import itertools
+import operator
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from apache_beam.io.filesystems import FileSystems
+
+from uldp_transforms import JobSpec
+from uldp_transforms.beam.spec.job_spec import ALARM_EVERY, ESTIMATOR, MIN_REPORTS, SHOW
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.files.whole_file import whole_file
+from uldp_transforms.jobs.records.run_records import RunRecord, read_records
+from uldp_transforms.jobs.reestimate.stored_counts import stored_counts
+from uldp_transforms.jobs.sinks.row_files import file_of
+from uldp_transforms.ldp import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.repeated_people import keeps_memos
+from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA, DiscoveredValue, discover_window
+from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.smoothed_rows import smooth_rows
+from uldp_transforms.rows.window_history import jump_of
+from uldp_transforms.rows.windowed_estimate import (
+    ESTIMATE_SCHEMA,
+    WindowedEstimate,
+    estimate_window,
+    reason_to_withhold,
+)
+from uldp_transforms.windows import rfc3339
+
+_LONGER: cli.Options = {
+    "--window": {
+        "type": cli.window_length("--window"),
+        "help": "length of the windows to estimate, each made of whole stored windows; none: the stored windows",
+    }
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Reestimation:
+    """What to estimate again."""
+
+    spec: JobSpec
+    files: list[list[str]]  # of each job
+    records: list[list[RunRecord]]  # of its runs
+    output: str
+    smooth: bool = False
+    write_parquet: bool = False
+    alarm_every: int = ALARM_EVERY
+
+
+def configure(argv: Sequence[str]) -> Reestimation:
+    """The command line of ``pipelines.reestimate``; raises SpecError or OSError."""
+    parser = cli.Parser("reestimate", description=__doc__)
+    add = parser.add_argument
+    add("--collection", required=True, action="append", help="JSON file of a collection; may be given several times")
+    add(
+        "--counts",
+        required=True,
+        action="append",
+        help="directory with counts*.avro of a job, or a pattern of such files; may be given several times: the counts "
+        "of several jobs are added up",
+    )
+    add("--output", required=True, help="directory for the results")
+    add("--estimator", default=ESTIMATOR, help=f"one of {', '.join(sorted(ESTIMATORS))}")
+    add("--candidates", help="text file, one value a line: what to estimate in open alphabets")
+    add("--discover", **cli.SWITCH, help="also search alphabets of prefixes for frequent values that nobody listed")
+    add("--min_reports", type=cli.positive(), default=MIN_REPORTS, help="fewer reports are suppressed")
+    add("--show", type=cli.positive(), default=SHOW, help="rows have the values with the largest frequencies, so many")
+    add("--smooth", **(cli.SWITCH | {"help": "also estimate each window from all windows of its collection"}))
+    add(
+        "--alarm_every",
+        type=cli.positive(),
+        help=f"windows between two false alarms that a share moved, in the mean; with --smooth; none: {ALARM_EVERY}",
+    )
+    add("--write_parquet", **cli.SWITCH, help="also write estimates.parquet")
+    for name, settings in {**cli.WINDOWS, **_LONGER}.items():
+        add(name, **settings)
+    args = parser.parse_args(argv)
+    for wrong, sentence in cli.needs_window(args):
+        if wrong:
+            raise SpecError(sentence)
+    if args.alarm_every is not None and not args.smooth:
+        raise SpecError("--alarm_every needs --smooth, got none")
+    spec = JobSpec.of(
+        collections=args.collection,
+        window=args.window,
+        slide=args.slide,
+        window_offset=args.window_offset,
+        timezone=args.timezone,
+        estimator=args.estimator,
+        candidates=args.candidates,
+        min_reports=args.min_reports,
+        discover=args.discover,
+        show=args.show,
+    )
+    spec.check_candidates()
+    if args.smooth:
+        spec.check_all_shown()
+    files = [_files_of(counts) for counts in args.counts]
+    for name, number in Counter(map(os.path.realpath, itertools.chain(*files))).items():
+        if number > 1:
+            raise SpecError(
+                f"--counts must name each file once, or its reports count twice, got {name!r} {number} times"
+            )
+    if os.path.isfile(args.output):
+        raise SpecError(f"--output must be a directory, got the file {args.output!r}")
+    os.makedirs(args.output, exist_ok=True)
+    records = [
+        list(itertools.chain(*map(read_records, sorted({FileSystems.split(name)[0] for name in names}))))
+        for names in files
+    ]
+    return Reestimation(
+        spec=spec,
+        files=files,
+        records=records,
+        output=args.output,
+        smooth=args.smooth,
+        write_parquet=args.write_parquet,
+        alarm_every=args.alarm_every or ALARM_EVERY,
+    )
+
+
+def _files_of(counts: str) -> list[str]:
+    """Files of a directory or pattern, local or of a store such as gs://; there a directory ends with a slash."""
+    folder = os.path.isdir(counts) or ("://" in counts and counts.endswith("/"))
+    pattern = FileSystems.join(counts, "counts*.avro") if folder else counts
+    if "://" not in pattern:
+        files = sorted(glob.glob(pattern))
+    else:
+        files = sorted(found.path for found in FileSystems.match([pattern])[0].metadata_list)
+    if not files:
+        raise SpecError(f"--counts must match at least one file, got {pattern!r}")
+    return files
+
+
+def job(task: Reestimation) -> int:
+    """Estimate and write; says how many windows were of other collections."""
+    known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
+    stored = stored_counts(zip(task.files, task.records), known, task.spec.windows)
+    found = [_estimate(task, rows, partial=key not in stored.whole) for key, rows in sorted(stored.windows.items())]
+    rows = [row for row, _ in found]
+    if task.smooth:
+        rows = _smoothed(task, rows)
+    for form in ("jsonl", "avro", *(["parquet"] if task.write_parquet else [])):
+        with whole_file(os.path.join(task.output, f"estimates.{form}")) as file:
+            file.write(file_of(rows, form, ESTIMATE_SCHEMA))
+    if task.spec.discover:
+        with whole_file(os.path.join(task.output, "discovered.jsonl")) as file:
+            file.write(file_of([value for _, values in found for value in values], "jsonl", DISCOVERED_SCHEMA))
+    others = f", {stored.strangers} row(s) of other collections left out" if stored.strangers else ""
+    number = sum(map(len, task.files))
+    print(f"reestimate: {len(rows)} windows from {number} file(s){others}", file=sys.stderr)
+    return cli.DONE
+
+
+def _smoothed(task: Reestimation, rows: Sequence[WindowedEstimate]) -> list[WindowedEstimate]:
+    """The rows of each collection, in their order, smoothed in both directions; says in which windows shares moved."""
+    results: list[WindowedEstimate] = []
+    for fingerprint, group in itertools.groupby(rows, key=operator.attrgetter("fingerprint")):
+        of_collection = list(group)
+        _check_windows(of_collection)
+        collection = task.spec.catalog[bytes.fromhex(fingerprint)]
+        memos = keeps_memos(collection)
+        for row, change in smooth_rows(of_collection, jump_of(collection), task.alarm_every, memos):
+            results.append(row)
+            if change is not None and change.fired:
+                window = f"window {row.window_start} to {row.window_end}"
+                print(f"reestimate: collection {row.collection_id!r}, {window}: {change.sentence}", file=sys.stderr)
+    return results
+
+
+def _check_windows(rows: Sequence[WindowedEstimate]) -> None:
+    """Refuse to smooth windows that share reports, or one for everything; raises SpecError."""
+    for row in rows:
+        if row.window_start is None:
+            raise SpecError(f"--smooth needs counts in windows, got one for everything of {row.collection_id!r}")
+    for before, after in itertools.pairwise(rows):
+        if str(after.window_start) < str(before.window_end):
+            raise SpecError(f"--smooth needs windows that do not overlap, got some of {row.collection_id!r} that do")
+
+
+def _estimate(
+    task: Reestimation, jobs: Sequence[dict[str, Any]], *, partial: bool
+) -> tuple[WindowedEstimate, list[DiscoveredValue]]:
+    """The rows of a window from what each run counted of it; they carry the name of the latest run."""
+    spec, last = task.spec, max(jobs, key=lambda row: (row["run"] or "", row["pane_index"]))
+    collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
+    times = {name: None if last[name] is None else rfc3339(last[name]) for name in ("window_start", "window_end")}
+    place = times | {name: last[name] for name in ("pane_index", "pane_timing", "run")}
+    if last["window_start"] is None:
+        dataclasses.replace(spec, windows=None).check_asked()
+    counts: CohortCounts = functools.reduce(operator.add, (row["counts"] for row in jobs))
+    withheld = reason_to_withhold(counts, spec.min_reports, partial)
+    estimator = ESTIMATORS[spec.estimator]()
+    columns = EntryColumns.of_estimate if task.smooth else None
+    row = estimate_window(collection, counts, place, estimator, spec.candidates, withheld, spec.show, entries=columns)
+    values = discover_window(collection, counts, place, withheld) if spec.discover else []
+    simulated = _simulated([job["simulated"] for job in jobs])
+    return row._replace(simulated=simulated), [value._replace(simulated=simulated) for value in values]
+
+
+def _simulated(said: Sequence[bool | None]) -> bool | None:
+    """True if one of several jobs is known to be, and False only if all are known not to be."""
+    return True if any(said) else None if None in said else False
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("reestimate", configure, job, argv, faults_of_job=(SpecError, OSError))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

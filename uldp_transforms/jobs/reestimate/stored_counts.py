@@ -1,0 +1,158 @@
+"""Counts that jobs have stored: of each window the rows that add up, and whether they are all."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any
+
+import fastavro
+import numpy as np
+from apache_beam.io.filesystems import FileSystems
+
+from uldp_transforms.jobs.records.run_records import STOPPED, RunRecord
+from uldp_transforms.jobs.reestimate.regroup import Key, check_stored, regrouped
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
+from uldp_transforms.windows import Windows, moment_of
+
+Row = dict[str, Any]
+"""Counts of one window and pane: ``counts`` are checked, times in milliseconds."""
+
+_MOST = 1 << 53
+"""Larger sums than anybody has reports for, and smaller than the largest integers: sums of them stay right."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StoredCounts:
+    """What is stored of each window.
+
+    Attributes:
+        windows: the rows whose counts add up to those of the window.
+        whole: windows of which nothing is missing.
+        strangers: number of rows of other collections.
+    """
+
+    windows: Mapping[Key, Sequence[Row]]
+    whole: Set[Key]
+    strangers: int
+
+
+def stored_counts(
+    jobs: Iterable[tuple[Sequence[str], Sequence[RunRecord]]], known: Mapping[str, Collection], longer: Windows | None
+) -> StoredCounts:
+    """The counts of several jobs.
+
+    Args:
+        jobs: files of counts of each, and the records of its runs.
+        known: collections whose rows are wanted, by their fingerprints in hexadecimal digits.
+        longer: windows to make of the stored ones; None: these are taken as they are.
+
+    Raises:
+        SpecError: for a file of something else, counts that no reports of their collection make, or stored windows
+            that ``longer`` cannot be made of.
+        OSError: for a file that cannot be read.
+    """
+    windows: dict[Key, list[Row]] = defaultdict(list)
+    whole: set[Key] = set()
+    strangers, seen_until = 0, list[int]()
+    for files, records in jobs:
+        latest, others = _last_panes(files, known)
+        strangers += others
+        if longer is not None and latest:
+            check_stored(latest, longer)
+            if not all(record.bounded for record in records):
+                seen_until.append(max(key[-1] for key in latest))
+        resuming = [record for record in records if record.resumes]
+        for key, of_run in latest.items():
+            counted = _of_runs(of_run, resuming)
+            windows[key] += counted.values()
+            if any(row["complete"] and _is_whole(run, counted, resuming) for run, row in counted.items()):
+                whole.add(key)
+    if longer is not None:
+        windows, whole = regrouped(windows, whole, longer, min(seen_until, default=None))
+    return StoredCounts(windows=windows, whole=whole, strangers=strangers)
+
+
+def _last_panes(files: Sequence[str], known: Mapping[str, Collection]) -> tuple[dict[Key, dict[str, Row]], int]:
+    """Of each window the last pane of each run; and the number of rows of other collections."""
+    latest: dict[Key, dict[str, Row]] = defaultdict(dict)
+    strangers = 0
+    for name, row in _read(files):
+        collection = known.get(row["fingerprint"])
+        if collection is None:
+            strangers += 1
+            continue
+        row["counts"] = _checked(name, collection, row.pop("num_reports"), row.pop("cells"))
+        key = (row["collection_id"], row["collection_version"], row["window_start"] or 0, row["window_end"] or 0)
+        run = row["run"] or ""
+        if run not in latest[key] or _order(row) > _order(latest[key][run]):
+            latest[key][run] = row
+    return latest, strangers
+
+
+def _order(row: Row) -> tuple[int, int]:
+    """The last pane of a run is greatest: panes grow, and after a restart elsewhere than on Dataflow indexes repeat."""
+    return row["counts"].total, row["pane_index"]
+
+
+def _checked(name: str, collection: Collection, reports: Sequence[int], numbers: Sequence[int]) -> CohortCounts:
+    """The counts of a row of a file; raises SpecError with the name of the file if no reports make them."""
+    num_reports, cells = (np.array(column, dtype=np.int64) for column in (reports, numbers))
+    shape, what = (collection.num_cohorts, collection.num_cells), f"{name}: counts of collection {collection.id!r}"
+    if (num_reports.size, cells.size) != (shape[0], shape[0] * shape[1]):
+        raise SpecError(
+            f"{what} must have {shape[0]} cohorts and {shape[0] * shape[1]} cells, got {num_reports.size} and "
+            f"{cells.size}"
+        )
+    if any(column.min(initial=0) < 0 or column.max(initial=0) > _MOST for column in (num_reports, cells)):
+        raise SpecError(f"{what} must be from 0 to {_MOST}, got others")
+    counts = CohortCounts(num_reports, cells.reshape(shape))
+    try:
+        collection.check_counts(counts)
+    except SpecError as error:
+        raise SpecError(f"{name}: {error}") from None
+    return counts
+
+
+def _of_runs(of_run: dict[str, Row], resuming: Sequence[RunRecord]) -> dict[str, Row]:
+    """What each run of a directory adds to a window: all those of a source that resumes, else the latest run alone."""
+    adding = {record.run for record in resuming}
+    latest = max(of_run)
+    return {run: row for run, row in of_run.items() if run == latest or (latest in adding and run in adding)}
+
+
+def _is_whole(run: str, of_run: dict[str, Row], resuming: Sequence[RunRecord]) -> bool:
+    """Whether the runs from the one that saw a window begin to this one, which saw its end, lost nothing of it."""
+    names = [record.run for record in resuming]
+    if run not in names:
+        return True
+    start = of_run[run]["window_start"] or 0
+    for index in range(names.index(run), -1, -1):
+        cut = resuming[index].specification["partial_before"]
+        if cut is None or start >= moment_of(cut):
+            return True
+        before = resuming[index - 1] if index else None
+        if before is None or not (before.end == STOPPED or (before.launched and before.run in of_run)):
+            return False  # it was killed or cut off; one elsewhere, whose end is not seen, has written when drained
+    return False
+
+
+def _read(files: Sequence[str]) -> Iterator[tuple[str, Row]]:
+    """The rows of files of counts, each with the name of its file; times as milliseconds."""
+    for name in files:
+        with FileSystems.open(name) if "://" in name else open(name, "rb") as file:
+            content = io.BytesIO(file.read())
+            try:
+                rows = [_in_milliseconds(row) for row in fastavro.reader(content, COUNTS_SCHEMA)]
+            except Exception:  # of any kind: fastavro trusts its files
+                raise SpecError(f"{name} must be a file that uldp estimate --write_counts wrote, got another") from None
+        yield from ((name, row) for row in rows)
+
+
+def _in_milliseconds(row: Any) -> Row:
+    times = {name: row[name] and round(row[name].timestamp() * 1000) for name in ("window_start", "window_end")}
+    return row | times

@@ -1,0 +1,249 @@
+"""Charts as Vega-Lite specifications (Altair), drawn by vl-convert: SVG for pages, PNG for everything else.
+
+No browser and no network are needed, and no script is left in what is drawn. Every number comes from ``facts``. Colours
+are those of light pages; the style sheet of the page maps each of them for dark ones.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+import vl_convert
+
+from uldp_transforms.jobs.report.facts import CollectionPart, Entry, Latest, Report, Trend, WindowLine
+from uldp_transforms.jobs.report.texts_for_readers import in_words, percent, shown
+from uldp_transforms.jobs.report.window_names import clock, local
+from uldp_transforms.windows import moment_of
+
+PLAIN, SMOOTHED, TRUTH, INK, LINE, PAPER = "#6b7f92", "#0a63b0", "#b3430e", "#2b3640", "#dfe5ea", "#ffffff"
+"""A window alone, with its neighbours, what people really hold, text, grid, and the page."""
+
+_FEW = 60  # windows whose points can be told apart
+_COUNTABLE = 5  # windows that each have a label
+_IN_PICTURE = 6  # trends
+_PARTS_IN_PICTURE = 4  # collections
+_LONGEST = 18  # letters on an axis
+
+_MOMENTS = {
+    "year": "%Y",
+    "quarter": "%b",
+    "month": "%b",
+    "week": "%b %d",
+    "date": "%a %d",
+    "hours": "%H:%M",
+    "minutes": "%H:%M",
+    "seconds": ":%S",
+    "milliseconds": ".%L",
+}
+"""Labels of an axis of time, by what they tell apart. Vega's own have hours of twelve, and do not say which."""
+
+_CONFIG: dict[str, Any] = {
+    "aria": False,  # the page says in words what each picture shows
+    "background": "transparent",
+    "font": "sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "gridColor": LINE,
+        "domain": False,
+        "tickColor": LINE,
+    },
+    "title": {"color": INK, "anchor": "start", "fontSize": 13, "subtitleColor": INK, "subtitleFontSize": 11},
+}
+
+_Rows = list[dict[str, Any]]
+
+
+def trend_svg(trend: Trend, windows: Sequence[WindowLine], zone: str) -> str:
+    """The share of one value through the windows: alone, and smoothed if asked for."""
+    return _svg(_trend(trend, windows, zone).properties(width=330, height=150))
+
+
+def unexplained_svg(windows: Sequence[WindowLine], zone: str) -> str:
+    """The share of people whose value is none of the listed ones."""
+    return _svg(_unexplained(windows, zone).properties(width=330, height=150))
+
+
+def latest_svg(entries: Sequence[Entry]) -> str:
+    """Values of one window with their intervals, in the given order."""
+    return _svg(_latest(entries).properties(width=330))
+
+
+def picture(report: Report) -> bytes:
+    """PNG: of each collection the latest window and the first trends."""
+    parts = [_part(part, report.zone) for part in report.parts[:_PARTS_IN_PICTURE] if part.trends]
+    left_out = len(report.parts) - len(parts)
+    subtitle = f"{left_out} further collection(s) have no numbers or no room here" if left_out else ""
+    title = alt.TitleParams(shown(report.title), subtitle=subtitle, fontSize=20, offset=16)
+    empty = alt.Chart(_data([{}])).mark_text(text="Not enough data for numbers", size=16, color=INK)
+    whole: Any = alt.vconcat(*(parts or [empty.properties(width=700, height=120)]), title=title, spacing=40)
+    return png_of(configured(whole))
+
+
+def configured(chart: Any) -> dict[str, Any]:
+    """The specification of a picture that stands alone."""
+    spec: dict[str, Any] = chart.configure(**_CONFIG | {"background": PAPER, "padding": 20}).to_dict()
+    return spec
+
+
+def png_of(spec: dict[str, Any]) -> bytes:
+    """A picture, drawn without a network."""
+    return bytes(vl_convert.vegalite_to_png(spec, scale=1.5, allowed_base_urls=[]))
+
+
+# ------------------------------------------------------------------------------------------------------ one chart each
+
+
+def _trend(trend: Trend, windows: Sequence[WindowLine], zone: str) -> Any:
+    names = ("share", "low", "high", "smoothed", "smoothed_low", "smoothed_high", "truth")
+    columns = {name: getattr(trend, name) for name in names} | {"moved": trend.moved}
+    base = _through_time(windows, columns, zone)
+    layers = [_band(base, "low", "high", PLAIN, 0.22)]
+    is_smoothed = bool(np.isfinite(trend.smoothed).any())
+    if is_smoothed:
+        layers += [_band(base, "smoothed_low", "smoothed_high", SMOOTHED, 0.28), _line(base, "smoothed", SMOOTHED)]
+    if len(windows) <= _FEW:
+        layers.append(base.mark_point(filled=True, size=22, opacity=1, color=PLAIN).encode(y=_share("share")))
+    elif not is_smoothed:
+        layers.append(_line(base, "share", PLAIN))
+    if np.isfinite(trend.truth).any():
+        layers.append(_line(base, "truth", TRUTH, strokeDash=[5, 2]))
+    if trend.moved.any():
+        layers.append(base.mark_rule(color=INK, strokeDash=[2, 3]).transform_filter("datum.moved"))
+    return alt.layer(*layers)
+
+
+def _unexplained(windows: Sequence[WindowLine], zone: str) -> Any:
+    names = ("unexplained", "unexplained_low", "unexplained_high", "unlisted")
+    columns = {name: np.array([getattr(line, name) for line in windows], dtype=float) for name in names}
+    base = _through_time(windows, columns, zone)
+    layers = [_band(base, "unexplained_low", "unexplained_high", PLAIN, 0.22), _line(base, "unexplained", PLAIN)]
+    if len(windows) <= _FEW:
+        layers.append(base.mark_point(filled=True, size=22, opacity=1, color=PLAIN).encode(y=_share("unexplained")))
+    if np.isfinite(columns["unlisted"]).any():
+        layers.append(_line(base, "unlisted", TRUTH, strokeDash=[5, 2]))
+    return alt.layer(*layers)
+
+
+def _latest(entries: Sequence[Entry]) -> Any:
+    rows = [
+        {
+            "place": place,
+            "value": shown(entry.value, _LONGEST),
+            "share": entry.share,
+            "low": entry.low,
+            "high": entry.high,
+            "truth": entry.truth,
+        }
+        for place, entry in enumerate(entries)
+    ]
+    names = json.dumps([row["value"] for row in rows])
+    axis = alt.Axis(title=None, labelExpr=f"{names}[datum.value]", ticks=False, grid=False, labelLimit=120)
+    scale = alt.Axis(title=None, format=".2~p", tickCount=4, orient="top")
+    base = alt.Chart(_data(rows)).encode(y=alt.Y("place:O", axis=axis))
+    bars = base.mark_rule(color=SMOOTHED, strokeWidth=4, opacity=0.35).encode(
+        x=alt.X("low:Q", axis=scale, scale=alt.Scale(zero=True)), x2="high:Q"
+    )
+    layers = [bars, base.mark_point(filled=True, size=38, opacity=1, color=SMOOTHED).encode(x="share:Q")]
+    if any(entry.truth is not None for entry in entries):
+        layers.append(base.mark_tick(color=TRUTH, thickness=2).encode(x="truth:Q"))
+    return alt.layer(*layers).properties(height=alt.Step(18))
+
+
+def _part(part: CollectionPart, zone: str) -> Any:
+    """The picture of one collection: the latest window, and beside it some trends."""
+    assert part.latest is not None
+    entries, window = part.latest.entries[:20], part.latest.window
+    first = [_latest(entries).properties(width=260, title=_titled(f"{shown(part.id)}: {window.name}", part.latest))]
+    timed = [line for line in part.windows if line.start is not None]
+    if len(timed) > 1:
+        charts = [
+            _trend(trend, part.windows, zone).properties(
+                width=260, height=120, title=alt.TitleParams(shown(trend.entry.value, 30), fontSize=12)
+            )
+            for trend in part.trends[:_IN_PICTURE]
+        ]
+        rows = [alt.hconcat(*charts[at : at + 2]) for at in range(0, len(charts), 2)]
+        first += [alt.vconcat(*rows)] if rows else []
+    return alt.hconcat(*first, spacing=40)
+
+
+def _titled(text: str, latest: Latest) -> alt.TitleParams:
+    number = latest.window.num_reports
+    lines = ["shares with 95 % intervals, the largest first"]
+    return alt.TitleParams(text, subtitle=[f"{number:,} reports", *lines] if number else lines)
+
+
+# ---------------------------------------------------------------------------------------------------- what they share
+
+
+def _through_time(windows: Sequence[WindowLine], columns: Mapping[str, np.ndarray], zone: str) -> Any:
+    """A chart whose x is the start of a window, on the clocks of the job's place."""
+    at = clock(zone)
+    rows = [
+        {"time": moment_of(f"{local(line.start, at):%Y-%m-%dT%H:%M:%SZ}")}
+        | {name: _or_none(column[place]) for name, column in columns.items()}
+        for place, line in enumerate(windows)
+        if line.start is not None
+    ]
+    axis: dict[str, Any] = {"title": None, "grid": False, "tickCount": 5, "labelFlush": True, "labelOverlap": True}
+    axis["format"] = _MOMENTS
+    if len(rows) <= _COUNTABLE:
+        axis["values"] = [row["time"] for row in rows]
+    return alt.Chart(_data(rows)).encode(x=alt.X("time:T", scale=alt.Scale(type="utc"), axis=alt.Axis(**axis)))
+
+
+def _or_none(value: Any) -> Any:
+    if isinstance(value, np.bool_):
+        return bool(value)
+    return None if np.isnan(value) else float(f"{value:.6g}")
+
+
+def _share(name: str) -> alt.Y:
+    axis = alt.Axis(title=None, format=".2~p", tickCount=4)
+    return alt.Y(f"{name}:Q", axis=axis, scale=alt.Scale(zero=True))
+
+
+def _band(base: Any, low: str, high: str, colour: str, opacity: float) -> Any:
+    return base.mark_area(color=colour, opacity=opacity).encode(y=_share(low), y2=f"{high}:Q")
+
+
+def _line(base: Any, name: str, colour: str, **more: Any) -> Any:
+    return base.mark_line(color=colour, strokeWidth=1.6, **more).encode(y=_share(name))
+
+
+def _data(rows: _Rows) -> alt.InlineData:
+    return alt.InlineData(values=rows)
+
+
+def _svg(chart: Any) -> str:
+    """Drawn once for each specification: a stream changes few of its charts at a time."""
+    fit = chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+    return _drawn(json.dumps(fit.configure(**_CONFIG).to_dict(), sort_keys=True))
+
+
+@functools.lru_cache(maxsize=1024)
+def _drawn(spec: str) -> str:
+    svg = str(vl_convert.vegalite_to_svg(json.loads(spec), allowed_base_urls=[]))
+    return re.sub(r' (?:d|transform)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), svg)
+
+
+def sentence_of(trend: Trend, windows: Sequence[WindowLine]) -> str:
+    """What the chart of a trend shows, for people who do not see it."""
+    known = np.flatnonzero(np.isfinite(trend.share)).tolist()
+    first, last = known[0], known[-1]
+    moved = [windows[at].name for at in np.flatnonzero(trend.moved).tolist()]
+    ends = (f"{percent(trend.share[at])} in {windows[at].name}" for at in (first, last))
+    low, high = percent(np.nanmin(trend.share)), percent(np.nanmax(trend.share))
+    sentence = f"{shown(trend.entry.value)}: {', '.join(ends)}, between {low} and {high} in {len(known)} windows."
+    return f"{sentence} It moved in {in_words(moved)}." if moved else sentence

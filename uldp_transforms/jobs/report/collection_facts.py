@@ -1,0 +1,122 @@
+"""What was asked, and what it costs a person, in the words of a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.jobs.records.run_records import RunRecord
+from uldp_transforms.jobs.report.facts import Cost
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import moment_of
+
+_DAY = 86_400_000
+_LENGTHS = (("a day", _DAY), ("a week", 7 * _DAY), ("30 days", 30 * _DAY), ("a year", 365 * _DAY))
+_HARDLY_ANY = 1e-3
+
+_MOST = 1000
+"""Reports of one person beyond which a cost is not told: nobody is asked in every window of 20 s for a year."""
+_SOME = 100
+"""Reports that are told of instead, if already a day has more windows."""
+
+
+def collections_of(records: Iterable[RunRecord], others: Iterable[Collection]) -> dict[str, Collection]:
+    """Fingerprint -> collection, of those that runs name and others; one that this version cannot read is left out."""
+    found = {collection.fingerprint.hex(): collection for collection in others}
+    for record in records:
+        for given in record.specification.get("collections") or ():
+            try:
+                collection = Collection.from_json(given)
+            except SpecError:  # of a newer version
+                continue
+            found[collection.fingerprint.hex()] = collection
+    return found
+
+
+def sensitive_values(collection: Collection | None) -> frozenset[str] | None:
+    """The values that are protected, if the collection tells them from others."""
+    if collection is None or collection.mechanism.num_sensitive == collection.mechanism.num_symbols:
+        return None
+    given = collection.alphabet.to_json().get("sensitive")
+    return None if given is None else frozenset(given)
+
+
+def facts_of(collection: Collection | None, specification: dict[str, Any]) -> list[tuple[str, str]]:
+    """Name and text of what was asked and how it was perturbed."""
+    if collection is None:
+        return [("Question", "not known: the directory has no record of a run that names the collection")]
+    mechanism = collection.mechanism
+    epsilon = mechanism.epsilon
+    protects = mechanism.about.protects.replace("`", "").partition(". ")[0]  # without its special cases
+    facts = [
+        ("Answers", _answers(collection, specification)),
+        ("A device sends", f"{mechanism.about.sends.replace('`', '')} ({mechanism.id})"),
+        ("Protected", protects),
+        (
+            "Epsilon of one report",
+            f"{epsilon:g}: a protected report is at most {math.exp(epsilon):,.3g} times likelier from one value than "
+            f"from any other. Who held two values for equally likely is at most {_sure(epsilon)} sure after seeing it",
+        ),
+    ]
+    return facts + [("Not protected", " ".join(mechanism.caveats))] * bool(mechanism.caveats)
+
+
+def reports_in_words(windows: Sequence[Mapping[str, Any]]) -> str:
+    """How many reports there are; where windows overlap, one is in several of them."""
+    numbers = [row["num_reports"] for row in windows if row["num_reports"] is not None]
+    if not numbers:
+        return "not told: too few in every window"
+    starts, ends = ([row[name] or "" for row in windows] for name in ("window_start", "window_end"))
+    if len(numbers) == 1:
+        return f"{numbers[0]:,}"
+    spread = f"{min(numbers):,} to {max(numbers):,} in each of the {len(numbers):,} windows that tell it"
+    overlap = any(start < end for start, end in zip(starts[1:], ends))
+    return f"{spread}; windows overlap" if overlap else f"{sum(numbers):,}, {spread}"
+
+
+def _sure(epsilon: float) -> str:
+    doubt = 1 / (1 + math.exp(epsilon))
+    return f"{100 * (1 - doubt):.1f} %" if doubt > _HARDLY_ANY else "more than 99.9 %"
+
+
+def _answers(collection: Collection, specification: dict[str, Any]) -> str:
+    form, mechanism = collection.alphabet.to_json(), collection.mechanism
+    cohorts = f", {collection.num_cohorts:,} cohorts" if collection.num_cohorts > 1 else ""
+    if "values" in form:
+        values = f"{len(form['values']):,} listed values"
+        if mechanism.num_sensitive < mechanism.num_symbols and "sensitive" in form:
+            values += f", {len(form['sensitive']):,} of them sensitive"
+        return f"{values} ({form['id']}{cohorts})"
+    number = specification.get("candidates")
+    candidates = f"; the collector looks for {number:,} candidates" if number else ""
+    return f"any text, hashed into {form['num_buckets']:,} buckets ({form['id']}{cohorts}){candidates}"
+
+
+def costs_of(collection: Collection | None, starts: Sequence[str], ends: Sequence[str]) -> list[Cost]:
+    """What the reports of one person cost, who reports once in every window.
+
+    Args:
+        collection: None: not known.
+        starts, ends: of the windows, in order of time.
+    """
+    if collection is None:
+        return []
+    costs = [Cost(reports="one report", epsilon=collection.mechanism.epsilon)]
+    if not starts:
+        return costs
+    step = float(np.median(np.diff([moment_of(start) for start in starts]))) if len(starts) > 1 else 0.0
+    step = step or float(moment_of(ends[0]) - moment_of(starts[0]))
+    numbers = {f"one in each window of {name} ({n:,})": n for name, n in _windows_in(step) if 1 < n <= _MOST}
+    if round(_DAY / step) > _MOST:
+        numbers = {f"{_SOME} reports": _SOME}
+    epsilon_after = collection.mechanism.epsilon_after
+    return costs + [Cost(reports=what, epsilon=epsilon_after(number)) for what, number in numbers.items()]
+
+
+def _windows_in(step: float) -> list[tuple[str, int]]:
+    """How many windows each length of time has, one every ``step`` milliseconds."""
+    return [(name, round(length / step)) for name, length in _LENGTHS]

@@ -1,0 +1,343 @@
+"""From the rows of a directory to the facts of its page."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.jobs.check import state_of
+from uldp_transforms.jobs.records.ledger_sums import add_up, sums_of
+from uldp_transforms.jobs.records.run_records import RunRecord, of_jobs
+from uldp_transforms.jobs.report.collection_facts import (
+    collections_of,
+    costs_of,
+    facts_of,
+    reports_in_words,
+    sensitive_values,
+)
+from uldp_transforms.jobs.report.facts import (
+    Account,
+    Alarm,
+    CollectionPart,
+    Coverage,
+    Entry,
+    Found,
+    Latest,
+    Limits,
+    Report,
+    Trend,
+    WindowLine,
+)
+from uldp_transforms.jobs.report.reading import Row, RowDirectory
+from uldp_transforms.jobs.report.truth_file import Truth
+from uldp_transforms.jobs.report.window_names import clock, name_of_window
+from uldp_transforms.ldp import Collection
+from uldp_transforms.rows.smoothed_rows import CHANGE
+
+_NUMBERS = ("share", "low", "high", "smoothed", "smoothed_low", "smoothed_high")
+_RUNS = 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What somebody wants to see.
+
+    Attributes:
+        directory: of the rows.
+        title: of the page.
+        note: a sentence under the title; empty: none.
+        limits: how much there is of everything.
+        values: to be charted before others.
+        truth: what people hold, if that is known.
+        collections: those that the directory's runs do not name.
+    """
+
+    directory: str
+    title: str
+    note: str = ""
+    limits: Limits = dataclasses.field(default_factory=Limits)
+    values: tuple[str, ...] = ()
+    truth: Truth | None = None
+    collections: tuple[Collection, ...] = ()
+
+
+def gather(asked: Asked) -> Report:
+    """All that the page of a directory says.
+
+    Raises:
+        SpecError: for files that are not what they are named like.
+        OSError: for files that cannot be read.
+    """
+    with of_jobs(asked.directory):
+        return _gathered(asked, RowDirectory(asked.directory))
+
+
+def _gathered(asked: Asked, directory: RowDirectory) -> Report:
+    records = directory.records()
+    windows, health = directory.windows(), directory.health()
+    found = directory.discovered(windows)
+    specification = dict(records[-1].specification) if records else {}
+    known = collections_of(records, asked.collections)
+    parts = []
+    for fingerprint, rows in itertools.groupby(windows, key=lambda row: row["fingerprint"]):
+        of_part = _Part(asked, directory, specification, known.get(fingerprint), list(rows))
+        parts.append(
+            of_part.gather(
+                [row for row in health if row["fingerprint"] == fingerprint],
+                [row for row in found if row["fingerprint"] == fingerprint],
+            )
+        )
+    accounts, balanced = _accounts(directory, records)
+    return Report(
+        title=asked.title,
+        note=asked.note,
+        directory=asked.directory,
+        zone=str(clock(specification.get("timezone"))),
+        runs=[_run(record, asked.directory, record is records[-1]) for record in records[-_RUNS:]],
+        runs_left_out=max(0, len(records) - _RUNS),
+        accounts=accounts,
+        balanced=balanced,
+        parts=parts,
+        has_truth=asked.truth is not None,
+    )
+
+
+def _run(record: RunRecord, directory: str, is_latest: bool) -> tuple[str, str, str, str, str]:
+    state = state_of(record, directory) if is_latest else record.end or "no end"
+    return record.run, record.started, record.ended or "", state, record.sentence or ""
+
+
+def _accounts(directory: RowDirectory, records: Sequence[RunRecord]) -> tuple[list[Account], bool | None]:
+    """Sums of the latest run, or of all runs if the source goes on where the last one stopped; as ``uldp check``."""
+    latest = records[-1:]
+    seen = [record for record in records if record in latest or (latest[0].resumes and record.resumes)]
+    rows = directory.ledger(record.run for record in seen)
+    accounts = []
+    for name in sorted({row["collection_id"] or "" for row in rows}):
+        sums = sums_of([row for row in rows if (row["collection_id"] or "") == name])
+        numbers = {of: sums[of] for of in ("received", "accepted", "duplicates", "rejected")}
+        accounts.append(Account(name=name or "named no known collection", **numbers))
+    of_runs = [sums_of([row for row in rows if row["run"] == record.run]) for record in seen]
+    return accounts, bool(add_up(of_runs)["balanced"]) if rows else None
+
+
+class _Part:
+    """One collection: its windows, and what is taken from their entries."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        directory: RowDirectory,
+        specification: Mapping[str, Any],
+        collection: Collection | None,
+        rows: Sequence[Row],
+    ):
+        self._asked, self._directory = asked, directory
+        self._specification, self._collection = dict(specification), collection
+        self._sensitive = sensitive_values(collection)
+        self._zone = clock(specification.get("timezone"))
+        self._all = rows
+        self._rows = rows[-asked.limits.windows :]
+
+    def gather(self, health: Sequence[Row], found: Sequence[Row]) -> CollectionPart:
+        """Its facts; ``health`` and ``found`` are the rows of this collection."""
+        limits, first = self._asked.limits, self._all[0]
+        latest, charted = self._latest()
+        values = [entry.value for entry in charted]
+        tables, coverage, unlisted = self._through(values)
+        windows = [self._line(row, unlisted.get(at)) for at, row in enumerate(self._rows)]
+        moved = _moved(health, [row["window_start"] for row in self._rows], values)
+        alarms = [self._alarm(row, entry) for row in health for entry in row["findings"] if entry["fired"]]
+        shown = self._found(found)
+        timed = [row for row in self._all if row["window_start"] is not None]
+        return CollectionPart(
+            id=first["collection_id"],
+            version=first["collection_version"],
+            fingerprint=first["fingerprint"],
+            asked=[*facts_of(self._collection, self._specification), ("Reports", reports_in_words(self._all))],
+            costs=costs_of(
+                self._collection, [row["window_start"] for row in timed], [row["window_end"] for row in timed]
+            ),
+            statuses=sorted(Counter(row["status"] for row in self._all).items()),
+            windows=windows,
+            windows_left_out=len(self._all) - len(windows),
+            latest=latest,
+            trends=[
+                Trend(entry=entry, moved=moved[at], **{name: table[:, at] for name, table in tables.items()})
+                for at, entry in enumerate(charted)
+            ],
+            not_there=[value for value in self._asked.values if value not in values],
+            alarms=alarms[-limits.rows :][::-1],
+            alarms_left_out=max(0, len(alarms) - limits.rows),
+            judged=sum(bool(row["findings"]) for row in health),
+            watched=sum(any(entry["name"] == CHANGE for entry in row["findings"]) for row in health),
+            found=shown[: limits.rows],
+            found_in=self._name(max(found, key=_start)) if found else "",
+            found_left_out=max(0, len(shown) - limits.rows),
+            coverage=coverage,
+            simulated=any(row.get("simulated") for row in self._rows),
+        )
+
+    def _name(self, row: Row) -> str:
+        return name_of_window(row["window_start"], row["window_end"], self._zone)
+
+    def _line(self, row: Row, unlisted: float | None) -> WindowLine:
+        return WindowLine(
+            start=row["window_start"],
+            end=row["window_end"],
+            name=self._name(row),
+            status=row["status"],
+            num_reports=row["num_reports"],
+            unexplained=row.get("unexplained_mass"),
+            unexplained_low=row.get("unexplained_low"),
+            unexplained_high=row.get("unexplained_high"),
+            unlisted=unlisted,
+            is_open=row.get("pane_timing") == "EARLY",
+            holds_always=row.get("interval") == "anytime",
+        )
+
+    def _latest(self) -> tuple[Latest | None, list[Entry]]:
+        """The latest window with numbers, and its values whose trends are shown."""
+        limits, with_numbers = self._asked.limits, [row for row in self._rows if row["status"] == "ok"]
+        if not with_numbers:
+            return None, []
+        ((row, given),) = self._directory.entries(with_numbers[-1:])
+        truth = self._truth(row, [entry["value"] for entry in given])
+        order = sorted(range(len(given)), key=lambda at: -float(given[at]["frequency"]))  # as display_low has it
+        first = [at for at in order if given[at]["value"] in self._asked.values]
+        charted = list(dict.fromkeys([*first, *order]))[: limits.trends]
+        entries, trends = (
+            [self._entry(given[at], None if truth is None else truth[at]) for at in places]
+            for places in (order[: limits.rows], charted)
+        )
+        latest = Latest(
+            window=self._line(row, None),
+            entries=entries,
+            others=(row.get("num_values") or len(given)) - len(entries),
+            other_share=sum(given[at]["frequency"] for at in order[limits.rows :]),
+        )
+        return latest, trends
+
+    def _truth(self, row: Row, values: Sequence[str]) -> np.ndarray | None:
+        """(S,) or None if nobody knows."""
+        if self._asked.truth is None:
+            return None
+        shares = self._asked.truth.shares(row["window_start"], row["window_end"], values)
+        return None if np.isnan(shares).any() else shares
+
+    def _entry(self, given: Row, truth: float | None) -> Entry:
+        return Entry(
+            value=given["value"],
+            sensitive=None if self._sensitive is None else given["value"] in self._sensitive,
+            **dict(zip(_NUMBERS, _numbers_of(given))),
+            truth=None if truth is None else float(truth),
+        )
+
+    def _through(self, values: Sequence[str]) -> tuple[dict[str, np.ndarray], list[Coverage], dict[int, float]]:
+        """Arrays (W, S) of the values' trends, coverage of all entries of all windows, and shares on no list."""
+        at_window = {(row["file"], row["line"]): at for at, row in enumerate(self._rows)}
+        at_value = {value: at for at, value in enumerate(values)}
+        names = (*_NUMBERS, "truth")
+        tables = {name: np.full((len(self._rows), len(values)), np.nan) for name in names}
+        held: Counter[tuple[str, bool]] = Counter()
+        unlisted: dict[int, float] = {}
+        for row, given in self._directory.entries(row for row in self._rows if row["status"] == "ok"):
+            window = at_window[row["file"], row["line"]]
+            truth = self._truth(row, [entry["value"] for entry in given])
+            if truth is not None:
+                held += self._held(given, truth)
+                if row.get("num_values") in (None, len(given)):
+                    unlisted[window] = max(0.0, 1 - float(truth.sum()))
+            for of, entry in enumerate(given):
+                at = at_value.get(entry["value"])
+                if at is not None:
+                    numbers = [*_numbers_of(entry), None if truth is None else truth[of]]
+                    for name, number in zip(names, numbers):
+                        tables[name][window, at] = np.nan if number is None else number
+        return tables, _coverage(held), unlisted
+
+    def _held(self, given: Sequence[Row], truth: np.ndarray) -> Counter[tuple[str, bool]]:
+        """Of each kind of interval, how many hold the truth and how many do not."""
+        sensitive = None
+        if self._sensitive is not None:
+            sensitive = np.array([entry["value"] in self._sensitive for entry in given])
+        found: Counter[tuple[str, bool]] = Counter()
+        for what, low, high in (
+            ("each window alone", "ci_low", "ci_high"),
+            ("smoothed", "smoothed_low", "smoothed_high"),
+        ):
+            if not given or given[0].get(low) is None:
+                continue
+            lows, highs = (np.array([entry[name] for entry in given]) for name in (low, high))
+            covered = (lows <= truth) & (truth <= highs)
+            groups = {"": np.ones(len(given), dtype=bool)}
+            if sensitive is not None:
+                groups = {", sensitive values": sensitive, ", other values": ~sensitive}
+            for group, mask in groups.items():
+                hits = int(covered[mask].sum())
+                found[what + group, True] += hits
+                found[what + group, False] += int(mask.sum()) - hits
+        return found
+
+    def _alarm(self, row: Row, entry: Row) -> Alarm:
+        return Alarm(window=self._name(row), name=entry["name"], sentence=entry["sentence"])
+
+    def _found(self, rows: Sequence[Row]) -> list[Found]:
+        """Those of the latest window that has some, the largest first."""
+        last = max(map(_start, rows), default="")
+        found = [
+            Found(
+                value=row["value"],
+                share=row["frequency"],
+                low=row["ci_low"],
+                high=row["ci_high"],
+                q_value=row["q_value"],
+            )
+            for row in rows
+            if _start(row) == last
+        ]
+        return sorted(found, key=lambda row: -row.share)
+
+
+def _start(row: Row) -> str:
+    return row["window_start"] or ""
+
+
+def _numbers_of(entry: Row) -> list[Any]:
+    """Those of ``_NUMBERS``: shares with intervals that hold them, for values that are shown because they are large.
+
+    Entries of older jobs may have one kind of intervals, and a share outside.
+    """
+    kind = "ci" if entry.get("display_low") is None else "display"
+    numbers: list[Any] = []
+    for share, low, high in (
+        ("frequency", f"{kind}_low", f"{kind}_high"),
+        ("smoothed_frequency", "smoothed_low", "smoothed_high"),
+    ):
+        own = [entry.get(name) for name in (share, low, high)]
+        told = [number for number in own if number is not None]
+        numbers += [own[0], min(told), max(told)] if len(told) == len(own) else [None] * len(own)
+    return numbers
+
+
+def _coverage(held: Mapping[tuple[str, bool], int]) -> list[Coverage]:
+    names = dict.fromkeys(name for name, _ in held)
+    found = [Coverage(what=name, held=held[name, True], number=held[name, True] + held[name, False]) for name in names]
+    return [of for of in found if of.number]
+
+
+def _moved(health: Sequence[Row], starts: Sequence[str | None], values: Iterable[str]) -> list[np.ndarray]:
+    """For each value (W,) bool, whether a finding says that it moved in that window."""
+    sentences = {
+        row["window_start"]: entry["sentence"]
+        for row in health
+        for entry in row["findings"]
+        if entry["name"] == CHANGE and entry["fired"]
+    }
+    said = [sentences.get(start, "") for start in starts]
+    return [np.array([repr(value) in sentence for sentence in said], dtype=bool) for value in values]

@@ -1,0 +1,163 @@
+"""Rows of a directory as readers take them: of each window the row that counts, and its entries only where needed.
+
+A row can have 100,000 entries and a directory 1,000 windows. So rows are read once without their entries, to find those
+that count, and entries are read again, row by row, of the windows that are shown.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import fastavro
+from apache_beam.io.filesystems import FileSystems
+
+from uldp_transforms.jobs.check import latest_rows, state_of
+from uldp_transforms.jobs.records.run_records import RunRecord, files_of, read_records
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import rfc3339
+
+Row = Mapping[str, Any]
+
+_ENTRIES = "estimates"
+_KINDS = ("estimates", "health", "discovered", "ledger")
+_PLACE = (
+    "collection_id",
+    "collection_version",
+    "fingerprint",
+    "window_start",
+    "window_end",
+    "status",
+    "run",
+    "pane_index",
+)
+"""What every row of a window must say; rows of older jobs lack other fields."""
+
+
+class RowDirectory:
+    """The rows in a directory of ``uldp estimate`` or ``uldp reestimate``, local or of a store such as gs://.
+
+    Args:
+        path: of the directory.
+    """
+
+    def __init__(self, path: str):
+        self.path = path
+
+    def records(self) -> list[RunRecord]:
+        """Of its runs, in their order; raises SpecError for a file that is named like a record and is none."""
+        return read_records(self.path)
+
+    def windows(self) -> list[Row]:
+        """Of each window the row of estimates that counts, without its entries, in order of time.
+
+        ``num_shown`` says how many entries it has; ``file`` and ``line`` say where it stands.
+
+        Raises:
+            SpecError: for a file that has other rows.
+        """
+        return sorted(latest_rows(self._headers()), key=_in_order)
+
+    def _headers(self) -> Iterator[Row]:
+        for path in self._files("estimates"):
+            for line, row in enumerate(_rows_of(path)):
+                header = {name: value for name, value in row.items() if name != _ENTRIES}
+                missing = [name for name in (*_PLACE, _ENTRIES) if name not in row]
+                if missing:
+                    raise SpecError(f"{path} must have rows of estimates, got one without {missing[0]}")
+                yield header | {"num_shown": len(row[_ENTRIES]), "file": path, "line": line}
+
+    def entries(self, windows: Iterable[Row]) -> Iterator[tuple[Row, Sequence[Row]]]:
+        """The given rows with their entries, file by file."""
+        wanted: dict[str, dict[int, Row]] = defaultdict(dict)
+        for row in windows:
+            wanted[row["file"]][row["line"]] = row
+        for path, lines in wanted.items():
+            for line, row in _chosen(path, set(lines)):
+                yield lines[line], row[_ENTRIES]
+
+    def health(self) -> list[Row]:
+        """Of each window the row of health that counts, in order of time."""
+        rows = latest_rows(row for path in self._files("health") for row in _rows_of(path))
+        return sorted(rows, key=lambda row: row["window_start"] or "")
+
+    def discovered(self, windows: Iterable[Row]) -> list[Row]:
+        """The values that were found in the rows that count."""
+        panes = {_pane(row) for row in windows}
+        rows = (row for path in self._files("discovered") for row in _rows_of(path))
+        return [row for row in rows if _pane(row) in panes]
+
+    def ledger(self, runs: Iterable[str]) -> list[Row]:
+        """The rows of the ledger of some runs."""
+        wanted = set(runs)
+        rows = (row for path in self._files("ledger") for row in _rows_of(path))
+        return [row for row in rows if row.get("run") in wanted]
+
+    def stamp(self) -> tuple[Any, ...]:
+        """What changes when the rows, the records of runs, or the state of the latest run do."""
+        records = self.records()
+        paths = [path for name in _KINDS for path in self._files(name)]
+        state = state_of(records[-1], self.path) if records else None
+        return tuple(map(_stamp_of, paths)), records, state
+
+    def _files(self, name: str) -> list[str]:
+        """JSON lines; where there are none, Avro."""
+        for form in ("jsonl", "avro"):
+            found = files_of(self.path, f"{name}.{form}") + files_of(self.path, f"{name}-*.{form}")
+            if found:
+                return found
+        return []
+
+
+def _stamp_of(path: str) -> tuple[str, int, int]:
+    """Files of a stream are new ones; those of other jobs change under their names."""
+    if "://" in path:
+        return path, FileSystems.match([path])[0].metadata_list[0].size_in_bytes, 0
+    found = os.stat(path)
+    return path, found.st_size, found.st_mtime_ns
+
+
+def _in_order(row: Row) -> tuple[Any, ...]:
+    return row["collection_id"], row["collection_version"], row["fingerprint"], row["window_start"] or ""
+
+
+_PANE = ("fingerprint", "window_start", "window_end", "run", "num_reports", "pane_index")
+
+
+def _pane(row: Row) -> tuple[Any, ...]:
+    return tuple(row.get(name) for name in _PANE)
+
+
+def _rows_of(path: str) -> Iterator[Row]:
+    return (row for _, row in _chosen(path, None))
+
+
+def _chosen(path: str, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
+    """Number and row of the rows of a file that are wanted; None: all of them. Others are not parsed."""
+    read = _avro if path.endswith(".avro") else _json_lines
+    with FileSystems.open(path) as file:
+        try:
+            yield from read(file, lines)
+        except (ValueError, TypeError, KeyError, EOFError):
+            raise SpecError(f"{path} must have rows of uldp estimate, got something else") from None
+
+
+def _json_lines(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
+    for number, text in enumerate(file):
+        if lines is None or number in lines:
+            yield number, {**json.loads(text)}
+
+
+def _avro(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
+    for number, row in enumerate(fastavro.reader(file)):
+        if lines is None or number in lines:
+            yield number, {name: _text(value) for name, value in row.items()}  # type: ignore[union-attr]
+
+
+def _text(value: Any) -> Any:
+    """Times as JSON lines have them."""
+    return rfc3339(round(value.timestamp() * 1000)) if isinstance(value, datetime.datetime) else value

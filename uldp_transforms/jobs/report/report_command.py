@@ -1,0 +1,160 @@
+"""Write the page of a directory of ``uldp estimate``, and a picture; or serve it while a stream writes there.
+
+The page is one file that needs nothing but itself. It shows what counts by the readers' rule, says what it leaves out,
+and says plainly where there is not enough data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import sys
+from collections.abc import Sequence
+
+from apache_beam.io.filesystems import FileSystems
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.files.whole_file import whole_file
+from uldp_transforms.jobs.records.run_records import of_jobs
+from uldp_transforms.jobs.report.facts import Limits
+from uldp_transforms.jobs.report.gathering import Asked, gather
+from uldp_transforms.jobs.report.truth_file import Truth
+from uldp_transforms.ldp.errors import SpecError
+
+TITLE = "What people hold, learned privately"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Task:
+    """What to show, and where it goes."""
+
+    asked: Asked
+    output: str | None
+    png: str | None
+    serve: int | None
+    host: str
+
+
+def require_charts() -> None:
+    """Raises SpecError where what draws is not installed."""
+    try:
+        import altair  # noqa: F401, PLC0415  # an optional extra, slow to import
+        import jinja2  # noqa: F401, PLC0415
+        import vl_convert  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise SpecError(f"a report needs {error.name}, of the extra 'plot': pip install '.[plot]'") from None
+
+
+def configure(argv: Sequence[str]) -> Task:
+    """The command line of ``pipelines.report``; raises SpecError or OSError."""
+    parser = cli.Parser("report", description=__doc__)
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--input", metavar="DIR", help="--output of uldp estimate or uldp reestimate")
+    where.add_argument(
+        "--follow", metavar="DIR", help="the same, of a stream that goes on: serve the page, which keeps up with it"
+    )
+    parser.add_argument("--serve", type=_port, metavar="PORT", help="with --follow: where; 0: any that is free")
+    parser.add_argument("--host", help="with --follow: address to listen on (default: this machine alone)")
+    parser.add_argument("--output", metavar="PAGE.html", help="file of the page")
+    parser.add_argument("--png", metavar="P.png", help="file of a picture of the most important things")
+    parser.add_argument("--truth", metavar="V.csv", help="CSV file of what people hold, as given to uldp simulate")
+    parser.add_argument("--truth_column", default="value", help="name of its column of values")
+    parser.add_argument(
+        "--collection", action="append", default=[], help="JSON file of a collection that no run of the directory names"
+    )
+    parser.add_argument("--title", default=TITLE, help="title of the page")
+    parser.add_argument("--note", default="", help="sentence to print under the title (default: no sentence)")
+    parser.add_argument(
+        "--value", action="append", default=[], help="value to chart before others; may be given several times"
+    )
+    limits = Limits()
+    parser.add_argument("--trends", type=cli.positive(), default=limits.trends, help="values with a chart of their own")
+    parser.add_argument("--windows", type=cli.positive(), default=limits.windows, help="windows shown, the latest ones")
+    parser.add_argument("--rows", type=cli.positive(), default=limits.rows, help="rows of a table, at most")
+    args = parser.parse_args(argv)
+    for wrong, sentence in _contradictions(args):
+        if wrong:
+            raise SpecError(sentence)
+    require_charts()
+    return Task(
+        asked=Asked(
+            directory=args.input or args.follow,
+            title=args.title,
+            note=args.note,
+            limits=Limits(trends=args.trends, windows=args.windows, rows=args.rows),
+            values=tuple(args.value),
+            truth=None if args.truth is None else Truth(args.truth, args.truth_column),
+            collections=tuple(cli.read_collections(args.collection)),
+        ),
+        output=args.output,
+        png=args.png,
+        serve=args.serve,
+        host=args.host or "127.0.0.1",
+    )
+
+
+def _port(text: str) -> int:
+    """An argparse type: a number of a port."""
+    if not (text.isdecimal() and text.isascii() and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"must be a port from 0 to 65535, got {text!r}")
+    return int(text)
+
+
+def _contradictions(args: argparse.Namespace) -> list[tuple[bool, str]]:
+    """What is wrong with options that do not go together, and the sentence about it."""
+    is_there = args.input is None or "://" in args.input or os.path.isdir(args.input)
+    return [
+        (args.input is not None and not (args.output or args.png), "--input needs --output or --png, got neither"),
+        (not is_there, f"--input must be a directory, got {args.input!r}"),
+        *(
+            (args.input is not None and getattr(args, name) is not None, f"--{name} needs --follow, got --input")
+            for name in ("serve", "host")
+        ),
+        *(
+            (args.follow is not None and getattr(args, name) is not None, f"--{name} needs --input, got --follow")
+            for name in ("output", "png")
+        ),
+        (args.follow is not None and args.serve is None, "--follow needs --serve, got none"),
+    ]
+
+
+def write(asked: Asked, output: str | None, png: str | None) -> None:
+    """The page and the picture of a directory, each into a file that appears when it is whole.
+
+    Raises:
+        SpecError: for rows that are none.
+        OSError: for what cannot be read or written.
+    """
+    from uldp_transforms.jobs.report.charts import picture  # noqa: PLC0415  # an optional extra
+    from uldp_transforms.jobs.report.web_page import page  # noqa: PLC0415  # an optional extra
+
+    report = gather(asked)
+    with of_jobs(asked.directory):
+        of_page = None if output is None else page(report, asked.limits).encode("utf-8", "replace")
+        of_picture = None if png is None else picture(report)
+    for path, content in ((output, of_page), (png, of_picture)):
+        if path is not None and content is not None:
+            with whole_file(path) as file:
+                file.write(content)
+
+
+def write_report_into(directory: str) -> None:
+    """``report.html`` and ``report.png`` in the directory itself; raises as ``write``."""
+    asked = Asked(directory=directory, title=TITLE)
+    write(asked, *(FileSystems.join(directory, name) for name in ("report.html", "report.png")))
+
+
+def job(task: Task) -> int:
+    if task.serve is not None:
+        from uldp_transforms.jobs.report.follow import serve  # noqa: PLC0415  # an optional extra
+
+        serve(task.asked, task.host, task.serve, lambda address: print(f"report: {address}", file=sys.stderr))
+        return cli.DONE
+    write(task.asked, task.output, task.png)
+    print(f"report: {' and '.join(path for path in (task.output, task.png) if path)}", file=sys.stderr)
+    return cli.DONE
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("report", configure, job, argv, faults_of_job=(SpecError, OSError))

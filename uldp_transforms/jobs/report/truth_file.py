@@ -1,0 +1,58 @@
+"""What people really hold, from a CSV file: for simulations and trials, where somebody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.hashing import canonical
+from uldp_transforms.windows import moment_of
+
+_ROWS_AT_ONCE = 1 << 20
+
+
+class Truth:
+    """The values of all people, by time.
+
+    Args:
+        path: CSV file with a column of values and, if there are windows, ``event_time``.
+        column: of the values.
+
+    Raises:
+        SpecError: for a file that has no such column, or no rows.
+        OSError: if it cannot be read.
+    """
+
+    def __init__(self, path: str, column: str):
+        self._path = path
+        codes: dict[str, int] = {}
+        found, times = [], []
+        for values, moments in ValuesFile(path, column).read(_ROWS_AT_ONCE):
+            found.append(np.array([codes.setdefault(canonical(value), len(codes)) for value in values]))
+            times.append(np.zeros(len(values), dtype=np.int64) if moments is None else moments)
+            self._has_times = moments is not None
+        if not found:
+            raise SpecError(f"{path} must have at least one value, got none")
+        self._codes = codes
+        self._times = np.concatenate(times)
+        order = np.argsort(self._times, kind="stable")
+        self._times, self._of = self._times[order], np.concatenate(found)[order]
+
+    def shares(self, start: str | None, end: str | None, values: Sequence[str]) -> np.ndarray:
+        """(S,) the shares of the people of a window, from start to end, who hold each value; nan if it has nobody.
+
+        Raises:
+            SpecError: if it has times, and the file has none.
+        """
+        first, last = 0, len(self._of)
+        if start is not None and end is not None:
+            if not self._has_times:
+                raise SpecError(f"{self._path} must have the column event_time for rows with windows, got none")
+            first, last = (int(np.searchsorted(self._times, moment_of(edge))) for edge in (start, end))
+        counts = np.bincount(self._of[first:last], minlength=len(self._codes) + 1)
+        at = [self._codes.get(canonical(value), len(self._codes)) for value in values]
+        shares: np.ndarray = counts[at] / (last - first) if last > first else np.full(len(values), np.nan)
+        return shares

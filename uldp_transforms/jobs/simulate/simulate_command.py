@@ -1,0 +1,214 @@
+"""Simulates clients: values in, perturbed reports out, as an Avro file or on a Pub/Sub topic."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import hashlib
+import itertools
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import fastavro
+import numpy as np
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.files.progress import bar
+from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.jobs.files.whole_file import whole_file
+from uldp_transforms.jobs.pubsub.pubsub_access import require_topic
+from uldp_transforms.jobs.simulate.simulated_people import SimulatedPeople
+from uldp_transforms.ldp import Collection, ReportBatch
+from uldp_transforms.ldp.checks import require_int
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.hashing import canonical
+from uldp_transforms.messages import wire
+from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
+from uldp_transforms.messages.manifest import listed_file, manifest_text
+
+_CHUNK_ROWS = 1 << 16
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Simulation:
+    """What to simulate and where to."""
+
+    collection: Collection
+    values: ValuesFile
+    people: ValuesFile | None
+    output: str | None
+    manifest: str | None
+    topic: str | None
+    form: str
+    pack: int
+    rate: float | None
+    seed: int | None
+
+
+def configure(argv: Sequence[str]) -> Simulation:
+    """The command line of ``pipelines.simulate``; raises SpecError or OSError."""
+    parser = cli.Parser("simulate", description=__doc__)
+    parser.add_argument("--collection", required=True, help="JSON file of the collection")
+    parser.add_argument(
+        "--values",
+        required=True,
+        help="CSV file (or .csv.gz, .parquet) with a header: column value, optional column event_time (RFC 3339, or "
+        "seconds since 1970; default: the present time)",
+    )
+    parser.add_argument("--value_column", default="value", help="the column of values, if it is not called value")
+    parser.add_argument("--time_column", help="the column of times, if it is not called event_time")
+    parser.add_argument("--timezone", help="whose time it is where a time has no offset from UTC, as in Europe/Berlin")
+    parser.add_argument(
+        "--person_column",
+        help="the column that says who answers: the reports of a person repeat memos; for collections with epsilon_inf "
+        "(default: each row is of another person)",
+    )
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("--output", help="Avro file to write")
+    target.add_argument("--topic", type=cli.resource("topics"), help="Pub/Sub topic to publish to, projects/P/topics/T")
+    parser.add_argument("--manifest", help="JSON file to write, which lists what --output holds; in the same folder")
+    parser.add_argument("--form", choices=("single", "packed"), default="single", help="one report per message or many")
+    parser.add_argument("--pack", type=cli.positive(), default=1000, help="reports per packed message")
+    parser.add_argument("--rate", type=cli.positive(float), help="reports to publish per second (default: all at once)")
+    parser.add_argument("--seed", help="makes reports reproducible; default: secure random numbers")
+    args = parser.parse_args(argv)
+    if args.rate is not None and args.topic is None:
+        raise SpecError("--rate needs --topic, got --output")
+    if args.manifest is not None and args.output is None:
+        raise SpecError("--manifest needs --output, got --topic")
+    if args.seed is not None:
+        if not args.seed.isascii() or not args.seed.isdigit():
+            raise SpecError(f"--seed must be a whole number from 0, got {args.seed!r}")
+        args.seed = int(args.seed)
+        require_int("--seed", args.seed, 0, (1 << 64) - 1)
+    args.collection = cli.read_collections([args.collection])[0]
+    given = vars(args)
+    path, column, person = args.values, given.pop("value_column"), given.pop("person_column")
+    clock = given.pop("time_column"), given.pop("timezone")
+    args.values = ValuesFile(path, column, *clock)
+    args.people = None if person is None else ValuesFile(path, person, *clock)
+    if args.people is not None:
+        SimulatedPeople(args.collection, args.seed)  # refuses a collection without memos
+    if args.output is not None:
+        _check_place("--output", args.output, args.values.path)
+    if args.manifest is not None:
+        _check_place("--manifest", args.manifest, args.values.path)
+        places = [os.path.realpath(path) for path in (args.output, args.manifest)]
+        if places[0] == places[1] or len(set(map(os.path.dirname, places))) > 1:
+            raise SpecError(f"--manifest must be another file in the folder of --output, got {args.manifest!r}")
+    if args.form == "packed" and args.pack * wire.packed_bytes(args.collection) > wire.MAX_MESSAGE_BYTES - 100:
+        raise SpecError(f"--pack must keep messages below {wire.MAX_MESSAGE_BYTES} bytes, got {args.pack}")
+    return Simulation(**vars(args))
+
+
+def _check_place(option: str, path: str, values: str) -> None:
+    """Refuse places where the reports cannot stand (raises OSError) or would destroy something else."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if os.path.exists(path) and (os.path.samefile(path, values) or not os.path.isfile(path)):
+        raise SpecError(f"{option} must be a file of its own, got {path!r}")
+    if not os.path.isdir(os.path.dirname(path) or "."):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+
+def job(simulation: Simulation) -> int:
+    """Perturb all values and write or publish the reports."""
+    number = _publish(simulation) if simulation.topic else _write(simulation)
+    where = simulation.topic or simulation.output
+    print(f"simulate: {number} reports to {where}, randomness: {_randomness(simulation)}", file=sys.stderr)
+    if simulation.values.time_column is None:
+        print(f"simulate: {_of_now(simulation.values)}", file=sys.stderr)
+    return cli.DONE
+
+
+def _of_now(values: ValuesFile) -> str:
+    seen = ", ".join(values.columns)
+    return f"all reports are of now, for {values.path} has no column event_time but {seen}; --time_column names another"
+
+
+def _randomness(simulation: Simulation) -> str:
+    return "system" if simulation.seed is None else f"{SEEDED} ({simulation.seed}), for simulation only"
+
+
+def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]:
+    rng = None if simulation.seed is None else np.random.default_rng(simulation.seed)
+    people = simulation.people and SimulatedPeople(simulation.collection, simulation.seed)
+    persons = simulation.people.read(rows_at_once) if simulation.people else itertools.repeat(([], None))
+    with bar("simulate") as line:
+        for (values, given), (names, _) in zip(simulation.values.read(rows_at_once), persons):
+            times = np.full(len(values), time.time_ns() // 1_000_000) if given is None else given
+            try:
+                if people:
+                    batch = people.reports(names, values, rng, times)
+                else:
+                    batch = simulation.collection.perturb(values, rng, times)
+            except SpecError as error:
+                raise SpecError(_strangers(simulation) or f"{simulation.values.path}: {error}") from None
+            yield batch
+            line.update(len(batch))
+
+
+def _strangers(simulation: Simulation) -> str | None:
+    """The lines with values that the collection does not list, by number: the values may be secrets."""
+    listed = set(simulation.collection.alphabet.known_values or ())
+    chunks = simulation.values.read(_CHUNK_ROWS) if listed else ()
+    rows = [canonical(value) not in listed for values, _ in chunks for value in values]
+    if not any(rows):
+        return None
+    sentence = f"must have one of the {len(listed)} values of the collection, got another, as do {sum(rows)} in all"
+    return f"{simulation.values.place(rows.index(True))} {sentence} of {len(rows)} rows"
+
+
+def _write(simulation: Simulation) -> int:
+    single = simulation.form == "single"
+    metadata = {"uldp.collection": simulation.collection.id, RANDOMNESS: _randomness(simulation)}
+    seeded = simulation.seed is not None
+    sync = hashlib.sha256(f"sync {simulation.seed}".encode()).digest()[:16] if seeded else os.urandom(16)
+    written = messages = 0
+
+    def records() -> Iterator[dict[str, Any]]:
+        nonlocal written, messages
+        for batch in _batches(simulation, _CHUNK_ROWS if single else simulation.pack):
+            written += len(batch)
+            messages += len(batch) if single else 1
+            yield from wire.report_records(batch) if single else [wire.batch_record(batch)]
+
+    with whole_file(str(simulation.output)) as file:  # a fault in the values leaves no file that looks whole
+        schema = wire.REPORT_SCHEMA if single else wire.BATCH_SCHEMA
+        fastavro.writer(file, schema, records(), metadata=metadata, sync_marker=sync, sync_interval=1 << 18)
+    if simulation.manifest is not None:
+        output = str(simulation.output)
+        listed = listed_file(output, os.path.basename(output), messages, written)
+        with whole_file(simulation.manifest) as file:
+            file.write(manifest_text([listed]))
+    return written
+
+
+def _publish(simulation: Simulation) -> int:
+    from google.cloud import pubsub_v1  # noqa: PLC0415  # only publishing needs it, and it is slow to import
+
+    require_topic("--topic", str(simulation.topic))
+    single = simulation.form == "single"
+    at_once = _CHUNK_ROWS if simulation.rate is None else max(1, int(simulation.rate / 10))
+    attributes = {"uldp_collection": simulation.collection.id, "uldp_randomness": _randomness(simulation)}
+    published, begin = 0, time.monotonic()
+    with pubsub_v1.PublisherClient() as publisher:
+        for batch in _batches(simulation, at_once if single else min(at_once, simulation.pack)):
+            messages = wire.encode_reports(batch) if single else [wire.encode_batch(batch)]
+            for future in [publisher.publish(simulation.topic, message, **attributes) for message in messages]:
+                future.result()
+            published += len(batch)
+            if simulation.rate is not None:
+                time.sleep(max(0.0, begin + published / simulation.rate - time.monotonic()))
+    return published
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("simulate", configure, job, argv, faults_of_job=(SpecError, OSError))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

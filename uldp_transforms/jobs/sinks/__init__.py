@@ -1,0 +1,15 @@
+"""Where rows go. A new sink is a file here and a line below."""
+
+from uldp_transforms.jobs.sinks.bigquery_tables import BigQueryTables as BigQueryTables
+from uldp_transforms.jobs.sinks.kafka_topics import KafkaTopics as KafkaTopics
+from uldp_transforms.jobs.sinks.pubsub_topics import PubSubTopics as PubSubTopics
+from uldp_transforms.jobs.sinks.row_files import RowFiles as RowFiles
+from uldp_transforms.jobs.sinks.sink import Output as Output
+from uldp_transforms.jobs.sinks.sink import Sink as Sink
+
+SINKS: list[type[Sink]] = [
+    RowFiles,
+    PubSubTopics,
+    KafkaTopics,
+    BigQueryTables,
+]

@@ -1,0 +1,239 @@
+"""Rows in BigQuery: tables whose columns are the fields of the Avro schemas."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import apache_beam as beam
+from apache_beam.io.gcp.bigquery import WriteToBigQuery
+from apache_beam.io.gcp.bigquery_tools import RetryStrategy
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import GlobalWindows
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.sinks.row_files import WriteRowFiles, flush_every
+from uldp_transforms.jobs.sinks.sink import Output, Sink
+from uldp_transforms.jobs.sources import Source
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.json_and_avro import as_dict, time_fields, timestamp_of
+from uldp_transforms.schemas import load
+
+UNDELIVERED_SCHEMA = load("undelivered_row.avsc")
+
+LOADS, INSERTS, STORAGE_WRITE_API = "loads", "inserts", "storage_write_api"
+
+_TYPES = {"string": "STRING", "int": "INTEGER", "long": "INTEGER", "double": "FLOAT", "boolean": "BOOLEAN"}
+
+
+class UndeliveredRow(NamedTuple):
+    """A row that BigQuery refused; the fields are those of the Avro schema."""
+
+    table: str
+    errors: list[str]
+    row: str
+
+
+def table_schema(schema: Any) -> dict[str, Any]:
+    """The columns of a table for the records of an Avro schema, in the form of BigQuery's REST interface.
+
+    ``["null", T]`` is NULLABLE, an array REPEATED, anything else REQUIRED; but a field with a default, which later
+    versions of a schema may add, is NULLABLE, so that it can be added to a table that has rows. A map is a repeated
+    record of ``key`` and ``value``, an enum its name as STRING.
+    """
+    return {"fields": [_column(**field) for field in schema["fields"]]}
+
+
+def _column(name: str, type: Any, doc: str, **rest: Any) -> dict[str, Any]:
+    mode = "NULLABLE" if "default" in rest else "REQUIRED"
+    if isinstance(type, list):
+        mode, type = "NULLABLE", next(branch for branch in type if branch != "null")
+    form = type["type"] if isinstance(type, dict) else type
+    if form == "array":
+        column = _column(name, type["items"], doc)
+        return column | {"mode": "REPEATED"}
+    column = {"name": name, "mode": mode, "description": doc}
+    if form == "map":
+        value = _column("value", type["values"], "What stands under this key.")
+        return column | {"type": "RECORD", "mode": "REPEATED", "fields": [_column("key", "string", "Key."), value]}
+    if form == "record":
+        return column | {"type": "RECORD"} | table_schema(type)
+    if form == "enum":
+        return column | {"type": "STRING"}
+    logical = type.get("logicalType") if isinstance(type, dict) else None
+    return column | {"type": "TIMESTAMP" if logical == "timestamp-millis" else _TYPES[form]}
+
+
+def table_row(row: Any, schema: Any) -> dict[str, Any]:
+    """The row with the columns of ``table_schema``, ready for JSON; times as RFC 3339."""
+    return _maps_as_entries(as_dict(row), schema)
+
+
+def native_row(row: Any, schema: Any) -> dict[str, Any]:
+    """The same with times as Beam's ``Timestamp``, which the Storage Write API takes."""
+    record = table_row(row, schema)
+    times = {name: timestamp_of(record[name]) for name in time_fields(schema) if record[name] is not None}
+    return record | times
+
+
+def _maps_as_entries(record: dict[str, Any], schema: Any) -> dict[str, Any]:
+    for field in schema["fields"]:
+        if isinstance(field["type"], dict) and field["type"]["type"] == "map":
+            entries = record[field["name"]].items()
+            record[field["name"]] = [{"key": key, "value": value} for key, value in entries]
+    return record
+
+
+class WriteTable(beam.PTransform[PCollection[Any], PCollection[UndeliveredRow]]):
+    """Appends rows to a BigQuery table, which is made if there is none.
+
+    Rows go into the global window first: Beam's inserts regroup them, and an engine may drop what belongs to a window
+    that is over.
+
+    Output: ``UndeliveredRow`` for each row that BigQuery refused for good, such as one that does not fit an older
+    table. A fault that may pass is tried again without end. A load either succeeds or fails the job.
+
+    Args:
+        dataset: PROJECT:DATASET.
+        name: of the table.
+        schema: Avro schema of the rows.
+        method: LOADS, from files under ``--temp_location``, for bounded input only; INSERTS, streaming inserts;
+            STORAGE_WRITE_API, which needs Java when the pipeline is built.
+    """
+
+    def __init__(self, dataset: str, name: str, schema: Any, method: str):
+        super().__init__()
+        self._table = f"{dataset}.{name}"
+        self._schema = schema
+        self._method = method
+
+    def expand(self, rows: PCollection[Any]) -> PCollection[UndeliveredRow]:
+        write = {LOADS: self._load, INSERTS: self._insert, STORAGE_WRITE_API: self._write_to_storage}[self._method]
+        return write(rows | "RowsNameTheirWindow" >> beam.WindowInto(GlobalWindows()))
+
+    def _load(self, rows: PCollection[Any]) -> PCollection[UndeliveredRow]:
+        _ = self._records(rows, table_row) | "Load" >> self._sink(WriteToBigQuery.Method.FILE_LOADS)
+        return rows.pipeline | "NoneRefused" >> beam.Create([])
+
+    def _insert(self, rows: PCollection[Any]) -> PCollection[UndeliveredRow]:
+        written = self._records(rows, table_row) | "Insert" >> self._sink(
+            WriteToBigQuery.Method.STREAMING_INSERTS, insert_retry_strategy=RetryStrategy.RETRY_ON_TRANSIENT_ERROR
+        )
+        return written.failed_rows_with_errors | "Refused" >> beam.Map(_refused_insert).with_output_types(
+            UndeliveredRow
+        )
+
+    def _write_to_storage(self, rows: PCollection[Any]) -> PCollection[UndeliveredRow]:
+        try:
+            written = self._records(rows, native_row) | "StorageWrite" >> self._sink(
+                WriteToBigQuery.Method.STORAGE_WRITE_API
+            )
+        except (RuntimeError, OSError) as error:  # no Java, no jar, or a jar that does not start
+            raise SpecError(
+                f"--bigquery_method storage_write_api needs Java and Beam's expansion service for Google Cloud, got "
+                f"{error}"
+            ) from None
+        return written.failed_rows_with_errors | "Refused" >> beam.Map(
+            _refused_by_storage, self._table
+        ).with_output_types(UndeliveredRow)
+
+    def _records(self, rows: PCollection[Any], form: Any) -> PCollection[dict[str, Any]]:
+        return rows | "TableRows" >> beam.Map(form, self._schema).with_output_types(dict[str, Any])
+
+    def _sink(self, method: str, **more: Any) -> WriteToBigQuery:
+        return WriteToBigQuery(self._table, schema=table_schema(self._schema), method=method, **more)
+
+    def display_data(self) -> dict[str, Any]:
+        return {"table": self._table, "method": self._method}
+
+
+def _refused_insert(refused: tuple[str, dict[str, Any], Any]) -> UndeliveredRow:
+    table, row, errors = refused
+    if isinstance(errors, str):  # of rows that were too large to be sent
+        sentences = [errors]
+    else:
+        sentences = [": ".join(str(error[key]) for key in ("reason", "message") if error.get(key)) for error in errors]
+    return UndeliveredRow(table=table, errors=sentences, row=_json(row))
+
+
+def _refused_by_storage(refused: dict[str, Any], table: str) -> UndeliveredRow:
+    return UndeliveredRow(table=table, errors=[refused["error_message"]], row=_json(refused["failed_row"]))
+
+
+def _json(row: dict[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False, default=str)
+
+
+class BigQueryTables(Sink):
+    """All rows but counts, in tables of one dataset; what BigQuery refuses goes into files."""
+
+    options: ClassVar[cli.Options] = {
+        "--bigquery": {
+            "type": cli.dataset,
+            "help": "dataset PROJECT:DATASET for tables estimates, ledger, rejected, health, and discovered",
+        },
+        "--bigquery_method": {
+            "choices": (STORAGE_WRITE_API,),
+            "help": "none: load jobs for files, streaming inserts for a stream; storage_write_api needs Java",
+        },
+    }
+
+    TABLES = ("estimates", "rejected", "ledger", "health", "discovered")
+
+    def __init__(
+        self,
+        dataset: str,
+        method: str,
+        directory: str,
+        *,
+        run: str | None = None,
+        unbounded: bool,
+        flush_every: int = 0,
+    ):
+        self._flush_every = flush_every
+        self._dataset = dataset
+        self._method = method
+        self._directory = directory
+        self._run = run
+        self._unbounded = unbounded
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> BigQueryTables | None:
+        if args.bigquery is None:
+            if args.bigquery_method is not None:
+                raise SpecError("--bigquery_method needs --bigquery, got none")
+            return None
+        temporary = options.view_as(GoogleCloudOptions).temp_location
+        method = args.bigquery_method or (LOADS if source.bounded else INSERTS)
+        if method == LOADS and not str(temporary).startswith("gs://"):
+            raise SpecError(
+                f"--bigquery with {source.option} needs --temp_location gs://BUCKET/FOLDER, got {temporary}"
+            )
+        return cls(
+            args.bigquery,
+            method,
+            args.rows,
+            run=args.run,
+            unbounded=not source.bounded,
+            flush_every=flush_every(args),
+        )
+
+    def write(self, outputs: Sequence[Output]) -> None:
+        undelivered = [
+            rows | f"Table_{name}" >> WriteTable(self._dataset, name, schema, self._method)
+            for name, rows, schema, *_ in outputs
+            if name in self.TABLES
+        ] | "Undelivered" >> beam.Flatten()
+        _ = undelivered | "WriteUndelivered" >> WriteRowFiles(
+            self._directory,
+            "undelivered",
+            "jsonl",
+            UNDELIVERED_SCHEMA,
+            unbounded=self._unbounded,
+            keyed=False,
+            run=self._run,
+            flush_every=self._flush_every,
+        )

@@ -1,0 +1,292 @@
+"""Rows as files in a directory."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import apache_beam as beam
+import fastavro
+from apache_beam.io.avroio import WriteToAvro
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.io.parquetio import WriteToParquet
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.pvalue import PCollection
+
+from uldp_transforms.beam.spec.job_spec import FINAL
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.files.flushed_rows import FLUSH_EVERY, MOST_FLUSH_EVERY, FlushRows
+from uldp_transforms.jobs.files.whole_file import whole_file
+from uldp_transforms.jobs.sinks.sink import Output, Sink
+from uldp_transforms.jobs.sources import Source
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.arrow_form import COMPRESSION, arrow_record, arrow_schema, parquet_bytes
+from uldp_transforms.rows.json_and_avro import to_avro, to_json
+from uldp_transforms.windows import duration_text
+
+
+def json_line(row: Any, schema: Any) -> bytes:
+    """One JSON object and the end of its line."""
+    return f"{to_json(row)}\n".encode()
+
+
+def avro_record(row: Any, schema: Any) -> bytes:
+    """An Avro record, without its schema, which may be one that fastavro has parsed."""
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, schema, to_avro(row, schema))
+    return out.getvalue()
+
+
+def json_file(lines: Sequence[bytes], schema: Any) -> bytes:
+    """Lines of JSON one after the other."""
+    return b"".join(lines)
+
+
+def avro_file(records: Sequence[bytes], schema: Any) -> bytes:
+    """An Avro object container file; equal records make equal bytes."""
+    out, marker = io.BytesIO(), hashlib.sha256(b"".join(records)).digest()[:16]
+    fastavro.writer(out, schema, _decoded(records, schema), sync_marker=marker)
+    return out.getvalue()
+
+
+def parquet_file(records: Sequence[bytes], schema: Any) -> bytes:
+    """A Parquet file of Avro records; equal records make equal bytes."""
+    return parquet_bytes(list(_decoded(records, schema)), schema)
+
+
+def _decoded(records: Sequence[bytes], schema: Any) -> Iterator[Any]:
+    parsed = fastavro.parse_schema(schema)
+    return (fastavro.schemaless_reader(io.BytesIO(record), parsed, None) for record in records)
+
+
+ENCODED: dict[str, Callable[..., bytes]] = {"jsonl": json_line, "avro": avro_record, "parquet": avro_record}
+"""A row as bytes."""
+
+JOINED: dict[str, Callable[[Sequence[bytes], Any], bytes]] = {
+    "jsonl": json_file,
+    "avro": avro_file,
+    "parquet": parquet_file,
+}
+"""The file of such rows."""
+
+
+def file_of(rows: Sequence[Any], form: str, schema: Any) -> bytes:
+    """A file of rows; equal rows make equal bytes."""
+    parsed = fastavro.parse_schema(schema)
+    return JOINED[form]([ENCODED[form](row, parsed) for row in rows], schema)
+
+
+class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
+    """Writes rows to ``DIR/NAME.jsonl``, ``.avro`` or ``.parquet``.
+
+    Bounded input: one file, also when there are no rows. Unbounded input: files ``NAME-RUN-HASH`` of the rows that came
+    within ``flush_every``. If each row stands for a key, window and pane, files are named by these and their content,
+    so that the same rows write the same file again; other files have random names. Where rows may come behind the
+    watermark, a file has the time of its rows in place of the hash, and is written again with all of them.
+
+    Args:
+        directory: where to.
+        name: of the files, without ending.
+        form: jsonl, avro or parquet.
+        schema: Avro schema of the rows.
+        unbounded: whether rows go on coming.
+        keyed: whether each row stands for a key, window and pane.
+        run: name of the run, for the files of unbounded input; None: they are without.
+        flush_every: milliseconds for which rows of unbounded input wait for others; 0: a file for each bundle.
+        final: whether rows of unbounded input come by the watermark, see ``FlushRows``.
+        late: milliseconds for which such rows may come behind it; None: they do not.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        name: str,
+        form: str,
+        schema: Any,
+        *,
+        unbounded: bool,
+        keyed: bool = True,
+        run: str | None = None,
+        flush_every: int = 0,
+        final: bool = False,
+        late: int | None = None,
+    ):
+        super().__init__()
+        self._flush_every = flush_every
+        self._final = final
+        self._late = late
+        self._path = FileSystems.join(directory, name if run is None or not unbounded else f"{name}-{run}")
+        self._form = form
+        self._schema = schema
+        self._unbounded = unbounded
+        self._keyed = keyed
+
+    def expand(self, rows: PCollection[Any]) -> Any:
+        if self._unbounded and self._flush_every:
+            return rows | "WriteTogether" >> FlushRows(
+                functools.partial(_encoded, form=self._form, schema=fastavro.parse_schema(self._schema)),
+                functools.partial(_write, path=self._path, form=self._form, schema=self._schema),
+                flush_every=self._flush_every,
+                keyed=self._keyed,
+                final=self._final,
+                late=self._late,
+            )
+        if self._unbounded:
+            return rows | "WriteBundles" >> beam.ParDo(
+                _WriteBundlesFn(self._path, self._form, self._schema, self._keyed)
+            )
+        one_file: dict[str, Any] = {"file_name_suffix": f".{self._form}", "num_shards": 1, "shard_name_template": ""}
+        if self._form == "jsonl":
+            return rows | "Lines" >> beam.Map(to_json) | "Write" >> beam.io.WriteToText(self._path, **one_file)
+        records = rows | "Records" >> beam.Map(to_avro, self._schema)
+        if self._form == "avro":
+            return records | "Write" >> WriteToAvro(self._path, self._schema, **one_file)
+        columns = records | "ArrowRecords" >> beam.Map(arrow_record).with_output_types(dict[str, Any])
+        return columns | "Write" >> WriteToParquet(
+            self._path, arrow_schema(self._schema), codec=COMPRESSION, **one_file
+        )
+
+
+def _encoded(row: Any, *, form: str, schema: Any) -> bytes:
+    return ENCODED[form](row, schema)
+
+
+def _write(rows: Sequence[bytes], name: str, *, path: str, form: str, schema: Any) -> None:
+    with whole_file(f"{path}-{name}.{form}") as file:
+        file.write(JOINED[form](rows, schema))
+
+
+class _WriteBundlesFn(beam.DoFn):
+    def __init__(self, path: str, form: str, schema: Any, keyed: bool):
+        self._path = path
+        self._form = form
+        self._schema = schema
+        self._parsed = fastavro.parse_schema(schema)
+        self._keyed = keyed
+
+    def start_bundle(self) -> None:
+        self._rows: list[bytes] = []
+        self._identity = hashlib.sha256() if self._keyed else hashlib.sha256(os.urandom(32))
+
+    def process(self, row: Any, window: Any = beam.DoFn.WindowParam, pane: Any = beam.DoFn.PaneInfoParam) -> None:
+        self._rows.append(ENCODED[self._form](row, self._parsed))
+        self._identity.update(f"{window} {pane.index} {to_json(row)}\n".encode())
+
+    def finish_bundle(self) -> None:
+        if self._rows:
+            name = self._identity.hexdigest()[:32]
+            _write(self._rows, name, path=self._path, form=self._form, schema=self._schema)
+
+
+def flush_every(args: argparse.Namespace) -> int:
+    """Milliseconds for which rows wait, of a command line; raises SpecError for a time that nobody waits for."""
+    milliseconds = FLUSH_EVERY if args.flush_every is None else int(args.flush_every)
+    if milliseconds > MOST_FLUSH_EVERY:
+        raise SpecError(
+            f"--flush_every must be at most {duration_text(MOST_FLUSH_EVERY)}, got {duration_text(milliseconds)}"
+        )
+    return milliseconds
+
+
+class RowFiles(Sink):
+    """All rows, as files in the directory of ``--output``."""
+
+    options: ClassVar[cli.Options] = {
+        "--output": {"required": True, "help": "directory for the results"},
+        "--write_counts": cli.SWITCH
+        | {"help": "also write the counts of each window, for estimating them again (uldp reestimate)"},
+        "--write_parquet": cli.SWITCH
+        | {"help": "also write the rows, and values with one row each, as Parquet files, for tables"},
+        "--flush_every": {
+            "type": cli.duration("--flush_every"),
+            "help": "how long rows wait for others to be in one file with them (streams); 0s: a file for each bundle "
+            f"of rows; none: {FLUSH_EVERY // 1000}s",
+        },
+    }
+
+    FORMS = (
+        ("estimates", "jsonl", "WriteEstimatesJson"),
+        ("estimates", "avro", "WriteEstimatesAvro"),
+        ("rejected", "avro", "WriteRejected"),
+        ("ledger", "jsonl", "WriteLedger"),
+        ("health", "jsonl", "WriteHealth"),
+        ("counts", "avro", "WriteCounts"),
+        ("discovered", "jsonl", "WriteDiscovered"),
+    )
+    """Kinds of rows, the forms in which they are written, and the names of these steps."""
+
+    PARQUET = tuple(
+        (name, "parquet", f"Write{name.capitalize()}Parquet")
+        for name in ("estimates", "values", "rejected", "ledger", "health", "discovered")
+    )
+    """The same, with ``--write_parquet``."""
+
+    BY_CLOCK, BY_WATERMARK = ("rejected",), ("ledger",)
+    """Kinds of rows that are written by the clock also with ``--release final``; and by the watermark also without."""
+
+    def __init__(
+        self,
+        directory: str,
+        *,
+        unbounded: bool,
+        with_counts: bool,
+        rows: str | None = None,
+        run: str | None = None,
+        flush_every: int = 0,
+        final: bool = False,
+        with_parquet: bool = False,
+    ):
+        self._flush_every = flush_every
+        self._final = final
+        self._forms = self.FORMS + (self.PARQUET if with_parquet else ())
+        self.directory = directory
+        self._rows = rows or directory
+        self._run = run
+        self._unbounded = unbounded
+        self.takes_counts = with_counts
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> RowFiles:
+        if source.bounded and args.flush_every is not None:
+            raise SpecError(f"--flush_every needs a source that does not end, got {source.option}")
+        return cls(
+            args.output,
+            unbounded=not source.bounded,
+            with_counts=args.write_counts,
+            rows=args.rows,
+            run=args.run,
+            flush_every=flush_every(args),
+            final=args.release == FINAL,
+            with_parquet=args.write_parquet,
+        )
+
+    def write(self, outputs: Sequence[Output]) -> None:
+        of_name = {output.name: output for output in outputs}
+        for name, form, label in self._forms:
+            if name in of_name and (name != "counts" or self.takes_counts):
+                output = of_name[name]
+                _ = output.rows | label >> WriteRowFiles(
+                    self._rows,
+                    name,
+                    form,
+                    output.schema,
+                    unbounded=self._unbounded,
+                    keyed=output.keyed,
+                    run=self._run,
+                    flush_every=self._flush_every,
+                    final=name in self.BY_WATERMARK or (self._final and name not in self.BY_CLOCK),
+                    late=output.late,
+                )
+
+    def prepare(self) -> None:
+        old_counts = FileSystems.join(self.directory, "counts.avro")
+        if not self._unbounded and not self.takes_counts and FileSystems.exists(old_counts):
+            raise SpecError(
+                "--output has counts.avro of an earlier job, which would not belong to the new estimates: give "
+                f"--write_counts or another directory, got {self.directory!r}"
+            )

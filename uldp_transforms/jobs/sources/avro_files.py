@@ -1,0 +1,61 @@
+"""Reports in Avro files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import ClassVar
+
+import apache_beam as beam
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from uldp_transforms import ReadReportFiles
+from uldp_transforms.beam.runtime.file_patterns import absolute, check_files, files_of
+from uldp_transforms.beam.transforms.read_report_files import ReadFiles
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.runners import choose_local_engine
+from uldp_transforms.jobs.sources.source import Source
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages.containers import read_messages
+
+
+class AvroFiles(Source):
+    """Avro object container files, single or packed, local ones or of a store such as gs://."""
+
+    option = "--input"
+    help = "Avro files of reports, a pattern such as 'reports-*.avro'"
+    own_options: ClassVar[cli.Options] = {
+        "--manifest": {"help": "JSON file that lists what the files must hold, or a pattern for several; none: no list"}
+    }
+    bounded = True
+
+    def __init__(self, pattern: str, manifest: str | None = None):
+        self.pattern = pattern
+        self.manifest = manifest
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, options: PipelineOptions) -> AvroFiles:
+        pattern = args.input
+        if os.path.isdir(pattern):
+            raise SpecError(f"--input must be a pattern of file names, got the directory {pattern!r}")
+        choose_local_engine(options, streaming=False)
+        pattern = absolute(pattern)
+        if not files_of(pattern):
+            raise SpecError(f"--input must match at least one file, got {pattern!r}")
+        check_files("--input", pattern)
+        if args.manifest is not None and not files_of(args.manifest):
+            raise SpecError(f"--manifest must match at least one file, got {args.manifest!r}")
+        return cls(pattern, args.manifest)
+
+    def read(self, pipeline: beam.Pipeline) -> ReadFiles:
+        return pipeline | "ReadReportFiles" >> ReadReportFiles(self.pattern, self.manifest)
+
+    def example(self) -> bytes | None:
+        for path in files_of(self.pattern):
+            with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+                found = next(read_messages(file, path), None)
+                if isinstance(found, bytes):
+                    return found
+        return None

@@ -1,0 +1,243 @@
+"""Reports from Kafka: as a stream, or a range that ends; read by Python or by Beam in Java."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import apache_beam as beam
+import grpc
+from apache_beam.io.kafka import ReadFromKafka
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions, StandardOptions
+from apache_beam.pvalue import PBegin, PCollection
+from apache_beam.transforms.external import ExpansionAndArtifactRetrievalStub
+
+from uldp_transforms.beam.runtime.engines import PRISM
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.runners import (
+    choose_local_engine,
+    require_java_engine,
+    require_stream_engine,
+    runs_in_this_process,
+)
+from uldp_transforms.jobs.engines.step_streams import prepare_engine
+from uldp_transforms.jobs.files.event_times import milliseconds
+from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
+from uldp_transforms.jobs.kafka.polled import IDLE_LAG, PollKafka, Reading
+from uldp_transforms.jobs.kafka.providers import PROVIDERS, references_to
+from uldp_transforms.jobs.kafka.secrets import refuse_secrets
+from uldp_transforms.jobs.kafka.settings import refuse_taken
+from uldp_transforms.jobs.sources.source import Source
+from uldp_transforms.ldp.errors import SpecError
+
+CREATE_TIME, LOG_APPEND_TIME = ReadFromKafka.create_time_policy, ReadFromKafka.log_append_time
+
+
+class ReadKafka(beam.PTransform[PBegin, PCollection[bytes]]):
+    """Reads a topic from its first record on; each record's value is a message.
+
+    Beam reads Kafka in Java: its expansion service writes this step when the pipeline is built. A record's own time is
+    its arrival time, for the gate and for the watermark, so a job that reads the topic again judges and counts as the
+    first one did.
+
+    Output: ``bytes`` in the global window; a record without value is an empty message.
+
+    Args:
+        servers: HOST:PORT of brokers, separated by commas.
+        topic: must exist.
+        timestamps: ``message.timestamp.type`` of the topic: CREATE_TIME, by the clock of who sends a record, or
+            LOG_APPEND_TIME, by that of the broker. Beam stops at a record that has the other one.
+        expansion_service: HOST:PORT; None: Beam starts its own, for which it needs Java and downloads a jar.
+        properties: more settings of Kafka's consumer, such as those of TLS and SASL. They are in the job's graph: what
+            is secret should be a reference (``kafka_providers.references_to``).
+
+    Raises:
+        SpecError: when the pipeline is built, if there is no such service.
+    """
+
+    def __init__(
+        self,
+        servers: str,
+        topic: str,
+        timestamps: str = CREATE_TIME,
+        expansion_service: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ):
+        super().__init__()
+        self._properties = dict(properties or {})
+        self._servers = servers
+        self._topic = topic
+        self._timestamps = timestamps
+        self._expansion_service = expansion_service
+
+    def expand(self, begin: PBegin) -> PCollection[bytes]:
+        consumer = self._properties | {"bootstrap.servers": self._servers, "auto.offset.reset": "earliest"}
+        service = None if self._expansion_service is None else _connected(self._expansion_service)
+        try:
+            records = begin | "Read" >> ReadFromKafka(
+                consumer, [self._topic], timestamp_policy=self._timestamps, expansion_service=service
+            )
+        except (grpc.RpcError, RuntimeError, OSError) as error:  # nobody there, no Java, no jar, or Java's own words
+            raise SpecError(f"--kafka_topic needs Java and Beam's expansion service for Kafka, got {error}") from None
+        return records | "Values" >> beam.Map(_message).with_output_types(bytes)
+
+    def display_data(self) -> dict[str, Any]:
+        return {"servers": self._servers, "topic": self._topic}
+
+
+@contextlib.contextmanager
+def _connected(address: str) -> Iterator[ExpansionAndArtifactRetrievalStub]:
+    """An expansion service at any address; given a text, Beam connects to addresses of this machine only."""
+    with grpc.insecure_channel(address, [("grpc.max_receive_message_length", -1)]) as channel:
+        yield ExpansionAndArtifactRetrievalStub(channel)
+
+
+def _message(record: tuple[bytes | None, bytes | None]) -> bytes:
+    return record[1] or b""
+
+
+PYTHON, JAVA = "python", "java"
+
+NOW = "now"
+
+_CONFIG = "--kafka_consumer_config"
+
+_OF_PYTHON = ("--kafka_from", "--kafka_until", "--kafka_idle_lag", "--kafka_readers")
+_OF_JAVA = ("--expansion_service",)
+
+
+class KafkaTopic(Source):
+    """A topic from its first record on."""
+
+    option = "--kafka_topic"
+    help = "Kafka topic (needs --bootstrap_servers)"
+    own_options: ClassVar[cli.Options] = {
+        "--bootstrap_servers": {"help": "HOST:PORT of Kafka's brokers, separated by commas"},
+        "--kafka_timestamps": {
+            "choices": (CREATE_TIME, LOG_APPEND_TIME),
+            "help": f"message.timestamp.type of the topic, whose times are the arrival times; none: {CREATE_TIME}",
+        },
+        "--kafka_property": {
+            "type": cli.name_and_value,
+            "action": "append",
+            "help": "NAME=VALUE, a setting of Kafka's consumer such as security.protocol=SASL_SSL, not a secret; may "
+            "be given several times",
+        },
+        "--kafka_reader": {
+            "choices": (PYTHON, JAVA),
+            "help": f"who reads: {PYTHON} (librdkafka; many records at once) or {JAVA} (Beam's); none: {PYTHON} for a "
+            f"range and on DirectRunner and PrismRunner, otherwise {JAVA}",
+        },
+        "--kafka_from": {
+            "metavar": "TIME",
+            "help": "RFC 3339 or seconds since 1970: from the first record of this time or later on; none: from the "
+            "first one that is there",
+        },
+        "--kafka_until": {
+            "metavar": f"TIME|{NOW}",
+            "help": "the job reads a range that ends: before the first record of this time or later, or with what is "
+            f"there {NOW}; none: a stream",
+        },
+        _CONFIG: {
+            "metavar": "FILE",
+            "help": f"more settings of the consumer, NAME=VALUE a line: TLS, SASL; as librdkafka names them for "
+            f"--kafka_reader {PYTHON}, as Kafka does for {JAVA}; each worker reads it; ${{NAME}} as a value is a "
+            "variable of the environment",
+        },
+        "--kafka_idle_lag": {
+            "type": cli.duration("--kafka_idle_lag"),
+            "help": f"streams: how far a partition without new records is behind the clock; none: {IDLE_LAG // 1000}s",
+        },
+        "--kafka_readers": {
+            "type": cli.positive(),
+            "help": "streams: how many workers share the partitions; none: --parallelism, or 1",
+        },
+        "--expansion_service": {
+            "help": "HOST:PORT of a service that knows Beam's Java transforms for Kafka; none: Beam's own"
+        },
+    }
+    bounded = False
+
+    def __init__(self, records: ReadKafka | PollKafka):
+        self.records = records
+
+    @classmethod
+    def variant(cls, args: argparse.Namespace) -> type[Source]:
+        return cls if args.kafka_until is None else KafkaRange
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, options: PipelineOptions) -> KafkaTopic:
+        if args.bootstrap_servers is None:
+            raise SpecError("--kafka_topic needs --bootstrap_servers, got none")
+        reader = args.kafka_reader or cls._usual_reader(options)
+        for option in _OF_JAVA if reader == PYTHON else _OF_PYTHON:
+            if getattr(args, option[2:]) is not None:
+                needed = JAVA if reader == PYTHON else PYTHON
+                raise SpecError(f"{option} needs --kafka_reader {needed}, got {reader}")
+        return cls(cls._polled(args, options) if reader == PYTHON else cls._by_java(args, options))
+
+    @classmethod
+    def _usual_reader(cls, options: PipelineOptions) -> str:
+        without_java = options.view_as(StandardOptions).runner in (None, PRISM) or runs_in_this_process(options)
+        return PYTHON if without_java else JAVA
+
+    @classmethod
+    def _by_java(cls, args: argparse.Namespace, options: PipelineOptions) -> ReadKafka:
+        require_java_engine(options, option=cls.option)
+        timestamps, properties = args.kafka_timestamps or CREATE_TIME, dict(args.kafka_property or ())
+        refuse_secrets(properties.items(), _CONFIG, references=True)
+        if args.kafka_consumer_config is not None:
+            refuse_taken(properties, PROVIDERS, f"--kafka_property beside {_CONFIG}")
+            properties = references_to(args.kafka_consumer_config, _CONFIG) | properties
+        return ReadKafka(args.bootstrap_servers, args.kafka_topic, timestamps, args.expansion_service, properties)
+
+    @classmethod
+    def _polled(cls, args: argparse.Namespace, options: PipelineOptions) -> PollKafka:
+        if cls.bounded:
+            choose_local_engine(options, streaming=False)
+        else:
+            require_stream_engine(options, option=cls.option, ends="--kafka_until")
+            prepare_engine(options)
+        runner, readers = options.view_as(StandardOptions).runner, args.kafka_readers
+        if runner == PRISM and (readers or 1) > 1:
+            raise SpecError(f"--kafka_readers must be 1 on {PRISM}, which mixes up their watermarks, got {readers}")
+        properties, slots = tuple(args.kafka_property or ()), options.view_as(FlinkRunnerOptions).parallelism
+        refuse_secrets(properties, _CONFIG)
+        reading = Reading(
+            settings=ConsumerSettings(args.bootstrap_servers, properties, args.kafka_consumer_config),
+            kind_of_times=args.kafka_timestamps or CREATE_TIME,
+            idle_lag=IDLE_LAG if args.kafka_idle_lag is None else args.kafka_idle_lag,
+            readers=readers or max(1, slots if runner != PRISM else 1),
+        )
+        since, until = _moment(args.kafka_from, "--kafka_from"), _moment(args.kafka_until, "--kafka_until")
+        return PollKafka(args.kafka_topic, reading, ends=cls.bounded, since=since, until=until)
+
+    def read(self, pipeline: beam.Pipeline) -> PCollection[Any]:
+        return pipeline | "ReadKafka" >> self.records
+
+
+class KafkaRange(KafkaTopic):
+    """The records that a topic has now, or those of a time that has passed."""
+
+    option = "--kafka_topic with --kafka_until"
+    bounded = True
+
+    @classmethod
+    def _usual_reader(cls, options: PipelineOptions) -> str:
+        return PYTHON
+
+
+def _moment(text: str | None, option: str) -> int | None:
+    """Milliseconds; None: no text, or ``now``."""
+    if text is None or (text == NOW and option == "--kafka_until"):
+        return None
+    try:
+        moment = milliseconds(text, option)
+    except SpecError:
+        raise SpecError(f"{option} must be RFC 3339 or seconds since 1970, got {text!r}") from None
+    if moment > time.time_ns() // 1_000_000:
+        raise SpecError(f"{option} must be a time that has passed, got {text!r}")
+    return moment

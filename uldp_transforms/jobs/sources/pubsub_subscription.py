@@ -1,0 +1,49 @@
+"""Reports from a Pub/Sub subscription."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from contextlib import AbstractContextManager
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.pvalue import PCollection
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.runners import LOCAL_STREAMS, choose_local_engine, require_credentials
+from uldp_transforms.jobs.pubsub.pubsub_access import require_subscription
+from uldp_transforms.jobs.sources.source import Source
+
+
+class PubSubSubscription(Source):
+    """Messages as they are published; the arrival time is the publish time."""
+
+    option = "--subscription"
+    help = "Pub/Sub subscription, projects/P/subscriptions/S"
+    kind = staticmethod(cli.resource("subscriptions"))
+    bounded = False
+    resumes = True
+
+    def __init__(self, subscription: str):
+        self.subscription = subscription
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, options: PipelineOptions) -> PubSubSubscription:
+        choose_local_engine(options, streaming=True, option=cls.option)
+        return cls(args.subscription)
+
+    def read(self, pipeline: beam.Pipeline) -> PCollection[bytes]:
+        return pipeline | "ReadPubSub" >> beam.io.ReadFromPubSub(subscription=self.subscription)
+
+    def draining(self, options: PipelineOptions, stop: threading.Event) -> AbstractContextManager[None] | None:
+        if options.view_as(StandardOptions).runner != LOCAL_STREAMS:
+            return None
+        from uldp_transforms.jobs.pubsub.local_pubsub import reading_until  # noqa: PLC0415  # holds to parts of Beam that are not public
+
+        return reading_until(stop)
+
+    def check_access(self, options: PipelineOptions) -> None:
+        if options.view_as(StandardOptions).runner == LOCAL_STREAMS:
+            require_credentials()
+            require_subscription(self.option, self.subscription)

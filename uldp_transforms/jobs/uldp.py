@@ -1,0 +1,66 @@
+"""The console script ``uldp``: its first argument names a program. Only that program is imported."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from uldp_transforms.ldp.checks import describe
+from uldp_transforms.version import __version__
+
+DONE, WRONG_CONFIGURATION = 0, 2
+
+PROGRAMS = {
+    "simulate": "perturb the values of a CSV or Parquet file, as clients would",
+    "estimate": "the main job: reports in, windowed estimates out, from files or a stream",
+    "reestimate": "estimate stored counts again, with other candidates or another estimator",
+    "check": "check the runs in a directory, for cron and alerts",
+    "report": "write a page and a picture of a directory of estimates, or serve a page that follows a stream",
+    "tokens": "make the tokens of a prefix alphabet from public text",
+    "evaluate": "try mechanisms on your own data: error, coverage and time",
+    "plan": "compare mechanisms before you collect anything, and write a collection",
+    "gateway": "accept reports over HTTP, pack them, and publish them to Pub/Sub or Kafka",
+    "export": "write a collection as clients need it: all symbols in order, weights, sizes, fingerprint",
+    "audit": "prove the epsilon of a collection in exact arithmetic",
+    "demo": "a month of flights, from simulated clients to a page in the browser",
+    "live": "a page that asks a question, a gateway, a stream and its estimates, all on this machine",
+    "reproduce": "run the experiments of the papers (needs a checkout)",
+}
+"""Programs and what they do; each is a module or package of ``uldp_transforms.jobs`` with ``main(argv)``."""
+
+LABORATORY = {"reproduce": "labs.reproduce"}
+"""Programs that are not installed, and their modules in a checkout."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program that the first argument names with the other arguments.
+
+    Returns:
+        the exit code of the program; 2 if there is no such program.
+    """
+    words = sys.argv[1:] if argv is None else list(argv)
+    if not words or words[0] in ("-h", "--help"):
+        width = max(map(len, PROGRAMS))
+        print("usage: uldp PROGRAM [options]\n\nDistributions of values that people do not disclose.\n\nprograms:")
+        print(*(f"  {name:{width}}  {what}" for name, what in PROGRAMS.items()), sep="\n")
+        print("\nuldp PROGRAM --help explains one of them.")
+        return DONE
+    if words[0] == "--version":
+        print(f"uldp_transforms {__version__}")
+        return DONE
+    if words[0] not in PROGRAMS:
+        return _wrong(f"PROGRAM must be one of {', '.join(PROGRAMS)}, got {describe(words[0])}")
+    try:
+        program: Any = importlib.import_module(LABORATORY.get(words[0], f"uldp_transforms.jobs.{words[0]}"))
+    except ModuleNotFoundError as error:
+        if words[0] not in LABORATORY or error.name != "labs":
+            raise
+        return _wrong(f"{words[0]} needs a checkout of the repository, where labs/ is, got an installed package alone")
+    return int(program.main(words[1:]))
+
+
+def _wrong(message: str) -> int:
+    print(f"uldp: {message}", file=sys.stderr)
+    return WRONG_CONFIGURATION

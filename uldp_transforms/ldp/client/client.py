@@ -1,0 +1,291 @@
+"""A client for people who are asked again and again: one answer a window, memos, and a budget that outlives restarts.
+
+What has to be remembered is in a storage: the device's secret, how many reports were made, and the answers of the
+present period. Cohort, memo and turn follow from the secret (``keyed_words``); every other coin is drawn anew, from the
+operating system. Nothing leaves ``report`` before it is stored, so there is never a second answer to a window. Whether
+a window is answered does not depend on which value of the alphabet there is: the budget counts reports, and the turn is
+the device's own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.ldp.checks import require_int
+from uldp_transforms.ldp.client.budget import MAX_MILLISECONDS, Budget, cost_of_reports
+from uldp_transforms.ldp.client.client_state import State, adopt, new_state, read_state, state_text
+from uldp_transforms.ldp.client.client_storage import Storage
+from uldp_transforms.ldp.client.keyed_words import COHORT, MEMO, NAME, SECRET_BYTES, TURN, KeyedSource
+from uldp_transforms.ldp.client_window import DAY, HOUR, ClientWindow
+from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.errors import BudgetSpentError, SpecError, UldpError
+from uldp_transforms.ldp.mechanisms import SetReportMechanism
+from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
+from uldp_transforms.ldp.sampling import SystemSource
+
+_ROUNDING = 1e-9  # of sums that should be the budget
+
+
+class Client:
+    """Answers one question about one person, at most once a window.
+
+    Example:
+        client = Client(collection, FileStorage("state.json"), Budget(epsilon=1.0, lifetime=20.0))
+        report = client.report("flu", event_time)       # the same report for every call in one window
+        [message] = wire.encode_reports(report)         # the same bytes
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        storage: Storage,
+        budget: Budget,
+        *,
+        window_ms: int | None = None,
+        report_every: int = 1,
+        distinct_values: int | None = None,
+        time_unit_ms: int | None = None,
+        secret: bytes | None = None,
+    ):
+        """Read the storage, or begin it.
+
+        Args:
+            collection: what is asked.
+            storage: of this device; shared by the clients of all its collections.
+            budget: the same for all of these.
+            window_ms: answers are for windows of this length, in milliseconds, the first of which begins at
+                1970-01-01T00:00:00Z; it divides the budget's period. None: the collection's ``client_window``, or a
+                day where it names none. Must be None where it names one.
+            report_every: w: of every w windows in a row one is answered, the device's own choice. Any w windows in a
+                row then cost what one report costs.
+            distinct_values: number of different values that a person is assumed to have at most (default: as many as
+                the collection has symbols). The cost of memos depends on it. Nothing counts the values: who has more is
+                asked as often as everybody else, and the reports may say more than they cost.
+            time_unit_ms: reports say their event time rounded down to a multiple of so many milliseconds (default: the
+                beginning of the collection's ``client_window``; where it names none the full hour, or the beginning of
+                the window if hours do not divide it).
+            secret: 32 secret random bytes of this device, if it has some; None: the operating system makes them.
+
+        Raises:
+            SpecError: for arguments out of range, or a storage that does not go with them.
+            OSError: if the storage cannot be read or written.
+        """
+        self._window = _window_of(collection, window_ms)
+        if budget.period_ms % self._window.length:
+            raise SpecError(
+                f"Client.window_ms must divide the budget's period of {budget.period_ms}, got {self._window.length}"
+            )
+        if time_unit_ms is not None:
+            require_int("Client.time_unit_ms", time_unit_ms, 1, MAX_MILLISECONDS)
+        in_hours = collection.asked is None and self._window.length % HOUR == 0
+        self._time_unit = time_unit_ms or (HOUR if in_hours else None)
+        require_int("Client.report_every", report_every, 1, 1 << 31)
+        if secret is not None and (not isinstance(secret, bytes) or len(secret) != SECRET_BYTES):
+            raise SpecError(f"Client.secret must be {SECRET_BYTES} bytes, got others")
+        if distinct_values is not None:
+            require_int("Client.distinct_values", distinct_values, 1, 1 << 31)
+        num_symbols = collection.mechanism.num_symbols
+        self._distinct = num_symbols if distinct_values is None else min(distinct_values, num_symbols)
+        self._collection, self._storage, self._budget = collection, storage, budget
+        self._report_every = report_every
+        self._secret = secret
+        self._secret = storage.update(self._begin)
+        self._cohort = self._keyed(COHORT).integer(collection.num_cohorts)
+        self._turn = self._keyed(TURN, report_every).integer(report_every)
+
+    def report(self, value: str, event_time: int) -> ReportBatch | None:
+        """The answer for the window of an event, as a batch of one report.
+
+        In one window every call returns the same report, that of the first one, whatever the value is now. It may be
+        sent as often as is needed. The value is looked at last, where a new report is drawn. The first call in a new
+        period erases the answers of the one before, whatever comes of it.
+
+        Args:
+            value: of the person.
+            event_time: milliseconds since 1970 UTC. The report says it rounded down (``time_unit_ms``).
+
+        Returns:
+            None if it is not this device's turn in this window (``report_every``).
+
+        Raises:
+            SpecError: if a report is to be drawn and the alphabet does not have the value (which is not repeated), or
+                for a time that is before the period of an earlier call: what was spent then is forgotten.
+            BudgetSpentError: if one report more, of whatever value, could cost more than what is left. Nothing was sent
+                then, and nothing will be until the period ends, or ever if ``Budget.lifetime`` is spent.
+            OSError: if the storage cannot be read or written.
+        """
+        require_int("Client.report: event_time", event_time, -MAX_MILLISECONDS, MAX_MILLISECONDS)
+        answer = self._storage.update(lambda text: self._answer(text, value, event_time))
+        if isinstance(answer, UldpError):
+            raise answer
+        return answer
+
+    def _rounded(self, event_time: int) -> int:
+        """An event time as the report says it."""
+        if self._time_unit is None:
+            return self._window.start_of(event_time)
+        return event_time // self._time_unit * self._time_unit
+
+    def _name_of(self, event_time: int) -> str:
+        """The window of an event in the storage: its start; its end after a slash if it may reach into a new period."""
+        if self._window.timezone is None:
+            return str(self._window.start_of(event_time))
+        return f"/{self._window.end_of(event_time)}"
+
+    def _keyed(self, purpose: int, number: int = 0) -> KeyedSource:
+        assert self._secret is not None
+        return KeyedSource(self._secret, self._collection.fingerprint, purpose, number)
+
+    # ------------------------------------------------------------------ the storage
+
+    def _begin(self, text: str | None) -> tuple[str, bytes]:
+        """The secret in the storage, which is begun if it is empty."""
+        if text is None:
+            state = new_state(self._secret or os.urandom(SECRET_BYTES), self._budget.period_ms)
+        else:
+            state = self._read(text)
+        secret = bytes.fromhex(state["secret"])
+        adopt(state, self._collection.fingerprint.hex(), lambda: self._names(secret), self._cost)
+        return state_text(state), secret
+
+    def _names(self, secret: bytes) -> Iterator[str]:
+        """Of the symbols of this collection, in the ledgers of earlier versions."""
+        symbols = self._collection.mechanism.num_symbols if _has_memos(self._collection) else 1
+        for symbol in range(symbols):
+            yield KeyedSource(secret, self._collection.fingerprint, NAME, symbol).words(2).tobytes().hex()
+
+    def _cost(self, num_reports: int) -> float:
+        return cost_of_reports(self._collection.mechanism, num_reports, self._distinct)
+
+    def _read(self, text: str | None) -> State:
+        """What is stored; raises SpecError if it is not of this client."""
+        state = read_state(text)
+        if state["period_ms"] != self._budget.period_ms:
+            raise SpecError(
+                f"Budget.period_ms must stay as it was when the storage was begun, {state['period_ms']}, got "
+                f"{self._budget.period_ms}"
+            )
+        if self._secret is not None and self._secret.hex() != state["secret"]:
+            raise SpecError("Client.secret must be the one in the storage, got another one")
+        return state
+
+    def _answer(self, text: str | None, value: str, event_time: int) -> tuple[str, ReportBatch | UldpError | None]:
+        """The state after a call, and the answer: that of the window if there is one already; or why there is none."""
+        state = self._read(text)
+        self._begin_period(state, event_time // self._budget.period_ms)
+        without = state_text(state)
+        if self._window.number_of(event_time) % self._report_every != self._turn:
+            return without, None
+        answers = state["answers"].setdefault(self._collection.fingerprint.hex(), {})
+        window = self._name_of(event_time)
+        if window not in answers:
+            try:
+                self._charge(state)
+                answers[window] = _columns(self._draw(value, self._rounded(event_time)))
+            except (BudgetSpentError, SpecError) as refusal:
+                return without, refusal
+        return state_text(state), self._stored(answers[window])
+
+    def _begin_period(self, state: State, period: int) -> None:
+        """Forget, in place, what was spent and answered in the period before; raises SpecError for an earlier one."""
+        latest = period if state["period"] is None else state["period"]
+        if period < latest:
+            raise SpecError(
+                f"Client.report: event_time must not be before the period of an earlier call, got one "
+                f"{latest - period} period(s) before it"
+            )
+        if period > latest:
+            begin = period * self._budget.period_ms
+            answers = {name: _unfinished(of, begin) for name, of in state["answers"].items()}
+            state |= {"spent": {}, "answers": {name: of for name, of in answers.items() if of}}
+        state["period"] = period
+
+    def _charge(self, state: State) -> None:
+        """Add one report to both ledgers; raises BudgetSpentError if one of them has no room for it.
+
+        Neither the symbol nor anything that followed from earlier ones is asked for.
+        """
+        own = self._collection.fingerprint.hex()
+        limits = (("spent", "epsilon", self._budget.epsilon), ("ever", "lifetime", self._budget.lifetime))
+        for ledger, field, limit in limits:
+            entries = state[ledger]
+            number, cost = entries.get(own, (0, 0.0))
+            before = math.fsum(spent for _, spent in entries.values())
+            entries[own] = [number + 1, max(cost, self._cost(number + 1))]
+            after = math.fsum(spent for _, spent in entries.values())
+            if limit is not None and after > limit * (1 + _ROUNDING):
+                raise BudgetSpentError(
+                    f"Budget.{field} must not be exceeded, got {before:.4g} of {limit:g} spent and a report that adds "
+                    f"{after - before:.4g}"
+                )
+
+    def _draw(self, value: str, event_time: int) -> ReportBatch:
+        """A report with fresh coins and a fresh id; with memos, of the memo in the device's cohort."""
+        fresh = self._collection.perturb([value], None, [event_time])
+        if not _has_memos(self._collection):
+            return fresh
+        mechanism, cohorts = self._collection.mechanism, np.array([self._cohort], dtype=np.uint16)
+        assert isinstance(mechanism, SetReportMechanism)
+        symbols = self._collection.alphabet.encode([value], cohorts, self._collection.num_cohorts).reshape(-1)
+        memo = mechanism.draw_memos(symbols, self._keyed(MEMO, int(symbols[0])))
+        return dataclasses.replace(
+            fresh,
+            cohorts=cohorts,
+            payloads=mechanism.draw_reports(memo, SystemSource()),
+        )
+
+    def _stored(self, columns: list[Any]) -> ReportBatch:
+        """The report that is in the storage; raises SpecError if it is not one of this collection."""
+        event_time, cohort, payload, report_id = columns
+        collection, size = self._collection, self._collection.mechanism.payload_size
+        payloads = np.frombuffer(bytes.fromhex(payload), dtype=np.uint8).reshape(1, -1)
+        right = cohort < collection.num_cohorts and payloads.shape == (1, size)
+        if not (right and collection.mechanism.is_valid(payloads).all()):
+            raise SpecError("the client's storage: answers must be reports of the collection, got something else")
+        return ReportBatch(
+            fingerprint=collection.fingerprint,
+            cohorts=np.array([cohort], dtype=np.uint16),
+            payloads=payloads,
+            event_times=np.array([event_time], dtype=np.int64),
+            report_ids=np.frombuffer(bytes.fromhex(report_id), dtype=np.uint8).reshape(1, ID_BYTES),
+        )
+
+
+def _window_of(collection: Collection, window_ms: int | None) -> ClientWindow:
+    """The windows of the collection's clients, or of a given length where it names none, a day if none is given."""
+    if window_ms is not None:
+        require_int("Client.window_ms", window_ms, 1, MAX_MILLISECONDS)
+    if collection.asked is None:
+        return ClientWindow(DAY if window_ms is None else window_ms)
+    if window_ms is not None:
+        raise SpecError(
+            f"Client.window_ms must be absent where the collection has client_window, which is "
+            f"{collection.client_window}, got {window_ms}"
+        )
+    return collection.asked
+
+
+def _unfinished(answers: State, begin: int) -> State:
+    """The answers for windows that end after a moment at which a period begins: those of days of a place."""
+    return {name: answer for name, answer in answers.items() if name[0] == "/" and int(name[1:]) > begin}
+
+
+def _has_memos(collection: Collection) -> bool:
+    mechanism = collection.mechanism
+    return isinstance(mechanism, SetReportMechanism) and mechanism.epsilon_inf is not None
+
+
+def _columns(batch: ReportBatch) -> list[Any]:
+    """A batch of one report, as JSON has it."""
+    return [
+        int(batch.event_times[0]),
+        int(batch.cohorts[0]),
+        batch.payloads.tobytes().hex(),
+        batch.report_ids.tobytes().hex(),
+    ]

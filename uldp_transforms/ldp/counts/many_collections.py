@@ -1,0 +1,84 @@
+"""Counts of many collections in one pass, of reports each of which is counted in one cell.
+
+A list of numbers holds all counts one after the other, whatever their shapes: for each group of reports its C numbers
+of reports and then its C M cells. A report is two places in that list.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.counts.sparse_table import PAYS, split_counts
+
+_SMALL = 1 << 15
+"""Numbers up to which a list of all of them is made, however few reports there are."""
+
+_MAX_NUMBERS = 1 << 22
+"""Numbers of the longest such list, unless one group has more."""
+
+
+def count_cells(cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shapes: np.ndarray) -> list[CohortCounts]:
+    """How often each cell was reported in each cohort of each group of reports.
+
+    Args:
+        cohorts: (n,) integers in [0, C) of their groups.
+        cells: (n,) integers in [0, M) of their groups.
+        groups: (n,) int64 in [0, G), for instance the collection and base period of each report.
+        shapes: (G, 2) int64, C and M of each group.
+
+    Returns:
+        One for each group, without patterns: sparse where that pays, else in full.
+    """
+    lengths = shapes[:, 0] * (1 + shapes[:, 1])
+    sizes = np.bincount(groups, minlength=len(shapes))
+    many = sizes * PAYS >= lengths - shapes[:, 0]
+    if many.all() or lengths.sum() <= _SMALL:
+        return list(_in_full(cohorts, cells, groups, shapes))
+    if not many.any():
+        return _sparse(cohorts, cells, groups, shapes)
+    ranks = np.where(many, np.cumsum(many), np.cumsum(~many)) - 1
+    of_many, full_or_sparse = many[groups], {}
+    for kind, count in ((True, _in_full), (False, _sparse)):
+        rows = np.flatnonzero(of_many == kind)
+        full_or_sparse[kind] = iter(count(cohorts[rows], cells[rows], ranks[groups[rows]], shapes[many == kind]))
+    return [next(full_or_sparse[kind]) for kind in many.tolist()]
+
+
+def _in_full(cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shapes: np.ndarray) -> Iterator[CohortCounts]:
+    ends = np.cumsum(shapes[:, 0] * (1 + shapes[:, 1]))
+    none, first = np.zeros(0, dtype=np.int64), 0
+    while first < len(shapes):
+        begin = int(ends[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, begin + _MAX_NUMBERS, side="right")))
+        here = slice(None) if last - first == len(shapes) else (groups >= first) & (groups < last)
+        places = _places(cohorts[here], cells[here], groups[here], shapes, ends - begin)
+        numbers = np.bincount(places, minlength=int(ends[last - 1]) - begin)
+        stops = itertools.chain([0], (ends[first:last] - begin).tolist())
+        for (start, stop), (num_cohorts, num_cells) in zip(itertools.pairwise(stops), shapes[first:last].tolist()):
+            middle = start + num_cohorts
+            own = numbers[middle:stop].reshape(num_cohorts, num_cells)
+            yield CohortCounts(numbers[start:middle], own, none)
+        first = last
+
+
+def _sparse(cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shapes: np.ndarray) -> list[CohortCounts]:
+    ends = np.cumsum(shapes[:, 0] * (1 + shapes[:, 1]))
+    places = np.sort(_places(cohorts, cells, groups, shapes, ends))
+    first = np.flatnonzero(np.diff(places, prepend=-1))
+    numbers = np.diff(first, append=len(places))
+    return split_counts(shapes, places[first], numbers, np.zeros((len(shapes), 0), dtype=np.int64))
+
+
+def _places(
+    cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shapes: np.ndarray, ends: np.ndarray
+) -> np.ndarray:
+    """(2 n,) int64, the two places of each report in the list whose groups end before ``ends`` (G,)."""
+    num_cohorts, num_cells = shapes.T
+    in_group = ends - num_cohorts * (1 + num_cells)
+    of_reports = in_group[groups] + cohorts
+    of_cells = (in_group + num_cohorts)[groups] + cohorts * num_cells[groups] + cells
+    return np.concatenate([of_reports, of_cells])

@@ -1,0 +1,145 @@
+"""Counts of few reports in a large table: only what is not 0 is held, until that no longer pays."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+
+PAYS = 16
+"""Counts are held sparsely where at most one number in so many is not 0."""
+
+
+class SparseCounts(CohortCounts):
+    """Counts as the places of the numbers that are not 0, and these numbers; equal to the same counts in full.
+
+    ``num_reports`` and ``cells`` are filled in when somebody asks; sums, ``total`` and the coder do not. Places are
+    those in one list of the C numbers of reports and, behind them, the C M cells, row by row. ``counts_at`` makes them.
+
+    Attributes:
+        places: (N,) int64, increasing.
+        numbers: (N,) int64, none of them 0.
+    """
+
+    places: np.ndarray
+    numbers: np.ndarray
+    _shape: tuple[int, int]
+
+    def __init__(self, shape: tuple[int, int], places: np.ndarray, numbers: np.ndarray, patterns: np.ndarray):
+        vars(self).update(_shape=shape, places=places, numbers=numbers, patterns=patterns)  # the class is frozen
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._shape
+
+    @property
+    def total(self) -> int:
+        of_reports = self.numbers[: self.places.searchsorted(self._shape[0])]
+        return int(np.add.reduce(of_reports))
+
+    @property
+    def num_held(self) -> int:
+        return 2 * len(self.places) + len(self.patterns)
+
+    @property
+    def pays(self) -> bool:
+        """Whether this form takes an eighth of the memory of the full one, or less."""
+        return len(self.places) * PAYS <= self._shape[0] * (1 + self._shape[1])
+
+    def in_full(self) -> CohortCounts:
+        """The same counts with all numbers."""
+        return CohortCounts(self.num_reports, self.cells, self.patterns)
+
+    @functools.cached_property
+    def num_reports(self) -> np.ndarray:
+        filled = np.zeros(self._shape[0], dtype=np.int64)
+        first_cell = np.searchsorted(self.places, len(filled))
+        filled[self.places[:first_cell]] = self.numbers[:first_cell]
+        return filled
+
+    @functools.cached_property
+    def cells(self) -> np.ndarray:
+        filled = np.zeros(self._shape, dtype=np.int64)
+        first_cell = np.searchsorted(self.places, len(filled))
+        filled.reshape(-1)[self.places[first_cell:] - len(filled)] = self.numbers[first_cell:]
+        return filled
+
+    def __add__(self, other: CohortCounts) -> CohortCounts:
+        if not isinstance(other, CohortCounts):
+            return NotImplemented
+        patterns = self._sum_of_patterns(other)
+        if isinstance(other, SparseCounts):
+            places, numbers = (np.concatenate([getattr(part, name) for part in (self, other)]) for name in _COLUMNS)
+            return counts_at(self._shape, places, numbers, patterns)
+        num_reports, cells = other.num_reports.copy(), other.cells.copy(order="C")
+        first_cell = np.searchsorted(self.places, len(num_reports))
+        num_reports[self.places[:first_cell]] += self.numbers[:first_cell]
+        cells.reshape(-1)[self.places[first_cell:] - len(num_reports)] += self.numbers[first_cell:]
+        return CohortCounts(num_reports, cells, patterns)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> CohortCounts:
+        return SparseCounts(self._shape, self.places, -self.numbers, -self.patterns)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SparseCounts):
+            return super().__eq__(other)
+        names = (*_COLUMNS, "patterns")
+        return self._shape == other._shape and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
+        )
+
+    __hash__ = None
+
+
+_COLUMNS = ("places", "numbers")
+
+
+def counts_at(shape: tuple[int, int], places: np.ndarray, numbers: np.ndarray, patterns: np.ndarray) -> CohortCounts:
+    """Counts from numbers at places, which may come in any order and several times: sparse if that pays, else in full.
+
+    Args:
+        shape: (C, M).
+        places: (n,) int64 in [0, C + C M): see ``SparseCounts``.
+        numbers: (n,) int64.
+        patterns: (P,) int64.
+    """
+    order = np.argsort(places, kind="stable")  # linear in sums of few parts, each of which is in order
+    places, numbers = places[order], numbers[order]
+    first = np.flatnonzero(np.diff(places, prepend=-1))
+    places, numbers = places[first], np.add.reduceat(numbers, first) if len(first) else numbers
+    kept = numbers != 0
+    if not kept.all():
+        places, numbers = places[kept], numbers[kept]
+    counts = SparseCounts(shape, places, numbers, patterns)
+    return counts if counts.pays else counts.in_full()
+
+
+def split_counts(
+    shapes: np.ndarray, places: np.ndarray, numbers: np.ndarray, patterns: np.ndarray
+) -> list[CohortCounts]:
+    """Many counts from one list of all their numbers: sparse where that pays, else in full.
+
+    Args:
+        shapes: (G, 2) int64, C and M of each of the G counts.
+        places: (n,) int64, increasing, in the list that holds the C + C M numbers of each one after the other: see
+            ``SparseCounts``.
+        numbers: (n,) int64, none of them 0.
+        patterns: (G, P) int64, of each.
+    """
+    lengths = shapes[:, 0] * (1 + shapes[:, 1])
+    ends = np.cumsum(lengths)
+    stops = np.searchsorted(places, ends)
+    sizes = np.diff(stops, prepend=0)
+    places = places - np.repeat(ends - lengths, sizes)
+    start, found = 0, []
+    as_tuples = zip(*shapes.T.tolist())
+    for shape, stop, pays, own in zip(as_tuples, stops.tolist(), (sizes * PAYS <= lengths).tolist(), patterns):
+        counts = object.__new__(SparseCounts)  # as __init__ does, without another call
+        vars(counts).update(_shape=shape, places=places[start:stop], numbers=numbers[start:stop], patterns=own)
+        found.append(counts if pays else counts.in_full())
+        start = stop
+    return found

@@ -1,0 +1,175 @@
+"""A known list of values, some or all of them sensitive."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.ldp.checks import require_int
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
+from uldp_transforms.ldp.mechanisms.mechanism import MAX_SYMBOLS
+from uldp_transforms.ldp.planning.forecast import Groups, of_symbols, told
+from uldp_transforms.ldp.planning.planned_question import (
+    Forecast,
+    PlannedQuestion,
+    Setup,
+    best_subsets,
+    build,
+    comparable,
+    placeholders,
+)
+from uldp_transforms.ldp.utility.arguments import require_distribution, require_share
+from uldp_transforms.ldp.utility.minimax import uldp_minimax
+from uldp_transforms.ldp.utility.theta import optimal_theta
+from uldp_transforms.ldp.utility.worst_case import TwoBlocks
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClosedQuestion(PlannedQuestion):
+    """The frequencies of all values of a list.
+
+    Attributes:
+        num_values: w.
+        num_sensitive: v in [1, w].
+        sensitive_share: a guess of the share of people with sensitive values, only for v < w; frequencies are then
+            the worst ones with this share. None: the worst ones at all.
+        frequencies: what they are, sensitive values first, summing to 1; instead of ``sensitive_share``. None: the
+            worst ones.
+        names: of the values, in the same order; None: placeholders.
+    """
+
+    num_values: int
+    num_sensitive: int
+    sensitive_share: float | None = None
+    frequencies: tuple[float, ...] | None = None
+    names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        require_int("ClosedQuestion.num_values", self.num_values, 2, MAX_SYMBOLS)
+        require_int("ClosedQuestion.num_sensitive", self.num_sensitive, 1, self.num_values)
+        if self.sensitive_share is not None:
+            require_share("ClosedQuestion.sensitive_share", self.sensitive_share)
+            if self.num_sensitive == self.num_values:
+                raise SpecError(
+                    f"ClosedQuestion.sensitive_share must be absent where all values are sensitive, "
+                    f"got {self.sensitive_share!r}"
+                )
+
+        if self.frequencies is not None:
+            require_distribution("ClosedQuestion.frequencies", np.array(self.frequencies), self.num_values)
+            if self.sensitive_share is not None:
+                raise SpecError(
+                    f"ClosedQuestion.sensitive_share must be absent where frequencies are given, "
+                    f"got {self.sensitive_share!r}"
+                )
+        if self.names is not None and len(set(self.names)) != self.num_values:
+            raise SpecError(
+                f"ClosedQuestion.names must be {self.num_values} different texts, got {len(set(self.names))}"
+            )
+
+    @property
+    def num_frequencies(self) -> int:
+        return self.num_values
+
+    @property
+    def num_tests(self) -> int:
+        return self.num_sensitive
+
+    def setups(self, num_reports: int) -> dict[str, Callable[[float], Setup | None]]:
+        """Every mechanism by itself; those with a theta also with 1/2 (if all is protected) and with the best one.
+
+        The best sizes are the same for any number of reports.
+        """
+        found: dict[str, Callable[[float], Setup | None]] = {}
+        for name, cls in comparable().items():
+            protected = self.num_values if cls.protects_all else self.num_sensitive
+            if not cls.protects_all and self.num_sensitive == self.num_values:
+                continue
+            if cls.takes("subset_size"):
+                if cls.protects_all and protected > 2:
+                    found[name] = functools.partial(self._setup, name)
+                elif not cls.protects_all and protected > 1:
+                    found[name] = functools.partial(self._best_subsets, name)
+                continue
+            found[name] = functools.partial(self._setup, name)
+            if cls.takes("theta") and cls.protects_all:
+                found[f"{name}, theta 0.5"] = functools.partial(self._setup, name, theta=0.5)
+            if cls.takes("theta"):
+                found[f"{name}, best theta"] = functools.partial(self._best_theta, name)
+        return found
+
+    def _setup(self, name: str, epsilon: float, **fields: Any) -> Setup:
+        mechanism = build(name, self.num_values, self.num_sensitive, epsilon=epsilon, **fields)
+        assert isinstance(mechanism, SetReportMechanism), "others are not compared"
+        blocks = self._blocks(mechanism)
+        places = self._places(blocks)
+        (at_l1, _), (at_l2, sensitive) = (of_symbols(mechanism, p, self.num_sensitive) for p in places)
+        null = float(mechanism.null_variances(places[1])[0])
+
+        def forecast(num_reports: int) -> Forecast:
+            return Forecast(
+                for_l1=at_l1.of(num_reports),
+                for_l2=at_l2.of(num_reports),
+                sensitive=sensitive.of(num_reports),
+                null_variance=null / num_reports,
+            )
+
+        return Setup(
+            mechanism=mechanism,
+            alphabet={"id": "closed"},
+            num_cohorts=1,
+            forecast=forecast,
+            l2=lambda num_reports: at_l2.of(num_reports).l2,
+            noise=at_l2.of(1).l2,
+            worst_l2=blocks.l2(blocks.worst_share_of_l2),
+        )
+
+    def _blocks(self, mechanism: Mechanism) -> TwoBlocks:
+        if self.num_sensitive == self.num_values:
+            return TwoBlocks.of(mechanism)
+        return TwoBlocks.of(mechanism, self.num_sensitive)
+
+    def _places(self, blocks: TwoBlocks) -> tuple[np.ndarray, np.ndarray]:
+        """The frequencies (K,) for which l1, and l2 with everything else, are meant."""
+        if self.frequencies is not None:
+            p = np.array(self.frequencies)
+            return p, p
+        share = self.sensitive_share
+        shares = (blocks.worst_share_of_l1, blocks.worst_share_of_l2) if share is None else (share, share)
+        first, second = (np.repeat([a / blocks.sizes[0], (1 - a) / blocks.sizes[1]], blocks.sizes) for a in shares)
+        return first, second
+
+    def _best_theta(self, name: str, epsilon: float) -> Setup:
+        share = self.sensitive_share if self.frequencies is None else sum(self.frequencies[: self.num_sensitive])
+        if share is None or MECHANISMS[name].protects_all:
+            return self._setup(name, epsilon, theta="optimal")
+        return self._setup(name, epsilon, theta=optimal_theta(self.num_sensitive, epsilon, min(share, 1.0)))
+
+    def _best_subsets(self, name: str, epsilon: float) -> Setup | None:
+        make = functools.partial(self._setup, name, epsilon)
+        return best_subsets(make, self.num_values, self.num_sensitive)
+
+    def least_l2(self, epsilon: float) -> float:
+        return uldp_minimax(self.num_values, self.num_sensitive, epsilon).risk
+
+    def without_privacy(self, num_reports: int) -> Forecast:
+        first = self.num_sensitive if self.num_sensitive < self.num_values else self.num_values - 1
+        sizes = (first, self.num_values - first)
+        blocks = TwoBlocks(sizes, ((1 / sizes[0], 0.0), (0.0, 1 / sizes[1])))
+        p = self._places(blocks)[1] if self._is_given else np.full(self.num_values, 1 / self.num_values)
+        everything, sensitive = told(Groups.of(p), num_reports), told(Groups.of(p[: self.num_sensitive]), num_reports)
+        return Forecast(for_l1=everything, for_l2=everything, sensitive=sensitive, null_variance=0.0)
+
+    @property
+    def _is_given(self) -> bool:
+        return self.frequencies is not None or self.sensitive_share is not None
+
+    def named_alphabet(self, setup: Setup) -> dict[str, Any]:
+        values = placeholders(self.num_values) if self.names is None else list(self.names)
+        some = {"sensitive": values[: self.num_sensitive]} if self.num_sensitive < self.num_values else {}
+        return setup.alphabet | {"values": values} | some

@@ -1,0 +1,151 @@
+"""The shares of the people of each window: by the windows before it, or by all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from scipy import special
+
+from uldp_transforms.ldp.smoothing.breaks import Broken, branches, breaks_of, suspects
+from uldp_transforms.ldp.smoothing.course import Course, course_of, own_shares
+from uldp_transforms.ldp.smoothing.drift_fit import of_values
+from uldp_transforms.ldp.smoothing.scales import Scales, scales_of
+from uldp_transforms.ldp.smoothing.season import Season, season_of
+from uldp_transforms.ldp.smoothing.series import Law, Series
+from uldp_transforms.ldp.solvers.linear import CONFIDENCE
+
+_Z = float(special.ndtri((1 + CONFIDENCE) / 2))
+_ALONE = float(special.ndtri(0.99))  # one honest window in 50 contradicts its neighbours by as many standard deviations
+_BLOCK = 1024  # values that are smoothed at once
+_ROUNDS = 2  # of a season and the scales of what is left
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shares:
+    """The shares of the people of each window, (T, S): estimates, and 95 % intervals that contain them.
+
+    NaN where the window itself says nothing.
+    """
+
+    means: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Fitted:
+    """A series without its season, and what was fitted to it.
+
+    Attributes:
+        series, law: T windows, S values.
+        scales: of drifts and nuggets.
+        own: (2, S) the drift and the nugget of each value, which are rather too large than too small, as intervals
+            need it.
+        likely: (2, S) likely ones, as estimates need it.
+        season: None: there is none.
+    """
+
+    series: Series
+    law: Law
+    scales: Scales
+    own: np.ndarray
+    likely: np.ndarray
+    season: Season | None
+
+
+def filtered(series: Series, t: int) -> Shares:
+    """What the windows up to the one with the place t say of that window; (1, S)."""
+    known = smoothed(series.until(t + 1))
+    return Shares(known.means[-1:], known.low[-1:], known.high[-1:])
+
+
+def smoothed(series: Series) -> Shares:
+    """What all windows say of each one.
+
+    The interval also holds the window's own one, if the window contradicts all others by 2.33 standard deviations or
+    more, and the intervals of the courses before and after a break, wherever it may be.
+    """
+    model, size = _fitted(series), len(series.common)
+    found = np.empty((3, *series.raw.shape))
+    for begin in range(0, size, _BLOCK):
+        here = np.arange(begin, min(begin + _BLOCK, size))
+        found[:, :, here] = _of_values(model, here)
+    means, low, high = found
+    means = np.clip(means, low, high)
+    if model.season is not None:
+        means, low, high = (part + model.season.effects for part in (means, low, high))
+    return Shares(means, low, high)
+
+
+def _fitted(series: Series) -> _Fitted:
+    """The scales of a series, and its season, if it has one; then the scales are those of what is left without it."""
+    law = series.law()
+    model = _scaled(series, law, None)
+    season = season_of(series, law, *model.own)
+    if season is None:
+        return model
+    for _ in range(_ROUNDS):
+        found = season_of(series, law, *_scaled(series, law, season).own)
+        season = season if found is None else found
+    return _scaled(series, law, season)
+
+
+def _scaled(series: Series, law: Law, season: Season | None) -> _Fitted:
+    left = series if season is None else dataclasses.replace(series, raw=series.raw - season.effects)
+    scales, likelihoods = scales_of(left, law)
+    posterior, _ = scales.posterior(likelihoods)
+    own = np.stack(scales.means(posterior, law))
+    if season is not None:
+        own[1] += season.fitted_away(law, own[1])
+    return _Fitted(left, law, scales, own, scales.likely(posterior, law), season)
+
+
+def _of_values(model: _Fitted, here: np.ndarray) -> np.ndarray:
+    """(3, T, M) means and ends of intervals of some values, without their season."""
+    series, law, number = of_values(model.series, here), model.law.values(here), len(here)
+    own, usual = model.own[:, here], np.outer(model.scales.common, law.shares)
+    thrice, each = np.tile(np.arange(number), 3), np.arange(number)
+    parts = np.concatenate([own, model.likely[:, here], usual], axis=1)
+    courses = course_of(of_values(series, thrice), law.values(thrice), *parts)  # at once: the loop over windows is slow
+    course, likely, common = (courses.values(each + first) for first in (0, number, 2 * number))
+    extra = np.zeros(series.raw.shape)
+    if model.season is not None:
+        extra = model.season.values(here).uncertainty(series, law, *own)
+    _, low, high = _around(series, law, course, extra)
+    means, _ = own_shares(series, law, likely)
+    places = suspects(common)
+    if len(places):
+        some, few = of_values(series, places), law.values(places)
+        first = Broken.quiet(some, few, usual[0, places], usual[1, places], common.values(places))
+        second = Broken.quiet(some, few, own[0, places], own[1, places], course.values(places))
+        broken = breaks_of(first, second, model.scales)
+        across, low[:, places], high[:, places] = _across(broken, extra[:, places])
+        means[:, places] = np.where(broken.changed, across, means[:, places])
+    return np.stack([means, low, high])
+
+
+def _around(series: Series, law: Law, course: Course, extra: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(T, S) means, and ends of intervals: of the window alone too, where it contradicts all others."""
+    means, variances = own_shares(series, law, course)
+    half = _Z * np.sqrt(variances + extra)
+    own = _Z * np.sqrt(law.noise + series.common)
+    apart = course.pulse**2 > _ALONE**2 * course.pulse_information
+    low = np.where(apart, np.minimum(means - half, series.raw - own), means - half)
+    high = np.where(apart, np.maximum(means + half, series.raw + own), means + half)
+    return means, low, high
+
+
+def _across(values: Broken, extra: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same of values that may break: with one more change or none, and other places of those that were found."""
+    means, low, high = _around(values.series, values.law, values.course, extra)
+    _, lowest, highest = branches(values, _Z)
+    low, high = np.minimum(low, lowest), np.maximum(high, highest)
+    moved, value = values.without()
+    if len(value):
+        average, lowest, highest = branches(moved, _Z)
+        rows = np.arange(len(means))[:, np.newaxis]
+        np.add.at(means, (rows, value), average - means[:, value])
+        np.minimum.at(low, (rows, value), lowest)
+        np.maximum.at(high, (rows, value), highest)
+    return means, low, high

@@ -1,0 +1,307 @@
+"""From counts to unbiased frequencies: inversion where symbols are values, least squares where they are hashed."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from scipy import special
+
+from uldp_transforms.ldp.alphabets.alphabet import Part
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.mechanisms import SetReportMechanism
+from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
+from uldp_transforms.ldp.solvers.buckets import Buckets
+from uldp_transforms.ldp.solvers.intervals import quantile, score_intervals
+from uldp_transforms.ldp.solvers.least_squares import least_squares, spare_equations
+from uldp_transforms.ldp.solvers.message_passing import pass_messages
+from uldp_transforms.ldp.solvers.observation import B, Observation, Solution
+from uldp_transforms.ldp.solvers.packed import packed_buckets
+from uldp_transforms.ldp.solvers.prefix_parts import solve_parts
+from uldp_transforms.ldp.solvers.question import MAX_DENSE, Question, symbol_table
+from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
+
+CONFIDENCE = 0.95
+"""Confidence of published intervals."""
+
+MOST_UNCERTAIN = 0.5
+"""Longest 95 % interval of the unlisted share that is an estimate of it; a share is between 0 and 1."""
+
+
+class Intervals(Protocol):
+    """Intervals of S frequencies."""
+
+    def __call__(self, confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """The lower ends (S,) and the upper ends (S,).
+
+        Args:
+            confidence: in (0, 1); of strict intervals maybe (S,), nan where none is wanted.
+            strict: hold every frequency so often, however rare it is and however large the confidence.
+        """
+
+
+FEW_UNKNOWNS = 512
+"""Unknowns of an open alphabet that are always solved for exactly: that takes less than a second."""
+
+MANY_COHORTS = 16
+"""Equal cohorts from which on what hashing adds to an estimate is nearly normal; below, message passing may diverge."""
+
+MANY_EQUATIONS = 500
+"""Equations from which on message passing is as good as its theory, which is about infinitely many."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LinearEstimate:
+    """Unbiased frequencies of the U unknowns before any post-processing.
+
+    Attributes:
+        raw: (U,), of the unknowns themselves, those of which only holders are counted by their own counts alone.
+        joint: (U,), of the unknowns, with the least variance: ``raw`` unless protected reports are of several kinds.
+        null_errors: (U,), standard error of ``raw`` if nobody held the value; 0 where only holders are ever counted.
+        frequencies: (U,), of values: ``joint``, with the people behind tags shared out.
+        standard_errors: (U,), of ``frequencies``; above 0.
+        intervals: of a confidence, such as 0.95: the ends low (U,) and high (U,), not cut to [0, 1].
+        rest_standard_error: of the share of all values that were not asked for; 0 if there are none.
+        rest_spare: degrees of freedom of that error; infinity if they do not matter.
+        common: (U,) the part of the variances that is the same in all windows, hash noise, without bias: maybe below 0.
+            None where no symbols are hashed.
+        fit_p_value: of hashed symbols, the probability of residuals as large as these; None if there are no residuals.
+    """
+
+    raw: np.ndarray
+    joint: np.ndarray
+    null_errors: np.ndarray
+    frequencies: np.ndarray
+    standard_errors: np.ndarray
+    intervals: Intervals
+    rest_standard_error: float
+    rest_spare: float = np.inf
+    fit_p_value: float | None = None
+    common: np.ndarray | None = None
+
+    @property
+    def rest_is_noise(self) -> bool:
+        """Whether the 95 % interval of what was not asked for says nothing: it is more than half as long as [0, 1]."""
+        return bool(2 * quantile(self.rest_spare, CONFIDENCE) * self.rest_standard_error > MOST_UNCERTAIN)
+
+
+def estimate_linear(question: Question) -> LinearEstimate:
+    """Unbiased estimates with standard errors and intervals; see ``Estimator.estimate`` for errors."""
+    pooled = _invert(question)
+    return pooled if question.of_symbols else _solve(question, pooled)
+
+
+def _invert(question: Question) -> LinearEstimate:
+    """The mechanism's own inverse of each symbol, its exact standard error, and its interval; U = K."""
+    mechanism, alphabet = question.model.mechanism, question.model.alphabet
+    counts = question.counts.pooled()
+    raw, alone = mechanism.invert(counts)[0], mechanism.invert_alone(counts)[0]
+    plausible = clip_and_normalize(raw)
+    null_errors = np.sqrt(np.maximum(mechanism.null_variances(plausible), 0) / counts.total)
+    jumps = mechanism.jumps / counts.total  # as if one more had been counted: of 0 reports the error is not 0
+    errors = np.sqrt(np.maximum(mechanism.variances(plausible), 0) / counts.total + jumps**2)
+    left_out = question.left_out.astype(np.float64) if question.of_symbols else np.zeros(len(raw))
+    derivative = alphabet.redistribution(plausible)
+    frequencies = raw
+    intervals: Intervals = functools.partial(mechanism.intervals, counts, plausible)
+    if derivative is not None:
+        frequencies = alphabet.redistribute(raw)
+        shared = derivative - np.diag(np.diag(derivative))
+        scale = np.diag(derivative)
+        intervals = _shared_out(intervals, raw, frequencies, scale, _errors_of(question, shared, plausible))
+        errors = np.hypot(_errors_of(question, derivative, plausible), scale * jumps)
+        left_out = left_out @ derivative
+    rest = float(_errors_of(question, left_out, plausible)) if left_out.any() else 0.0
+    return LinearEstimate(alone, raw, null_errors, frequencies, errors, intervals, rest)
+
+
+def _shared_out(
+    of_symbols: Intervals, raw: np.ndarray, frequencies: np.ndarray, scale: np.ndarray, errors: np.ndarray
+) -> Intervals:
+    """Intervals of values from those of their own symbols and the errors of what tags add; half widths in squares."""
+
+    def intervals(confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        low, high = of_symbols(confidence, strict)
+        half = quantile(np.inf, confidence) * errors
+        return frequencies - np.hypot(scale * (raw - low), half), frequencies + np.hypot(scale * (high - raw), half)
+
+    return intervals
+
+
+def _errors_of(question: Question, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+    """Standard errors of weighted sums of symbol frequencies, one a row of ``weights``."""
+    variances = question.model.mechanism.variance_of(weights, frequencies)
+    errors: np.ndarray = np.sqrt(np.maximum(variances, 0) / question.counts.total)
+    return errors
+
+
+def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
+    """Hashed symbols: sensitive and clear buckets by least squares, values with a symbol of their own by inversion.
+
+    The three parts are uncorrelated but for the sampling of people, p_x p_z / n between two values.
+    """
+    raw, variances = np.zeros((2, len(question.own)))
+    parts: list[tuple[np.ndarray, Intervals]] = []
+    asked = ~question.left_out
+    sensitive, clear = ~question.own & question.sensitive, ~question.own & ~question.sensitive
+    of_sum, fit, spare, common = 0.0, None, np.inf, np.zeros(len(question.own))
+    for part, solve in ((sensitive, solve_sensitive), (clear, _solve_listed)):
+        if not part.any():
+            continue
+        solution = solve(question, part, (asked if question.open else ~asked)[part])
+        raw[part], variances[part] = solution.frequencies, solution.variances
+        parts.append((np.flatnonzero(part), functools.partial(score_intervals, solution)))
+        of_sum += solution.variance_of_sum
+        spare = min(spare, solution.spare)
+        common[part] = 0.0 if solution.common is None else solution.common
+        if solution.degrees:
+            fit = float(special.chdtrc(solution.degrees, solution.misfit))
+    joint, errors = raw.copy(), np.sqrt(np.maximum(variances, 0))
+    noisy = question.model.mechanism.num_sensitive > question.model.alphabet.num_sensitive
+    null_errors = np.where(sensitive | (clear & noisy), errors, 0.0)
+    own = np.flatnonzero(question.own)
+    if len(own):
+        symbols = question.table(question.own)[0]
+        raw[own], joint[own] = pooled.raw[symbols], pooled.joint[symbols]
+        errors[own] = pooled.standard_errors[symbols]
+        null_errors[own] = pooled.null_errors[symbols]
+        parts.append((own, picked_intervals(pooled.intervals, symbols, question.model.mechanism.num_symbols)))
+        members = np.zeros(question.model.mechanism.num_symbols)
+        members[symbols[asked[own]]] = 1
+        of_sum += float(_errors_of(question, members, clip_and_normalize(pooled.joint)) ** 2)
+    listed = joint[asked & sensitive].sum() * joint[asked & ~sensitive].sum()
+    rest = float(np.sqrt(max(of_sum - 2 * listed / question.counts.total, 0)))
+    intervals = _together(parts, len(raw))
+    return LinearEstimate(raw, joint, null_errors, joint, errors, intervals, rest, spare, fit, common)
+
+
+def picked_intervals(intervals: Intervals, chosen: np.ndarray, size: int) -> Intervals:
+    """The intervals of some of so many unknowns, at these positions."""
+
+    def of_chosen(confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        of_all = confidence
+        if np.ndim(confidence):
+            of_all = np.full(size, np.nan)
+            of_all[chosen] = confidence
+        low, high = intervals(of_all, strict)
+        return low[chosen], high[chosen]
+
+    return of_chosen
+
+
+def _together(parts: Sequence[tuple[np.ndarray, Intervals]], size: int) -> Intervals:
+    """The intervals of all unknowns from those of the parts, each with its positions."""
+
+    def intervals(confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        low, high = np.zeros((2, size))
+        for positions, of_part in parts:
+            own = np.asarray(confidence)
+            low[positions], high[positions] = of_part(own[positions] if own.ndim else own, strict)
+        return low, high
+
+    return intervals
+
+
+def solve_sensitive(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
+    """The buckets of sensitive values, centred: unlisted values are hashed evenly into all of them."""
+    model, columns = question.model, slice(0, question.model.alphabet.num_sensitive)
+    parts = model.alphabet.parts(question.texts(chosen))
+    if len(parts) > 1:
+        return solve_parts(parts, question.counts, columns.stop, summed, lambda *part: _solve_part(question, *part))
+    return _solve_part(question, parts[0], summed, columns.stop)
+
+
+def _solve_part(question: Question, part: Part, summed: np.ndarray, num_buckets: int) -> Solution:
+    """Long open lists over enough equations by message passing, all else exactly."""
+    counts, size, columns = _of_cohorts(question.counts, part.cohorts), len(part.values), slice(0, num_buckets)
+    if question.open and size > FEW_UNKNOWNS and _suits_message_passing(counts, num_buckets, size):
+        packed = packed_buckets(part.alphabet, part.values, len(counts.num_reports), num_buckets)
+        return pass_messages(observe(question, packed, counts, columns), summed)
+    return _solve_exactly(question, part, summed, columns)
+
+
+def _solve_exactly(question: Question, part: Part, summed: np.ndarray, columns: slice) -> Solution:
+    """Values in the buckets that are these columns of the symbols, all of them protected; centred."""
+    counts = _of_cohorts(question.counts, part.cohorts)
+    reporting, num_buckets = counts.num_reports > 0, columns.stop - columns.start
+    num_cohorts, size = int(reporting.sum()), len(part.values)
+    spare_equations(question.model.id, num_cohorts, num_buckets, size, shared=not question.open)  # before the table
+    table = symbol_table(part.alphabet, part.values, len(reporting))
+    buckets = Buckets(table[reporting] - columns.start, num_buckets)
+    return least_squares(observe(question, buckets, _of_cohorts(counts, reporting), columns), summed)
+
+
+def _suits_message_passing(counts: CohortCounts, num_buckets: int, size: int) -> bool:
+    """Whether there are enough equations, in enough cohorts; more values than matrices are made for need no cohorts."""
+    sizes = counts.num_reports.astype(np.float64)
+    equal_cohorts = sizes.sum() ** 2 / max((sizes**2).sum(), 1.0)
+    equations = np.count_nonzero(sizes) * (num_buckets - 1)
+    return bool(equations >= MANY_EQUATIONS and (equal_cohorts >= MANY_COHORTS or size > MAX_DENSE))
+
+
+def _of_cohorts(counts: CohortCounts, chosen: np.ndarray | slice) -> CohortCounts:
+    return CohortCounts(counts.num_reports[chosen], counts.cells[chosen])
+
+
+def observe(question: Question, buckets: B, counts: CohortCounts, columns: slice) -> Observation[B]:
+    """What protected buckets, some columns of the symbols, say; whoever is in no other symbol is in one of them."""
+    mechanism = question.model.mechanism
+    assert isinstance(mechanism, SetReportMechanism), "others need values with symbols of their own"
+    others = np.ones(mechanism.num_symbols, dtype=bool)
+    others[columns] = False
+    pooled = mechanism.invert(question.counts.pooled())[0]
+    mass = float(np.clip(1 - pooled[others].sum(), 0, 1)) * mechanism.num_hashes
+
+    def noise(shares: np.ndarray) -> np.ndarray:
+        everything = np.full((len(shares), len(others)), (1 - mass) / max(others.sum(), 1))
+        everything[:, columns] = shares
+        return mechanism.private_variances(everything)[:, columns]
+
+    return Observation(
+        owner=question.model.id,
+        buckets=buckets,
+        num_reports=counts.num_reports,
+        inverted=mechanism.invert(counts)[:, columns],
+        noise=noise,
+        mass=mass,
+        centred=True,
+        complete=not question.open,
+        jump=float(mechanism.jumps[0]),
+        counted=float(counts.cells[:, columns].sum()) / (max(counts.total, 1) * (columns.stop - columns.start)),
+    )
+
+
+def _solve_listed(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
+    """The buckets that listed values share: clear ones, or protected as all others are."""
+    mechanism, first = question.model.mechanism, question.model.alphabet.num_sensitive
+    if mechanism.num_sensitive > first:
+        (part,) = question.model.alphabet.parts(question.texts(chosen))
+        return _solve_exactly(question, part, summed, slice(first, mechanism.num_symbols))
+    return _solve_clear(question, chosen, summed)
+
+
+def _solve_clear(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
+    """The buckets of clear values: all of these are listed, and an empty bucket rules its values out.
+
+    The variance is taken as if two more people with each value had been seen, without which the intervals of rare
+    values would be far too short.
+    """
+    mechanism, reporting = question.model.mechanism, question.counts.num_reports > 0
+    v, reveal_rate = mechanism.num_sensitive, mechanism.reveal_rate
+    counts = _of_cohorts(question.counts, reporting)
+    buckets = Buckets(question.table(chosen)[reporting] - v, mechanism.num_symbols - v)
+    unseen = buckets.forward(np.full(int(chosen.sum()), 2 / (reveal_rate * counts.total)))
+    given = Observation(
+        owner=question.model.id,
+        buckets=buckets,
+        num_reports=counts.num_reports,
+        inverted=mechanism.invert_alone(counts)[:, v:],
+        noise=lambda shares: (shares + unseen) / reveal_rate,
+        mass=1.0,
+        centred=False,
+        complete=False,
+    )
+    return least_squares(given, summed)

@@ -1,0 +1,170 @@
+"""Long lists over hashed symbols: approximate message passing with a prior that is fitted on the way.
+
+Letters as in ``observation``. No matrix is formed: a step is one pass over the table of buckets in each direction.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from uldp_transforms.ldp.solvers.fitted_prior import posterior
+from uldp_transforms.ldp.solvers.hash_chance import Chance
+from uldp_transforms.ldp.solvers.observation import Observation, Solution, common_noise, own_noise, residual_law
+from uldp_transforms.ldp.solvers.overfull import GAIN, centre, leave_out, lengths
+from uldp_transforms.ldp.solvers.packed import PackedBuckets
+
+_MOST_STEPS = 12
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class _State:
+    """A step: the estimates it gives, and what they were made from.
+
+    Attributes:
+        kept: (C, k) 1 for cells that are used, 0 for those that are left out, of cohorts without reports all.
+        believed: (S,) frequencies that were taken from the cells of the others.
+        fitted: (C, k) their bucket frequencies.
+        residuals: (C, k) what is left, with the memory term; 0 where nothing is kept.
+        raw: (S,) unbiased frequencies.
+        error: their mean standard error without what own people add.
+        weights: (C,) 1 / tau_c, 0 in cohorts without reports.
+        common: the part of tau_c that does not fall with reports: collisions and unlisted values.
+        lengths: (S,) or (1,), sum_c w_c |J H_c e_s|^2 over the cells that are kept.
+    """
+
+    kept: np.ndarray
+    believed: np.ndarray
+    fitted: np.ndarray
+    residuals: np.ndarray
+    raw: np.ndarray
+    error: float
+    weights: np.ndarray
+    common: float
+    lengths: np.ndarray
+
+
+def pass_messages(given: Observation[PackedBuckets], summed: np.ndarray) -> Solution:
+    """Unbiased frequencies of many unknowns, more than there are equations if need be.
+
+    Each step takes from every cell what the other unknowns are believed to have put into it, so that what collisions
+    add is the uncertainty of these beliefs and no longer their size. The memory term keeps the residual from knowing
+    the noise that the beliefs have already used, and so the estimates unbiased and their error readable from it.
+
+    Cells that a heavy unlisted text fills are left out, see ``overfull``.
+
+    Args:
+        given: a centred observation of an open list.
+        summed: (S,) bool, the unknowns whose sum is of interest.
+
+    Source: Donoho, Maleki and Montanari 2009; Bayati and Montanari 2011. A noise level for each cohort, the fitted
+    prior, the cells that are left out and the variances are derived in docs/estimation.md.
+    """
+    buckets, here = given.buckets, given.num_reports > 0
+    kept = np.repeat(here[:, np.newaxis], buckets.num_buckets, axis=1).astype(np.float64)
+    zeros = np.zeros_like(kept)
+    state = _converge(given, kept, np.zeros(buckets.num_unknowns), zeros, zeros)
+
+    def again(rest: Observation[PackedBuckets], last: _State, kept: np.ndarray) -> _State:
+        memory = last.residuals - centre(given.inverted - last.fitted, last.kept)
+        return _converge(rest, kept, last.believed, last.fitted, memory)
+
+    return _solution(given, leave_out(given, state, again), summed)
+
+
+def _converge(
+    given: Observation[PackedBuckets],
+    kept: np.ndarray,
+    believed: np.ndarray,
+    fitted: np.ndarray,
+    memory: np.ndarray,
+) -> _State:
+    """Steps until the error no longer falls; the best one."""
+    buckets = given.buckets
+    rho = buckets.mean_length / (buckets.num_buckets - 1)
+    bound = max(given.mass, 1e-12) / max(buckets.num_hashes * buckets.num_unknowns, 1)
+    best: _State | None = None
+    for _ in range(_MOST_STEPS):
+        state = _step(given, kept, believed, fitted, centre(given.inverted - fitted + memory, kept))
+        before, best = best, state if best is None or state.error < best.error else best
+        if before is not None and state.error > GAIN * before.error:
+            break
+        belief = posterior(state.raw, state.error, bound)
+        believed = belief.means
+        fitted = buckets.forward(believed)
+        memory = (rho * belief.fitted * state.error**2 * state.weights)[:, np.newaxis] * state.residuals
+    assert best is not None
+    return best
+
+
+def _step(
+    given: Observation[PackedBuckets], kept: np.ndarray, believed: np.ndarray, fitted: np.ndarray, residuals: np.ndarray
+) -> _State:
+    """Estimates (S,) from beliefs (S,), their bucket frequencies (C, k) and residuals (C, k) with memory."""
+    buckets, here = given.buckets, given.num_reports > 0
+    shares = given.plausible(fitted[here])
+    privacy, _ = residual_law(given, shares, given.noise(shares))
+    known = privacy / given.num_reports[here]
+    free = float(np.maximum(kept[here].sum(axis=1) - 1, 0).sum())
+    common = common_noise((residuals[here] ** 2).sum(axis=1), free, known)
+    weights = np.zeros(len(here))
+    weights[here] = 1 / (known + common)
+    own = _lengths(buckets, weights, kept)
+    raw = believed + buckets.collect(weights[:, np.newaxis] * residuals) / own
+    return _State(
+        kept=kept,
+        believed=believed,
+        fitted=fitted,
+        residuals=residuals,
+        raw=raw,
+        error=float(np.mean(own) ** -0.5),
+        weights=weights,
+        common=common,
+        lengths=own,
+    )
+
+
+def _lengths(buckets: PackedBuckets, weights: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """(S,) or (1,): sum_c w_c |J H_c e_s|^2 over the cells that are kept, J centring these."""
+    left = kept.sum(axis=1)
+    if (left[weights > 0] == buckets.num_buckets).all():
+        return buckets.lengths(weights)
+    return lengths(buckets, weights, kept)
+
+
+def _solution(given: Observation[PackedBuckets], state: _State, summed: np.ndarray) -> Solution:
+    """Variances: the noise of each unknown's own buckets, which are fuller where a heavy value is, and the common one.
+
+    With weights l_c = w_c J H_c e_s / lengths the estimate has the variance
+    sum_c l_c^T (diag D_c - P_c P_c^T) l_c / n_c + common |l_c|^2.
+    """
+    buckets, here, kept = given.buckets, given.num_reports > 0, state.kept
+    k, b, n = buckets.num_buckets, buckets.mean_buckets, given.num_reports[here]
+    shares = given.plausible(state.fitted[here])
+    noise, deviations = given.noise(shares), given.centre(shares)
+    weights, squares = state.weights[here], state.weights[here] ** 2 / n
+    cells = np.zeros_like(state.fitted)
+    cells[here] = squares[:, np.newaxis] * (noise * (1 - 2 * b / k) - deviations**2) * kept[here]
+    everywhere = float(squares @ (noise * kept[here]).sum(axis=1)) * (b / k) ** 2
+    variances = buckets.collect(cells) + everywhere + state.common * _lengths(buckets, state.weights**2, kept)
+    thinned = np.sqrt(np.maximum(buckets.lengths(state.weights) / state.lengths, 1))  # by cells that are left out
+    own = own_noise(given, weights, n, np.broadcast_to(thinned, buckets.num_unknowns), b)
+    own = own.through(state.believed, variances / state.lengths**2)
+    heaps = centre(buckets.forward(summed / state.lengths), kept)[here]
+    of_sum = squares @ ((heaps**2 * noise).sum(axis=1) - (heaps * deviations).sum(axis=1) ** 2)
+    of_sum += state.common * (weights**2 @ (heaps**2).sum(axis=1))
+    jump = given.jump * float(np.sqrt(squares.sum() / n.sum()) / weights.sum())
+    return Solution(
+        frequencies=state.raw,
+        variances=own.at(np.maximum(state.raw, 0)) + jump**2,
+        own=own,
+        jump=jump,
+        counted=given.counted,
+        variance_of_sum=float(of_sum),
+        misfit=0.0,
+        degrees=0.0,
+        spare=float(len(n) * (k - 1)),
+        common=state.common * buckets.lengths(state.weights**2) / state.lengths**2 + np.zeros(buckets.num_unknowns),
+        chance=Chance(state.weights[:, np.newaxis] * state.residuals / state.lengths.mean(), least=state.error),
+    )

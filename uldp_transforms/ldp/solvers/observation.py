@@ -1,0 +1,197 @@
+"""What hashed symbols say about unknowns, and what a solver makes of it.
+
+Letters: C cohorts, k buckets, S unknowns, n_c reports of cohort c; H_c is the 0/1 matrix of the buckets of cohort c,
+J = I - 1/k if the system is centred, else I. The mechanism gives unbiased bucket frequencies u_c with E[u_c] = H_c p.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from uldp_transforms.ldp.solvers.buckets import Buckets
+from uldp_transforms.ldp.solvers.hash_chance import Chance, ChanceOfMeans
+from uldp_transforms.ldp.solvers.packed import PackedBuckets
+
+_NEWTON_STEPS = 50
+_ENOUGH = 1e-9  # relative to the degrees of freedom
+B = TypeVar("B", Buckets, PackedBuckets)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Observation(Generic[B]):
+    """What hashed symbols say about S unknowns.
+
+    Attributes:
+        owner: name of the collection, for messages.
+        buckets: which bucket an unknown falls into.
+        num_reports: (C,) n_c; above 0 in all cohorts for ``least_squares``.
+        inverted: (C, k) u_c, unbiased bucket frequencies.
+        noise: of plausible bucket frequencies P_c (C, k) the (C, k) variances D such that n_c Cov(u_c) acts on what
+            J keeps as diag(D_c) - P_c P_c^T. D is linear in P.
+        mass: sum of all frequencies, listed or not, in a bucket vector (1, or h with h hash functions).
+        centred: subtract the mean over buckets, which takes out what unlisted values add to every bucket alike.
+        complete: the unknowns are all there is, so their frequencies sum to 1.
+        jump: n times what one more counted report adds to its unknown's estimate.
+        counted: share of all reports that are counted in a bucket, on average.
+    """
+
+    owner: str
+    buckets: B
+    num_reports: np.ndarray
+    inverted: np.ndarray
+    noise: Callable[[np.ndarray], np.ndarray]
+    mass: float
+    centred: bool
+    complete: bool
+    jump: float = 0.0
+    counted: float = 0.0
+
+    def centre(self, cells: np.ndarray) -> np.ndarray:
+        """J x of each cohort; (C, k) -> (C, k)."""
+        return cells - cells.mean(axis=1, keepdims=True) if self.centred else cells
+
+    def plausible(self, fitted: np.ndarray) -> np.ndarray:
+        """Bucket frequencies near the fitted ones that can be, (C, k)."""
+        if not self.centred:
+            plausible: np.ndarray = np.maximum(fitted, 0)
+            return plausible
+        positive = np.maximum(self.centre(fitted) + self.mass / self.buckets.num_buckets, 0)
+        scaled: np.ndarray = self.mass * positive / np.maximum(positive.sum(axis=1, keepdims=True), 1e-300)
+        return scaled
+
+    @functools.cached_property
+    def noise_law(self) -> tuple[float, float]:
+        """D of an empty bucket, and by how much it grows with the bucket's own frequency, at the same mass."""
+        mass = self.mass if self.mass > 0 else 1.0
+        variances = self.noise(mass * np.eye(1, self.buckets.num_buckets))[0]
+        return float(variances[1]), float(variances[0] - variances[1]) / mass
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class OwnNoise:
+    """The variance of an estimate as a function of its own true frequency p: null + slope p - curvature p^2.
+
+    Attributes:
+        null, slope, curvature: (S,).
+        least: (S,) the null if all buckets of the unknown were empty; no null is below.
+    """
+
+    null: np.ndarray
+    slope: np.ndarray
+    curvature: np.ndarray
+    least: np.ndarray
+
+    def at(self, frequencies: np.ndarray) -> np.ndarray:
+        """(S,) the variances if these are the frequencies."""
+        variances: np.ndarray = self.null + self.slope * frequencies - self.curvature * frequencies**2
+        return variances
+
+    def through(self, frequencies: np.ndarray, variances: np.ndarray) -> OwnNoise:
+        """The same with another null, so that the variances at the frequencies are these; all (S,)."""
+        rest = variances - self.slope * frequencies + self.curvature * frequencies**2
+        return dataclasses.replace(self, null=np.maximum(rest, self.least))
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Solution:
+    """What a solver found.
+
+    Attributes:
+        frequencies: (S,).
+        variances: (S,), of the frequencies.
+        own: the variances at other frequencies than the estimated ones; None if the system is not centred.
+        jump: what one more counted report adds to an estimate; (S,) if it differs between estimates.
+        counted: share of all reports that are counted in a bucket, on average.
+        variance_of_sum: of the unknowns whose sum was of interest.
+        misfit, degrees: sum of squared residuals in units of the known noise, and its degrees of freedom: nearly
+            chi-square if there are no unlisted values and clients are honest. 0 and 0 where that is not known.
+        spare: equations less unknowns: degrees of freedom of the noise level that was taken from residuals. Infinity
+            where there is none to take.
+        common: (S,) the part of the variances that is the same in all windows, hash noise, without bias: it may be
+            below 0. None where hashing adds nothing.
+        chance: how far texts that nobody listed may raise an estimate; None where there are none, or where there are
+            no residuals that tell of them.
+    """
+
+    frequencies: np.ndarray
+    variances: np.ndarray
+    own: OwnNoise | None
+    jump: float | np.ndarray
+    variance_of_sum: float
+    misfit: float
+    degrees: float
+    spare: float
+    counted: float = 0.0
+    common: np.ndarray | None = None
+    chance: Chance | ChanceOfMeans | None = None
+
+
+def residual_law(given: Observation[B], shares: np.ndarray, variances: np.ndarray) -> tuple[float, float]:
+    """n_c times the mean variance of a direction that centring leaves, and the factor by which degrees shrink.
+
+    With S_c = J (diag D_c - P_c P_c^T) J the squared residuals of a cohort have the mean tr S_c and the variance
+    2 tr S_c^2. A chi-square law of fewer degrees of freedom has the same ratio (Satterthwaite).
+    """
+    k = given.buckets.num_buckets
+    deviations = given.centre(shares)
+    lengths = (deviations**2).sum(axis=1)
+    total = variances.sum(axis=1)
+    mean = total * (1 - 1 / k) - lengths
+    square = (variances**2).sum(axis=1) * (1 - 2 / k) + (total / k) ** 2
+    square += lengths**2 - 2 * (variances * deviations**2).sum(axis=1)
+    return float(mean.mean() / (k - 1)), float(mean.sum() ** 2 / square.sum() / (len(mean) * (k - 1)))
+
+
+def common_noise(squares: np.ndarray, degrees: float, known: np.ndarray) -> float:
+    """The variance per direction, alike in all cohorts, that squared residuals show beyond the known one.
+
+    It is what hashing adds, the same for many reports and few: the one number, if above 0, for which the squares in
+    units of their variance, sum_c squares_c / (known_c + common), are as many as their degrees of freedom
+    (Paule and Mandel 1982). The sum falls and is convex, so that Newton's steps from 0 rise to it.
+
+    Args:
+        squares: (C,) sums of squared residuals.
+        degrees: of all of them; above 0.
+        known: (C,) variances per direction.
+    """
+    common = 0.0
+    for _ in range(_NEWTON_STEPS):
+        ratios = squares / (known + common)
+        excess = float(ratios.sum()) - degrees
+        if excess <= degrees * _ENOUGH:
+            break
+        common += excess / float((ratios / (known + common)).sum())
+    return common
+
+
+def signed_common_noise(squares: np.ndarray, degrees: float, known: np.ndarray) -> float:
+    """``common_noise`` to first order and without bias, so that the mean of many windows is right: maybe below 0."""
+    return (float((squares / known).sum()) - degrees) / degrees * len(known) / float((1 / known).sum())
+
+
+def own_noise(
+    given: Observation[B], weights: np.ndarray, num_reports: np.ndarray, reach: np.ndarray, buckets: float
+) -> OwnNoise:
+    """How the variance of an estimate depends on its own frequency; the null is left open.
+
+    The estimate moves by w_c / sum(w) with its own buckets of cohort c, and against that with all others. If the share
+    of its people rises by p, P rises by p in the own buckets and falls by b p / k in all.
+
+    Args:
+        weights: (C,) of the cohorts.
+        num_reports: (C,), above 0.
+        reach: (S,), response of the estimate to its own frequency: 1 unless the sum is imposed.
+        buckets: b, of one unknown in a cohort.
+    """
+    share = buckets / given.buckets.num_buckets
+    scale = reach**2 * float((weights**2 / num_reports).sum() / weights.sum() ** 2)
+    empty, growth = given.noise_law
+    each = scale / (buckets * (1 - share))
+    return OwnNoise(
+        null=np.zeros_like(scale), slope=each * growth * (1 - 2 * share), curvature=scale, least=each * empty
+    )

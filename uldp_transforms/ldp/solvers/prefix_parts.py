@@ -1,0 +1,91 @@
+"""Values that some cohorts hash as prefixes and others whole: one estimate from all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from uldp_transforms.ldp.alphabets.alphabet import Part
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.solvers.hash_chance import Chance, ChanceOfMeans
+from uldp_transforms.ldp.solvers.observation import OwnNoise, Solution
+
+_EQUATIONS = 2
+"""Equations for each unknown without which a part that is not needed is left out."""
+
+
+def solve_parts(
+    parts: Sequence[Part],
+    counts: CohortCounts,
+    num_buckets: int,
+    summed: np.ndarray,
+    solve: Callable[[Part, np.ndarray, int], Solution],
+) -> Solution:
+    """Unbiased frequencies of values, each from the parts in which it is whole.
+
+    Where only a prefix of a value is hashed, everybody whose value begins with it adds to the bucket, listed or not.
+    There the prefix is an unknown, which keeps these people out of the estimates of others, and says nothing of the
+    value. Each part is centred and unbiased by itself, and parts are of different people. So the mean with the fixed
+    weights n_part, over the parts in which the value is whole, is unbiased, and variances add up.
+
+    Args:
+        parts: of S values; in the last each is whole.
+        counts: of all cohorts.
+        num_buckets: k.
+        summed: (S,) bool, the values whose sum is of interest.
+        solve: a part, weights (U,) of its unknowns in the sum of interest, k -> its solution.
+
+    Raises:
+        EstimationError: of the last part, which has to be solved; others are left out if they are short of equations.
+    """
+    sizes = np.array(
+        [_reports(part, counts, num_buckets) for part in parts[:-1]] + [1.0 * _of(parts[-1], counts).sum()]
+    )
+    shares = np.array([part.whole * size for part, size in zip(parts, sizes)])
+    shares[-1] = np.maximum(shares[-1], 1e-300)
+    shares /= shares.sum(axis=0)
+    found = [
+        (part, share, solve(part, np.bincount(part.member, share * summed, len(part.values)), num_buckets))
+        for part, share in zip(parts, shares)
+        if share.any()
+    ]
+    frequencies, variances, jumps, common = np.zeros((4, len(summed)))
+    own = {name: np.zeros(len(summed)) for name in ("null", "slope", "curvature", "least")}
+    for part, share, solution in found:
+        frequencies += share * solution.frequencies[part.member]
+        variances += share**2 * solution.variances[part.member]
+        jumps = np.maximum(jumps, share * solution.jump)
+        if solution.common is not None:
+            common += share**2 * solution.common[part.member]
+        assert solution.own is not None, "open alphabets are centred"
+        for name in own:
+            own[name] += share**2 * getattr(solution.own, name)[part.member]
+    solutions = [solution for _, _, solution in found]
+    chances = [solution.chance for solution in solutions if isinstance(solution.chance, Chance)]
+    shares_found = np.array([share for _, share, _ in found])
+    return Solution(
+        frequencies=frequencies,
+        variances=variances,
+        own=OwnNoise(**own),
+        jump=jumps,
+        counted=solutions[-1].counted,
+        common=common,
+        variance_of_sum=sum(solution.variance_of_sum for solution in solutions),
+        misfit=sum(solution.misfit for solution in solutions),
+        degrees=sum(solution.degrees for solution in solutions),
+        spare=solutions[-1].spare,
+        chance=ChanceOfMeans(chances, shares_found) if len(chances) == len(found) else None,
+    )
+
+
+def _of(part: Part, counts: CohortCounts) -> np.ndarray:
+    numbers: np.ndarray = counts.num_reports[part.cohorts]
+    return numbers
+
+
+def _reports(part: Part, counts: CohortCounts, num_buckets: int) -> float:
+    """Reports of a part; 0 if its equations are too few for its unknowns."""
+    numbers = _of(part, counts)
+    enough = np.count_nonzero(numbers) * (num_buckets - 1) >= _EQUATIONS * len(part.values)
+    return float(numbers.sum()) if enough else 0.0

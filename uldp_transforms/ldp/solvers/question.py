@@ -1,0 +1,161 @@
+"""What is to be estimated from which counts: values, and the unknowns that are solved for together."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+
+from uldp_transforms.ldp.alphabets.alphabet import Alphabet
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.errors import NoReportsError, SpecError
+from uldp_transforms.ldp.model import Model
+
+MAX_CANDIDATES = 1 << 20
+"""Candidates of one estimate over a hashed alphabet, with its non-sensitive values."""
+
+MAX_DENSE = 8192
+"""Unknowns of an open alphabet that are solved for by dense S x S matrices, or by their likelihood."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Question:
+    """U unknown frequencies, and which of them belong to the values asked for.
+
+    Where every value has a symbol of its own the unknowns are the K symbols themselves (tags among them); otherwise
+    they are values: all of a permuted alphabet, the candidates and the public values of a hashed one.
+
+    Attributes:
+        model: what the reports were made for.
+        counts: of its reports; at least one.
+        values: the texts asked for.
+        picked: (len(values),) position of each among the unknowns.
+        unknowns: their texts; empty where they are the symbols.
+        tabulate: the table of chosen unknowns, (U,) bool, see ``table``.
+        own: (U,) bool, the unknown has a symbol for itself alone, in all cohorts.
+        sensitive: (U,) bool, the alphabet says that it must be protected; a mechanism may protect others too.
+        open: True if people may hold values that are not among the unknowns.
+    """
+
+    model: Model
+    counts: CohortCounts
+    values: tuple[str, ...]
+    picked: np.ndarray
+    unknowns: tuple[str, ...]
+    tabulate: Callable[[np.ndarray], np.ndarray]
+    own: np.ndarray
+    sensitive: np.ndarray
+    open: bool
+
+    def table(self, chosen: np.ndarray) -> np.ndarray:
+        """(1, S) or (C, S) or (C, S, h) int64, the symbols of chosen unknowns, (U,) bool, in each cohort."""
+        return self.tabulate(chosen)
+
+    def texts(self, chosen: np.ndarray) -> tuple[str, ...]:
+        """Of chosen unknowns, (U,) bool."""
+        return self.unknowns if chosen.all() else tuple(itertools.compress(self.unknowns, chosen))
+
+    @property
+    def of_symbols(self) -> bool:
+        """True if the unknowns are the K symbols, in their order."""
+        return not self.open and bool(self.own.all())
+
+    @property
+    def left_out(self) -> np.ndarray:
+        """(U,) bool: unknowns that nobody asked for."""
+        mask = np.ones(len(self.own), dtype=bool)
+        mask[self.picked] = False
+        return mask
+
+
+def ask(model: Model, counts: CohortCounts, candidates: tuple[str, ...] | None) -> Question:
+    """The question behind ``Estimator.estimate``; see there for arguments and errors."""
+    if counts.total == 0:
+        raise NoReportsError(f"collection {model.id!r}: an estimate needs at least 1 report, got 0")
+    alphabet = model.alphabet
+    known = alphabet.known_values
+    asked = candidates if candidates is not None else known if known is not None else alphabet.clear_values
+    if not asked:
+        raise SpecError(f"collection {model.id!r} has an open alphabet and needs a list of candidate values, got none")
+    if known is None:
+        solved = tuple(dict.fromkeys((*asked, *alphabet.clear_values)))
+        if len(solved) > MAX_CANDIDATES:
+            raise SpecError(
+                f"candidates of an open alphabet, with its non-sensitive values, must be at most {MAX_CANDIDATES}, "
+                f"got {len(solved)}"
+            )
+    else:
+        solved = known
+    positions = _positions(model.id, solved, asked)
+    own = alphabet.has_own_symbol(solved)
+    if known is None or not own.all():
+        return _of_values(model, counts, asked, solved, positions, own)
+    symbols = symbol_table(alphabet, solved, model.num_cohorts)[0]
+    everything = np.arange(alphabet.num_symbols)
+    return Question(
+        model=model,
+        counts=counts,
+        values=asked,
+        picked=symbols[positions],
+        unknowns=(),
+        tabulate=lambda chosen: everything[np.newaxis, chosen],
+        own=everything >= 0,
+        sensitive=everything < alphabet.num_sensitive,
+        open=False,
+    )
+
+
+def _of_values(
+    model: Model,
+    counts: CohortCounts,
+    asked: tuple[str, ...],
+    solved: tuple[str, ...],
+    positions: np.ndarray,
+    own: np.ndarray,
+) -> Question:
+    """The unknowns are values; refuses more with shared clear buckets than dense matrices are made for."""
+    alphabet = model.alphabet
+    clear = set(alphabet.clear_values)
+    sensitive = np.fromiter((value not in clear for value in solved), dtype=bool, count=len(solved))
+    dense = np.count_nonzero(~own & ~sensitive)
+    if dense > MAX_DENSE:
+        raise SpecError(
+            f"non-sensitive values of an open alphabet that share clear buckets must be at most {MAX_DENSE}, "
+            f"got {dense}"
+        )
+
+    def tabulate(chosen: np.ndarray) -> np.ndarray:
+        return symbol_table(alphabet, question.texts(chosen), model.num_cohorts)
+
+    question = Question(
+        model=model,
+        counts=counts,
+        values=asked,
+        picked=positions,
+        unknowns=solved,
+        tabulate=tabulate,
+        own=own,
+        sensitive=sensitive,
+        open=alphabet.known_values is None,
+    )
+    return question
+
+
+def _positions(collection_id: str, values: tuple[str, ...], asked: tuple[str, ...]) -> np.ndarray:
+    position = {value: i for i, value in enumerate(values)}
+    strangers = sum(value not in position for value in asked)
+    if strangers:
+        raise SpecError(
+            f"collection {collection_id!r} has a closed alphabet of {len(values)} values, got {strangers} "
+            f"candidate(s) that are not among them"
+        )
+    return np.array([position[value] for value in asked], dtype=np.int64)
+
+
+@functools.lru_cache(maxsize=32)
+def symbol_table(alphabet: Alphabet, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
+    """``alphabet.symbol_table``, kept between windows."""
+    return alphabet.symbol_table(values, num_cohorts)
