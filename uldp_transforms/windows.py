@@ -10,6 +10,7 @@ import datetime
 import functools
 import math
 import re
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,6 +48,11 @@ FUTURE_SKEW = 300_000
 
 LATENESS_SLACK = 600_000
 """Milliseconds for which state outlives the allowed lateness, where the watermark follows the messages."""
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
 
 
 def parse_duration(text: str, where: str = "duration") -> int:

@@ -34,6 +34,7 @@ from uldp_transforms import (
     Windows,
 )
 from uldp_transforms.beam.runtime.beam_windows import CalendarWindowFn
+from uldp_transforms.beam.runtime.row_coders import timestamp_of
 from uldp_transforms.jobs.sinks import Output
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
@@ -202,7 +203,7 @@ def check_windows(rows: dict[str, list[Any]], expected: dict[Key, CohortCounts],
 
 
 def _later(start: str, milliseconds: int) -> str:
-    return rfc3339(forms.timestamp_of(start).micros // 1000 + milliseconds)
+    return rfc3339(timestamp_of(start).micros // 1000 + milliseconds)
 
 
 # ---------------------------------------------------------------------- batches

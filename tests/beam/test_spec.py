@@ -22,9 +22,10 @@ from hypothesis import strategies as st
 from tests.support.messages_cases import KRR, RAPPOR, URAP, collection, write_files
 from uldp_transforms import CalendarWindows, EstimateDistribution, JobSpec, Windows
 from uldp_transforms.beam.runtime.beam_windows import as_duration, beam_periods, beam_windows, windows_of_beam
-from uldp_transforms.beam.runtime.text_files import read_text
 from uldp_transforms.beam.spec.job_spec import CORRECTED, FINAL, LATE_EVERY, MAX_OPEN_WINDOWS, MAX_PARTS, PARTS
-from uldp_transforms.beam.spec.plain_values import SpecValues, read_collection
+from uldp_transforms.beam.spec.plain_values import SpecValues
+from uldp_transforms.files.collection_files import read_collection
+from uldp_transforms.files.text_files import read_text
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.windows import (
     FUTURE_SKEW,

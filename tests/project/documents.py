@@ -18,13 +18,13 @@ import uldp_transforms
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-OUTSIDE = (
-    "README.md",
-    "CONTRIBUTING.md",
-    "CHANGELOG.md",
-    "labs/data/README.md",
-    "uldp_transforms/jobs/demo/data/README.md",
-)
+OUTSIDE = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "labs/data/README.md": "data.md",
+    "uldp_transforms/jobs/demo/data/README.md": "demo-data.md",
+}
 """Pages outside docs/, and their places on the site."""
 
 

@@ -25,6 +25,7 @@ ROOMS = [  # from the top down
     {"beam/runtime"},
     {"rows"},
     {"messages"},
+    {"files"},
     {"calendar_windows"},
     {"windows"},
     {"ldp"},
@@ -41,7 +42,7 @@ LDP_ROOMS = [  # the same inside ldp
     {"checks"},
     {"errors", "reasons"},
 ]
-WITHOUT_BEAM = {"ldp", "windows", "calendar_windows", "messages", "schemas", "version"}
+WITHOUT_BEAM = {"files", "ldp", "windows", "calendar_windows", "messages", "schemas", "version"}
 
 SOURCES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in sorted((ROOT / PACKAGE).rglob("*.py"))

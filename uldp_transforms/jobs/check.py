@@ -14,9 +14,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from uldp_transforms.beam.accounts.rejected_share import sentence_of_sums
-from uldp_transforms.beam.runtime.panes import now
-from uldp_transforms.beam.spec.job_spec import allowed_share
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.ledger_sums import add_up, periods_out_of_balance, summary, sums_of
 from uldp_transforms.jobs.records.run_directory import is_in_use
@@ -30,7 +27,8 @@ from uldp_transforms.jobs.records.run_records import (
     read_records,
 )
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.windows import LATENESS_SLACK, milliseconds, moment_of, rfc3339
+from uldp_transforms.messages.refusal_causes import allowed_share, sentence_of_sums
+from uldp_transforms.windows import LATENESS_SLACK, milliseconds, moment_of, now, rfc3339
 
 WRONG = 1
 

@@ -9,11 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from apache_beam.io.filesystems import FileSystems
-from google.auth.exceptions import DefaultCredentialsError
-
-from uldp_transforms.beam.spec.plain_values import read_collection
 from uldp_transforms.calendar_windows import is_months
+from uldp_transforms.files import stores
+from uldp_transforms.files.collection_files import read_collection
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import parse_duration
@@ -74,19 +72,25 @@ def run(
     Returns:
         The exit code: the job's own, or 2 for a wrong command line or configuration, or a machine without credentials.
     """
-    faults: tuple[type[Exception], ...] = (*faults_of_job, DefaultCredentialsError)
+    faults: tuple[type[Exception], ...] = (OSError, ValueError)  # SpecError, and what Beam says of its own options
     try:
         configuration = configure(sys.argv[1:] if argv is None else list(argv))
-    except (OSError, ValueError, DefaultCredentialsError) as error:  # SpecError, and what Beam says of its own options
-        return _wrong(name, error)
-    try:
+        faults = faults_of_job
         return job(configuration)
-    except faults as error:
-        return _wrong(name, error)
+    except Exception as error:
+        if isinstance(error, faults) or _lacks_credentials(error):
+            return _wrong(name, error)
+        raise
+
+
+def _lacks_credentials(error: Exception) -> bool:
+    """Whether Google's client, if it was imported at all, found no credentials."""
+    google = sys.modules.get("google.auth.exceptions")
+    return google is not None and isinstance(error, google.DefaultCredentialsError)
 
 
 def _wrong(name: str, error: Exception) -> int:
-    if isinstance(error, DefaultCredentialsError):
+    if _lacks_credentials(error):
         message = f"Google Cloud needs credentials (gcloud auth application-default login), got: {error}"
     elif isinstance(error, OSError) and error.filename and error.strerror:
         message = f"{error.filename}: {error.strerror}"
@@ -103,7 +107,7 @@ def matching(option: str, patterns: Sequence[str]) -> list[str]:
         if "://" not in pattern and not set("*?") & set(pattern):
             paths.append(pattern)
             continue
-        found = sorted(entry.path for entry in FileSystems.match([pattern])[0].metadata_list)
+        found = stores.matching(pattern)
         if not found:
             raise SpecError(f"{option} must match at least one file, got {pattern!r}")
         paths += found

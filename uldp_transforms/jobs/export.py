@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.whole_file import whole_file
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.client.client_form import client_form, form_fingerprint
 

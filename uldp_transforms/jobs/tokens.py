@@ -16,9 +16,9 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from uldp_transforms.beam.runtime.text_files import read_text
+from uldp_transforms.files.text_files import read_text
+from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.whole_file import whole_file
 from uldp_transforms.ldp.alphabets.prefixes import MAX_TOKENS, Prefixes
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical

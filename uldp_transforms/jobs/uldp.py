@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from uldp_transforms.ldp.checks import describe
 from uldp_transforms.version import __version__
 
 DONE, WRONG_CONFIGURATION = 0, 2
@@ -51,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"uldp_transforms {__version__}")
         return DONE
     if words[0] not in PROGRAMS:
+        from uldp_transforms.ldp.checks import describe  # noqa: PLC0415  # imports numpy and scipy
+
         return _wrong(f"PROGRAM must be one of {', '.join(PROGRAMS)}, got {describe(words[0])}")
     try:
         program: Any = importlib.import_module(LABORATORY.get(words[0], f"uldp_transforms.jobs.{words[0]}"))

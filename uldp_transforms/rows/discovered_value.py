@@ -6,8 +6,6 @@ Annotations are real objects here, and ``Optional`` is spelled out: Beam makes s
 # ruff: noqa: UP045
 from typing import Any, NamedTuple, Optional
 
-from apache_beam import coders
-
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.discovery import can_discover, discover
@@ -39,9 +37,6 @@ class DiscoveredValue(NamedTuple):
     level: int
     num_scored: int
     run: Optional[str] = None
-
-
-coders.registry.register_coder(DiscoveredValue, coders.RowCoder)
 
 
 def discover_window(

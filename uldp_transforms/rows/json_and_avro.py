@@ -11,8 +11,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from apache_beam.utils.timestamp import Timestamp
-
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
@@ -53,8 +51,3 @@ def time_fields(schema: Mapping[str, Any]) -> Iterator[str]:
         branches = field["type"] if isinstance(field["type"], list) else [field["type"]]
         if any(isinstance(branch, dict) and branch.get("logicalType") == "timestamp-millis" for branch in branches):
             yield field["name"]
-
-
-def timestamp_of(text: str) -> Timestamp:
-    """A time in a row as Beam's ``Timestamp``."""
-    return Timestamp.from_rfc3339(text)

@@ -7,8 +7,6 @@ Annotations are real objects here, and ``Optional`` is spelled out: Beam makes s
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional
 
-from apache_beam import coders
-
 from uldp_transforms.schemas import load
 
 LEDGER_SCHEMA = load("ledger.avsc")
@@ -28,9 +26,6 @@ class LedgerRow(NamedTuple):
     rejected: Mapping[str, int]
     run: Optional[str] = None
     in_transit: Optional[int] = None
-
-
-coders.registry.register_coder(LedgerRow, coders.RowCoder)
 
 
 def missing(row: Mapping[str, Any]) -> int:

@@ -6,8 +6,6 @@ Annotations are real objects here, and ``Optional`` is spelled out: Beam makes s
 # ruff: noqa: UP045
 from typing import NamedTuple, Optional
 
-from apache_beam import coders
-
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.row_identity import name_of, span_of_period
 from uldp_transforms.schemas import load
@@ -30,9 +28,6 @@ class RejectedReport(NamedTuple):
     message_bytes: int
     source: str
     run: Optional[str] = None
-
-
-coders.registry.register_coder(RejectedReport, coders.RowCoder)
 
 
 def rejected_row(rejection: Rejection, periods: Optional[BasePeriods], run: Optional[str] = None) -> RejectedReport:

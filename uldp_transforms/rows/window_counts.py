@@ -7,8 +7,6 @@ Annotations are real objects here, and ``Optional`` is spelled out: Beam makes s
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
-from apache_beam import coders
-
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.rows.row_identity import name_of
@@ -32,9 +30,6 @@ class WindowCounts(NamedTuple):
     cells: Sequence[int]
     run: Optional[str] = None
     simulated: Optional[bool] = None
-
-
-coders.registry.register_coder(WindowCounts, coders.RowCoder)
 
 
 def counts_of_window(

@@ -7,7 +7,6 @@ Annotations are real objects here, and ``Optional`` is spelled out: Beam makes s
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
-from apache_beam import coders
 from scipy import special
 
 from uldp_transforms.ldp.collection import Collection
@@ -49,9 +48,6 @@ class WindowHealth(NamedTuple):
     status: str
     findings: Sequence[HealthFinding]
     run: Optional[str] = None
-
-
-coders.registry.register_coder(WindowHealth, coders.RowCoder)
 
 
 def health_of_window(

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
-from apache_beam import coders
 
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
@@ -18,12 +17,11 @@ from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
 from uldp_transforms.ldp.repeated_people import with_repeated_people
 from uldp_transforms.rows.row_identity import name_of, reports_of_a_person
 from uldp_transforms.schemas import load
-from uldp_transforms.version import __version__
+from uldp_transforms.version import SOFTWARE
 
 ESTIMATE_SCHEMA = load("windowed_estimate.avsc")
 VALUE_SCHEMA = load("estimated_value.avsc")
 
-SOFTWARE = f"uldp_transforms {__version__}"
 
 ON_TIME = "ON_TIME"
 """``pane_timing`` of the row of a window that comes when the window ends; there is one at most."""
@@ -103,10 +101,6 @@ class EstimatedValue(NamedTuple):
     smoothed_low: Optional[float] = None
     smoothed_high: Optional[float] = None
     interval: Optional[str] = None
-
-
-coders.registry.register_coder(WindowedEstimate, coders.RowCoder)
-coders.registry.register_coder(EstimatedValue, coders.RowCoder)
 
 
 def estimate_window(

@@ -40,9 +40,9 @@ from uldp_transforms import (
 )
 from uldp_transforms.beam.accounts.rejected_share import RejectedShareError, Watch
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder, ReportBatchCoder
-from uldp_transforms.beam.runtime.text_files import read_lines, read_text
 from uldp_transforms.beam.transforms.decode_reports import _DecodeFn
 from uldp_transforms.beam.transforms.deduplicate import _split
+from uldp_transforms.files.text_files import read_lines, read_text
 from uldp_transforms.jobs import check, cli, tokens
 from uldp_transforms.jobs.demo import demo_command as demo
 from uldp_transforms.jobs.engines import runners

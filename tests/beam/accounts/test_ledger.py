@@ -34,6 +34,7 @@ from tests.support.tolerance import generator
 from uldp_transforms import SummarizeLedger
 from uldp_transforms.beam.accounts import ledger
 from uldp_transforms.beam.accounts.ledger import LedgerEntry
+from uldp_transforms.beam.runtime.row_coders import timestamp_of
 from uldp_transforms.beam.spec.job_spec import CORRECTED, FINAL
 from uldp_transforms.beam.transforms import deduplicate
 from uldp_transforms.beam.transforms import period_counts as counting
@@ -46,7 +47,7 @@ from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.rows.json_and_avro import timestamp_of, to_avro, to_json
+from uldp_transforms.rows.json_and_avro import to_avro, to_json
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow, imbalance, missing
 from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA, rejected_row
 from uldp_transforms.rows.row_identity import span_of

@@ -45,8 +45,8 @@ from uldp_transforms.beam.transforms import deduplicate
 from uldp_transforms.beam.transforms import estimate_distribution as estimates
 from uldp_transforms.beam.transforms import gather_messages as gather
 from uldp_transforms.beam.transforms import release_once as release
+from uldp_transforms.files import whole_file
 from uldp_transforms.jobs.estimate.options import Job
-from uldp_transforms.jobs.files import whole_file
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.windows import Windows

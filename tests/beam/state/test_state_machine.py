@@ -27,12 +27,12 @@ from tests.fuzz.fuzz_reference import Gate, Payloads, Reference
 from tests.support import replay
 from tests.support.messages_cases import Row, collection, data, decoder, long, numbered, packed, single
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder, ReportBatchCoder
+from uldp_transforms.beam.runtime.row_coders import timestamp_of
 from uldp_transforms.beam.transforms.decode_reports import received_entries
 from uldp_transforms.beam.transforms.known_reports import KnownReports, to_rows
 from uldp_transforms.beam.transforms.period_counts import count_periods
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
-from uldp_transforms.rows import json_and_avro as forms
 from uldp_transforms.windows import BasePeriods, TimeGate, Windows
 
 MINUTE = 60_000
@@ -314,7 +314,7 @@ def test_the_main_job_counts_the_same(seed: int) -> None:
     rows = replay.replay(job, events)
     last: dict[Key, Any] = {}
     for row in sorted(rows["counts"], key=lambda row: row.pane_index):
-        last[bytes.fromhex(row.fingerprint)[:8], forms.timestamp_of(row.window_start).micros // 1000] = row
+        last[bytes.fromhex(row.fingerprint)[:8], timestamp_of(row.window_start).micros // 1000] = row
     counts = {
         key: CohortCounts(np.array(row.num_reports), np.array(row.cells).reshape(COHORTS, TAGS))
         for key, row in last.items()

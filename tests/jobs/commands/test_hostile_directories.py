@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.support import report_rows as rows
+from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import uldp
-from uldp_transforms.jobs.files.whole_file import whole_file
 from uldp_transforms.jobs.records.run_directory import RunDirectory, is_in_use
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.ldp.errors import SpecError

@@ -21,7 +21,7 @@ import pytest
 
 from tests.servers.google_server import GoogleServer
 from tests.support.messages_cases import KRR, collection, container, single, write_files
-from uldp_transforms.beam.runtime.text_files import read_lines
+from uldp_transforms.files.text_files import read_lines
 from uldp_transforms.jobs import cli, estimate
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.estimate.run import configure

@@ -19,6 +19,7 @@ from tests.beam.rows.test_schemas import ROWS, estimate_row, ledger_row
 from tests.servers.google_server import GoogleServer, misfits, request_refused, rows_refused
 from tests.support.cases import golden
 from tests.support.messages_cases import KRR, container, single, write_files
+from uldp_transforms.beam.runtime.row_coders import timestamp_of
 from uldp_transforms.beam.spec.job_spec import SHOW
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.estimate.run import configure
@@ -34,7 +35,7 @@ from uldp_transforms.jobs.sinks.bigquery_tables import (
 )
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
 from uldp_transforms.ldp import SpecError
-from uldp_transforms.rows.json_and_avro import as_dict, timestamp_of
+from uldp_transforms.rows.json_and_avro import as_dict
 from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
 from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
 from uldp_transforms.rows.window_health import HEALTH_SCHEMA

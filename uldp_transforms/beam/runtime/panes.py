@@ -7,7 +7,6 @@ clock tells that more reports would have come. The run that follows has the rest
 from __future__ import annotations
 
 import dataclasses
-import time
 from typing import Any
 
 from apache_beam.transforms import trigger
@@ -16,7 +15,7 @@ from apache_beam.utils.windowed_value import PaneInfoTiming
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.rows.windowed_estimate import reason_to_withhold
-from uldp_transforms.windows import rfc3339
+from uldp_transforms.windows import now, rfc3339
 
 CLOCK_SKEW = 5_000
 """Milliseconds by which the clocks of two workers may differ; a drain so shortly before the end goes unnoticed."""
@@ -99,8 +98,3 @@ class Withholding:
         """The status of a window without numbers; None if it may have them."""
         partial = is_partial(window, pane, self.complete_after) or is_cut(window, self.partial_before)
         return reason_to_withhold(counts, self.min_reports, partial)
-
-
-def now() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000

@@ -24,6 +24,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, MAX_DENSE
 from uldp_transforms.messages.catalog import CollectionCatalog, catalog_of
+from uldp_transforms.messages.refusal_causes import allowed_share
 from uldp_transforms.windows import (
     FUTURE_SKEW,
     LATENESS_SLACK,
@@ -53,9 +54,6 @@ PARTS, MAX_PARTS = 16, 1 << 32
 
 MAX_OPEN_WINDOWS = 10_000
 """Windows of one collection that a stream may have open at once; each is state of its own."""
-
-REJECTED_SHARE_OF_STREAMS, REJECTED_SHARE_OF_FILES = 0.99, 0.5
-"""Default shares of refused reports above which a job is taken for a wrong one."""
 
 ALARM_EVERY = 1_000
 """Default number of windows between two false alarms of a change, in the mean."""
@@ -399,13 +397,6 @@ class JobSpec:
                     f"collection {collection.id!r} can be estimated if at most {MAX_DENSE} public values share clear "
                     f"buckets, got {shared}"
                 )
-
-
-def allowed_share(given: float | None, *, bounded: bool) -> float:
-    """The share of refused reports that a job allows: the given one, or the default for files or a stream."""
-    if given is not None:
-        return given
-    return REJECTED_SHARE_OF_FILES if bounded else REJECTED_SHARE_OF_STREAMS
 
 
 def _in_words(windows: Windows | None) -> str:

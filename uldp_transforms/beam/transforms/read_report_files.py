@@ -15,7 +15,7 @@ from uldp_transforms.beam.accounts.ledger import RECEIVED, LedgerEntry
 from uldp_transforms.beam.accounts.transit import handed_on
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.file_patterns import absolute, check_files, files_of
-from uldp_transforms.beam.runtime.text_files import read_text
+from uldp_transforms.files.text_files import read_text
 from uldp_transforms.ldp.checks import describe, parse_json
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason

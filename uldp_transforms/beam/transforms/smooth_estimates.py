@@ -16,7 +16,6 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto
-from uldp_transforms.beam.runtime.panes import now
 from uldp_transforms.beam.spec.inputs import require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp.errors import SpecError
@@ -27,6 +26,7 @@ from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
 from uldp_transforms.rows.window_health import WindowHealth, with_change
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, jump_of
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate
+from uldp_transforms.windows import now
 
 Rows = tuple[WindowedEstimate, WindowHealth]
 KEYED_ROWS = typehints.Tuple[bytes, typehints.Tuple[WindowedEstimate, WindowHealth]]

@@ -19,8 +19,6 @@ from uldp_transforms.beam.spec.job_spec import (
     LATE_EVERY,
     MIN_REPORTS,
     PARTS,
-    REJECTED_SHARE_OF_FILES,
-    REJECTED_SHARE_OF_STREAMS,
     SHOW,
 )
 from uldp_transforms.jobs import cli
@@ -34,6 +32,7 @@ from uldp_transforms.jobs.sinks import SINKS, Sink
 from uldp_transforms.jobs.sources import SOURCES, Source
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.messages.refusal_causes import REJECTED_SHARE_OF_FILES, REJECTED_SHARE_OF_STREAMS
 
 
 def _share(text: str) -> float:

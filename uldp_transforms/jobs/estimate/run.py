@@ -18,7 +18,7 @@ from apache_beam.options.pipeline_options import CrossLanguageOptions, GoogleClo
 from apache_beam.runners.runner import PipelineState
 from apache_beam.utils.subprocess_server import JavaJarServer
 
-from uldp_transforms.beam.accounts.rejected_share import facts_of, sentence_of_sums
+from uldp_transforms.beam.accounts.rejected_share import facts_of
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.runners import ends_elsewhere, is_only_launched, runs_in_this_process, stop_engine
@@ -41,6 +41,7 @@ from uldp_transforms.jobs.records.run_records import (
 )
 from uldp_transforms.jobs.report.report_command import write_report_into
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages.refusal_causes import sentence_of_sums
 from uldp_transforms.windows import moment_of, rfc3339
 
 _PROGRAM = "estimate"

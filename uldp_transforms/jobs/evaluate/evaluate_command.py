@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.beam.spec.job_spec import ESTIMATOR
+from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.evaluate.trial_ways import closed_ways, open_ways
 from uldp_transforms.jobs.evaluate.trials import Outcome, Trial, evaluate, tried
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.files.values_file import ValuesFile
-from uldp_transforms.jobs.files.whole_file import whole_file
 from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from uldp_transforms.beam.runtime.text_files import read_text
+from uldp_transforms.files.text_files import read_text
 from uldp_transforms.ldp.errors import SpecError
 
 Client = TypeVar("Client")

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.whole_file import whole_file
 from uldp_transforms.jobs.plan.plan_options import Planning, read_arguments
 from uldp_transforms.jobs.plan.plan_text import advice, described, heading, legend, over_time, table
 from uldp_transforms.ldp.errors import SpecError

@@ -10,8 +10,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from apache_beam.io.filesystems import FileSystems
-
+from uldp_transforms.files import stores
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of, read_records
 from uldp_transforms.ldp.errors import SpecError
 
@@ -41,7 +40,7 @@ class RunDirectory:
         self._bounded = bounded
         self._launched = launched
         self._lock: IO[str] | None = None
-        self._unfinished = FileSystems.join(path, f"unfinished-{run}") if bounded and not launched else None
+        self._unfinished = stores.joined(path, f"unfinished-{run}") if bounded and not launched else None
 
     @property
     def rows(self) -> str:
@@ -62,7 +61,7 @@ class RunDirectory:
             )
         if os.path.isfile(self.path):
             raise SpecError(f"--output must be a directory, got the file {self.path!r}")
-        if not FileSystems.exists(self.path):
+        if not stores.exists(self.path):
             return []
         self._take_lock()
         kind = "a stream, and this job is over files" if self._bounded else "a job over files, and this is a stream"
@@ -72,12 +71,12 @@ class RunDirectory:
 
     def prepare(self) -> None:
         """Make it, if there is none, and remove what killed runs left; raises SpecError and OSError as ``open``."""
-        if not FileSystems.exists(self.path):
-            FileSystems.mkdirs(self.path)
+        if not stores.exists(self.path):
+            stores.make_folder(self.path)
         self._take_lock()
         self._remove_remains(read_records(self.path))
         if self._unfinished:
-            FileSystems.mkdirs(self._unfinished)
+            stores.make_folder(self._unfinished)
 
     def _take_lock(self) -> None:
         """The kernel gives it back when this process is gone, however it went."""
@@ -113,13 +112,13 @@ class RunDirectory:
         """Give the rows of a complete run their names, in place of those of the run before; raises OSError."""
         if self._unfinished:
             for path in files_of(self._unfinished, "*"):
-                name = FileSystems.split(path)[1]
+                name = stores.name_of(path)
                 if not name.startswith("beam-temp-"):
-                    FileSystems.rename([path], [FileSystems.join(self.path, name)])
+                    stores.rename(path, stores.joined(self.path, name))
             self.abandon()
             for record in read_records(self.path):
                 if record.bounded and record.run < self.run:
-                    _remove(FileSystems.join(self.path, f"run-{record.run}.json"))
+                    _remove(stores.joined(self.path, f"run-{record.run}.json"))
 
     def abandon(self) -> None:
         """Remove what is not published, if that can be."""
@@ -168,7 +167,7 @@ def _remove(path: str) -> None:
     """A file, a folder (with a slash at its end) with all that is in it, or a link but not what it is to; raises
     OSError."""
     if not _is_local(path):
-        FileSystems.delete([path])
+        stores.delete(path)
         return
     name = path.rstrip("/")  # with a slash it would be what a link is to
     if os.path.isdir(name) and not os.path.islink(name):

@@ -16,17 +16,17 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from apache_beam.io.filesystems import FileSystems
-
-from uldp_transforms import JobSpec
-from uldp_transforms.beam.runtime.panes import now
-from uldp_transforms.jobs.files.whole_file import whole_file
+from uldp_transforms.files import stores
+from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.ldp.checks import parse_json
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.rows.windowed_estimate import SOFTWARE
-from uldp_transforms.windows import moment_of, rfc3339
+from uldp_transforms.version import SOFTWARE
+from uldp_transforms.windows import moment_of, now, rfc3339
+
+if TYPE_CHECKING:  # records are read without Beam
+    from uldp_transforms import JobSpec
 
 COMPLETE, STOPPED, CANCELLED, FAILED = "complete", "stopped", "cancelled", "failed"
 """How a run ends: at the end of its input, told to stop and drained, told to stop and cut off, or by a fault."""
@@ -78,9 +78,9 @@ class RunRecord:
     def write(self, directory: str) -> None:
         """Replaces the record of this run as a whole; raises what the file system raises."""
         text = json.dumps(vars(self), indent=1, ensure_ascii=False)
-        path = FileSystems.join(directory, f"run-{self.run}.json")
-        in_a_store = "://" in path  # where an object appears when it is complete
-        with FileSystems.create(path) if in_a_store else whole_file(path) as file:
+        path = stores.joined(directory, f"run-{self.run}.json")
+        in_a_store = stores.in_store(path)  # where an object appears when it is complete
+        with stores.created(path) if in_a_store else whole_file(path) as file:
             file.write(f"{text}\n".encode())
 
     def with_end(self, end: str, sentence: str, ledger: Mapping[str, Any] | None) -> RunRecord:
@@ -108,12 +108,12 @@ def read_records(directory: str) -> list[RunRecord]:
 
 
 def _read(path: str) -> RunRecord:
-    with FileSystems.open(path) as file:
+    with stores.opened(path) as file:
         content = file.read()
     record: RunRecord | None = None
     with contextlib.suppress(TypeError, KeyError, ValueError):  # UnicodeDecodeError and SpecError among them
         found = RunRecord(**parse_json(content.decode("utf-8"), path))
-        record = found if _is_sound(found, FileSystems.split(path)[1]) else None
+        record = found if _is_sound(found, stores.name_of(path)) else None
     if record is None:
         raise SpecError(f"{path} must be the record of a run, got something else")
     return record
@@ -132,17 +132,16 @@ def _is_sound(record: RunRecord, name: str) -> bool:
 
 def files_of(directory: str, pattern: str) -> list[str]:
     """The files of a directory, local or of a store, that match a pattern; none if there is no such directory."""
-    if "://" not in directory:
+    if not stores.in_store(directory):
         return sorted(str(path) for path in Path(directory).glob(pattern) if path.is_file())
-    found = FileSystems.match([FileSystems.join(directory, pattern)])[0].metadata_list
-    return sorted(metadata.path for metadata in found)
+    return stores.matching(stores.joined(directory, pattern))
 
 
 def read_lines(paths: Iterable[str]) -> list[dict[str, Any]]:
     """The objects in files of JSON lines; raises SpecError for a file of something else, or half of one."""
     rows: list[dict[str, Any]] = []
     for path in paths:
-        with FileSystems.open(path) as file, of_jobs(path):
+        with stores.opened(path) as file, of_jobs(path):
             rows += ({**json.loads(line)} for line in file.read().splitlines())
     return rows
 

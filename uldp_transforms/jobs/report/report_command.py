@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from apache_beam.io.filesystems import FileSystems
 
+from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.whole_file import whole_file
 from uldp_transforms.jobs.records.run_records import of_jobs
 from uldp_transforms.jobs.report.facts import Limits
 from uldp_transforms.jobs.report.gathering import Asked, gather

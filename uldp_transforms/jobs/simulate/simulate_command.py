@@ -15,10 +15,10 @@ from typing import Any
 import fastavro
 import numpy as np
 
+from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.progress import bar
 from uldp_transforms.jobs.files.values_file import ValuesFile
-from uldp_transforms.jobs.files.whole_file import whole_file
 from uldp_transforms.jobs.pubsub.pubsub_access import require_topic
 from uldp_transforms.jobs.simulate.simulated_people import SimulatedPeople
 from uldp_transforms.ldp import Collection, ReportBatch

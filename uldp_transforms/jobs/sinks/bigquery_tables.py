@@ -14,12 +14,13 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 
+from uldp_transforms.beam.runtime.row_coders import timestamp_of
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles, flush_every
 from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.rows.json_and_avro import as_dict, time_fields, timestamp_of
+from uldp_transforms.rows.json_and_avro import as_dict, time_fields
 from uldp_transforms.schemas import load
 
 UNDELIVERED_SCHEMA = load("undelivered_row.avsc")

@@ -1,4 +1,4 @@
-"""Text files, on this machine or in a store that Beam knows, such as gs://."""
+"""Text files: whole, or as lines with limits."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.io.filesystems import FileSystems
-
+from uldp_transforms.files.stores import opened
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 
@@ -27,7 +25,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """
     name = os.fspath(path)
     try:
-        with FileSystems.open(name) if "://" in name else open(name, "rb") as file:
+        with opened(name) as file:
             return io.TextIOWrapper(file, encoding="utf-8-sig").read()
     except UnicodeDecodeError:
         raise SpecError(f"{name} must be a UTF-8 text file, got other bytes") from None
@@ -79,7 +77,7 @@ def read_lines(path: str | os.PathLike[str], *, most: int, longest: int) -> list
 @contextlib.contextmanager
 def _open_packed(name: str) -> Iterator[Any]:
     """The bytes of a file, unpacked here: Beam's own reader unpacks as much as comes, and takes half a file for all."""
-    stored: Any = FileSystems.open(name, compression_type=CompressionTypes.UNCOMPRESSED)
+    stored: Any = opened(name)
     with io.BufferedReader(stored) as file:
         if not name.endswith(".gz"):
             yield file
