@@ -35,7 +35,7 @@ def job_seconds(num_windows: int, per_window: int, *options: str) -> float:
         of.write_text(json.dumps(collection.to_json()))
         with file.open("wb") as out:
             fastavro.writer(out, wire.BATCH_SCHEMA, _records(collection, num_windows, per_window))
-        command = [sys.executable, "-m", "uldp_transforms.jobs.estimate", f"--input={file}", f"--collection={of}"]
+        command = [sys.executable, "-m", "uldp_transforms.jobs", "estimate", f"--input={file}", f"--collection={of}"]
         before = _seconds_of_children()
         subprocess.run(
             [*command, "--window=1m", f"--output={folder}/rows", *options], check=True, stderr=subprocess.DEVNULL

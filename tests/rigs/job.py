@@ -63,7 +63,8 @@ def run(folder: Path, pattern: str, output: Path, options: list[str]) -> float:
     command = [
         sys.executable,
         "-m",
-        "uldp_transforms.jobs.estimate",
+        "uldp_transforms.jobs",
+        "estimate",
         f"--collection={collection(folder)}",
         f"--input={pattern}",
     ]

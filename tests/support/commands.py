@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 
-def command(module: str) -> tuple[str, ...]:
-    """What runs a module; what a shell starts in the background ignores Ctrl-C, and so would all processes below it.
+def command(program: str) -> tuple[str, ...]:
+    """What runs a program; what a shell starts in the background ignores Ctrl-C, and so would all processes below it.
 
     Args:
-        module: below ``uldp_transforms.jobs``.
+        program: such as ``estimate``.
     """
-    code = "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    code += f"runpy.run_module('uldp_transforms.jobs.{module}', run_name='__main__', alter_sys=True)"
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += f"from uldp_transforms.jobs.uldp import main; sys.exit(main([{program!r}, *sys.argv[1:]]))"
     return sys.executable, "-c", code

@@ -31,7 +31,6 @@ from typing import Any
 import fastavro
 import numpy as np
 import pytest
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.testing.test_stream import Event
 
 from tests.rigs.compare import rows as rows_of_output
@@ -45,7 +44,7 @@ from uldp_transforms.beam.transforms import deduplicate
 from uldp_transforms.beam.transforms import estimate_distribution as estimates
 from uldp_transforms.beam.transforms import gather_messages as gather
 from uldp_transforms.beam.transforms import release_once as release
-from uldp_transforms.files import whole_file
+from uldp_transforms.files import stores
 from uldp_transforms.jobs.estimate.options import Job
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.json_and_avro import to_json
@@ -217,7 +216,7 @@ def test_an_exception_that_stays_fails_the_job(place: str, monkeypatch: pytest.M
 
 # ---------------------------------------------------------------------- sinks
 
-STEPS = ("create", "write", "close", "exists", "rename", "renamed")
+STEPS = ("create", "write", "close", "rename", "renamed")
 
 
 class _FaultyFile:
@@ -244,27 +243,21 @@ class _FaultyFile:
         self._file.write(content)
 
 
-def faulty_file_systems(plan: Plan) -> type:
-    """Beam's file systems, which may fail at each step of a write, the last being that it succeeded."""
+def plant_in_files(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that may fail at each step of a write, the last being that it succeeded."""
+    created, replace = stores.created, stores.replace
 
-    class Faulty(FileSystems):
-        @staticmethod
-        def create(path: str, *more: Any, **named: Any) -> Any:
-            plan.pass_by("create")
-            return _FaultyFile(FileSystems.create(path, *more, **named), plan)
+    def create(path: str) -> Any:
+        plan.pass_by("create")
+        return _FaultyFile(created(path), plan)
 
-        @staticmethod
-        def exists(path: str) -> bool:
-            plan.pass_by("exists")
-            return FileSystems.exists(path)
+    def rename(old: str, new: str) -> None:
+        plan.pass_by("rename")
+        replace(old, new)
+        plan.pass_by("renamed")
 
-        @staticmethod
-        def rename(old: list[str], new: list[str]) -> None:
-            plan.pass_by("rename")
-            FileSystems.rename(old, new)
-            plan.pass_by("renamed")
-
-    return Faulty
+    monkeypatch.setattr(stores, "created", create)
+    monkeypatch.setattr(stores, "replace", rename)
 
 
 def stored(folder: Path) -> dict[str, Counter[str]]:
@@ -296,8 +289,7 @@ def test_a_sink_that_fails_loses_and_doubles_nothing(
 ) -> None:
     """Refused rows have no key: where a write was done but not known to be, they may stand there twice."""
     plan = Plan({step: calls})
-    faulty = faulty_file_systems(plan)
-    monkeypatch.setattr(whole_file, "FileSystems", faulty)
+    plant_in_files(plan, monkeypatch)
     replay.run(job_of("", output=str(tmp_path)), events())
     assert plan.raised[step] == len(calls)
     found, expected = stored(tmp_path), dict(stored_without_faults)
@@ -310,8 +302,7 @@ def test_a_sink_that_fails_loses_and_doubles_nothing(
 
 
 def test_a_sink_that_fails_for_good_fails_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    faulty = faulty_file_systems(Plan({"create": set(range(1, 1000))}))
-    monkeypatch.setattr(whole_file, "FileSystems", faulty)
+    plant_in_files(Plan({"create": set(range(1, 1000))}), monkeypatch)
     with pytest.raises(Planted):
         replay.run(job_of("", output=str(tmp_path)), events())
     assert stored(tmp_path) == {}

@@ -799,9 +799,11 @@ def test_programs_run_as_modules(folder):
         )
 
     values = ["--collection", str(folder / "krr.json"), "--values", str(folder / "good.csv")]
-    good = python("uldp_transforms.jobs.simulate", *values, "--output", str(folder / "out.avro"))
+    good = python("uldp_transforms.jobs", "simulate", *values, "--output", str(folder / "out.avro"))
     assert (good.returncode, good.stdout) == (0, "")
     assert good.stderr == f"simulate: 2 reports to {folder / 'out.avro'}, randomness: system\n"
-    bad = python("uldp_transforms.jobs.estimate", *values[:2], "--input", "none.avro", "--output", str(folder / "out"))
+    bad = python(
+        "uldp_transforms.jobs", "estimate", *values[:2], "--input", "none.avro", "--output", str(folder / "out")
+    )
     assert (bad.returncode, bad.stdout) == (2, "")
     assert bad.stderr == f"estimate: --input must match at least one file, got '{ROOT / 'none.avro'}'\n"

@@ -46,8 +46,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-SIMULATE = "uldp_transforms.jobs.simulate --collection C.json --values v.csv --output r.avro --form packed --pack 10000"
-ESTIMATE = "uldp_transforms.jobs.estimate --collection C.json --input r.avro --output out --window 1h"
+SIMULATE = "uldp_transforms.jobs simulate --collection C.json --values v.csv --output r.avro --form packed --pack 10000"
+ESTIMATE = "uldp_transforms.jobs estimate --collection C.json --input r.avro --output out --window 1h"
 
 
 def test_a_terminal_shows_how_far_it_is(folder):

@@ -131,7 +131,7 @@ def test_what_else_is_asked(served: Served) -> None:
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        words = [sys.executable, "-m", "uldp_transforms.jobs.report", "--follow", str(tmp_path), "--serve", port]
+        words = [sys.executable, "-m", "uldp_transforms.jobs", "report", "--follow", str(tmp_path), "--serve", port]
         done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stderr) == (2, "report: [Errno 98] Address already in use\n")
 

@@ -105,7 +105,7 @@ def topics(server: str) -> Iterator[Topics]:
 def started(options: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The job in a process of its own, which does not outlive the test."""
     with log.open("wb") as errors:
-        command = [sys.executable, "-m", "uldp_transforms.jobs.estimate", *options]
+        command = [sys.executable, "-m", "uldp_transforms.jobs", "estimate", *options]
         process = subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors)
         try:
             yield process

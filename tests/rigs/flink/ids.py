@@ -166,7 +166,7 @@ def newest_checkpoint(folder: Path) -> int:
 def job(folder: Path, options: list[str], flink: Cluster) -> Iterator[Job]:
     """Start the main job with windows of thirty days, of which it shows what it has; it ends on leaving."""
     output, log = folder / "rows", folder / "job.log"
-    command = [sys.executable, "-m", "uldp_transforms.jobs.estimate", f"--collection={collection(folder)}"]
+    command = [sys.executable, "-m", "uldp_transforms.jobs", "estimate", f"--collection={collection(folder)}"]
     command += [f"--output={output}", "--window=30d", "--early_every=2s", "--flush_every=1s", "--min_reports=1"]
     command += ["--deduplicate", *options, *flink.options(parallelism=1), "--experiments=use_deprecated_read"]
     with process(command, log) as started:

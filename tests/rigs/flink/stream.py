@@ -158,7 +158,8 @@ def command(spec: Path, output: Path, options: Sequence[str]) -> list[str]:
     return [
         sys.executable,
         "-m",
-        "uldp_transforms.jobs.estimate",
+        "uldp_transforms.jobs",
+        "estimate",
         f"--collection={spec}",
         f"--output={output}",
         f"--window={WINDOW}ms",

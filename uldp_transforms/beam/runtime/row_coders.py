@@ -1,0 +1,23 @@
+"""Rows as Beam knows them: each kind has the coder of its fields, so that Beam's sinks, SQL and data frames take it."""
+
+from __future__ import annotations
+
+from apache_beam import coders
+from apache_beam.utils.timestamp import Timestamp
+
+from uldp_transforms.rows.discovered_value import DiscoveredValue
+from uldp_transforms.rows.ledger_row import LedgerRow
+from uldp_transforms.rows.rejected_report import RejectedReport
+from uldp_transforms.rows.window_counts import WindowCounts
+from uldp_transforms.rows.window_health import WindowHealth
+from uldp_transforms.rows.windowed_estimate import EstimatedValue, WindowedEstimate
+
+ROWS = (DiscoveredValue, EstimatedValue, LedgerRow, RejectedReport, WindowCounts, WindowHealth, WindowedEstimate)
+
+for _row in ROWS:
+    coders.registry.register_coder(_row, coders.RowCoder)
+
+
+def timestamp_of(text: str) -> Timestamp:
+    """A time in a row as Beam's ``Timestamp``."""
+    return Timestamp.from_rfc3339(text)

@@ -1,0 +1,7 @@
+"""``python -m uldp_transforms.jobs NAME ...`` is ``uldp NAME ...``, where scripts are not on the path."""
+
+import sys
+
+from uldp_transforms.jobs.uldp import main
+
+sys.exit(main())
