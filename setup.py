@@ -13,6 +13,8 @@ HERE = Path(__file__).parent
 NAME = "uldp_transforms"
 MAPPED = ("pipelines", "schemas")
 
+PYTHONS = ("3", "3.10", "3.11", "3.12", "3.13")
+
 PLOT = ["matplotlib>=3.8,<4", "altair>=6,<7", "vl-convert-python>=1.9,<2", "jinja2>=3.1,<4"]
 KAFKA = ["confluent-kafka>=2.8,<3"]
 GATEWAY = [
@@ -23,11 +25,11 @@ GATEWAY = [
     "uvloop>=0.21,<1; sys_platform != 'win32'",
     "prometheus-client>=0.21,<1",
 ]
-YAML = ["apache-beam[yaml]>=2.77,<3"]
+YAML = ["apache-beam[yaml]>=2.70,<3"]
 DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10", "mkdocstrings[python]>=1,<2"]
 LINT = ["ruff>=0.6", "mypy>=1.11"]
 TEST = [
-    "apache-beam[dataframe]>=2.77,<3",
+    "apache-beam[dataframe]>=2.70,<3",
     "check-jsonschema>=0.30,<1",
     "duckdb>=1.1,<3",
     "pytest>=8,<10",
@@ -47,7 +49,17 @@ setup(
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
-    classifiers=["Typing :: Typed"],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "Operating System :: OS Independent",
+        *(f"Programming Language :: Python :: {version}" for version in PYTHONS),
+        "Topic :: Scientific/Engineering :: Information Analysis",
+        "Topic :: Security",
+        "Typing :: Typed",
+    ],
+    keywords=["local differential privacy", "frequency estimation", "Apache Beam", "streaming"],
     python_requires=">=3.10",
     packages=[
         *find_packages(include=[f"{NAME}*"]),
@@ -63,7 +75,7 @@ setup(
     },
     entry_points={"console_scripts": [f"uldp = {NAME}.pipelines.cli:main"]},
     install_requires=[
-        "apache-beam[gcp]>=2.77,<3",
+        "apache-beam[gcp]>=2.70,<3",
         "numpy>=2.0,<3",
         "scipy>=1.11,<2",
         "fastavro>=1.9,<2",
