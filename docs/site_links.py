@@ -22,6 +22,8 @@ PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "RELEASING.md": "releasing.md",
+    "SECURITY.md": "security.md",
     "pipelines/data/README.md": "data.md",
 }
 """Pages outside docs/, and their places on the site."""

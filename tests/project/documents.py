@@ -18,7 +18,7 @@ import uldp_transforms
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-OUTSIDE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pipelines/data/README.md")
+OUTSIDE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "RELEASING.md", "SECURITY.md", "pipelines/data/README.md")
 """Pages outside docs/."""
 
 
