@@ -16,7 +16,7 @@ from pathlib import Path
 MOST = 72
 """Characters of a title."""
 
-FORM = re.compile(r"[a-z0-9][\w ./,-]*: (?P<first>[a-z][\w-]*)( .+)?")
+FORM = re.compile(r"[a-z0-9][\w ./,-]*: (?P<first>[a-z][\w-]*)(,? .+)?")
 """Component, colon, and a first word in lower case."""
 
 MADE_BY_GIT = ("Merge ", 'Revert "')

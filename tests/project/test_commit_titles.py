@@ -22,6 +22,7 @@ FORM = "the title must be 'component: imperative what changed', in lower case up
         "sources, sinks: name the option in each refusal",
         "repeated people: keep strict intervals strict",
         "tests: seed vectors by name",
+        "make: build, check and try packages",
         "plan: bring forecasts and sizes together",
         "Merge branch 'alarm' into main",
         'Revert "decode: reject batches with two kinds of ids"',
