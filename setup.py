@@ -25,11 +25,11 @@ GATEWAY = [
     "uvloop>=0.21,<1; sys_platform != 'win32'",
     "prometheus-client>=0.21,<1",
 ]
-YAML = ["apache-beam[yaml]>=2.70,<3"]
+YAML = ["apache-beam[yaml]>=2.74,<3"]
 DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10", "mkdocstrings[python]>=1,<2"]
 LINT = ["ruff>=0.6", "mypy>=1.11"]
 TEST = [
-    "apache-beam[dataframe]>=2.70,<3",
+    "apache-beam[dataframe]>=2.74,<3",
     "check-jsonschema>=0.30,<1",
     "duckdb>=1.1,<3",
     "pytest>=8,<10",
@@ -75,7 +75,7 @@ setup(
     },
     entry_points={"console_scripts": [f"uldp = {NAME}.pipelines.cli:main"]},
     install_requires=[
-        "apache-beam[gcp]>=2.70,<3",
+        "apache-beam[gcp]>=2.74,<3",
         "numpy>=2.0,<3",
         "scipy>=1.11,<2",
         "fastavro>=1.9,<2",
