@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: demo live test quick golden slow fuzz soak soak-flink mutants bench peers flink cluster monitoring prism pubsub lint lock \
-  audit-deps sbom clean
+  audit-deps sbom oldest javascript packages smoke hooks clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
@@ -25,6 +25,15 @@ QUICK := ldp/test_collection.py ldp/test_counts.py ldp/test_declared_structure.p
 quick: $(VENV)/.test-installed  ## ruff, and the tests that one runs between two edits: less than a minute
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest -n 2 --dist loadfile --exitfirst $(addprefix tests/,$(QUICK))
+
+OLDEST := build/oldest
+
+oldest:  ## make quick with the oldest Beam that setup.py allows, in build/oldest
+	$(MAKE) VENV=$(OLDEST) $(OLDEST)/.oldest-installed
+	$(MAKE) VENV=$(OLDEST) --assume-old=$(OLDEST)/.test-installed quick
+
+javascript:  ## the tests of the client in JavaScript (Node.js 20 or newer)
+	cd clients/javascript && npm test
 
 golden: $(VENV)/.test-installed  ## writes golden files, and what pages say of mechanisms, anew; prints what changed
 	$(BIN)/python -m tests.support.golden
@@ -112,6 +121,7 @@ lock: $(TOOLS)/.installed  ## the newest versions that setup.py allows, with the
 	$(LOCK) requirements/build.in --output-file requirements/build.txt
 	$(LOCK) requirements/tools.in --output-file requirements/tools.txt
 	$(LOCK) setup.py --extra test --output-file requirements/test.txt
+	$(LOCK) setup.py --extra test --constraint requirements/oldest.in --output-file requirements/oldest.txt
 	$(LOCK) setup.py --extra docs --constraint requirements/test.txt --output-file requirements/docs.txt
 	$(LOCK) setup.py --extra plot --constraint requirements/test.txt --output-file requirements/plot.txt
 	$(LOCK) setup.py --extra gateway --constraint requirements/test.txt --output-file requirements/gateway.txt
@@ -124,6 +134,23 @@ audit-deps: $(VENV)/.test-installed  ## is what is installed what the locks say,
 sbom: $(VENV)/.test-installed $(TOOLS)/.installed  ## what is installed, as CycloneDX, in build/sbom.json
 	$(TOOLS)/bin/cyclonedx-py environment --output-reproducible --output-format JSON --output-file build/sbom.json \
 	  $(BIN)/python
+
+packages: $(TOOLS)/.installed  ## sdist, wheel (built from the sdist) and the client in JavaScript, checked, in dist/
+	rm -rf dist && mkdir dist
+	$(TOOLS)/bin/python -m build --no-isolation --outdir dist .
+	$(TOOLS)/bin/twine check --strict dist/*.tar.gz dist/*.whl
+	cd clients/javascript && npm pack --pack-destination ../../dist
+
+SMOKE := build/smoke
+PACKAGE ?= dist/*.whl
+
+smoke:  ## the wheel in a new environment, with the newest packages in its ranges: simulate, estimate, check
+	$(PYTHON) -m venv --clear $(SMOKE)
+	$(SMOKE)/bin/python $(PIP) $(PACKAGE)
+	$(SMOKE)/bin/python tests/project/smoke.py
+
+hooks: $(TOOLS)/.installed $(VENV)/.test-installed  ## git hooks: ruff, white space and the title of each commit
+	$(TOOLS)/bin/pre-commit install --hook-type pre-commit --hook-type commit-msg
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info demo-output live-output reproduce-output site .pytest_cache .hypothesis

@@ -19,6 +19,8 @@ SHIPPED = {
 }
 """Folders of a checkout and the files of them that the wheel has too."""
 
+PYTHONS = ("3", "3.10", "3.11", "3.12", "3.13")
+
 PLOT = ["matplotlib>=3.8,<4", "altair>=6,<7", "vl-convert-python>=1.9,<2", "jinja2>=3.1,<4"]
 KAFKA = ["confluent-kafka>=2.8,<3"]
 GATEWAY = [
@@ -29,11 +31,11 @@ GATEWAY = [
     "uvloop>=0.21,<1; sys_platform != 'win32'",
     "prometheus-client>=0.21,<1",
 ]
-YAML = ["apache-beam[yaml]>=2.77,<3"]
+YAML = ["apache-beam[yaml]>=2.74,<3"]
 DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10", "mkdocstrings[python]>=1,<2"]
 LINT = ["ruff>=0.6", "mypy>=1.11"]
 TEST = [
-    "apache-beam[dataframe]>=2.77,<3",
+    "apache-beam[dataframe]>=2.74,<3",
     "check-jsonschema>=0.30,<1",
     "duckdb>=1.1,<3",
     "pytest>=8,<10",
@@ -78,7 +80,17 @@ setup(
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
-    classifiers=["Typing :: Typed"],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "Operating System :: OS Independent",
+        *(f"Programming Language :: Python :: {version}" for version in PYTHONS),
+        "Topic :: Scientific/Engineering :: Information Analysis",
+        "Topic :: Security",
+        "Typing :: Typed",
+    ],
+    keywords=["local differential privacy", "frequency estimation", "Apache Beam", "streaming"],
     python_requires=">=3.10",
     cmdclass={"build_py": BuildWithContract},
     packages=find_packages(include=[f"{NAME}*"]),
@@ -91,7 +103,7 @@ setup(
     },
     entry_points={"console_scripts": [f"uldp = {NAME}.jobs.uldp:main"]},
     install_requires=[
-        "apache-beam[gcp]>=2.77,<3",
+        "apache-beam[gcp]>=2.74,<3",
         "numpy>=2.0,<3",
         "scipy>=1.11,<2",
         "fastavro>=1.9,<2",

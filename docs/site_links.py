@@ -22,6 +22,8 @@ PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "RELEASING.md": "releasing.md",
+    "SECURITY.md": "security.md",
     "labs/data/README.md": "data.md",
     "uldp_transforms/jobs/demo/data/README.md": "demo-data.md",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import itertools
 import json
@@ -169,7 +170,7 @@ NOT_CONTAINERS = {
     "magic only": b"Obj\x01",
     "another version": b"Obj\x02" + HEADER[4:],
     "no magic": HEADER[1:],
-    "gzip": zlib.compress(HEADER, wbits=31),
+    "gzip": gzip.compress(HEADER, mtime=0),
     "a bare message": single(),
     "text": b"value\nant\n" * 1000,
     "zeros": bytes(100_000),

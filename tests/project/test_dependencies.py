@@ -52,7 +52,9 @@ def package() -> dict[str, Any]:
 
 def test_what_make_installs_is_locked() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert {"build", "peers", "run", "tools"} | set(re.findall(r"\$\(VENV\)/\.(\w+)-installed", makefile)) == set(LOCKS)
+    assert {"build", "oldest", "peers", "run", "tools"} | set(
+        re.findall(r"\$\(VENV\)/\.(\w+)-installed", makefile)
+    ) == set(LOCKS)
     for name in LOCKS:
         assert f"--output-file requirements/{name}.txt\n" in makefile
 
@@ -68,12 +70,12 @@ def test_a_lock_has_versions_and_hashes_only(lock: str) -> None:
     assert all(re.match(r"[a-z0-9-]+==[^ ]+( ; [^\\]+)? \\\n +--hash=", entry) for entry in entries)
 
 
-@pytest.mark.parametrize("extra", ["run", "plot", "kafka", "gateway", "yaml", "docs", "lint", "test"])
+@pytest.mark.parametrize("extra", ["run", "plot", "kafka", "gateway", "yaml", "docs", "lint", "test", "oldest"])
 def test_locks_are_within_the_ranges_of_the_package(extra: str, package: dict[str, Any]) -> None:
     """For every version of Python and platform; linters and Beam YAML come with the tests."""
     assert set(package["extras_require"]) == {"plot", "kafka", "gateway", "yaml", "docs", "lint", "test"}
     needed = [Requirement(text) for text in package["install_requires"]]
-    needed += [Requirement(text) for text in package["extras_require"].get(extra, ())]
+    needed += [Requirement(text) for text in package["extras_require"].get("test" if extra == "oldest" else extra, ())]
     for environment in environments():
         locked = audit.expected([extra if extra in LOCKS else "test"], environment)
         for requirement in needed:
@@ -86,7 +88,7 @@ def test_locks_agree() -> None:
     """What was installed for one purpose need not be changed for another."""
     for environment in environments():
         versions: dict[str, set[str]] = {}
-        for lock in set(LOCKS) - {"tools"}:
+        for lock in set(LOCKS) - {"oldest", "tools"}:
             for name, version in audit.expected([lock], environment).items():
                 versions.setdefault(name, set()).add(version)
         assert not [name for name, found in versions.items() if len(found) > 1]

@@ -8,7 +8,6 @@ import functools
 import io
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -19,6 +18,7 @@ from fastavro.validation import validate
 from tests.support.cases import ALL_COLLECTIONS
 from tests.support.messages_cases import BATCH, KNOWN, KRR, NEW, NOON, REPORT, SCHEMAS
 from uldp_transforms import schemas
+from uldp_transforms.jobs.demo import demo_command as demo
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.alphabets import ALPHABETS
@@ -240,7 +240,7 @@ def test_the_schemas_are_loaded_as_they_are_published():
 
 COLLECTION_SCHEMA = json.loads((SCHEMAS / "collection.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(COLLECTION_SCHEMA)
-DEMO = [json.loads(path.read_text(encoding="utf-8")) for path in Path(SCHEMAS.parent, "pipelines/data").glob("*.json")]
+DEMO = [json.loads(path.read_text(encoding="utf-8")) for path in demo.DATA.glob("*.json")]
 GOOD = [item.to_json() for item in (*ALL_COLLECTIONS.values(), *KNOWN, *NEW)] + DEMO
 
 CLOSED = {

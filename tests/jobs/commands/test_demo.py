@@ -107,7 +107,7 @@ def test_table_lists_the_busiest_and_the_sensitive_airports(run: Run) -> None:
 
 
 def test_page_is_a_report_beside_the_truth(run: Run) -> None:
-    """What such a page has, its own tests say (``tests/pipelines/report``)."""
+    """What such a page has, its own tests say (``tests/jobs/report``)."""
     assert f"<h1>{demo.TITLE}</h1>" in run.page
     assert [f"{name}</bdi>, version {version}</h2>" in run.page for name, version in zip(COLLECTIONS, (1, 2))] == [
         True

@@ -598,8 +598,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         without_client,
-        "--kafka_topic read by Python needs the package confluent-kafka (pip install 'uldp-transforms[kafka]'), "
-        "got none",
+        "--kafka_topic read by Python needs the package confluent-kafka (pip install '.[kafka]'), got none",
     ),
     (SpecError, no_answer, "brokers of --bootstrap_servers must answer, got Local: Broker transport failure"),
     (

@@ -276,7 +276,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         without_client,
-        "Kafka topics for rows need the package confluent-kafka (pip install 'uldp-transforms[kafka]'), got none",
+        "Kafka topics for rows need the package confluent-kafka (pip install '.[kafka]'), got none",
     ),
     (
         SpecError,

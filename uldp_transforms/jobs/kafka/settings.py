@@ -27,9 +27,7 @@ def confluent_kafka(needed: str) -> Any:
     try:
         import confluent_kafka  # noqa: PLC0415  # an extra
     except ImportError:
-        raise SpecError(
-            f"{needed} the package confluent-kafka (pip install 'uldp-transforms[kafka]'), got none"
-        ) from None
+        raise SpecError(f"{needed} the package confluent-kafka (pip install '.[kafka]'), got none") from None
     return confluent_kafka
 
 
