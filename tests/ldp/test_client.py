@@ -189,6 +189,19 @@ def test_event_times_are_rounded_down(
     assert said(asked.report("flu", LATE)) == expected
 
 
+@pytest.mark.parametrize("unit", [60_000, HOUR, 6 * HOUR, DAY])
+@pytest.mark.parametrize("place", ["Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe", "America/New_York"])
+def test_rounded_times_stay_in_their_window(place: str, unit: int) -> None:
+    """Over the last days of 2024-03 and a change of clocks, where days begin within an hour of UTC or change length."""
+    collection = illness(client_window="1d", client_timezone=place)
+    window = collection.asked
+    assert window is not None
+    for time in range(SPRING - DAY, SPRING + 8 * DAY, 17 * 60_000 + 1):
+        rounded = said(client(Memory(), collection, time_unit_ms=unit).report("flu", time))
+        assert window.number_of(rounded) == window.number_of(time)
+        assert time - unit < rounded <= time
+
+
 def test_days_of_a_place_have_one_answer_each(storage: FileStorage) -> None:
     """Asked every hour, over a change of clocks, while the budget's period (a day of UTC) changes in between."""
     collection, answers = illness(**BERLIN), []

@@ -619,6 +619,14 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (SpecError, client_of(window_ms=0), "Client.window_ms must be an integer in [1, 9007199254740992], got 0"),
     (SpecError, client_of(time_unit_ms=0), "Client.time_unit_ms must be an integer in [1, 9007199254740992], got 0"),
+    *(
+        (
+            SpecError,
+            client_of(time_unit_ms=unit),
+            f"Client.time_unit_ms must divide the client's window of 86400000, got {unit}",
+        )
+        for unit in (7_000_000, 2 * 86_400_000)  # not whole ones; longer than the window
+    ),
     (
         SpecError,
         lambda folder: Client(ASKED_DAILY, FileStorage(folder / "s.json"), Budget(epsilon=1), window_ms=86_400_000),

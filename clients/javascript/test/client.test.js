@@ -58,6 +58,12 @@ test("event times are the beginning of the client's window", async () => {
     if (!memos) {
       const exact = await Client.open(form, { timeUnit: 1 });
       assert.equal(said(exact.report("flu", NOON + 1)), NOON + 1);
+      const whole = await Client.open(form, { timeUnit: form.client_window.milliseconds }); // no day of a place begins with one
+      for (const { event_time, start } of times) if (start >= 0) assert.ok(said(whole.report("flu", event_time)) >= start);
+      for (const timeUnit of [7_000_000, 2 * form.client_window.milliseconds]) {
+        const message = `timeUnit must divide the client's window of ${form.client_window.milliseconds}, got ${timeUnit}`;
+        await assert.rejects(Client.open(form, { timeUnit }), { name: "UldpError", message });
+      }
       assert.throws(() => client.report("flu", NaN), { name: "UldpError", message: /^eventTime must be .*, got NaN$/ });
     }
   }
