@@ -45,6 +45,7 @@ from . import cli
 from .runs import RunRecord, read_records
 from .sinks.row_files import file_of
 from .stored_counts import stored_counts
+from .unknown_repeats import warnings_of
 from .whole_file import whole_file
 
 _LONGER: cli.Options = {
@@ -169,6 +170,8 @@ def job(task: Reestimation) -> int:
             file.write(file_of([value for _, values in found for value in values], "jsonl", DISCOVERED_SCHEMA))
     others = f", {stored.strangers} row(s) of other collections left out" if stored.strangers else ""
     number = sum(map(len, task.files))
+    for warning in warnings_of(task.spec.collections):
+        print(f"reestimate: {warning}", file=sys.stderr)
     print(f"reestimate: {len(rows)} windows from {number} file(s){others}", file=sys.stderr)
     return cli.DONE
 

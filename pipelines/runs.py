@@ -128,7 +128,8 @@ def _is_sound(record: RunRecord, name: str) -> bool:
     _ = record.resumes, record.bounded, dict(record.specification), moment_of(record.started)
     _ = record.ended is None or moment_of(record.ended)
     texts = {type(text) for text in (record.run, record.end, record.sentence)}
-    return name == f"run-{record.run}.json" and texts <= {str, type(None)}
+    collections = {type(given) for given in record.specification.get("collections") or ()}
+    return name == f"run-{record.run}.json" and texts <= {str, type(None)} and collections <= {dict}
 
 
 def files_of(directory: str, pattern: str) -> list[str]:

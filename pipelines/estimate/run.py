@@ -41,6 +41,7 @@ from ..runs import (
     start_of_run,
 )
 from ..signals import CUT_OFF, Signals
+from ..unknown_repeats import warnings_of
 from .build import build
 from .options import Job, read_arguments
 
@@ -74,6 +75,8 @@ def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
     except BaseException:
         job.directory.close()
         raise
+    for warning in warnings_of(job.spec.collections):
+        _say(warning)
     return job, pipeline
 
 

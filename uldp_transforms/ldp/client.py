@@ -67,10 +67,10 @@ class Client:
             distinct_values: number of different values that a person is assumed to have at most (default: as many as
                 the collection has symbols). The cost of memos depends on it. Nothing counts the values: who has more is
                 asked as often as everybody else, and the reports may say more than they cost.
-            time_unit_ms: reports say their event time rounded down to a multiple of this many milliseconds, which divide
-                the client's window (default: the beginning of the collection's ``client_window``; where it names none
-                the full hour, or the beginning of the window if hours do not divide it). Where a day of
-                ``client_timezone`` begins within a unit, times in the rest of that unit become the beginning of the day.
+            time_unit_ms: reports say their event time rounded down to a multiple of this many milliseconds, a divisor
+                of the client's window (default: the beginning of the collection's ``client_window``; where it names
+                none the full hour, or the beginning of the window if hours do not divide it). Where a day of
+                ``client_timezone`` begins within a unit, times in the rest of the unit become the beginning of the day.
             secret: 32 secret random bytes of this device, if it has some; None: the operating system makes them.
 
         Raises:
