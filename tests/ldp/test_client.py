@@ -142,16 +142,22 @@ def test_the_value_is_looked_at_where_a_report_is_drawn_only(epsilon_inf: float 
     assert kind(asked, wrong, first + 4 * DAY) is BudgetSpentError
 
 
-def test_answers_of_periods_that_are_over_are_erased_whatever_comes_of_the_call() -> None:
-    for options, expected in (({"report_every": 7, "secret": SECRET}, None), ({"lifetime": 1.0}, BudgetSpentError)):
-        store = Memory()
-        asked = client(store, **options)  # type: ignore[arg-type]
-        day = next(day for day in range(7) if asked.report("flu", NOON + day * DAY))
-        [of] = json.loads(store.text or "")["answers"].values()
-        assert len(of) == 1
-        assert kind(asked, "flu", NOON + (day + 1) * DAY) is expected
-        assert json.loads(store.text or "")["answers"] == {}
-        assert kind(asked, "flu", NOON + day * DAY) is SpecError  # never a second answer, should the clock go back
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [({"report_every": 7, "secret": SECRET}, None), ({"lifetime": 1.0}, BudgetSpentError)],
+    ids=["silent", "refused"],
+)
+def test_answers_of_periods_that_are_over_are_erased_whatever_comes_of_the_call(
+    options: dict[str, Any], expected: type[BudgetSpentError] | None
+) -> None:
+    store = Memory()
+    asked = client(store, **options)
+    day = next(day for day in range(7) if asked.report("flu", NOON + day * DAY))
+    [of] = json.loads(store.text or "")["answers"].values()
+    assert len(of) == 1
+    assert kind(asked, "flu", NOON + (day + 1) * DAY) is expected
+    assert json.loads(store.text or "")["answers"] == {}
+    assert kind(asked, "flu", NOON + day * DAY) is SpecError  # never a second answer, should the clock go back
 
 
 # ---------------------------------------------------------------------- event times
