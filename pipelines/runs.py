@@ -116,7 +116,7 @@ def _read(path: str) -> RunRecord:
         found = RunRecord(**parse_json(content.decode("utf-8"), path))
         record = found if _is_sound(found, FileSystems.split(path)[1]) else None
     if record is None:
-        raise SpecError(f"{path} must be the record of a run, got something else")
+        raise SpecError(f"{path} must be the record of a run (the content is not shown)")
     return record
 
 
@@ -160,7 +160,7 @@ def of_jobs(path: str) -> Iterator[None]:
     except SpecError:
         raise
     except _STUMBLES as error:
-        raise SpecError(f"{path} must have rows of uldp estimate, got something else") from error
+        raise SpecError(f"{path} must have rows of uldp estimate (the content is not shown)") from error
 
 
 def cut_before(records: Sequence[RunRecord], began: int, skew: int) -> int | None:

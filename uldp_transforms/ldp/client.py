@@ -253,7 +253,7 @@ class Client:
         payloads = np.frombuffer(bytes.fromhex(payload), dtype=np.uint8).reshape(1, -1)
         right = cohort < collection.num_cohorts and payloads.shape == (1, size)
         if not (right and collection.mechanism.is_valid(payloads).all()):
-            raise SpecError("the client's storage: answers must be reports of the collection, got something else")
+            raise SpecError("the client's storage: answers must be reports of the collection (the value is not shown)")
         return ReportBatch(
             fingerprint=collection.fingerprint,
             cohorts=np.array([cohort], dtype=np.uint16),
