@@ -49,9 +49,9 @@ def asked(window: str | None = "1d", mechanism: str = "krr", **fields: Any) -> C
     return Collection.from_json(spec | ({} if window is None else {"client_window": window}))
 
 
-def hashed(seed: int) -> Collection:
+def hashed(seed: int, window: str | None = "1d") -> Collection:
     """The same question with an alphabet of 8 buckets in 32 cohorts."""
-    spec = asked().to_json() | {"alphabet": {"id": "hashed", "num_buckets": 8, "seed": seed}, "num_cohorts": 32}
+    spec = asked(window).to_json() | {"alphabet": {"id": "hashed", "num_buckets": 8, "seed": seed}, "num_cohorts": 32}
     return Collection.from_json(spec)
 
 
@@ -287,6 +287,16 @@ def test_sentinels_are_not_asked_where_reports_repeat_memos_or_may(window: str |
     assert (health.status, health.findings) == ("ok", [])
     judged = rows_of(asked(window, epsilon_inf=None), [counts], 7)[1][0]
     assert {finding.name for finding in judged.findings} >= {"floor", "cohorts", "homogeneity"}
+
+
+@pytest.mark.parametrize(("window", "judged"), [("1w", True), ("1d", False), (None, False)])
+def test_there_is_a_fit_where_reports_are_independent_alone(window: str | None, judged: bool) -> None:
+    of = hashed(1, window)
+    [counts] = [day for day, _ in days_of(of, "stay", 1, generator("fit", window))]
+    [row], [health] = rows_of(of, [counts], 7)
+    assert of.estimate(counts, "projected", VALUES).fit_p_value is not None
+    assert (row.fit_p_value is not None) == judged
+    assert ("fit" in {finding.name for finding in health.findings}) == judged
 
 
 def test_how_many_reports_a_person_may_have() -> None:
