@@ -29,7 +29,7 @@ from uldp_transforms.rows.windowed_estimate import estimate_window
 
 DAY = 86_400_000
 MONDAY = 20_003 * DAY  # 2024-10-07
-DAYS, PEOPLE = 14, 700
+DAYS, PEOPLE = 14, 300
 SHARES = {"ant": 0.45, "bee": 0.3, "cat": 0.2, "dog": 0.05}
 ASKED = {
     "id": "asked",
@@ -154,7 +154,7 @@ def test_sentinels_judge_days_and_no_weeks(rows: Rows) -> None:
 
 def test_jobs_over_unnamed_windows_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In one sentence that names the way out, and without findings; the exit code stays."""
-    reports = made(tmp_path, UNNAMED, 100)
+    reports = made(tmp_path, UNNAMED, 50)
     written = reports.estimate("1w")
     assert reports.said.count(f"estimate: {WARNING}\n") == 1
     capsys.readouterr()
