@@ -19,7 +19,7 @@ from uldp_transforms.ldp.discovery import discover
 from uldp_transforms.ldp.discovery.discover import FALSE_DISCOVERIES
 from uldp_transforms.pipelines.tokens import merge_tokens
 
-RUNS = 12
+RUNS = 8
 """Windows of each list."""
 
 LEVEL = 0.99
