@@ -223,6 +223,20 @@ def test_without_the_floor_smoothed_intervals_do_not_hold() -> None:
     assert np.mean(held) + student_limit(30, rate=RATE) * np.std(held, ddof=1) / np.sqrt(30) < 0.94
 
 
+@pytest.mark.slow
+def test_changes_ring_as_promised_where_nobody_knows_how_often_people_report() -> None:
+    """Weeks of daily answers to a collection without client_window; the windows of a population ring together."""
+    of, rng, rang, every = asked(None), generator("unknown"), [], 50
+    for population in POPULATIONS:
+        for _ in range(6):
+            counts = [day for day, _ in days_of(of, population, 7 * 25, rng)]
+            weeks = [functools.reduce(operator.add, counts[start : start + 7]) for start in range(0, len(counts), 7)]
+            changes = [change for _, change in smooth_rows(rows_of(of, weeks, 7)[0], jump_of(of), every, memos=True)]
+            rang.append(sum(change is not None and change.fired for change in changes))
+    print(f"{sum(rang)} of {25 * len(rang)} weeks rang")
+    assert stats.binom.sf(np.count_nonzero(rang) - 1, len(rang), 25 / every) > RATE
+
+
 def test_people_who_stay_in_brief() -> None:
     check(measured(lambda _: asked(), "stay", 8))
 
