@@ -10,8 +10,9 @@ export interface ClientOptions {
   /** The form_fingerprint that the form must have, which `uldp export` prints; none: any form that agrees with itself. */
   formFingerprint?: string;
   /**
-   * Milliseconds to whose multiples event times are rounded down. If absent: to the beginning of the client's window,
-   * where the form names one, or to the full hour (of `windowMs` that hours do not divide: to the window).
+   * Milliseconds to whose multiples event times are rounded down; they must divide the client's window, if the form or
+   * `windowMs` names one. If absent: to the beginning of the client's window, where the form names one, or to the full
+   * hour (of `windowMs` that hours do not divide: to the window).
    */
   timeUnit?: number;
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import resource
+import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,7 +50,11 @@ def main() -> None:
     tokens: dict[str, list[str]] = {}
     for name, epsilon, reports, windows, lengths in SETTINGS:
         if name not in data:
-            data[name] = made[name]()
+            try:
+                data[name] = made[name]()
+            except subprocess.CalledProcessError as error:
+                print(f"  {name}: left out, they could not be fetched (exit code {error.returncode})")
+                continue
             tokens[name] = merge_tokens(data[name][0], 2000)
         _, values, shares = data[name]
         rng = np.random.default_rng(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,10 @@ from uldp_transforms.rows.window_history import Neighbours, jump_of
 from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
 
 DAY = 86_400_000
+VALUES = ("a", "b", "c", "d")
 SHARES = np.array([0.45, 0.3, 0.2, 0.05])
+UNLISTED = tuple(f"unlisted {number}" for number in range(20))
+"""Texts that one in ten people holds where the alphabet is hashed."""
 PEOPLE = 2_000
 ALARM_EVERY = 1_000
 RATE = 1e-6
@@ -46,6 +49,19 @@ def asked(window: str | None = "1d", mechanism: str = "krr", **fields: Any) -> C
     return Collection.from_json(spec | ({} if window is None else {"client_window": window}))
 
 
+def hashed(seed: int, window: str | None = "1d") -> Collection:
+    """The same question with an alphabet of 8 buckets in 32 cohorts."""
+    spec = asked(window).to_json() | {"alphabet": {"id": "hashed", "num_buckets": 8, "seed": seed}, "num_cohorts": 32}
+    return Collection.from_json(spec)
+
+
+def held_in(of: Collection) -> tuple[tuple[str, ...], np.ndarray]:
+    """What people hold, and the share of people with each; the first are the candidates."""
+    if of.alphabet.known_values is not None:
+        return VALUES, SHARES
+    return VALUES + UNLISTED, np.append(0.9 * SHARES, np.full(len(UNLISTED), 0.1 / len(UNLISTED)))
+
+
 @dataclasses.dataclass
 class People:
     """Memos of all symbols (N, K), values (N,) and cohorts (N,) of people with k-RR."""
@@ -60,7 +76,8 @@ class People:
         k = mechanism.num_symbols
         kept = rng.random((size, k)) < mechanism.memo.kappa
         memos = np.where(kept, np.arange(k), rng.integers(0, k, (size, k)))
-        return cls(memos, rng.choice(k, size, p=SHARES), rng.integers(0, of.num_cohorts, size))
+        texts, shares = held_in(of)
+        return cls(memos, rng.choice(len(texts), size, p=shares), rng.integers(0, of.num_cohorts, size))
 
     def replace(self, chosen: np.ndarray, others: People) -> None:
         for name in ("memos", "values", "cohorts"):
@@ -70,10 +87,12 @@ class People:
         mechanism: Any = of.mechanism
         values, cohorts = self.values[present], self.cohorts[present]
         size, k = len(values), mechanism.num_symbols
+        table = of.alphabet.symbol_table(held_in(of)[0], of.num_cohorts)
+        symbols = table[cohorts % len(table), values]
         repeated = rng.random(size) < mechanism.repeat_weight / 2**64
-        sent = np.where(repeated, self.memos[present][np.arange(size), values], rng.integers(0, k, size))
+        sent = np.where(repeated, self.memos[present][np.arange(size), symbols], rng.integers(0, k, size))
         cells = np.bincount(cohorts * k + sent, minlength=of.num_cohorts * k).reshape(-1, k)
-        return CohortCounts(cells.sum(axis=1), cells), np.bincount(values, minlength=k) / size
+        return CohortCounts(cells.sum(axis=1), cells), np.bincount(values, minlength=len(VALUES))[: len(VALUES)] / size
 
 
 POPULATIONS = ("stay", "are replaced", "change their values", "are others every day", "come and go", "come in turns")
@@ -82,7 +101,7 @@ POPULATIONS = ("stay", "are replaced", "change their values", "are others every 
 def days_of(of: Collection, population: str, num_days: int, rng: np.random.Generator) -> list[Day]:
     """About 2,000 reports a day."""
     pool = {"come and go": 2, "come in turns": 3}.get(population, 1) * PEOPLE
-    people, days = People.draw(of, pool, rng), []
+    (texts, shares), people, days = held_in(of), People.draw(of, pool, rng), []
     for day in range(num_days):
         present = np.ones(pool, dtype=bool)
         if population == "are replaced":
@@ -91,7 +110,7 @@ def days_of(of: Collection, population: str, num_days: int, rng: np.random.Gener
             people = People.draw(of, pool, rng)
         if population == "change their values":
             moves = rng.random(pool) < 0.1
-            people.values[moves] = rng.choice(len(SHARES), pool, p=SHARES)[moves]
+            people.values[moves] = rng.choice(len(texts), pool, p=shares)[moves]
         if population == "come and go":
             present = rng.random(pool) < 0.5
         if population == "come in turns":
@@ -104,9 +123,10 @@ def rows_of(
     of: Collection, windows: Sequence[CohortCounts], length: int
 ) -> tuple[list[WindowedEstimate], list[WindowHealth]]:
     rows, health = [], []
+    candidates = None if of.alphabet.known_values is not None else VALUES
     for number, counts in enumerate(windows):
         place = {**span_of(number * length * DAY, length * DAY), "pane_index": 0, "pane_timing": "ON_TIME"}
-        rows.append(estimate_window(of, counts, place, ESTIMATORS["projected"](), None, None))
+        rows.append(estimate_window(of, counts, place, ESTIMATORS["projected"](), candidates, None))
         health.append(health_of_window(of, counts, place, None, rows[-1].fit_p_value))
     return rows, health
 
@@ -117,11 +137,22 @@ def covered(rows: Sequence[WindowedEstimate], truths: Sequence[np.ndarray], low:
     return float(((below <= truths) & (truths <= above)).mean())
 
 
-def measured(of: Collection, population: str, repetitions: int, num_days: int = 28) -> dict[str, np.ndarray]:
-    """Coverage in each of some populations, and how often health and alarms ring; all (repetitions,)."""
+def measured(
+    make: Callable[[int], Collection], population: str, repetitions: int, num_days: int = 28
+) -> dict[str, np.ndarray]:
+    """Coverage in each of some populations, and how often health and alarms ring; all (repetitions,).
+
+    Args:
+        make: gives the collection of a repetition.
+        population: one of ``POPULATIONS``.
+        repetitions: number of populations.
+        num_days: for which each of them reports.
+    """
     rng = generator("memo populations", population)
     found = []
-    for _ in range(repetitions):
+    for repetition in range(repetitions):
+        of = make(repetition)
+        shares = held_in(of)[1][: len(VALUES)]
         days = days_of(of, population, num_days, rng)
         counts = [day for day, _ in days]
         weeks = [functools.reduce(operator.add, counts[start : start + 7]) for start in range(0, num_days, 7)]
@@ -130,8 +161,8 @@ def measured(of: Collection, population: str, repetitions: int, num_days: int = 
         smoothed = list(smooth_rows(rows, jump_of(of), ALARM_EVERY, memos=True))
         found.append(
             {
-                "day": covered(rows, [SHARES] * num_days, "ci_low", "ci_high"),
-                "week": covered(of_weeks, [SHARES] * len(weeks), "ci_low", "ci_high"),
+                "day": covered(rows, [shares] * num_days, "ci_low", "ci_high"),
+                "week": covered(of_weeks, [shares] * len(weeks), "ci_low", "ci_high"),
                 "smoothed": covered(
                     [row for row, _ in smoothed], [share for _, share in days], "smoothed_low", "smoothed_high"
                 ),
@@ -140,6 +171,10 @@ def measured(of: Collection, population: str, repetitions: int, num_days: int = 
             }
         )
     return {name: np.array([one[name] for one in found], dtype=np.float64) for name in found[0]}
+
+
+def report(population: str, results: dict[str, np.ndarray]) -> None:
+    print(population, {name: round(float(numbers.mean()), 4) for name, numbers in results.items()})
 
 
 def check(results: dict[str, np.ndarray], num_days: int = 28) -> None:
@@ -154,14 +189,21 @@ def check(results: dict[str, np.ndarray], num_days: int = 28) -> None:
         chance = min(promised * (num_days + num_days / 7), 1.0)
         assert stats.binom.sf(rang - 1, size, chance) > RATE, (name, rang)
 
-    return float(stats.binom.sf(rang - 1, size, chance))
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize("population", POPULATIONS)
 def test_intervals_hold_and_nothing_rings(population: str) -> None:
-    results = measured(asked(), population, 100)
-    print(population, {name: round(float(numbers.mean()), 4) for name, numbers in results.items()})
+    results = measured(lambda _: asked(), population, 100)
+    report(population, results)
+    check(results)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("population", POPULATIONS)
+def test_intervals_of_hashed_texts_hold_and_nothing_rings(population: str) -> None:
+    """Each population with hash functions of its own; one in ten people holds a text that is no candidate."""
+    results = measured(hashed, population, 60)
+    report(population, results)
     check(results)
 
 
@@ -181,8 +223,26 @@ def test_without_the_floor_smoothed_intervals_do_not_hold() -> None:
     assert np.mean(held) + student_limit(30, rate=RATE) * np.std(held, ddof=1) / np.sqrt(30) < 0.94
 
 
+@pytest.mark.slow
+def test_changes_ring_as_promised_where_nobody_knows_how_often_people_report() -> None:
+    """Weeks of daily answers to a collection without client_window; the windows of a population ring together."""
+    of, rng, rang, every = asked(None), generator("unknown"), [], 50
+    for population in POPULATIONS:
+        for _ in range(6):
+            counts = [day for day, _ in days_of(of, population, 7 * 25, rng)]
+            weeks = [functools.reduce(operator.add, counts[start : start + 7]) for start in range(0, len(counts), 7)]
+            changes = [change for _, change in smooth_rows(rows_of(of, weeks, 7)[0], jump_of(of), every, memos=True)]
+            rang.append(sum(change is not None and change.fired for change in changes))
+    print(f"{sum(rang)} of {25 * len(rang)} weeks rang")
+    assert stats.binom.sf(np.count_nonzero(rang) - 1, len(rang), 25 / every) > RATE
+
+
 def test_people_who_stay_in_brief() -> None:
-    check(measured(asked(), "stay", 8))
+    check(measured(lambda _: asked(), "stay", 8))
+
+
+def test_people_with_hashed_texts_in_brief() -> None:
+    check(measured(hashed, "stay", 4))
 
 
 # ---------------------------------------------------------------------- what rows say
@@ -241,6 +301,16 @@ def test_sentinels_are_not_asked_where_reports_repeat_memos_or_may(window: str |
     assert (health.status, health.findings) == ("ok", [])
     judged = rows_of(asked(window, epsilon_inf=None), [counts], 7)[1][0]
     assert {finding.name for finding in judged.findings} >= {"floor", "cohorts", "homogeneity"}
+
+
+@pytest.mark.parametrize(("window", "judged"), [("1w", True), ("1d", False), (None, False)])
+def test_there_is_a_fit_where_reports_are_independent_alone(window: str | None, judged: bool) -> None:
+    of = hashed(1, window)
+    [counts] = [day for day, _ in days_of(of, "stay", 1, generator("fit", window))]
+    [row], [health] = rows_of(of, [counts], 7)
+    assert of.estimate(counts, "projected", VALUES).fit_p_value is not None
+    assert (row.fit_p_value is not None) == judged
+    assert ("fit" in {finding.name for finding in health.findings}) == judged
 
 
 def test_how_many_reports_a_person_may_have() -> None:

@@ -620,6 +620,14 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (SpecError, client_of(window_ms=0), "Client.window_ms must be an integer in [1, 9007199254740992], got 0"),
     (SpecError, client_of(time_unit_ms=0), "Client.time_unit_ms must be an integer in [1, 9007199254740992], got 0"),
+    *(
+        (
+            SpecError,
+            client_of(time_unit_ms=unit),
+            f"Client.time_unit_ms must divide the client's window of 86400000, got {unit}",
+        )
+        for unit in (7_000_000, 2 * 86_400_000)  # not whole ones; longer than the window
+    ),
     (
         SpecError,
         lambda folder: Client(ASKED_DAILY, FileStorage(folder / "s.json"), Budget(epsilon=1), window_ms=86_400_000),
@@ -650,15 +658,15 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     *(
         (SpecError, client_in(stored), f"the client's storage{sentence}")
         for stored, sentence in (
-            ("", " must be the JSON text of a client, got something else (not shown)"),
-            ("[]", f" must be an object with the keys {', '.join(KEYS)}, got something else (not shown)"),
-            (STORED, ": client_state must be a version from 1 to 2, got something else (not shown)"),
+            ("", " must be the JSON text of a client (the value is not shown)"),
+            ("[]", f" must be an object with the keys {', '.join(KEYS)} (the value is not shown)"),
+            (STORED, ": client_state must be a version from 1 to 2 (the value is not shown)"),
         )
     ),
     (
         SpecError,
         lambda folder: damaged_answer(client_of(), folder).report("ant", 0),
-        "the client's storage: answers must be reports of the collection, got something else",
+        "the client's storage: answers must be reports of the collection (the value is not shown)",
     ),
     (SpecError, client_of(distinct_values=0), "Client.distinct_values must be an integer in [1, 2147483648], got 0"),
     (

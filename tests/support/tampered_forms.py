@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tests.support.edited import ABSENT, edited
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.client.client_form import client_form, form_fingerprint
 
 Form = dict[str, Any]
 
 ALL_WORDS = str((1 << 64) - 1)
-GONE = object()
-"""Instead of a value: the key is taken out."""
-
 _NO_NOISE = "nearly every report is the value itself"
 _ONE_SYMBOL = "noise is always the same symbol, so every other report is the value itself"
 _OTHER_VALUES = "one value is reported as another"
@@ -77,10 +74,10 @@ CHANGES: tuple[tuple[str, str, Any, str], ...] = (
     ("order-krr", "canonical", {}, _TYPE),
     ("order-krr", "fingerprint", None, _TYPE),
     *(
-        ("order-krr", key, GONE, "a field is missing")
+        ("order-krr", key, ABSENT, "a field is missing")
         for key in ("client_form", "fingerprint", "num_cohorts", "num_sensitive", "symbols", "sampler", "payload")
     ),
-    *(("order-krr", key, GONE, "a field is missing") for key in ("examples", "canonical", "sampler.keep_weight")),
+    *(("order-krr", key, ABSENT, "a field is missing") for key in ("examples", "canonical", "sampler.keep_weight")),
     ("order-krr", "epsilon", 1, "a field that no form has"),
     ("order-krr", "sampler.noise_numerator", "1", "a field that this sampler does not have"),
     ("order-krr", "Sampler", {"sampler": "symbol", "keep_weight": ALL_WORDS, "noise_weight": "0"},
@@ -101,7 +98,7 @@ CHANGES: tuple[tuple[str, str, Any, str], ...] = (
     ("spare-bits-ss", "sampler.subset_size", 1, "smaller subsets, with less noise"),
     ("two-sizes", "sampler.larger_weight", "0", "noise of one size and values of two"),
     ("two-sizes", "sampler.larger_own_weight", ALL_WORDS, "the size tells which reports are values"),
-    ("two-sizes", "sampler.larger_own_weight", GONE, "a field is missing"),
+    ("two-sizes", "sampler.larger_own_weight", ABSENT, "a field is missing"),
     ("seed-odd", "symbols.seed", "9007199254740992", "a seed that was rounded: " + _OTHER_VALUES),
     ("seed-odd", "symbols.num_buckets", 2, _OTHER_VALUES),
     ("seed-odd", "symbols.num_hashes", 2, "two symbols for each value"),
@@ -120,28 +117,15 @@ CHANGES: tuple[tuple[str, str, Any, str], ...] = (
      "noise_weight": "1619690333726740279"}, "each report is drawn as a memo, with epsilon_inf"),
     ("memo-rappor", "sampler.memo.noise_numerator", "1", _NO_NOISE),
     ("order-krr", "client_window", {"milliseconds": 60_000, "timezone": None}, _FINER),
-    ("asked-days", "client_window", GONE, _FINER),
+    ("asked-days", "client_window", ABSENT, _FINER),
     ("asked-days", "client_window", None, _TYPE),
     ("asked-days", "client_window.milliseconds", 60_000, _FINER),
     ("asked-days", "client_window.milliseconds", "86400000", _TYPE),
     ("asked-days", "client_window.timezone", "Europe/Berlin", _OTHER_DAYS),
-    ("asked-days", "client_window.timezone", GONE, "a field is missing"),
+    ("asked-days", "client_window.timezone", ABSENT, "a field is missing"),
     ("asked-days-berlin", "client_window.timezone", None, _OTHER_DAYS),
     ("asked-memo", "client_window.milliseconds", 172_800_000, _OTHER_DAYS),
 )  # fmt: skip
-
-
-def _set(form: Form, path: str, value: Any) -> Form:
-    form = copy.deepcopy(form)
-    inner: Any = form
-    *before, last = (int(key) if key.isdigit() else key for key in path.split("."))
-    for key in before:
-        inner = inner[key]
-    if value is GONE:
-        del inner[last]
-    else:
-        inner[last] = value
-    return form
 
 
 def _rewritten(form: Form, old: str, new: str, **fields: Any) -> Form:
@@ -190,7 +174,7 @@ def tampered_forms(collections: Mapping[str, Collection]) -> Iterator[dict[str, 
     for name, path, value, why in CHANGES:
         form = client_form(collections[name])
         change = f"{name}: {path}"
-        yield _record(change, "checks", why, form, _set(form, path, value))
+        yield _record(change, "checks", why, form, edited(form, path, value))
     form = client_form(collections["order-krr"])
     weight = form["sampler"]["keep_weight"]
     canonical = form["canonical"].replace(weight, ALL_WORDS)

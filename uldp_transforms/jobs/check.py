@@ -1,7 +1,8 @@
 """Whether the rows in a directory of ``uldp estimate`` are well: for cron and alarms.
 
 Reads the records of runs, the ledger, the estimates and what sentinels say, prints a short table, and one sentence for
-each thing that is wrong. Exit code 0: all is well; 1: something is wrong. Numbers are those of the latest run; if the
+each thing that is wrong. Exit code 0: all is well; 1: something is wrong. A line "memos" names a collection in which
+nobody knows how often a person reports, which changes no exit code. Numbers are those of the latest run; if the
 source goes on where the last run stopped (Pub/Sub), those of all runs.
 """
 
@@ -26,6 +27,8 @@ from uldp_transforms.jobs.records.run_records import (
     read_lines,
     read_records,
 )
+from uldp_transforms.jobs.records.unknown_repeats import warnings_of
+from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import allowed_share, sentence_of_sums
 from uldp_transforms.windows import LATENESS_SLACK, milliseconds, moment_of, now, rfc3339
@@ -78,6 +81,7 @@ def job(check: Check) -> int:
             line, found = section(check, seen, state)
             lines.append(line)
             findings += found
+    lines += [("memos", warning) for warning in warnings_of(collections_of(seen, ()).values())]
     width = max(len(name) for name, _ in lines)
     print(*(_harmless(f"{name:{width}}  {what}") for name, what in lines), sep="\n")
     for finding in findings:

@@ -204,7 +204,7 @@ def name_and_value(text: str) -> tuple[str, str]:
     """An argparse type: NAME=VALUE; what came may be a password and is not repeated."""
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise argparse.ArgumentTypeError("must be NAME=VALUE, got something else")
+        raise argparse.ArgumentTypeError("must be NAME=VALUE (the value is not shown)")
     return name, value
 
 

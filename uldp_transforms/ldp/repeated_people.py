@@ -31,7 +31,7 @@ def keeps_memos(model: Model) -> bool:
     return isinstance(mechanism, SetReportMechanism) and mechanism.epsilon_inf is not None
 
 
-def with_repeated_people(model: Model, estimate: Estimate, times: int) -> Estimate:
+def with_repeated_people(model: Model, estimate: Estimate, times: int | None) -> Estimate:
     """The estimate of a window in which each person has up to so many reports.
 
     Standard errors and intervals are those of the worst case, in which everybody has that many. The noise of memos is
@@ -40,8 +40,12 @@ def with_repeated_people(model: Model, estimate: Estimate, times: int) -> Estima
     Args:
         model: what the reports were made for.
         estimate: as if all reports were of different people.
-        times: m, at least 1.
+        times: m, at least 1. None: not known; intervals are those of 1. The fit takes reports as independent, so with
+            memos it is asked for 1 alone.
     """
+    if keeps_memos(model) and times != 1:
+        estimate = dataclasses.replace(estimate, fit_p_value=None)
+    times = times or 1
     if times == 1 and not keeps_memos(model):
         return estimate
     lasting = _lasting(model, estimate)
@@ -60,7 +64,6 @@ def with_repeated_people(model: Model, estimate: Estimate, times: int) -> Estima
         changed,
         intervals=functools.partial(_stretched, estimate.intervals, estimate.raw_frequencies, stretch),
         unexplained_intervals=functools.partial(_stretched, estimate.unexplained_intervals, rest, widest),
-        fit_p_value=None if keeps_memos(model) else estimate.fit_p_value,
     )
 
 

@@ -59,7 +59,7 @@ def health_of_window(
 ) -> WindowHealth:
     """The row of one window and pane; without findings if its numbers are withheld.
 
-    Sentinels and fit take reports as independent of each other. They are not asked where a person may have several
+    Sentinels and fit take reports as independent of each other. There are no findings where a person may have several
     reports that repeat one memo, or where nothing is known of that.
 
     Args:

@@ -140,7 +140,7 @@ def estimate_window(
         except EstimationError as error:
             status = error.status
     if estimate:
-        estimate = with_repeated_people(collection, estimate, reports_of_a_person(collection, place) or 1)
+        estimate = with_repeated_people(collection, estimate, reports_of_a_person(collection, place))
     if estimate and anytime_scale is not None:
         estimate = estimate.anytime(anytime_scale, planned=place["pane_timing"] == ON_TIME)
     return WindowedEstimate(

@@ -139,7 +139,7 @@ export async function checked(form, pinned = {}) {
 function agreeing(form, fingerprint) {
   const follows = formOf(form.canonical);
   for (const [key, value] of Object.entries(follows)) {
-    require(same(value, form[key]), `${key} must be what follows from canonical, got something else`);
+    require(same(value, form[key]), `${key} must be what follows from canonical (the value is not shown)`);
   }
   const { client_form, canonical, examples } = form;
   require(same({ ...follows, client_form, fingerprint, canonical, examples }, form), "the form must have its own keys only, got more");

@@ -24,9 +24,15 @@ export function windowsOf({ milliseconds, timezone }) {
   };
 }
 
-/** Rounds event times down: to units, to the beginning of the window, or to the hour where the form names none. */
-export function rounding({ client_window }, timeUnit, length = HOUR) {
+/**
+ * Rounds event times down: to units, to the beginning of the window, or to the hour where the form names none. Never to
+ * an earlier window, also where the clocks of a place differ from UTC by a part of the unit.
+ */
+export function rounding({ client_window }, timeUnit, length = client_window?.milliseconds) {
   const milliseconds = timeUnit ?? (length % HOUR ? length : HOUR);
   require(Number.isSafeInteger(milliseconds) && milliseconds > 0, `timeUnit must be whole and above 0, got ${milliseconds}`);
-  return windowsOf((!timeUnit && client_window) || { milliseconds }).start;
+  require(!(length % milliseconds), `timeUnit must divide the client's window of ${length}, got ${milliseconds}`);
+  const [unit, window] = [windowsOf({ milliseconds }), client_window && windowsOf(client_window)];
+  if (timeUnit && window) return (time) => Math.max(unit.start(time), window.start(time));
+  return (window ?? unit).start;
 }

@@ -58,6 +58,12 @@ test("event times are the beginning of the client's window", async () => {
     if (!memos) {
       const exact = await Client.open(form, { timeUnit: 1 });
       assert.equal(said(exact.report("flu", NOON + 1)), NOON + 1);
+      const whole = await Client.open(form, { timeUnit: form.client_window.milliseconds }); // no day of a place begins with one
+      for (const { event_time, start } of times) if (start >= 0) assert.ok(said(whole.report("flu", event_time)) >= start);
+      for (const timeUnit of [7_000_000, 2 * form.client_window.milliseconds]) {
+        const message = `timeUnit must divide the client's window of ${form.client_window.milliseconds}, got ${timeUnit}`;
+        await assert.rejects(Client.open(form, { timeUnit }), { name: "UldpError", message });
+      }
       assert.throws(() => client.report("flu", NaN), { name: "UldpError", message: /^eventTime must be .*, got NaN$/ });
     }
   }
@@ -68,11 +74,11 @@ const WRONG = [
   ["canonical", 7, "canonical must be a text, got number"],
   ["canonical", "{}", /^fingerprint must be that of canonical, 44136fa355b3.*, got [0-9a-f]{64}$/],
   ["fingerprint", "00", /^fingerprint must be that of canonical, [0-9a-f]{64}, got 00$/],
-  ["id", "other", "id must be what follows from canonical, got something else"],
-  ["version", 2, "version must be what follows from canonical, got something else"],
-  ["num_cohorts", 2, "num_cohorts must be what follows from canonical, got something else"],
-  ["num_symbols", 4, "num_symbols must be what follows from canonical, got something else"],
-  ["num_sensitive", 5, "num_sensitive must be what follows from canonical, got something else"],
+  ["id", "other", "id must be what follows from canonical (the value is not shown)"],
+  ["version", 2, "version must be what follows from canonical (the value is not shown)"],
+  ["num_cohorts", 2, "num_cohorts must be what follows from canonical (the value is not shown)"],
+  ["num_symbols", 4, "num_symbols must be what follows from canonical (the value is not shown)"],
+  ["num_sensitive", 5, "num_sensitive must be what follows from canonical (the value is not shown)"],
   ["symbols.symbols", ["flu", "gout", "hiv", "cold", "asthma"], /^symbols must be what follows from canonical/],
   ["sampler.keep_weight", "18446744073709551615", /^sampler must be what follows from canonical/],
   ["sampler.noise_numerator", "1", /^sampler must be what follows from canonical/],

@@ -167,6 +167,8 @@ test("what is wrong is refused", async () => {
     [{ budget: { epsilon: 1, lifetime: 0 } }, "budget.lifetime must be above 0, got 0"],
     [{ budget: { epsilon: 1, periodMs: 0.5 } }, `budget.periodMs ${whole} 0.5`],
     [{ timeUnit: 0 }, `timeUnit ${whole} 0`],
+    [{ timeUnit: 2 * DAY }, `timeUnit must divide the client's window of ${DAY}, got ${2 * DAY}`],
+    [{ timeUnit: 3_600_000, windowMs: DAY / 96 }, `timeUnit must divide the client's window of ${DAY / 96}, got 3600000`],
     [{ windowMs: -1 }, `windowMs ${whole} -1`],
     [{ windowMs: 7 * DAY }, `windowMs must divide budget.periodMs, ${DAY}, got ${7 * DAY}`],
     [{ reportEvery: 0 }, `reportEvery ${whole} 0`],

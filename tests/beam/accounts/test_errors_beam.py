@@ -427,7 +427,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: cli.resource("topics")("t"),
         "must be projects/PROJECT/topics/NAME, got 't'",
     ),
-    (argparse.ArgumentTypeError, lambda: cli.name_and_value("=secret"), "must be NAME=VALUE, got something else"),
+    (argparse.ArgumentTypeError, lambda: cli.name_and_value("=secret"), "must be NAME=VALUE (the value is not shown)"),
     (argparse.ArgumentTypeError, lambda: _share("2"), "must be a number from 0 to 1, got '2'"),
     (argparse.ArgumentTypeError, lambda: cli.dataset("d"), "must be PROJECT:DATASET, got 'd'"),
     (argparse.ArgumentTypeError, lambda: cli.SWITCH["type"]("yes"), "must be true or false, got 'yes'"),
@@ -456,7 +456,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values header.csv"),
-        "header.csv must be CSV with a header, in UTF-8, got something else",
+        "header.csv must be CSV with a header, in UTF-8 (the content is not shown)",
     ),
     (
         SpecError,
@@ -468,7 +468,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         simulating("--values nearly.csv"),
         "nearly.csv must name the column event_time once and like this, got ['Event Time']",
     ),
-    (SpecError, simulating("--values latin.csv"), "latin.csv must be CSV with a header, in UTF-8, got something else"),
+    (
+        SpecError,
+        simulating("--values latin.csv"),
+        "latin.csv must be CSV with a header, in UTF-8 (the content is not shown)",
+    ),
     (SpecError, simulating("--output good.csv"), "--output must be a file of its own, got 'good.csv'"),
     (
         SpecError,
@@ -494,13 +498,21 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values field-header.csv"),
-        "field-header.csv must be CSV with a header, in UTF-8, got something else",
+        "field-header.csv must be CSV with a header, in UTF-8 (the content is not shown)",
     ),
     (SpecError, simulating("--values other.csv.gz"), f"other.csv.gz {GZIP}"),
     (SpecError, simulating("--values header.csv.gz"), f"header.csv.gz {GZIP}"),
     (SpecError, simulating("--values cut.csv.gz"), f"cut.csv.gz {GZIP}"),
-    (SpecError, simulating("--values good.avro"), "good.avro must be CSV with a header, in UTF-8, got something else"),
-    (SpecError, simulating("--values day.parquet"), "day.parquet must be a whole Parquet file, got something else"),
+    (
+        SpecError,
+        simulating("--values good.avro"),
+        "good.avro must be CSV with a header, in UTF-8 (the content is not shown)",
+    ),
+    (
+        SpecError,
+        simulating("--values day.parquet"),
+        "day.parquet must be a whole Parquet file (the content is not shown)",
+    ),
     (
         SpecError,
         simulating("--values half.parquet --value_column half"),
@@ -687,7 +699,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         from_kafka("--window 1h --kafka_property =secret"),
-        "--kafka_property must be NAME=VALUE, got something else",
+        "--kafka_property must be NAME=VALUE (the value is not shown)",
     ),
     (SpecError, estimating("--deduplicate_parts 64"), "--deduplicate_parts needs --deduplicate, got none"),
     (
@@ -815,11 +827,15 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "--output must be a directory of one kind of job, got 'used-estimates', with rows of a stream, and this job is "
         "over files",
     ),
-    (SpecError, with_output("run-1.json", "{}"), "used-run/run-1.json must be the record of a run, got something else"),
+    (
+        SpecError,
+        with_output("run-1.json", "{}"),
+        "used-run/run-1.json must be the record of a run (the content is not shown)",
+    ),
     (
         SpecError,
         lambda: runs.read_lines(["good.avro"]),
-        "good.avro must have rows of uldp estimate, got something else",
+        "good.avro must have rows of uldp estimate (the content is not shown)",
     ),
     (
         SpecError,
@@ -888,7 +904,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         lambda: RowDirectory("listed").windows(),
-        "listed/estimates.jsonl must have rows of uldp estimate, got something else",
+        "listed/estimates.jsonl must have rows of uldp estimate (the content is not shown)",
     ),
     # plan
     *(

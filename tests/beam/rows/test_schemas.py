@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import datetime
 import functools
 import io
@@ -16,6 +15,7 @@ import pytest
 from fastavro.validation import validate
 
 from tests.support.cases import ALL_COLLECTIONS
+from tests.support.edited import ABSENT, edited
 from tests.support.messages_cases import BATCH, KNOWN, KRR, NEW, NOON, REPORT, SCHEMAS
 from uldp_transforms import schemas
 from uldp_transforms.jobs.demo import demo_command as demo
@@ -292,21 +292,6 @@ SPECS = {
     "rates": RATES,
     "missing": MISSING,
 }
-ABSENT = object()
-
-
-def edited(spec: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """The specification with another value at a dotted path, or without the key."""
-    result = copy.deepcopy(spec)
-    *parents, last = path.split(".")
-    inner = result
-    for key in parents:
-        inner = inner[key]
-    if value is ABSENT:
-        del inner[last]
-    else:
-        inner[last] = value
-    return result
 
 
 def refusal(spec: Any) -> str | None:

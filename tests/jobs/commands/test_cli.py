@@ -176,13 +176,21 @@ ERRORS = [
         f"{SIMULATE} --values stranger.csv",
         "stranger.csv line 3 must have one of the 3 values of the collection, got another, as do 1 in all of 2 rows",
     ),
-    ("simulate", f"{SIMULATE} --values latin.csv", "latin.csv must be CSV with a header, in UTF-8, got something else"),
+    (
+        "simulate",
+        f"{SIMULATE} --values latin.csv",
+        "latin.csv must be CSV with a header, in UTF-8 (the content is not shown)",
+    ),
     (
         "simulate",
         f"{SIMULATE} --values latin-header.csv",
-        "latin-header.csv must be CSV with a header, in UTF-8, got something else",
+        "latin-header.csv must be CSV with a header, in UTF-8 (the content is not shown)",
     ),
-    ("simulate", f"{SIMULATE} --values utf16.csv", "utf16.csv must be CSV with a header, in UTF-8, got something else"),
+    (
+        "simulate",
+        f"{SIMULATE} --values utf16.csv",
+        "utf16.csv must be CSV with a header, in UTF-8 (the content is not shown)",
+    ),
     (
         "simulate",
         f"{SIMULATE} --values time.csv",
@@ -208,7 +216,7 @@ ERRORS = [
     (
         "simulate",
         f"{SIMULATE} --values field-header.csv",
-        "field-header.csv must be CSV with a header, in UTF-8, got something else",
+        "field-header.csv must be CSV with a header, in UTF-8 (the content is not shown)",
     ),
     ("simulate", f"{SIMULATE} --values other.csv.gz", "other.csv.gz "),
     ("simulate", f"{SIMULATE} --values cut.csv.gz", "cut.csv.gz "),

@@ -176,7 +176,7 @@ def test_what_cannot_be_read_is_said_once_and_tried_again(tmp_path: Path, capsys
     following = Following(Asked(directory=str(tmp_path), title="Broken"))
     for _ in range(2):
         following.look()
-    sentence = f"{tmp_path / 'estimates.jsonl'} must have rows of uldp estimate, got something else"
+    sentence = f"{tmp_path / 'estimates.jsonl'} must have rows of uldp estimate (the content is not shown)"
     assert capsys.readouterr().err == f"report: not read, tried again: {sentence}\n"
     assert ask(following) == ("503 Service Unavailable", b"the directory could not be read yet\n")
     rows.survey(tmp_path, VALUES, 1)

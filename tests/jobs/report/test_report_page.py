@@ -521,8 +521,8 @@ def test_wrong_command_line(options: str, sentence: str, tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("[1]\n", "{0} must have rows of uldp estimate, got something else"),
-        ("{{\n", "{0} must have rows of uldp estimate, got something else"),
+        ("[1]\n", "{0} must have rows of uldp estimate (the content is not shown)"),
+        ("{{\n", "{0} must have rows of uldp estimate (the content is not shown)"),
         ('{{"collection_id": "a"}}\n', "{0} must have rows of estimates, got one without collection_version"),
     ],
 )

@@ -142,16 +142,22 @@ def test_the_value_is_looked_at_where_a_report_is_drawn_only(epsilon_inf: float 
     assert kind(asked, wrong, first + 4 * DAY) is BudgetSpentError
 
 
-def test_answers_of_periods_that_are_over_are_erased_whatever_comes_of_the_call() -> None:
-    for options, expected in (({"report_every": 7, "secret": SECRET}, None), ({"lifetime": 1.0}, BudgetSpentError)):
-        store = Memory()
-        asked = client(store, **options)  # type: ignore[arg-type]
-        day = next(day for day in range(7) if asked.report("flu", NOON + day * DAY))
-        [of] = json.loads(store.text or "")["answers"].values()
-        assert len(of) == 1
-        assert kind(asked, "flu", NOON + (day + 1) * DAY) is expected
-        assert json.loads(store.text or "")["answers"] == {}
-        assert kind(asked, "flu", NOON + day * DAY) is SpecError  # never a second answer, should the clock go back
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [({"report_every": 7, "secret": SECRET}, None), ({"lifetime": 1.0}, BudgetSpentError)],
+    ids=["silent", "refused"],
+)
+def test_answers_of_periods_that_are_over_are_erased_whatever_comes_of_the_call(
+    options: dict[str, Any], expected: type[BudgetSpentError] | None
+) -> None:
+    store = Memory()
+    asked = client(store, **options)
+    day = next(day for day in range(7) if asked.report("flu", NOON + day * DAY))
+    [of] = json.loads(store.text or "")["answers"].values()
+    assert len(of) == 1
+    assert kind(asked, "flu", NOON + (day + 1) * DAY) is expected
+    assert json.loads(store.text or "")["answers"] == {}
+    assert kind(asked, "flu", NOON + day * DAY) is SpecError  # never a second answer, should the clock go back
 
 
 # ---------------------------------------------------------------------- event times
@@ -187,6 +193,19 @@ def test_event_times_are_rounded_down(
 ) -> None:
     asked = client(Memory(), illness(epsilon_inf, **fields), **options)
     assert said(asked.report("flu", LATE)) == expected
+
+
+@pytest.mark.parametrize("unit", [60_000, HOUR, 6 * HOUR, DAY])
+@pytest.mark.parametrize("place", ["Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe", "America/New_York"])
+def test_rounded_times_stay_in_their_window(place: str, unit: int) -> None:
+    """Over the last days of 2024-03 and a change of clocks, where days begin within an hour of UTC or change length."""
+    collection = illness(client_window="1d", client_timezone=place)
+    window = collection.asked
+    assert window is not None
+    for time in range(SPRING - DAY, SPRING + 8 * DAY, 17 * 60_000 + 1):
+        rounded = said(client(Memory(), collection, time_unit_ms=unit).report("flu", time))
+        assert window.number_of(rounded) == window.number_of(time)
+        assert time - unit < rounded <= time
 
 
 def test_days_of_a_place_have_one_answer_each(storage: FileStorage) -> None:

@@ -141,7 +141,7 @@ def test_a_further_key_is_refused() -> None:
 def test_the_sentence_names_the_field(path: tuple[str, ...], value: Any, sentence: str) -> None:
     with pytest.raises(SpecError) as caught:
         opened(with_value(stored(), path, value))
-    assert str(caught.value) == f"the client's storage: {sentence}, got something else (not shown)"
+    assert str(caught.value) == f"the client's storage: {sentence} (the value is not shown)"
 
 
 def test_an_answer_that_is_none_of_the_collection_is_refused() -> None:

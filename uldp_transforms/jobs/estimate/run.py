@@ -39,6 +39,7 @@ from uldp_transforms.jobs.records.run_records import (
     read_records,
     start_of_run,
 )
+from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.report.report_command import write_report_into
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import sentence_of_sums
@@ -74,6 +75,8 @@ def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
     except BaseException:
         job.directory.close()
         raise
+    for warning in warnings_of(job.spec.collections):
+        _say(warning)
     return job, pipeline
 
 

@@ -162,7 +162,7 @@ class _Csv:
             raise (self._no_gzip() if error.errno is None else error) from None
 
     def _no_csv(self) -> SpecError:
-        return SpecError(f"{self._path} must be CSV with a header, in UTF-8, got something else")
+        return SpecError(f"{self._path} must be CSV with a header, in UTF-8 (the content is not shown)")
 
     def _no_gzip(self) -> SpecError:
         return SpecError(f"{self._path} must be a whole gzip file, got another or a broken one")
@@ -191,7 +191,7 @@ class _Parquet:
             with pa.parquet.ParquetFile(self._path) as file:
                 yield file
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise SpecError(f"{self._path} must be a whole Parquet file, got something else") from None
+            raise SpecError(f"{self._path} must be a whole Parquet file (the content is not shown)") from None
 
 
 def _in_parts(batches: Iterable[pa.RecordBatch], rows_at_once: int) -> Iterator[pa.Table]:

@@ -115,7 +115,7 @@ def _read(path: str) -> RunRecord:
         found = RunRecord(**parse_json(content.decode("utf-8"), path))
         record = found if _is_sound(found, stores.name_of(path)) else None
     if record is None:
-        raise SpecError(f"{path} must be the record of a run, got something else")
+        raise SpecError(f"{path} must be the record of a run (the content is not shown)")
     return record
 
 
@@ -127,7 +127,8 @@ def _is_sound(record: RunRecord, name: str) -> bool:
     _ = record.resumes, record.bounded, dict(record.specification), moment_of(record.started)
     _ = record.ended is None or moment_of(record.ended)
     texts = {type(text) for text in (record.run, record.end, record.sentence)}
-    return name == f"run-{record.run}.json" and texts <= {str, type(None)}
+    collections = {type(given) for given in record.specification.get("collections") or ()}
+    return name == f"run-{record.run}.json" and texts <= {str, type(None)} and collections <= {dict}
 
 
 def files_of(directory: str, pattern: str) -> list[str]:
@@ -157,7 +158,7 @@ def of_jobs(path: str) -> Iterator[None]:
     except SpecError:
         raise
     except _STUMBLES as error:
-        raise SpecError(f"{path} must have rows of uldp estimate, got something else") from error
+        raise SpecError(f"{path} must have rows of uldp estimate (the content is not shown)") from error
 
 
 def cut_before(records: Sequence[RunRecord], began: int, skew: int) -> int | None:

@@ -28,6 +28,7 @@ from uldp_transforms.beam.spec.job_spec import ALARM_EVERY, ESTIMATOR, MIN_REPOR
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
+from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate.stored_counts import stored_counts
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp import CohortCounts
@@ -168,6 +169,8 @@ def job(task: Reestimation) -> int:
             file.write(file_of([value for _, values in found for value in values], "jsonl", DISCOVERED_SCHEMA))
     others = f", {stored.strangers} row(s) of other collections left out" if stored.strangers else ""
     number = sum(map(len, task.files))
+    for warning in warnings_of(task.spec.collections):
+        print(f"reestimate: {warning}", file=sys.stderr)
     print(f"reestimate: {len(rows)} windows from {number} file(s){others}", file=sys.stderr)
     return cli.DONE
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.jobs.records.run_records import RunRecord
+from uldp_transforms.jobs.records.unknown_repeats import has_unknown_repeats
 from uldp_transforms.jobs.report.facts import Cost
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
@@ -17,6 +18,12 @@ from uldp_transforms.windows import moment_of
 _DAY = 86_400_000
 _LENGTHS = (("a day", _DAY), ("a week", 7 * _DAY), ("30 days", 30 * _DAY), ("a year", 365 * _DAY))
 _HARDLY_ANY = 1e-3
+
+_UNKNOWN_REPEATS = (
+    "not known how many in a window, and part of their noise is the same (memos): intervals are right only if nobody "
+    "reports twice in a window, and sentinels are not asked. The next version of the collection should name a "
+    "client_window"
+)
 
 _MOST = 1000
 """Reports of one person beyond which a cost is not told: nobody is asked in every window of 20 s for a year."""
@@ -62,6 +69,8 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
             f"from any other. Who held two values for equally likely is at most {_sure(epsilon)} sure after seeing it",
         ),
     ]
+    if has_unknown_repeats(collection):
+        facts.append(("Reports of one person", _UNKNOWN_REPEATS))
     return facts + [("Not protected", " ".join(mechanism.caveats))] * bool(mechanism.caveats)
 
 

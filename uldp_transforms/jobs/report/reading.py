@@ -143,7 +143,7 @@ def _chosen(path: str, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
         try:
             yield from read(file, lines)
         except (ValueError, TypeError, KeyError, EOFError):
-            raise SpecError(f"{path} must have rows of uldp estimate, got something else") from None
+            raise SpecError(f"{path} must have rows of uldp estimate (the content is not shown)") from None
 
 
 def _json_lines(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:

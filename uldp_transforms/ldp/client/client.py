@@ -67,9 +67,10 @@ class Client:
             distinct_values: number of different values that a person is assumed to have at most (default: as many as
                 the collection has symbols). The cost of memos depends on it. Nothing counts the values: who has more is
                 asked as often as everybody else, and the reports may say more than they cost.
-            time_unit_ms: reports say their event time rounded down to a multiple of so many milliseconds (default: the
-                beginning of the collection's ``client_window``; where it names none the full hour, or the beginning of
-                the window if hours do not divide it).
+            time_unit_ms: reports say their event time rounded down to a multiple of this many milliseconds, a divisor
+                of the client's window (default: the beginning of the collection's ``client_window``; where it names
+                none the full hour, or the beginning of the window if hours do not divide it). Where a day of
+                ``client_timezone`` begins within a unit, times in the rest of the unit become the beginning of the day.
             secret: 32 secret random bytes of this device, if it has some; None: the operating system makes them.
 
         Raises:
@@ -83,6 +84,10 @@ class Client:
             )
         if time_unit_ms is not None:
             require_int("Client.time_unit_ms", time_unit_ms, 1, MAX_MILLISECONDS)
+            if self._window.length % time_unit_ms:
+                raise SpecError(
+                    f"Client.time_unit_ms must divide the client's window of {self._window.length}, got {time_unit_ms}"
+                )
         in_hours = collection.asked is None and self._window.length % HOUR == 0
         self._time_unit = time_unit_ms or (HOUR if in_hours else None)
         require_int("Client.report_every", report_every, 1, 1 << 31)
@@ -127,10 +132,11 @@ class Client:
         return answer
 
     def _rounded(self, event_time: int) -> int:
-        """An event time as the report says it."""
+        """An event time as the report says it, in the same window of the client."""
+        start = self._window.start_of(event_time)
         if self._time_unit is None:
-            return self._window.start_of(event_time)
-        return event_time // self._time_unit * self._time_unit
+            return start
+        return max(start, event_time // self._time_unit * self._time_unit)
 
     def _name_of(self, event_time: int) -> str:
         """The window of an event in the storage: its start; its end after a slash if it may reach into a new period."""
@@ -247,7 +253,7 @@ class Client:
         payloads = np.frombuffer(bytes.fromhex(payload), dtype=np.uint8).reshape(1, -1)
         right = cohort < collection.num_cohorts and payloads.shape == (1, size)
         if not (right and collection.mechanism.is_valid(payloads).all()):
-            raise SpecError("the client's storage: answers must be reports of the collection, got something else")
+            raise SpecError("the client's storage: answers must be reports of the collection (the value is not shown)")
         return ReportBatch(
             fingerprint=collection.fingerprint,
             cohorts=np.array([cohort], dtype=np.uint16),

@@ -58,7 +58,7 @@ def read_state(text: str | None) -> State:
     """
     state = _parsed(text)
     if not isinstance(state, dict) or state.keys() != set(_KEYS):
-        raise SpecError(f"{_WHERE} must be an object with the keys {', '.join(_KEYS)}, got something else (not shown)")
+        raise SpecError(f"{_WHERE} must be an object with the keys {', '.join(_KEYS)} (the value is not shown)")
     version = state["client_state"]
     _require("client_state", f"a version from 1 to {_VERSION}", _is_integer(version, 1, _VERSION))
     _require("secret", "64 hexadecimal digits", _matches(_SECRET, state["secret"]))
@@ -95,12 +95,12 @@ def _parsed(text: str | None) -> Any:
     try:
         return parse_json(text or "", _WHERE)
     except SpecError:
-        raise SpecError(f"{_WHERE} must be the JSON text of a client, got something else (not shown)") from None
+        raise SpecError(f"{_WHERE} must be the JSON text of a client (the value is not shown)") from None
 
 
 def _require(field: str, allowed: str, holds: bool) -> None:
     if not holds:
-        raise SpecError(f"{_WHERE}: {field} must be {allowed}, got something else (not shown)")
+        raise SpecError(f"{_WHERE}: {field} must be {allowed} (the value is not shown)")
 
 
 def _matches(pattern: re.Pattern[str], value: object) -> bool:
