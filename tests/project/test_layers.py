@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import graphlib
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -113,9 +115,28 @@ def test_no_modules_import_each_other() -> None:
     assert list(graphlib.TopologicalSorter(graph).static_order())
 
 
+LATE = {f"{PACKAGE}.files.stores"}
+"""Modules that import Beam inside a function, when it is needed."""
+
+
 @pytest.mark.parametrize("name", [name for name in SOURCES if room_of(name) in WITHOUT_BEAM])
 def test_rooms_without_beam_import_none(name: str) -> None:
-    assert not [module for module in imported(name) if module.split(".")[0] == "apache_beam"]
+    found = [module for module in imported(name) if module.split(".")[0] == "apache_beam"]
+    assert bool(found) == (name in LATE)
+
+
+PROGRAMS = ("audit", "check", "export")
+
+
+def test_programs_that_need_no_beam_import_none() -> None:
+    """Not even when they have read their command line; and ``uldp --help`` imports no numpy either."""
+    program = (
+        "import sys; from uldp_transforms.jobs.uldp import main; main(['--help']); bare = 'numpy' in sys.modules\n"
+    )
+    program += f"from uldp_transforms.jobs import {', '.join(PROGRAMS)}\n"
+    program += "print(bare, 'apache_beam' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False False"
 
 
 @pytest.mark.parametrize(
