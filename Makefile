@@ -122,10 +122,10 @@ lock: $(TOOLS)/.installed  ## the newest versions that setup.py allows, with the
 	$(LOCK) requirements/tools.in --output-file requirements/tools.txt
 	$(LOCK) setup.py --extra test --output-file requirements/test.txt
 	$(LOCK) setup.py --extra test --constraint requirements/oldest.in --output-file requirements/oldest.txt
-	$(LOCK) setup.py --extra docs --constraint requirements/test.txt --output-file requirements/docs.txt
-	$(LOCK) setup.py --extra plot --constraint requirements/test.txt --output-file requirements/plot.txt
-	$(LOCK) setup.py --extra gateway --constraint requirements/test.txt --output-file requirements/gateway.txt
-	$(LOCK) setup.py --constraint requirements/test.txt --output-file requirements/run.txt
+	$(LOCK) setup.py --extra gcp --extra docs --constraint requirements/test.txt --output-file requirements/docs.txt
+	$(LOCK) setup.py --extra gcp --extra plot --constraint requirements/test.txt --output-file requirements/plot.txt
+	$(LOCK) setup.py --extra gcp --extra gateway --constraint requirements/test.txt --output-file requirements/gateway.txt
+	$(LOCK) setup.py --extra gcp --constraint requirements/test.txt --output-file requirements/run.txt
 	$(LOCK) requirements/peers.in --constraint requirements/test.txt --output-file requirements/peers.txt
 
 audit-deps: $(VENV)/.test-installed  ## is what is installed what the locks say, whole, and under known licences? offline

@@ -22,9 +22,11 @@ SHIPPED = {
 PYTHONS = ("3", "3.10", "3.11", "3.12", "3.13")
 
 PLOT = ["matplotlib>=3.8,<4", "altair>=6,<7", "vl-convert-python>=1.9,<2", "jinja2>=3.1,<4"]
+GCP = ["apache-beam[gcp]>=2.74,<3", "google-cloud-pubsub>=2.21,<3"]
 KAFKA = ["confluent-kafka>=2.8,<3"]
 GATEWAY = [
     *KAFKA,
+    "google-cloud-pubsub>=2.21,<3",
     "starlette>=1,<2",
     "uvicorn>=0.34,<1",
     "httptools>=0.6,<1",
@@ -103,21 +105,21 @@ setup(
     },
     entry_points={"console_scripts": [f"uldp = {NAME}.jobs.uldp:main"]},
     install_requires=[
-        "apache-beam[gcp]>=2.74,<3",
+        "apache-beam>=2.74,<3",
         "numpy>=2.0,<3",
         "scipy>=1.11,<2",
         "fastavro>=1.9,<2",
-        "google-cloud-pubsub>=2.21,<3",
         "pyarrow>=16",
         "tqdm>=4.60,<5",
     ],
     extras_require={
+        "gcp": GCP,
         "plot": PLOT,
         "kafka": KAFKA,
         "gateway": GATEWAY,
         "yaml": YAML,
         "docs": DOCS,
         "lint": LINT,
-        "test": [*PLOT, *GATEWAY, *YAML, *LINT, *TEST],
+        "test": [*GCP, *PLOT, *GATEWAY, *YAML, *LINT, *TEST],
     },
 )

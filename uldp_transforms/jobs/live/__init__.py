@@ -6,10 +6,29 @@ Simulated people answer too. Only in a checkout, where the client in JavaScript 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.google_clients import require_google_clients
+from uldp_transforms.jobs.gateway import require_server
+from uldp_transforms.ldp.errors import SpecError
+
+
+def configure(argv: Sequence[str]) -> Any:
+    """The configuration of a command line; raises SpecError."""
+    require_google_clients("live")
+    require_server()
+    from uldp_transforms.jobs.live import live_options  # noqa: PLC0415  # takes its description from here
+
+    return live_options.configure(argv)
+
+
+def _job(live: Any) -> int:
+    from uldp_transforms.jobs.live import run_live  # noqa: PLC0415  # needs the extras gcp and gateway
+
+    return run_live.job(live)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run it until Ctrl-C or SIGTERM; returns the exit code."""
-    from uldp_transforms.jobs.live.run_live import main as run  # noqa: PLC0415  # live_options.py takes its description from here
-
-    return run(argv)
+    return cli.run("live", configure, _job, argv, faults_of_job=(SpecError, OSError))

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from google.cloud import pubsub_v1
@@ -20,7 +20,7 @@ from google.cloud import pubsub_v1
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.live.ask_page import AskPage
 from uldp_transforms.jobs.live.crowd import Crowd
-from uldp_transforms.jobs.live.live_options import Live, configure
+from uldp_transforms.jobs.live.live_options import Live
 from uldp_transforms.jobs.live.programs import NotReady, Program
 from uldp_transforms.jobs.live.sleep_question import COLLECTION, SHARES, TEXT, crowd_sentence
 from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
@@ -148,7 +148,3 @@ def _say_the_end(live: Live, simulated: int, accepted: int) -> None:
         f"the stream counted {counted}; its rows are in {live.output}",
         flush=True,
     )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return cli.run("live", configure, job, argv, faults_of_job=(SpecError, OSError))

@@ -6,8 +6,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from google.api_core.exceptions import GoogleAPICallError, NotFound, PermissionDenied, RetryError
-
 from uldp_transforms.ldp.errors import SpecError
 
 PATIENCE = 15.0
@@ -36,6 +34,13 @@ def require_topic(option: str, topic: str) -> None:
 
 
 def _require(option: str, ask: Callable[[], Any]) -> None:
+    from google.api_core.exceptions import (  # noqa: PLC0415  # of the extra gcp
+        GoogleAPICallError,
+        NotFound,
+        PermissionDenied,
+        RetryError,
+    )
+
     try:
         ask()
     except PermissionDenied:

@@ -17,6 +17,7 @@ import numpy as np
 
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.google_clients import require_google_clients
 from uldp_transforms.jobs.files.progress import bar
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.pubsub.pubsub_access import require_topic
@@ -75,6 +76,8 @@ def configure(argv: Sequence[str]) -> Simulation:
     parser.add_argument("--rate", type=cli.positive(float), help="reports to publish per second (default: all at once)")
     parser.add_argument("--seed", help="makes reports reproducible; default: secure random numbers")
     args = parser.parse_args(argv)
+    if args.topic is not None:
+        require_google_clients("--topic")
     if args.rate is not None and args.topic is None:
         raise SpecError("--rate needs --topic, got --output")
     if args.manifest is not None and args.output is None:

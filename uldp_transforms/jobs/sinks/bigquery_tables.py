@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import apache_beam as beam
-from apache_beam.io.gcp.bigquery import WriteToBigQuery
-from apache_beam.io.gcp.bigquery_tools import RetryStrategy
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 
 from uldp_transforms.beam.runtime.row_coders import timestamp_of
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.google_clients import require_google_clients
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles, flush_every
 from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
@@ -116,12 +115,12 @@ class WriteTable(beam.PTransform[PCollection[Any], PCollection[UndeliveredRow]])
         return write(rows | "RowsNameTheirWindow" >> beam.WindowInto(GlobalWindows()))
 
     def _load(self, rows: PCollection[Any]) -> PCollection[UndeliveredRow]:
-        _ = self._records(rows, table_row) | "Load" >> self._sink(WriteToBigQuery.Method.FILE_LOADS)
+        _ = self._records(rows, table_row) | "Load" >> self._sink("FILE_LOADS")
         return rows.pipeline | "NoneRefused" >> beam.Create([])
 
     def _insert(self, rows: PCollection[Any]) -> PCollection[UndeliveredRow]:
         written = self._records(rows, table_row) | "Insert" >> self._sink(
-            WriteToBigQuery.Method.STREAMING_INSERTS, insert_retry_strategy=RetryStrategy.RETRY_ON_TRANSIENT_ERROR
+            "STREAMING_INSERTS", insert_retry_strategy="RETRY_ON_TRANSIENT_ERROR"
         )
         return written.failed_rows_with_errors | "Refused" >> beam.Map(_refused_insert).with_output_types(
             UndeliveredRow
@@ -129,9 +128,7 @@ class WriteTable(beam.PTransform[PCollection[Any], PCollection[UndeliveredRow]])
 
     def _write_to_storage(self, rows: PCollection[Any]) -> PCollection[UndeliveredRow]:
         try:
-            written = self._records(rows, native_row) | "StorageWrite" >> self._sink(
-                WriteToBigQuery.Method.STORAGE_WRITE_API
-            )
+            written = self._records(rows, native_row) | "StorageWrite" >> self._sink("STORAGE_WRITE_API")
         except (RuntimeError, OSError) as error:  # no Java, no jar, or a jar that does not start
             raise SpecError(
                 f"--bigquery_method storage_write_api needs Java and Beam's expansion service for Google Cloud, got "
@@ -144,7 +141,9 @@ class WriteTable(beam.PTransform[PCollection[Any], PCollection[UndeliveredRow]])
     def _records(self, rows: PCollection[Any], form: Any) -> PCollection[dict[str, Any]]:
         return rows | "TableRows" >> beam.Map(form, self._schema).with_output_types(dict[str, Any])
 
-    def _sink(self, method: str, **more: Any) -> WriteToBigQuery:
+    def _sink(self, method: str, **more: Any) -> Any:
+        from apache_beam.io.gcp.bigquery import WriteToBigQuery  # noqa: PLC0415  # of the extra gcp
+
         return WriteToBigQuery(self._table, schema=table_schema(self._schema), method=method, **more)
 
     def display_data(self) -> dict[str, Any]:
@@ -207,6 +206,7 @@ class BigQueryTables(Sink):
             if args.bigquery_method is not None:
                 raise SpecError("--bigquery_method needs --bigquery, got none")
             return None
+        require_google_clients("--bigquery")
         temporary = options.view_as(GoogleCloudOptions).temp_location
         method = args.bigquery_method or (LOADS if source.bounded else INSERTS)
         if method == LOADS and not str(temporary).startswith("gs://"):

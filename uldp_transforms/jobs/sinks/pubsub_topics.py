@@ -11,6 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import PCollection
 
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.google_clients import require_google_clients
 from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.messages.wire import single_object_header
@@ -88,6 +89,8 @@ class PubSubTopics(Sink):
     def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> PubSubTopics | None:
         topics = {"estimates": args.output_topic, "rejected": args.rejected_topic}
         named = {name: topic for name, topic in topics.items() if topic is not None}
+        if named:
+            require_google_clients("--output_topic" if "estimates" in named else "--rejected_topic")
         return cls(named) if named else None
 
     def write(self, outputs: Sequence[Output]) -> None:

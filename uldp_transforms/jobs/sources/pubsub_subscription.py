@@ -11,6 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.pvalue import PCollection
 
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.google_clients import require_google_clients
 from uldp_transforms.jobs.engines.runners import LOCAL_STREAMS, choose_local_engine, require_credentials
 from uldp_transforms.jobs.pubsub.pubsub_access import require_subscription
 from uldp_transforms.jobs.sources.source import Source
@@ -30,6 +31,7 @@ class PubSubSubscription(Source):
 
     @classmethod
     def of(cls, args: argparse.Namespace, options: PipelineOptions) -> PubSubSubscription:
+        require_google_clients(cls.option)
         choose_local_engine(options, streaming=True, option=cls.option)
         return cls(args.subscription)
 
