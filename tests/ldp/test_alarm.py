@@ -32,6 +32,7 @@ from uldp_transforms.ldp.smoothing.variation import (
     FIRST_WEIGHTS,
     Expectation,
     Memory,
+    Told,
     ahead,
 )
 
@@ -88,7 +89,8 @@ def after(
     memory: Memory, raw: np.ndarray, report: np.ndarray, n: int = 1000, steps: int = 1, jump: float = 0.0
 ) -> tuple[Memory, Expectation]:
     """The memory after one window, and what was expected of it."""
-    memories, expected = ahead(memory, raw[np.newaxis], report[np.newaxis], np.array([n]), np.array([steps]), jump)
+    told = Told(raw[np.newaxis], report[np.newaxis], np.array([n]), np.array([steps]), jump)
+    memories, expected = ahead(memory, told)
     return memories.at(-1), expected
 
 
@@ -163,7 +165,7 @@ def test_levels_are_those_of_a_scalar_filter_of_each_law() -> None:
     rng, n = np.random.default_rng(3), 500
     raw, report = 0.3 + rng.normal(0, 0.03, (9, 1)), rng.uniform(0.4, 0.6, (9, 1))
     steps = np.array([1, 1, 3, 1, 1, 2, 1, 1, 1])
-    memories, _ = ahead(Memory.empty(1), raw, report, np.full(9, n), steps, 0.0)
+    memories, _ = ahead(Memory.empty(1), Told(raw, report, np.full(9, n), steps, 0.0))
     for law in range(len(DRIFTS)):
         level, variance = 0.0, 1.0
         for t in range(9):
@@ -181,8 +183,8 @@ def test_levels_are_those_of_a_scalar_filter_of_each_law() -> None:
 def test_a_value_that_moved_has_the_day_effects_of_its_new_share() -> None:
     """From .01 to .4: what the window says of the new share is uncertain by sigma times .4."""
     memory, _ = after(Memory.empty(1), np.full(1, 0.01), np.ones(1), 10**6)
-    told = np.full((1, 1), 0.4), np.ones((1, 1)), np.array([10**6]), np.ones(1, dtype=np.int64), 0.0
-    memories, _ = ahead(memory, *told, np.ones(1, dtype=bool))
+    told = Told(np.full((1, 1), 0.4), np.ones((1, 1)), np.array([10**6]), np.ones(1, dtype=np.int64), 0.0)
+    memories, _ = ahead(memory, told, np.ones(1, dtype=bool))
     new = (EFFECTS[:, 0] * 0.4) ** 2
     np.testing.assert_allclose(memories.variance[-1, :, 0], new / (1 + new), rtol=0.02)
     assert memories.windows[-1, 0] == 1
@@ -195,11 +197,12 @@ def test_weights_are_those_of_laws_that_may_be_drawn_anew(monkeypatch: pytest.Mo
     monkeypatch.setattr(variation, "MOST", np.full((len(DRIFTS), 1), np.float32(np.inf)))
     monkeypatch.setattr(variation, "_ROUNDS", 0)
     raw, first, anew = np.array([[0.3], [0.32], [0.35]]), FIRST_WEIGHTS.astype(float), float(ANEW)
-    memories, expected = ahead(Memory.empty(1), raw, np.ones((3, 1)), np.full(3, 2000), np.ones(3, dtype=np.int64), 0.0)
+    told = Told(raw, np.ones((3, 1)), np.full(3, 2000), np.ones(3, dtype=np.int64), 0.0)
+    memories, expected = ahead(Memory.empty(1), told)
     total = (expected.variance + expected.effect + expected.noise)[:, :, 0].astype(float)
-    told = stats.norm.pdf(raw, expected.level[:, :, 0], np.sqrt(total))[1:]
+    likely = stats.norm.pdf(raw, expected.level[:, :, 0], np.sqrt(total))[1:]
     change = (1 - anew) * np.eye(len(first)) + anew * first  # from a law to another
-    paths = np.einsum("a,ab,bc,a,b->abc", first, change, change, *told)
+    paths = np.einsum("a,ab,bc,a,b->abc", first, change, change, *likely)
     weights = (memories.odds[-1] * memories.common[-1][:, np.newaxis])[:, 0]
     np.testing.assert_allclose(weights, paths.sum(axis=(0, 1)) / paths.sum(), rtol=1e-3)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from uldp_transforms.ldp.smoothing.evidence import LEAST_HISTORY, SIZES, SUDDEN, lasting_evidence, which_moved
 from uldp_transforms.ldp.smoothing.series import Series
-from uldp_transforms.ldp.smoothing.variation import DRIFTS, KIND, Expectation, Memory, ahead
+from uldp_transforms.ldp.smoothing.variation import DRIFTS, KIND, Expectation, Memory, Told, ahead
 
 _MOST_TOGETHER = 16  # windows that are judged at once, as if nothing rang in them
 _CELLS = 1 << 16  # laws times values times windows, at most, if there is more than one window
@@ -99,38 +99,31 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
         past: of windows that are no longer here; None: there were none.
         sudden: in (0, 1], the share of false alarms spent on jumps.
     """
-    size, turns = series.raw.shape, bool(np.any(series.turnover))
-    sudden = 1.0 if turns else sudden
+    size = series.raw.shape
+    sudden = 1.0 if np.any(series.turnover) else sudden
     past = Past.empty(size[1]) if past is None else past
     memory, evidence = past.memory, past.evidence.astype(float)
-    moved, p_value, told = np.zeros(size, dtype=bool), np.ones(size[0]), np.zeros((5, *size))
-    reports = np.where(series.seen, series.variances, 0) * series.num_reports[:, np.newaxis]
+    moved, p_value, numbers = np.zeros(size, dtype=bool), np.ones(size[0]), np.zeros((5, *size))
     begin, together, most = 0, 1, _together(size[1])
     while begin < size[0]:
-        here = slice(begin, begin + together)
-        raw, report, n = series.raw[here], reports[here], series.num_reports[here]
-        told_of = (raw, report, n, series.steps[here])
-        memories, expectations = ahead(memory, *told_of, series.jump)
-        wider = expectations.with_noise(series.turnover) if turns else expectations
-        numbers = _numbers(wider, raw)
-        judged = ~np.isnan(raw) & (memories.seen[:-1] >= LEAST_HISTORY)
-        tails = np.ones(raw.shape)
-        if judged.any():
-            jumps = (series.jump / n).astype(KIND)[:, np.newaxis, np.newaxis]
-            tails = np.where(judged, wider.tails(np.where(judged, raw, 0), jumps), 1)
-        after = lasting_evidence(evidence, tails, np.sign(numbers[2]))
+        told = Told.of(series, begin, begin + together)
+        memories, expectation = ahead(memory, told)
+        expectation = expectation.with_noise(series.turnover)
+        found = _numbers(expectation, told.raw)
+        tails = _tails(expectation, told, memories.seen[:-1])
+        after = lasting_evidence(evidence, tails, np.sign(found[2]))
         rates, rings = which_moved(after, tails, alarm_every, sudden)
-        rang = np.flatnonzero(rings.any(axis=1))[:1]
-        last = int(rang[0]) if len(rang) else len(raw) - 1
-        done, some = slice(begin, begin + last + 1), slice(last + 1)
-        told[:, done], moved[done], p_value[done] = numbers[:, some], rings[some], rates[some]
-        memory, evidence, together = memories.at(-1), after[-1], min(2 * together, most)
-        if len(rang):  # what was followed after it knew nothing of that
-            window = (part[last : last + 1] for part in told_of)
-            memory = ahead(memories.at(last), *window, series.jump, moved[begin + last])[0].at(-1)
-            evidence, together = np.zeros_like(evidence), 1
-        begin += last + 1
-    expected, variance, change, error, step = told
+        rang = np.flatnonzero(rings.any(axis=1))
+        end = int(rang[0]) + 1 if len(rang) else len(tails)
+        done = slice(begin, begin + end)
+        numbers[:, done], moved[done], p_value[done] = found[:, :end], rings[:end], rates[:end]
+        if len(rang):  # windows after it were followed as if nothing had moved
+            memories, _ = ahead(memories.at(end - 1), told.only(end - 1), rings[end - 1])
+            after, together = np.zeros_like(after), 1
+        else:
+            together = min(2 * together, most)
+        memory, evidence, begin = memories.at(-1), after[-1], begin + end
+    expected, variance, change, error, step = numbers
     return Alarms(
         moved=moved,
         p_value=p_value,
@@ -141,6 +134,16 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
         step=step,
         past=Past(memory=memory, evidence=evidence.astype(KIND)),
     )
+
+
+def _tails(expectation: Expectation, told: Told, seen: np.ndarray) -> np.ndarray:
+    """(B, S) probabilities of what windows say; 1 where it is not judged, of values (B, S) ``seen`` in few windows."""
+    judged = ~np.isnan(told.raw) & (seen >= LEAST_HISTORY)
+    if not judged.any():
+        return np.ones(judged.shape)
+    jumps = (told.jump / told.num_reports).astype(KIND)[:, np.newaxis, np.newaxis]
+    tails: np.ndarray = np.where(judged, expectation.tails(np.where(judged, told.raw, 0), jumps), 1)
+    return tails
 
 
 def _together(size: int) -> int:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.ldp.smoothing.normal_tail import normal_tail
-from uldp_transforms.ldp.smoothing.series import LEAST_SHARE
+from uldp_transforms.ldp.smoothing.series import LEAST_SHARE, Series
 
 KIND = np.float32
 """Of the arrays of the bank."""
@@ -188,7 +188,7 @@ def _rises(rise: np.ndarray, base: np.ndarray, error: np.ndarray, fixed: np.ndar
         error: sqrt(F + (sigma s)^2).
         fixed: F.
     """
-    found = EFFECTS * rise
+    found: np.ndarray = EFFECTS * rise
     found += base
     wide = found * found
     wide += fixed
@@ -199,48 +199,70 @@ def _rises(rise: np.ndarray, base: np.ndarray, error: np.ndarray, fixed: np.ndar
     return found
 
 
-def ahead(
-    memory: Memory,
-    raw: np.ndarray,
-    report: np.ndarray,
-    num_reports: np.ndarray,
-    steps: np.ndarray,
-    jump: float,
-    moved: np.ndarray | None = None,
-) -> tuple[Memory, Expectation]:
+@dataclasses.dataclass(frozen=True, eq=False)
+class Told:
+    """What B windows say of S values.
+
+    Attributes:
+        raw, report: (B, S) shares, NaN where a window does not say, and their variances per report.
+        num_reports, steps: (B,), those of ``Series``.
+        jump: n times what one more counted report adds to an estimate.
+    """
+
+    raw: np.ndarray
+    report: np.ndarray
+    num_reports: np.ndarray
+    steps: np.ndarray
+    jump: float
+
+    @classmethod
+    def of(cls, series: Series, begin: int, end: int) -> Told:
+        """Some windows of a series."""
+        raw, n = series.raw[begin:end], series.num_reports[begin:end]
+        report = np.where(np.isnan(raw), 0, series.variances[begin:end] * n[:, np.newaxis])
+        return cls(raw, report, n, series.steps[begin:end], series.jump)
+
+    def only(self, t: int) -> Told:
+        """One of them."""
+        here = slice(t, t + 1)
+        return Told(self.raw[here], self.report[here], self.num_reports[here], self.steps[here], self.jump)
+
+
+def ahead(memory: Memory, told: Told, moved: np.ndarray | None = None) -> tuple[Memory, Expectation]:
     """The memories before each of B windows and after the last, (B + 1, ...), and what is expected of the windows.
 
     Args:
         memory: before the first.
-        raw, report: (B, S) what the windows say, NaN where they do not: shares, and their variances per report.
-        num_reports, steps: (B,), those of ``Series``.
-        jump: n times what one more counted report adds to an estimate.
+        told: what they say.
         moved: (S,) bool, values that begin anew in the first of them; None: no value does.
     """
-    seen, moved = ~np.isnan(raw), np.zeros(raw.shape[1], dtype=bool) if moved is None else moved
-    raw, report = np.where(seen, raw, 0), np.where(seen, report, 0)
-    first = np.where(moved, 0, memory.windows)
+    seen: np.ndarray = ~np.isnan(told.raw)
+    moved = np.zeros(seen.shape[1], dtype=bool) if moved is None else moved
+    raw, first = np.where(seen, told.raw, 0), np.where(moved, 0, memory.windows)
     windows = _after(memory.windows, first + np.cumsum(seen, axis=0))
     share, each = (
         _after(old, (old * first + np.cumsum(new, axis=0)) / np.maximum(windows[1:], 1))
-        for old, new in ((memory.share, raw), (memory.report, report))
+        for old, new in ((memory.share, raw), (memory.report, np.where(seen, told.report, 0)))
     )
     times = _after(memory.seen, memory.seen + np.cumsum(seen, axis=0))
-    least = np.maximum(LEAST_SHARE, 1 / (num_reports[:, np.newaxis] * (windows[:-1] + 1)))  # one report more
-    noise = np.maximum(np.where(windows[:-1] > 0, each[:-1], report), max(jump, 1.0) * least)
-    noise = (noise / num_reports[:, np.newaxis]).astype(KIND)
-    raw, anew = raw.astype(KIND), windows[:-1] == 0
+    n = told.num_reports[:, np.newaxis]
+    least = max(told.jump, 1.0) * np.maximum(LEAST_SHARE, 1 / (n * (windows[:-1] + 1)))  # one report more
+    noise = (np.maximum(np.where(windows[:-1] > 0, each[:-1], told.report), least) / n).astype(KIND)
+    anew = windows[:-1] == 0
     anew[0] |= moved
-    level, variance, prior, size = _levels(memory, raw, seen, np.maximum(share, 0), noise, steps, anew, moved)
+    raw = raw.astype(KIND)
+    level, variance, prior, size = _levels(memory, raw, seen, np.maximum(share, 0), noise, told.steps, anew, moved)
     likely = _likelihoods(raw, level[:-1], prior, size, noise)
-    likely = np.where((seen & (times[:-1] > 0))[:, np.newaxis], likely, KIND(1))
-    odds, common = _odds(memory, likely)
-    weights = odds[:-1] * common[:-1, :, np.newaxis]
-    expectation = Expectation(weights=weights, level=level[:-1], variance=prior, size=size, noise=noise[:, np.newaxis])
-    memories = Memory(
-        seen=times, windows=windows, share=share, report=each, level=level, variance=variance, odds=odds, common=common
+    odds, common = _odds(memory, np.where((seen & (times[:-1] > 0))[:, np.newaxis], likely, KIND(1)))
+    kept = {"level": level, "variance": variance, "odds": odds, "common": common}
+    expectation = Expectation(
+        weights=odds[:-1] * common[:-1, :, np.newaxis],
+        level=level[:-1],
+        variance=prior,
+        size=size,
+        noise=noise[:, np.newaxis],
     )
-    return memories, expectation
+    return Memory(seen=times, windows=windows, share=share, report=each, **kept), expectation
 
 
 def _after(before: np.ndarray, later: np.ndarray) -> np.ndarray:
@@ -264,7 +286,7 @@ def _levels(
     prior, size = np.empty((2, *shape), dtype=KIND)
     level[0], variance[0], error = memory.level, memory.variance, np.sqrt(noise)
     rest, gain = np.empty((2, *memory.level.shape), dtype=KIND)
-    some_anew, some_missing = anew.any(axis=1), ~seen.all(axis=1)
+    some_anew, some_missing = np.logical_or.reduce(anew, axis=1), ~np.logical_and.reduce(seen, axis=1)
     for t, step in enumerate(steps.astype(KIND)):
         np.maximum(level[t], share[t], out=size[t])
         np.minimum(np.sqrt(variance[t], out=gain), error[t], out=gain)
