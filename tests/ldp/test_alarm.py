@@ -191,6 +191,18 @@ def test_a_value_that_moved_has_the_day_effects_of_its_new_share() -> None:
     assert memories.share[-1, 0] == pytest.approx(0.4)
 
 
+def test_a_window_that_does_not_say_changes_nothing_but_by_drift() -> None:
+    """With very many reports, whose variances are far below what 32 bits tell apart from 1."""
+    memory = Memory.empty(2)
+    for raw in (0.3, 0.31, 0.29):
+        memory, _ = after(memory, np.full(2, raw), np.full(2, 1e-3), 10**9)
+    later, expected = after(memory, np.array([0.3, np.nan]), np.full(2, 1e-3), 10**9)
+    np.testing.assert_allclose(later.level[:, 1], memory.level[:, 1], rtol=1e-6)
+    np.testing.assert_allclose(later.variance[:, 1], expected.variance[0, :, 1], rtol=1e-6)
+    assert (later.variance[:, 0] < expected.variance[0, :, 0]).all()
+    assert (later.seen[1], later.windows[1]) == (3, 3)
+
+
 def test_weights_are_those_of_laws_that_may_be_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """All 16^3 ways in which the law of a value may change are summed up; without limits, and common weights stay."""
     monkeypatch.setattr(variation, "LEAST", np.float32(0))

@@ -63,7 +63,7 @@ def smoothed(series: Series) -> Shares:
     """What all windows say of each one.
 
     If the window contradicts all others by 1.645 standard deviations or more, the interval also reaches to the far end
-    of the window's own one, one-sided: the other end is where the others are. It also holds the intervals of the courses
+    of the window's own one, one-sided: the other end is where the others are. It also holds the intervals of courses
     before and after a break, wherever it may be.
     """
     model, size = _fitted(series), len(series.common)

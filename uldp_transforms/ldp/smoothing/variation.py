@@ -40,7 +40,7 @@ LEAST, MOST = np.exp(KIND(-3)), np.exp(np.where(DRIFTS > 0, KIND(0.7), KIND(1)))
 
 _OWN = KIND(0.2)  # values that the first weights count for beside those of a collection
 _ROUNDS = 2  # of expectation and maximisation a window
-_UNSEEN = KIND(1e30)  # variance of what a window does not say
+_UNSEEN = KIND(1e8)  # variance of what a window does not say
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
