@@ -24,6 +24,7 @@ from uldp_transforms.ldp.smoothing import (
     Series,
     Shares,
     course_of,
+    filtered,
     fit,
     judge,
     own_shares,
@@ -49,7 +50,7 @@ SETTINGS = [  # alphabet, mechanism, epsilon, people of a day, days
     (HASHED, "krr", 4.0, 16_000, ALL),
 ]  # fmt: skip
 
-STREAMS, WINDOWS = 10, 400
+STREAMS, WINDOWS = 30, 400
 HONEST = [  # what varies, people of a window, and how
     ("nothing", 2_000, {}),
     ("week-ends by 30 %, days by 5 %", 2_000, {"weekly": 0.3, "days": 0.05}),
@@ -59,9 +60,13 @@ HONEST = [  # what varies, people of a window, and how
     ("days by 60 %", 2_000, {"days": 0.6}),
     ("days by 60 %", 20_000, {"days": 0.6}),
     ("days by 90 %", 2_000, {"days": 0.9}),
+    ("days by 20 %", 20_000, {"days": 0.2}),
     ("random walk, steps of 5 %", 2_000, {"walk": 0.05}),
+    ("random walk, steps of 10 %", 2_000, {"walk": 0.1}),
     ("random walk, steps of 3 %", 20_000, {"walk": 0.03}),
     ("random walk, steps of 10 %", 20_000, {"walk": 0.1}),
+    ("random walk of 5 %, days by 20 %", 20_000, {"walk": 0.05, "days": 0.2}),
+    ("steps of variance 1e-4 p, days by 5 %", 2_000, {"steps": 1e-4, "days": 0.05}),
 ]  # fmt: skip
 MOVES = [(1, 8.0, 8), (1, 8.0, 10), (1, 5.0, 10), *((1, errors, 30) for errors in (1.0, 2.0, 3.0, 5.0, 8.0)),
          *((10, errors, 30) for errors in (1.0, 2.0, 3.0))]  # fmt: skip
@@ -74,7 +79,9 @@ def main() -> None:
     for setting in SETTINGS:
         print(f"  {_errors(airports, flights, *setting)}", flush=True)
     print("one drift and nugget for all values, and the smoother in use: 1e4 times the squared l2 distance; coverage")
-    print("  series                 eps  people  days     one pair    in use   coverage: one pair        in use")
+    print(
+        "  series                 eps  people  days     one pair    in use   coverage: one pair        in use   longer"
+    )
     for name, shares in _series().items():
         for epsilon, n in ((1.0, 1_000), (2.0, 1_000), (1.0, 20_000), (2.0, 20_000), (4.0, 50_000)):
             print(f"  {_both(name, shares, epsilon, n)}", flush=True)
@@ -86,6 +93,10 @@ def main() -> None:
                 print(f"  {_moving(n, errors, lasts=lasts)}", flush=True)
             if not lasts:
                 print(f"  {_moving(n, 0.05 / _error(n), lasts=lasts)}", flush=True)
+    print("the same in a stream: coverage of the value in the windows after it moved for good, the first one first")
+    for n in (1_000, 20_000):
+        for errors in (1.0, 2.0, 3.0, 4.0, 6.0):
+            print(f"  {_following(n, errors)}", flush=True)
     print(f"false alarms of honest streams, {STREAMS} of {WINDOWS} windows each, 50 values, krr, epsilon 2;")
     print("1 in 1,000 windows promised")
     for name, people, law in HONEST:
@@ -207,7 +218,7 @@ def _one_pair(series: Series) -> Shares:
 
 
 def _both(name: str, shares: np.ndarray, epsilon: float, n: int, draws: int = 5) -> str:
-    found = np.zeros((2, 3))
+    found = np.zeros((2, 4))
     for draw in range(draws):
         rng = np.random.default_rng([4, draw])
         own = np.array([rng.multinomial(n, day) for day in shares]) / n
@@ -216,25 +227,18 @@ def _both(name: str, shares: np.ndarray, epsilon: float, n: int, draws: int = 5)
             result = smoother(series)
             hits = (result.low <= own) & (own <= result.high)
             errors = 1e4 * ((result.means - own) ** 2).sum(axis=1).mean()
-            found[place] += np.array([errors, hits.mean(), hits[:, largest].mean()]) / draws
+            length = (result.high - result.low).mean()
+            found[place] += np.array([errors, hits.mean(), hits[:, largest].mean(), length]) / draws
     text = f"{name:20} {epsilon:5g} {n:7,} {len(shares):5} {found[0, 0]:12.3f} {found[1, 0]:9.3f}     "
-    return text + "".join(f"   {mean:.3f} ({ten:.3f})" for _, mean, ten in found)
+    text += "".join(f"   {mean:.3f} ({ten:.3f})" for _, mean, ten, _ in found)
+    return text + f"   {found[1, 3] / found[0, 3]:6.2f}"
 
 
 def _moving(n: int, errors: float, *, lasts: bool, streams: int = 100, windows: int = 60, at: int = 30) -> str:
     """The fifth of 20 values moves by standard errors, for good or in one window; days differ by 5 % besides."""
-    size, value, found = errors * _error(n), 4, np.zeros((2, 3))
+    value, found = 4, np.zeros((2, 3))
     for stream in range(streams):
-        rng = np.random.default_rng([5, stream])
-        law = np.exp(rng.normal(0, 0.05, (windows, 20))) / np.arange(1, 21)
-        law /= law.sum(axis=1, keepdims=True)
-        here = slice(at, windows if lasts else at + 1)
-        before = law[here, value].copy()
-        after = np.minimum(before + size, 0.95)
-        law[here] *= ((1 - after) / (1 - before))[:, np.newaxis]
-        law[here, value] = after
-        own = np.array([rng.multinomial(n, day) for day in law]) / n
-        series = _oue(own, n, 1.0, rng)
+        series, own = _moved(stream, n, errors, slice(at, windows if lasts else at + 1), windows)
         for place, smoother in enumerate((_one_pair, smoothed)):
             result = smoother(series)
             hits = (result.low <= own) & (own <= result.high)
@@ -242,6 +246,30 @@ def _moving(n: int, errors: float, *, lasts: bool, streams: int = 100, windows: 
     kind = f"for good by {errors:.3g}" if lasts else f"one window by {errors:.3g}"
     text = f"{kind:20} {n:7,}"
     return text + "".join(f"{near:23.3f} {own:9.3f}" for near, own, _ in found) + f" {found[1, 2]:11.3f}"
+
+
+def _moved(stream: int, n: int, errors: float, here: slice, windows: int) -> tuple[Series, np.ndarray]:
+    """Windows in some of which the fifth of 20 values has more, by standard errors; and the shares of their people."""
+    rng = np.random.default_rng([5, stream])
+    law = np.exp(rng.normal(0, 0.05, (windows, 20))) / np.arange(1, 21)
+    law /= law.sum(axis=1, keepdims=True)
+    before = law[here, 4].copy()
+    after = np.minimum(before + errors * _error(n), 0.95)
+    law[here] *= ((1 - after) / (1 - before))[:, np.newaxis]
+    law[here, 4] = after
+    own = np.array([rng.multinomial(n, day) for day in law]) / n
+    return _oue(own, n, 1.0, rng), own
+
+
+def _following(n: int, errors: float, *, streams: int = 100, at: int = 30) -> str:
+    """What the rows of a stream say of a value in the first windows after it moved for good."""
+    inside = np.zeros(6)
+    for stream in range(streams):
+        series, own = _moved(stream, n, errors, slice(at, at + len(inside)), at + len(inside))
+        for later in range(len(inside)):
+            row, truth = filtered(series, at + later), own[at + later, 4]
+            inside[later] += row.low[0, 4] <= truth <= row.high[0, 4]
+    return f"by {errors:g}, {n:,} people".ljust(24) + " ".join(f"{mean:.2f}" for mean in inside / streams)
 
 
 def _false_alarms(name: str, people: int, law: dict[str, float]) -> str:
@@ -256,11 +284,22 @@ def _false_alarms(name: str, people: int, law: dict[str, float]) -> str:
 
 
 def _shares(
-    rng: np.random.Generator, windows: int, *, weekly: float = 0.0, days: float = 0.0, walk: float = 0.0
+    rng: np.random.Generator,
+    windows: int,
+    *,
+    weekly: float = 0.0,
+    days: float = 0.0,
+    walk: float = 0.0,
+    steps: float = 0.0,
 ) -> np.ndarray:
-    """(T, 50) shares 1 / rank with a pattern of seven windows, lognormal day effects and a random walk."""
-    size = (windows, 50)
-    shares = np.exp(np.cumsum(rng.normal(0, walk, size), axis=0) + rng.normal(0, days, size)) / np.arange(1, 51)
+    """(T, 50) shares 1 / rank with a pattern of seven windows, lognormal day effects and random walks.
+
+    The steps of one walk are relative to shares, those of the other have the variance ``steps`` p.
+    """
+    size, first = (windows, 50), 1 / np.arange(1, 51) / (1 / np.arange(1, 51)).sum()
+    shares = np.exp(np.cumsum(rng.normal(0, walk, size), axis=0) + rng.normal(0, days, size)) * first
+    if steps:
+        shares *= np.maximum(1 + np.cumsum(rng.normal(0, np.sqrt(steps / first), size), axis=0), 1e-4)
     weekend = np.isin(np.arange(windows) % 7, (5, 6))[:, np.newaxis]
     shares *= 1 + weekly * rng.choice([-1, 1], 50) * weekend
     distributions: np.ndarray = shares / shares.sum(axis=1, keepdims=True)

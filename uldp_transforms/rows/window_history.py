@@ -23,10 +23,9 @@ from uldp_transforms.windows import moment_of
 
 _DAY = 86_400_000
 _HOUR = 3_600_000
-_VERSION = 3
-_WITHOUT_ALARM = 2  # version whose alarm had other numbers, which are left out: it learns anew from the windows
-_OLD_PAST = 10  # numbers of a value that it kept
+_VERSION = 4
 _PAST = 2
+_KEPT = {2: 10, 3: _PAST, _VERSION: _PAST}  # numbers of a value beside windows and alarm, by version
 _HEAD = struct.Struct("<BI")  # version, bytes of the description
 
 
@@ -185,14 +184,14 @@ class Neighbours:
 
     @classmethod
     def from_bytes(cls, encoded: bytes) -> Neighbours:
-        """What ``to_bytes`` made, now or in version 2."""
+        """What ``to_bytes`` made, now or in older versions, whose alarm kept other numbers: it learns anew."""
         version, length = _HEAD.unpack_from(encoded)
-        if version not in (_WITHOUT_ALARM, _VERSION):
-            raise ValueError(f"Neighbours reads versions {_WITHOUT_ALARM} and {_VERSION}, got version {version}")
+        if version not in _KEPT:
+            raise ValueError(f"Neighbours reads versions {min(_KEPT)} to {_VERSION}, got version {version}")
         body = _HEAD.size + length
         told = json.loads(encoded[_HEAD.size : body])
         t, values = told["windows"], tuple(told["values"])
-        kept = _PAST if version == _VERSION else _OLD_PAST
+        kept = _KEPT[version]
         rows, end = kept + 3 * t, body + 24 * t
         whole = np.frombuffer(encoded, "<i8", 3 * t, body).astype(np.int64)
         cells = np.frombuffer(encoded, "<f8", rows * len(values), end).reshape(rows, -1).astype(np.float64)

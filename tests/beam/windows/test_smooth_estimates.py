@@ -181,16 +181,18 @@ def test_the_state_of_a_stream_comes_back_from_bytes() -> None:
     assert len(windows) == 5
 
 
-def test_the_state_of_a_stream_before_version_3_goes_on_with_its_windows() -> None:
-    """Version 2 had ten numbers of what is gone, of which level and spread are still used; its alarm learns anew."""
+@pytest.mark.parametrize(("version", "more"), [(2, 8), (3, 0)])
+def test_the_state_of_a_stream_of_older_versions_goes_on_with_its_windows(version: int, more: int) -> None:
+    """Version 2 had eight numbers more of what is gone, version 3 others for the alarm, which learns anew."""
     windows = Neighbours.of([], 2.5)
-    for row in rows_of(KRR, range(9), generator("version 2")):
+    for row in rows_of(KRR, range(9), generator("older versions")):
         windows, _, _ = filter_row(windows, row, 1000, horizon=5)
     told = json.dumps({"values": windows.values, "windows": 5, "gone": windows.gone, "jump": 2.5}).encode()
     whole = np.concatenate([windows.spans.ravel(), windows.num_reports]).astype("<i8").tobytes()
-    past = np.concatenate([windows.past, np.full((8, 20), 7.0)])
+    past = np.concatenate([windows.past, np.full((more, 20), 7.0)])
     cells = np.concatenate([past, windows.raw, windows.variances, windows.common]).astype("<f8").tobytes()
-    again = Neighbours.from_bytes(b"\x02" + len(told).to_bytes(4, "little") + told + whole + cells)
+    alarm = b"\x07" * (528 * 20 if version == 3 else 0)
+    again = Neighbours.from_bytes(bytes([version]) + len(told).to_bytes(4, "little") + told + whole + cells + alarm)
     fresh = dataclasses.replace(windows, alarm=Past.empty(20))
     assert again.to_bytes() == fresh.to_bytes()
 

@@ -54,7 +54,7 @@ def test_files_need_none(folder: Path) -> None:
     [
         ("estimate --collection krr.json --window 1h --output out --subscription projects/p/subscriptions/s", "--sub"),
         (f"{OVER_FILES} --output_topic projects/p/topics/t", "--output_topic"),
-        (f"{OVER_FILES} --bigquery p:d", "--bigquery"),
+        (f"{OVER_FILES} --bigquery project:data", "--bigquery"),
         ("simulate --collection krr.json --values v.csv --topic projects/p/topics/t", "--topic"),
         ("live", "live"),
     ],

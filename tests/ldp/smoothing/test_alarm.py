@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from tests.ldp.smoothing.test_smoothing import SHARES, noisy_stream
 from tests.support.tolerance import binomial_limits, student_limit
@@ -21,16 +21,19 @@ from uldp_transforms.ldp.smoothing import (
     follow,
     judge,
     smoothed,
+    variation,
 )
+from uldp_transforms.ldp.smoothing import alarm as alarm_module
 from uldp_transforms.ldp.smoothing.evidence import lasting_evidence, which_moved
 from uldp_transforms.ldp.smoothing.variation import (
+    ANEW,
     DRIFTS,
     EFFECTS,
     FIRST_WEIGHTS,
-    TAILS,
+    Expectation,
     Memory,
-    expect,
-    learn,
+    Told,
+    ahead,
 )
 
 EVERY = 1000
@@ -82,87 +85,162 @@ def test_evidence_of_one_window_has_the_mean_1() -> None:
 # ------------------------------------------------------------------------------------------------ laws
 
 
+def after(
+    memory: Memory, raw: np.ndarray, report: np.ndarray, n: int = 1000, steps: int = 1, jump: float = 0.0
+) -> tuple[Memory, Expectation]:
+    """The memory after one window, and what was expected of it."""
+    told = Told(raw[np.newaxis], report[np.newaxis], np.array([n]), np.array([steps]), jump)
+    memories, expected = ahead(memory, told)
+    return memories.at(-1), expected
+
+
 def some_memory(seed: int, values: int = 3) -> Memory:
     """Of a few windows of values of different sizes."""
     memory, rng = Memory.empty(values), np.random.default_rng(seed)
-    shares, everywhere = rng.uniform(0.01, 0.4, values), np.zeros(values, dtype=bool)
+    shares = rng.uniform(0.01, 0.4, values)
     for _ in range(12):
         report = rng.uniform(0.5, 1.5, values)
-        raw = shares + rng.normal(0, np.sqrt(report / 1000))
-        memory = learn(memory, expect(memory, report, 1000, 1, 1.5), raw, report, everywhere)
+        memory, _ = after(memory, shares + rng.normal(0, np.sqrt(report / 1000)), report, jump=1.5)
     return memory
+
+
+def one_sided(expected: Expectation, law: int, value: int, raw: float, jump: float, *, rises: bool) -> float:
+    """Probability of what is as high as a raw share, or as low, under one law; in 64 bits."""
+    names = ("level", "variance", "size")
+    level, variance, size = (float(getattr(expected, name)[0, law, value]) for name in names)
+    sigma, fixed = float(EFFECTS[law, 0]), variance + float(expected.noise[0, 0, value])
+    error = np.sqrt(fixed + (sigma * size) ** 2)
+    z = (raw - level) / error
+    if z > 0:
+        ends = np.arcsinh(sigma * np.array([size + raw - level, size]) / np.sqrt(fixed))
+        z = (ends[0] - ends[1]) / sigma
+        if jump:  # z = limit + lump limit^2
+            lump = jump / error / 6
+            z = (np.sqrt(1 + 4 * lump * z) - 1) / (2 * lump)
+    return float(stats.norm.sf(z) if rises else stats.norm.cdf(z))
 
 
 @pytest.mark.parametrize("jump", [0.0, 0.02])
 def test_probabilities_are_those_of_the_mixture(jump: float) -> None:
-    """Summed up law by law and component by component in 64 bits, and the side chosen by the mean of the laws."""
+    """Summed up law by law, and the side chosen by the mean of the laws."""
     memory = some_memory(1)
-    expectation = expect(memory, np.ones(3), 2000, 2, 1.5)
     raw = memory.share + np.array([0.2, -0.1, 0.001])
-    found = expectation.tails(raw, jump)
+    _, expected = after(memory, raw, np.ones(3), 2000, 2, 1.5)
+    found = expected.tails(raw[np.newaxis], jump)[0]
+    weights = memory.common[:, np.newaxis].astype(float) * memory.odds
+    weights /= weights.sum(axis=0)
     for value in range(3):
-        whole = 0.0
-        weights = FIRST_WEIGHTS * 0 + memory.common * np.exp(memory.odds[:, value].astype(float))
-        weights /= weights.sum()
-        rises = raw[value] > weights @ memory.level[:, value]
-        for law, weight in enumerate(weights):
-            change = float(raw[value] - memory.level[law, value])
-            for share, growth in TAILS:
-                sigma = float(EFFECTS[law, 0])
-                heavy = max(1.0, min(np.exp(growth * sigma), (4 / sigma) ** 2)) if change > 0 else 1.0
-                fixed = float(expectation.variance[law, value] + expectation.noise[value])
-                error = np.sqrt(fixed + heavy * float(expectation.effect[law, value]))
-                z = change / error
-                if change > 0 and jump:  # z = limit + lump limit^2
-                    lump = jump / error / 6
-                    z = (np.sqrt(1 + 4 * lump * z) - 1) / (2 * lump)
-                whole += weight * share * (stats.norm.sf(z) if rises else stats.norm.cdf(z))
-        assert found[value] == pytest.approx(min(1, 2 * whole), rel=1e-4)
+        rises = raw[value] > weights[:, value] @ memory.level[:, value]
+        each = [one_sided(expected, law, value, raw[value], jump, rises=rises) for law in range(len(DRIFTS))]
+        assert found[value] == pytest.approx(min(1, 2 * weights[:, value] @ each), rel=1e-4)
+
+
+def exact_tail(rise: float, sigma: float, error: float) -> float:
+    """Probability that a share of 1, times a lognormal day effect, plus noise, is 1 + ``rise`` or more; an integral."""
+    effects = np.linspace(-9, 9, 4001)
+    density = stats.norm.pdf(effects) * (effects[1] - effects[0])
+    return float(density @ stats.norm.sf((1 + rise - np.exp(sigma * effects)) / error))
+
+
+@pytest.mark.parametrize("error", [0.01, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("rare", [1e-2, 1e-3, 1e-5])
+def test_rises_are_at_least_as_probable_as_under_lognormal_effects(error: float, rare: float) -> None:
+    """And as probable as that where day effects are most of a window's noise."""
+    one = np.ones((1, len(DRIFTS), 1), dtype=np.float32)
+    for law in np.flatnonzero(DRIFTS[:, 0] == 0):
+        sigma = float(EFFECTS[law, 0])
+        rise = optimize.brentq(lambda x, *law: exact_tail(x, *law) - rare, 0, 1e4, args=(sigma, error))
+        weights = one * (np.arange(len(DRIFTS)) == law)[:, np.newaxis]
+        some = Expectation(
+            weights=weights, level=one, variance=0 * one, size=one, noise=np.full((1, 1, 1), error**2, np.float32)
+        )
+        found = some.tails(np.array([[1 + rise]]), 0.0)[0, 0] / 2
+        assert found > rare * 0.99
+        if sigma > 30 * error:
+            assert found < rare * 1.05
 
 
 def test_levels_are_those_of_a_scalar_filter_of_each_law() -> None:
     """Every law by itself, in 64 bits: drift and day effects scale with the share that the law expects."""
     rng, n = np.random.default_rng(3), 500
-    raw, report = 0.3 + rng.normal(0, 0.03, 9), rng.uniform(0.4, 0.6, 9)
-    memory, steps = Memory.empty(1), [1, 1, 3, 1, 1, 2, 1, 1, 1]
-    for t in range(9):
-        expectation = expect(memory, report[[t]], n, steps[t], 0.0)
-        memory = learn(memory, expectation, raw[[t]], report[[t]], np.zeros(1, dtype=bool))
+    raw, report = 0.3 + rng.normal(0, 0.03, (9, 1)), rng.uniform(0.4, 0.6, (9, 1))
+    steps = np.array([1, 1, 3, 1, 1, 2, 1, 1, 1])
+    memories, _ = ahead(Memory.empty(1), Told(raw, report, np.full(9, n), steps, 0.0))
     for law in range(len(DRIFTS)):
         level, variance = 0.0, 1.0
         for t in range(9):
-            noise = (report[:t].mean() if t else report[0]) / n
+            noise = (report[:t].mean() if t else report[0, 0]) / n
             size = max(level, raw[:t].mean() if t else 0, 0) + np.sqrt(min(variance, noise))
             prior = variance + steps[t] * (float(DRIFTS[law, 0]) * size) ** 2
+            size = size if t else raw[0, 0] + np.sqrt(noise)  # of a value that is new it is the window's own
             rest = (float(EFFECTS[law, 0]) * size) ** 2 + noise
             gain = prior / (prior + rest)
-            level, variance = level + gain * (raw[t] - level), prior * rest / (prior + rest)
-        assert memory.level[law, 0] == pytest.approx(level, rel=1e-4)
-        assert memory.variance[law, 0] == pytest.approx(variance, rel=1e-3)
+            level, variance = level + gain * (raw[t, 0] - level), prior * rest / (prior + rest)
+        assert memories.level[-1, law, 0] == pytest.approx(level, rel=1e-4)
+        assert memories.variance[-1, law, 0] == pytest.approx(variance, rel=1e-3)
 
 
-def test_one_window_changes_odds_by_a_limit() -> None:
-    """However far a value jumps: at most exp(3) between laws."""
+def test_a_value_that_moved_has_the_day_effects_of_its_new_share() -> None:
+    """From .01 to .4: what the window says of the new share is uncertain by sigma times .4."""
+    memory, _ = after(Memory.empty(1), np.full(1, 0.01), np.ones(1), 10**6)
+    told = Told(np.full((1, 1), 0.4), np.ones((1, 1)), np.array([10**6]), np.ones(1, dtype=np.int64), 0.0)
+    memories, _ = ahead(memory, told, np.ones(1, dtype=bool))
+    new = (EFFECTS[:, 0] * 0.4) ** 2
+    np.testing.assert_allclose(memories.variance[-1, :, 0], new / (1 + new), rtol=0.02)
+    assert memories.windows[-1, 0] == 1
+    assert memories.share[-1, 0] == pytest.approx(0.4)
+
+
+def test_a_window_that_does_not_say_changes_nothing_but_by_drift() -> None:
+    """With very many reports, whose variances are far below what 32 bits tell apart from 1."""
+    memory = Memory.empty(2)
+    for raw in (0.3, 0.31, 0.29):
+        memory, _ = after(memory, np.full(2, raw), np.full(2, 1e-3), 10**9)
+    later, expected = after(memory, np.array([0.3, np.nan]), np.full(2, 1e-3), 10**9)
+    np.testing.assert_allclose(later.level[:, 1], memory.level[:, 1], rtol=1e-6)
+    np.testing.assert_allclose(later.variance[:, 1], expected.variance[0, :, 1], rtol=1e-6)
+    assert (later.variance[:, 0] < expected.variance[0, :, 0]).all()
+    assert (later.seen[1], later.windows[1]) == (3, 3)
+
+
+def test_weights_are_those_of_laws_that_may_be_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All 16^3 ways in which the law of a value may change are summed up; without limits, and common weights stay."""
+    monkeypatch.setattr(variation, "LEAST", np.float32(0))
+    monkeypatch.setattr(variation, "MOST", np.full((len(DRIFTS), 1), np.float32(np.inf)))
+    monkeypatch.setattr(variation, "_ROUNDS", 0)
+    raw, first, anew = np.array([[0.3], [0.32], [0.35]]), FIRST_WEIGHTS.astype(float), float(ANEW)
+    told = Told(raw, np.ones((3, 1)), np.full(3, 2000), np.ones(3, dtype=np.int64), 0.0)
+    memories, expected = ahead(Memory.empty(1), told)
+    total = (expected.variance + expected.effect + expected.noise)[:, :, 0].astype(float)
+    likely = stats.norm.pdf(raw, expected.level[:, :, 0], np.sqrt(total))[1:]
+    change = (1 - anew) * np.eye(len(first)) + anew * first  # from a law to another
+    paths = np.einsum("a,ab,bc,a,b->abc", first, change, change, *likely)
+    weights = (memories.odds[-1] * memories.common[-1][:, np.newaxis])[:, 0]
+    np.testing.assert_allclose(weights, paths.sum(axis=(0, 1)) / paths.sum(), rtol=1e-3)
+
+
+def test_one_window_changes_weights_by_a_limit() -> None:
+    """However far a value jumps: two laws differ by the factors of the page at most."""
     memory = some_memory(2)
-    expectation = expect(memory, np.ones(3), 1000, 1, 1.5)
-    after = learn(memory, expectation, memory.share + np.array([0.5, -0.5, 0.05]), np.ones(3), np.zeros(3, dtype=bool))
-    told = after.odds - 0.98 * memory.odds
-    assert (np.ptp(told, axis=0) <= 3 + 1e-4).all()
-    assert np.ptp(told, axis=0).max() > 2.9
+    later, _ = after(memory, memory.share + np.array([0.5, -0.5, 0.05]), np.ones(3), jump=1.5)
+    told = np.log((later.odds - ANEW) / memory.odds)
+    assert np.ptp(told, axis=0).max() > 3.9
+    assert (np.ptp(told, axis=0) <= 4 + 1e-3).all()
+    drifts = told[DRIFTS[:, 0] > 0].max(axis=0) - told.min(axis=0)
+    assert (drifts <= 3.7 + 1e-3).all()
 
 
 def test_what_values_share_is_learned_by_all() -> None:
     """Ten values have day effects of 40 %; an eleventh, too rare to say anything, has weights like theirs."""
     rng = np.random.default_rng(5)
     shares = np.append(np.full(10, 0.1), 1e-4)
-    memory, still = Memory.empty(11), np.zeros(11, dtype=bool)
+    memory = Memory.empty(11)
     for _ in range(40):
         raw = shares * np.exp(rng.normal(0, 0.4, 11)) + rng.normal(0, 1e-3, 11)
-        memory = learn(memory, expect(memory, np.full(11, 0.01), 10_000, 1, 0.0), raw, np.full(11, 0.01), still)
-    weights = expect(memory, np.full(11, 0.01), 10_000, 1, 0.0).weights
-    near = (EFFECTS[:, 0] >= 0.2) & (EFFECTS[:, 0] <= 0.8)
+        memory, _ = after(memory, raw, np.full(11, 0.01), 10_000)
+    near = EFFECTS[:, 0] == EFFECTS[2, 0]  # 45 %
     assert FIRST_WEIGHTS[near].sum() < 0.2
-    assert weights[near, -1].sum() > 0.5
+    assert (memory.odds * memory.common[:, np.newaxis])[near, -1].sum() > 0.5
 
 
 # ------------------------------------------------------------------------------------------------ what is kept
@@ -183,6 +261,21 @@ def shaken_stream(seed: int) -> Series:
     raw[rng.random(raw.shape) < 0.05] = np.nan
     raw[30] = np.nan
     return dataclasses.replace(series, raw=raw, steps=rng.integers(1, 3, len(raw)), jump=2.0)
+
+
+def test_windows_are_judged_together_as_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With alarms between them, after which windows are judged again."""
+    series, found = shaken_stream(3), []
+    for most in (1, 5, 16):
+        monkeypatch.setattr(alarm_module, "_MOST_TOGETHER", most)
+        found.append(judge(series, EVERY))
+    assert found[0].moved.any(axis=1).sum() >= 2
+    for other in found[1:]:
+        for field in dataclasses.fields(Alarms):
+            if field.name != "past":
+                expected = getattr(found[0], field.name)
+                np.testing.assert_allclose(getattr(other, field.name), expected, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(other.past.memory.odds, found[0].past.memory.odds, rtol=1e-3)
 
 
 @pytest.mark.parametrize("cut", [1, 15, 20, 31, 45])
@@ -346,8 +439,12 @@ HONEST: dict[str, tuple[int, dict[str, float]]] = {
     "day effects 20 %": (2000, {"effect": 0.2}),
     "day effects 40 %": (2000, {"effect": 0.4}),
     "day effects 60 %": (2000, {"effect": 0.6}),
+    "day effects 60 %, 20,000 people": (20_000, {"effect": 0.6}),
+    "day effects 90 %": (2000, {"effect": 0.9}),
     "random walk 5 %": (2000, {"walk": 0.05, "effect": 0.05}),
     "random walk 3 %, 20,000 people": (20_000, {"walk": 0.03}),
+    "random walk 10 %, 20,000 people": (20_000, {"walk": 0.1}),
+    "random walk 5 %, day effects 20 %, 20,000 people": (20_000, {"walk": 0.05, "effect": 0.2}),
     "random walk of 1e-4 p": (2000, {"steps": 1e-4, "effect": 0.05}),
 }
 

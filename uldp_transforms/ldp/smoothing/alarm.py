@@ -9,7 +9,10 @@ import numpy as np
 
 from uldp_transforms.ldp.smoothing.evidence import LEAST_HISTORY, SIZES, SUDDEN, lasting_evidence, which_moved
 from uldp_transforms.ldp.smoothing.series import Series
-from uldp_transforms.ldp.smoothing.variation import Expectation, Memory, expect, learn
+from uldp_transforms.ldp.smoothing.variation import DRIFTS, KIND, Expectation, Memory, Told, ahead
+
+_MOST_TOGETHER = 16  # windows that are judged at once, as if nothing rang in them
+_CELLS = 1 << 16  # laws times values times windows, at most, if there is more than one window
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -27,24 +30,24 @@ class Past:
     @classmethod
     def empty(cls, size: int) -> Past:
         """Before the first window."""
-        return cls(memory=Memory.empty(size), evidence=np.zeros((len(SIZES), size)))
+        return cls(memory=Memory.empty(size), evidence=np.zeros((len(SIZES), size), dtype=KIND))
 
     def placed(self, size: int, here: Any) -> Past:
         """The same among ``size`` values, of which these are at the places ``here``; of others nothing is known."""
-        evidence = np.zeros((len(SIZES), size))
+        evidence = np.zeros((len(SIZES), size), dtype=KIND)
         evidence[:, here] = self.evidence
         return Past(memory=self.memory.placed(size, here), evidence=evidence)
 
     def to_bytes(self) -> bytes:
         """Evidence, then the memory, little-endian."""
-        return self.evidence.astype("<f8").tobytes() + self.memory.to_bytes()
+        return self.evidence.astype("<f4").tobytes() + self.memory.to_bytes()
 
     @classmethod
     def from_bytes(cls, encoded: bytes, size: int) -> Past:
         """What ``to_bytes`` made, of ``size`` values."""
         number = len(SIZES) * size
-        evidence = np.frombuffer(encoded, "<f8", number).reshape(len(SIZES), size).astype(np.float64)
-        return cls(memory=Memory.from_bytes(encoded[8 * number :], size), evidence=evidence)
+        evidence = np.frombuffer(encoded, "<f4", number).reshape(len(SIZES), size).astype(KIND)
+        return cls(memory=Memory.from_bytes(encoded[4 * number :], size), evidence=evidence)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -96,26 +99,31 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
         past: of windows that are no longer here; None: there were none.
         sudden: in (0, 1], the share of false alarms spent on jumps.
     """
-    size, turns = series.raw.shape, bool(np.any(series.turnover))
-    sudden = 1.0 if turns else sudden
+    size = series.raw.shape
+    sudden = 1.0 if np.any(series.turnover) else sudden
     past = Past.empty(size[1]) if past is None else past
-    memory, evidence = past.memory, past.evidence
-    moved, p_value = np.zeros(size, dtype=bool), np.ones(size[0])
-    told = np.zeros((5, *size))
-    reports = series.variances * series.num_reports[:, np.newaxis]
-    for t, (raw, report) in enumerate(zip(series.raw, reports)):
-        n, seen = int(series.num_reports[t]), ~np.isnan(raw)
-        expectation = expect(memory, np.where(seen, report, 0), n, int(series.steps[t]), series.jump)
-        wider = expectation.with_noise(series.turnover) if turns else expectation
-        told[:, t] = _numbers(wider, raw, seen)
-        judged = seen & (memory.seen >= LEAST_HISTORY)
-        if judged.any():
-            tails = np.where(judged, wider.tails(np.where(seen, raw, 0), series.jump / n), 1)[np.newaxis]
-            after = lasting_evidence(evidence, tails, np.sign(told[2, t])[np.newaxis])
-            rates, rings = which_moved(after, tails, alarm_every, sudden)
-            moved[t], p_value[t], evidence = rings[0], rates[0], after[0] * (not rings.any())
-        memory = learn(memory, expectation, raw, report, moved[t])
-    expected, variance, change, error, step = told
+    memory, evidence = past.memory, past.evidence.astype(float)
+    moved, p_value, numbers = np.zeros(size, dtype=bool), np.ones(size[0]), np.zeros((5, *size))
+    begin, together, most = 0, 1, _together(size[1])
+    while begin < size[0]:
+        told = Told.of(series, begin, begin + together)
+        memories, expectation = ahead(memory, told)
+        expectation = expectation.with_noise(series.turnover)
+        found = _numbers(expectation, told.raw)
+        tails = _tails(expectation, told, memories.seen[:-1])
+        after = lasting_evidence(evidence, tails, np.sign(found[2]))
+        rates, rings = which_moved(after, tails, alarm_every, sudden)
+        rang = np.flatnonzero(rings.any(axis=1))
+        end = int(rang[0]) + 1 if len(rang) else len(tails)
+        done = slice(begin, begin + end)
+        numbers[:, done], moved[done], p_value[done] = found[:, :end], rings[:end], rates[:end]
+        if len(rang):  # windows after it were followed as if nothing had moved
+            memories, _ = ahead(memories.at(end - 1), told.only(end - 1), rings[end - 1])
+            after, together = np.zeros_like(after), 1
+        else:
+            together = min(2 * together, most)
+        memory, evidence, begin = memories.at(-1), after[-1], begin + end
+    expected, variance, change, error, step = numbers
     return Alarms(
         moved=moved,
         p_value=p_value,
@@ -124,16 +132,32 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
         change=change,
         change_error=error,
         step=step,
-        past=Past(memory=memory, evidence=evidence),
+        past=Past(memory=memory, evidence=evidence.astype(KIND)),
     )
 
 
-def _numbers(expectation: Expectation, raw: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Of a window, all (S,): mean and variance of the share, the change, its error, and the variance of a step."""
+def _tails(expectation: Expectation, told: Told, seen: np.ndarray) -> np.ndarray:
+    """(B, S) probabilities of what windows say; 1 where it is not judged, of values (B, S) ``seen`` in few windows."""
+    judged = ~np.isnan(told.raw) & (seen >= LEAST_HISTORY)
+    if not judged.any():
+        return np.ones(judged.shape)
+    jumps = (told.jump / told.num_reports).astype(KIND)[:, np.newaxis, np.newaxis]
+    tails: np.ndarray = np.where(judged, expectation.tails(np.where(judged, told.raw, 0), jumps), 1)
+    return tails
+
+
+def _together(size: int) -> int:
+    """How many windows of so many values are judged at once: as many as fit into the caches of a processor."""
+    return max(1, min(_MOST_TOGETHER, _CELLS // max(size * len(DRIFTS), 1)))
+
+
+def _numbers(expectation: Expectation, raw: np.ndarray) -> np.ndarray:
+    """(5, B, S) mean and variance of the share, the change, its error, and the variance of a step."""
     level = expectation.mean(expectation.level)
-    apart = expectation.level - level
+    apart = expectation.level - level[:, np.newaxis]
     apart *= apart
     apart += expectation.variance
     variance = expectation.mean(apart)
-    error = np.sqrt(variance + expectation.mean(expectation.effect) + expectation.noise)
-    return level, variance, np.where(seen, raw - level, 0), error, expectation.mean(expectation.step)
+    error = np.sqrt(variance + expectation.mean(expectation.effect) + expectation.noise[:, 0])
+    change = np.where(np.isnan(raw), 0, raw - level)
+    return np.stack([level, variance, change, error, expectation.mean(expectation.step)])

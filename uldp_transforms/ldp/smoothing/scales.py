@@ -65,8 +65,8 @@ class Scales:
         return chances.T * each, most + np.log(self.weights @ marginal)
 
     def means(self, posterior: np.ndarray, law: Law) -> tuple[np.ndarray, np.ndarray]:
-        """(S,) posterior means of the drift and the nugget of each value, as variances."""
-        drift, nugget = (posterior.T @ part * law.shares for part in self.pairs.T)
+        """(S,) drift and nugget of each value: squares of the posterior means of their standard deviations."""
+        drift, nugget = ((posterior.T @ np.sqrt(part)) ** 2 * law.shares for part in self.pairs.T)
         return drift, nugget
 
     def likely(self, posterior: np.ndarray, law: Law) -> np.ndarray:

@@ -16,7 +16,7 @@ from uldp_transforms.ldp.smoothing.series import Law, Series
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 
 _Z = float(special.ndtri((1 + CONFIDENCE) / 2))
-_ALONE = float(special.ndtri(0.99))  # one honest window in 50 contradicts its neighbours by as many standard deviations
+_ALONE = float(special.ndtri(0.95))  # one honest window in 10 contradicts its neighbours by as many standard deviations
 _BLOCK = 1024  # values that are smoothed at once
 _ROUNDS = 2  # of a season and the scales of what is left
 
@@ -40,8 +40,7 @@ class _Fitted:
     Attributes:
         series, law: T windows, S values.
         scales: of drifts and nuggets.
-        own: (2, S) the drift and the nugget of each value, which are rather too large than too small, as intervals
-            need it.
+        own: (2, S) the drift and the nugget of each value, from means of standard deviations, as intervals need it.
         likely: (2, S) likely ones, as estimates need it.
         season: None: there is none.
     """
@@ -63,8 +62,9 @@ def filtered(series: Series, t: int) -> Shares:
 def smoothed(series: Series) -> Shares:
     """What all windows say of each one.
 
-    The interval also holds the window's own one, if the window contradicts all others by 2.33 standard deviations or
-    more, and the intervals of the courses before and after a break, wherever it may be.
+    If the window contradicts all others by 1.645 standard deviations or more, the interval also reaches to the far end
+    of the window's own one, one-sided: the other end is where the others are. It also holds the intervals of courses
+    before and after a break, wherever it may be.
     """
     model, size = _fitted(series), len(series.common)
     found = np.empty((3, *series.raw.shape))
@@ -126,10 +126,10 @@ def _of_values(model: _Fitted, here: np.ndarray) -> np.ndarray:
 
 
 def _around(series: Series, law: Law, course: Course, extra: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(T, S) means, and ends of intervals: of the window alone too, where it contradicts all others."""
+    """(T, S) means, and ends of intervals: up to that of the window alone, where it contradicts all others."""
     means, variances = own_shares(series, law, course)
     half = _Z * np.sqrt(variances + extra)
-    own = _Z * np.sqrt(law.noise + series.common)
+    own = _ALONE * np.sqrt(law.noise + series.common)
     apart = course.pulse**2 > _ALONE**2 * course.pulse_information
     low = np.where(apart, np.minimum(means - half, series.raw - own), means - half)
     high = np.where(apart, np.maximum(means + half, series.raw + own), means + half)

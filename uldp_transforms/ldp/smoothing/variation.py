@@ -5,10 +5,10 @@ A law (rho, sigma) says of the share s of a value, and of what the reports of wi
     s_t = s_(t-1) + N(0, (rho s)^2)                drift
     y_t = s_t + D_t + N(0, R_t),                   R_t known; day effects D_t of standard deviation sigma s
 
-Day effects multiply a share, so above it their tails are as heavy as those of lognormal numbers (``TAILS``). Each value
-has weights of all laws, learned from its own past windows, and from those of the other values through common weights.
-A window counts for less the older it is, and no window changes the odds of two laws by more than a limit, so that a
-change is not taken for the law before it rings.
+Day effects multiply a share, so above it probabilities are about those of lognormal numbers (``Expectation.tails``).
+Each value has weights of all laws, learned from its own past windows, and from those of the other values through common
+weights. In each window the law of a value may be drawn anew, with a small probability, and no window raises the weight
+of a law by more than a limit, so that a change is not taken for the law before it rings.
 """
 
 from __future__ import annotations
@@ -19,43 +19,40 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.ldp.smoothing.normal_tail import normal_tail
-from uldp_transforms.ldp.smoothing.series import LEAST_SHARE
+from uldp_transforms.ldp.smoothing.series import LEAST_SHARE, Series
 
 KIND = np.float32
 """Of the arrays of the bank."""
 
-_RHO, _SIGMA = (0.0, 0.02, 0.04, 0.08, 0.16, 0.32), (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+_RHO, _SIGMA = (0.0, 0.03, 0.09, 0.27), (0.05, 0.15, 0.45, 1.35)
 DRIFTS, EFFECTS = (grid.reshape(-1, 1).astype(KIND) for grid in np.meshgrid(_RHO, _SIGMA, indexing="ij"))
-"""(G, 1) rho and sigma of the laws; laws of the same rho are neighbours."""
+"""(G, 1) rho and sigma of the laws."""
 
-_FIRST = 1 / EFFECTS[:, 0] ** 1.5 / np.maximum(DRIFTS[:, 0], _RHO[1])
-FIRST_WEIGHTS: np.ndarray = (_FIRST / _FIRST.sum()).astype(np.float64)
+_FIRST = 1 / EFFECTS[:, 0] ** 2.5 / np.maximum(DRIFTS[:, 0], _RHO[1]) ** 2
+FIRST_WEIGHTS: np.ndarray = _FIRST / _FIRST.sum()
 """(G,) weights before any window: small variation first."""
 
-TAILS = ((0.65, 0.0), (0.3, 4.0), (0.05, 8.0))
-"""Day effects above the share are a mixture of normal numbers: weights, and b of variances exp(b sigma) sigma^2."""
+ANEW = KIND(0.02)
+"""Probability that the law of a value is drawn anew before a window."""
 
-_MOST = 4.0  # standard deviation of a component of the mixture, in shares
-_PARTS = np.array([weight for weight, _ in TAILS], dtype=KIND)
-_FACTORS = np.array([np.maximum(np.minimum(np.exp(b * EFFECTS), (_MOST / EFFECTS) ** 2), 1) for _, b in TAILS])
-_KEPT = 0.98  # of what was learned, from window to window
-_ONE_WINDOW = 3.0  # logarithm of odds that one window can change, at most
-_DRIFT = 1.0  # the same, in favour of drift
-_OWN = 0.2  # values that the first weights count for beside those of a collection
-_ROUNDS = 6  # of expectation and maximisation a window
-_UNSEEN = 1e30  # variance of what a window does not say
+LEAST, MOST = np.exp(KIND(-3)), np.exp(np.where(DRIFTS > 0, KIND(0.7), KIND(1)))
+"""A number and (G, 1): factors by which a window can make a law less or more likely, at most."""
+
+_OWN = KIND(0.2)  # values that the first weights count for beside those of a collection
+_ROUNDS = 2  # of expectation and maximisation a window
+_UNSEEN = KIND(1e8)  # variance of what a window does not say
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Memory:
-    """What the bank keeps of the windows so far, for S values and G laws.
+    """What the bank keeps of the windows so far, for S values and G laws; or of each of several moments, first axis.
 
     Attributes:
         seen: (S,) windows in which the value was seen.
         windows, share, report: (S,) the windows since the value began anew, and of these the mean of the raw shares
             and of the variances per report.
         level, variance: (G, S) of the drifting share.
-        odds: (G, S) logarithms of how likely the past of the value is under each law; 0 of the likeliest.
+        odds: (G, S) how likely the past of the value is under each law, against the mean over ``common``.
         common: (G,) weights of the laws in the collection.
     """
 
@@ -71,9 +68,13 @@ class Memory:
     @classmethod
     def empty(cls, size: int) -> Memory:
         """Before the first window."""
-        own: dict[str, Any] = {name: np.zeros(size) for name in ("seen", "windows", "share", "report")}
+        own: dict[str, Any] = {name: np.zeros(size, dtype=KIND) for name in ("seen", "windows", "share", "report")}
         level, variance, odds = np.zeros((3, len(DRIFTS), size), dtype=KIND)
-        return cls(**own, level=level, variance=variance + 1, odds=odds, common=FIRST_WEIGHTS)
+        return cls(**own, level=level, variance=variance + 1, odds=odds + 1, common=FIRST_WEIGHTS)
+
+    def at(self, moment: int) -> Memory:
+        """That of one of several moments."""
+        return Memory(**{field.name: getattr(self, field.name)[moment] for field in dataclasses.fields(self)})
 
     def placed(self, size: int, here: Any) -> Memory:
         """The same among ``size`` values, of which these are at the places ``here``; of others nothing is known."""
@@ -101,155 +102,254 @@ class Memory:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Expectation:
-    """What the bank expects of a window; all but ``noise`` (G, S).
+    """What the bank expects of B windows; all (B, G, S) but ``noise``.
 
     Attributes:
         weights: of the laws.
         level, variance: of the drifting share.
-        step: variance of a step of the drift.
-        effect: variance of the day effects, without tails.
-        noise: (S,) known variance of the raw share.
+        size: the share that drift and day effects are relative to.
+        noise: (B, 1, S) known variance of the raw share.
     """
 
     weights: np.ndarray
     level: np.ndarray
     variance: np.ndarray
-    step: np.ndarray
-    effect: np.ndarray
+    size: np.ndarray
     noise: np.ndarray
 
+    @property
+    def step(self) -> np.ndarray:
+        """Variance of a step of the drift."""
+        step: np.ndarray = np.square(DRIFTS * self.size)
+        return step
+
+    @property
+    def effect(self) -> np.ndarray:
+        """Variance of the day effects."""
+        effect: np.ndarray = np.square(EFFECTS * self.size)
+        return effect
+
     def with_noise(self, more: np.ndarray | float) -> Expectation:
-        """The same of a window with that known variance besides."""
+        """The same of windows with that known variance besides."""
         return dataclasses.replace(self, noise=(self.noise + more).astype(KIND))
 
     def mean(self, of_laws: np.ndarray) -> np.ndarray:
-        """(S,) mean over laws of (G, S) numbers."""
-        mean: np.ndarray = np.add.reduce(self.weights * of_laws, axis=0)
+        """(B, S) mean over laws."""
+        mean: np.ndarray = np.add.reduce(self.weights * of_laws, axis=1)
         return mean
 
-    def tails(self, raw: np.ndarray, jump: float) -> np.ndarray:
-        """(S,) two-sided probabilities of changes as large as that to ``raw`` or larger; ``jump`` is of one report.
+    def tails(self, raw: np.ndarray, jump: np.ndarray | float) -> np.ndarray:
+        """(B, S) two-sided probabilities of changes as large as that to (B, S) ``raw`` or larger.
 
-        Counts are no normal numbers: a rise by z needs z^2 / 6 reports more for the same probability (Bernstein). A
-        fall does not, whose tail is below that of a normal number with the variance of the count.
+        Falls are measured by the normal law, rises by ``_rises``. Counts are no normal numbers: a rise by z needs
+        z^2 / 6 reports more for the same probability (Bernstein). A fall does not, whose tail is below that of a normal
+        number with the variance of the count.
+
+        Args:
+            raw: shares.
+            jump: what one report more adds to them, (B, 1, 1) or a number.
         """
-        change = raw.astype(KIND) - self.level
-        side = np.where(self.mean(change) > 0, -1, 1).astype(KIND)
+        change = raw.astype(KIND)[:, np.newaxis] - self.level
+        up = self.mean(change)[:, np.newaxis] > 0
         fixed = self.variance + self.noise
-        falls = np.minimum(change, 0)
-        falls /= np.sqrt(fixed + self.effect)
-        falls *= side
-        away = np.maximum(change, 0, out=change)
-        scale = _FACTORS * self.effect
-        scale += fixed
-        limit = np.sqrt(scale)  # z = limit + jump / error / 6 limit^2, solved for the limit
-        scale += KIND(4 * jump / 6) * away
-        limit += np.sqrt(scale, out=scale)
-        away *= 2 * side
-        np.divide(away, limit, out=limit)
-        limit += falls
-        of_laws = (_PARTS @ normal_tail(limit).reshape(len(TAILS), -1)).reshape(change.shape)
-        two_sided: np.ndarray = np.minimum(2 * self.mean(of_laws).astype(np.float64), 1)
+        base = EFFECTS * self.size
+        error = np.sqrt(base * base + fixed)
+        limit = _rises(np.maximum(change, 0), base, error, fixed)
+        lump = limit * KIND(4 / 6)  # z = limit + jump / error / 6 limit^2, solved for the limit
+        lump *= jump
+        lump /= error
+        lump += 1
+        np.sqrt(lump, out=lump)
+        lump += 1
+        limit *= 2
+        limit /= lump
+        np.minimum(change, 0, out=change)
+        change /= error
+        limit += change
+        limit *= np.where(up, KIND(-1), KIND(1))
+        two_sided: np.ndarray = np.minimum(2 * self.mean(normal_tail(limit)).astype(np.float64), 1)
         return two_sided
 
 
-def expect(memory: Memory, report: np.ndarray, num_reports: int, steps: int, jump: float) -> Expectation:
-    """Of a window with so many reports, so many steps after the last one.
+def _rises(rise: np.ndarray, base: np.ndarray, error: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+    """How many standard deviations a share s rises by, if day effects are lognormal; rather too few than too many.
+
+    The standard deviation sqrt(F + (sigma s)^2) of a window grows with its share s. So a rise is measured on the scale
+    on which it is constant (Bartlett 1947, "The use of transformations"),
+
+        z = (asinh(sigma (s + rise) / sqrt F) - asinh(sigma s / sqrt F)) / sigma.
+
+    Where day effects are most of it that is log(1 + rise / s) / sigma, and where noise is most of it rise / sqrt(F) for
+    small sigma; between them it is less than it takes, because day effects then multiply noise too.
 
     Args:
-        memory: of the windows before.
-        report: (S,) the window's own variances per report, used for values that were not seen yet.
+        rise: (B, G, S).
+        base: sigma s.
+        error: sqrt(F + (sigma s)^2).
+        fixed: F.
+    """
+    found: np.ndarray = EFFECTS * rise
+    found += base
+    wide = found * found
+    wide += fixed
+    found += np.sqrt(wide, out=wide)
+    found /= base + error
+    np.log(found, out=found)
+    found /= EFFECTS
+    return found
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Told:
+    """What B windows say of S values.
+
+    Attributes:
+        raw, report: (B, S) shares, NaN where a window does not say, and their variances per report.
+        num_reports, steps: (B,), those of ``Series``.
         jump: n times what one more counted report adds to an estimate.
     """
-    report = np.where(memory.windows > 0, memory.report, report)
-    least = max(jump, 1.0) * np.maximum(LEAST_SHARE, 1 / (num_reports * (memory.windows + 1)))  # one report more
-    noise = (np.maximum(report, least) / num_reports).astype(KIND)
-    size = np.maximum(memory.level, np.maximum(memory.share, 0).astype(KIND))
-    size += np.sqrt(np.minimum(memory.variance, noise))  # a share that is not known well may be larger
-    size *= size
-    step = DRIFTS**2 * size
-    return Expectation(
-        weights=_weights(memory.odds, memory.common),
-        level=memory.level,
-        variance=memory.variance + KIND(steps) * step,
-        step=step,
-        effect=EFFECTS**2 * size,
-        noise=noise,
-    )
+
+    raw: np.ndarray
+    report: np.ndarray
+    num_reports: np.ndarray
+    steps: np.ndarray
+    jump: float
+
+    @classmethod
+    def of(cls, series: Series, begin: int, end: int) -> Told:
+        """Some windows of a series."""
+        raw, n = series.raw[begin:end], series.num_reports[begin:end]
+        report = np.where(np.isnan(raw), 0, series.variances[begin:end] * n[:, np.newaxis])
+        return cls(raw, report, n, series.steps[begin:end], series.jump)
+
+    def only(self, t: int) -> Told:
+        """One of them."""
+        here = slice(t, t + 1)
+        return Told(self.raw[here], self.report[here], self.num_reports[here], self.steps[here], self.jump)
 
 
-def learn(memory: Memory, expectation: Expectation, raw: np.ndarray, report: np.ndarray, moved: np.ndarray) -> Memory:
-    """The memory after a window.
+def ahead(memory: Memory, told: Told, moved: np.ndarray | None = None) -> tuple[Memory, Expectation]:
+    """The memories before each of B windows and after the last, (B + 1, ...), and what is expected of the windows.
 
     Args:
-        memory, expectation: before it.
-        raw, report: (S,) what the window says, NaN where it does not: shares, and their variances per report.
-        moved: (S,) bool, values that begin anew in it.
+        memory: before the first.
+        told: what they say.
+        moved: (S,) bool, values that begin anew in the first of them; None: no value does.
     """
-    seen = ~np.isnan(raw)
-    change = np.where(seen, raw, 0).astype(KIND) - expectation.level
-    rest = expectation.effect + np.where(seen, expectation.noise, _UNSEEN).astype(KIND)
-    told = _told(expectation.weights, change, expectation.variance + rest)
-    told *= seen & (memory.seen > 0)
-    odds = KIND(_KEPT) * memory.odds
-    odds += told
-    odds -= odds.max(axis=0)
-    prior = expectation.variance + moved.astype(KIND)
-    total = prior + rest
-    change *= prior
-    change /= total
-    rest *= prior
-    rest /= total
-    windows = np.where(seen, np.where(moved, 0, memory.windows) + 1, memory.windows)
-    kept = np.where(seen, np.where(moved, 0, 1 - 1 / np.maximum(windows, 1)), 1)
-    return Memory(
-        seen=memory.seen + seen,
-        windows=windows,
-        share=kept * memory.share + (1 - kept) * np.where(seen, raw, 0),
-        report=kept * memory.report + (1 - kept) * np.where(seen, report, 0),
-        level=expectation.level + change,
-        variance=rest,
-        odds=odds,
-        common=_common(odds, memory.common),
+    seen: np.ndarray = ~np.isnan(told.raw)
+    moved = np.zeros(seen.shape[1], dtype=bool) if moved is None else moved
+    raw, first = np.where(seen, told.raw, 0), np.where(moved, 0, memory.windows)
+    windows = _after(memory.windows, first + np.cumsum(seen, axis=0))
+    share, each = (
+        _after(old, (old * first + np.cumsum(new, axis=0)) / np.maximum(windows[1:], 1))
+        for old, new in ((memory.share, raw), (memory.report, np.where(seen, told.report, 0)))
     )
+    times = _after(memory.seen, memory.seen + np.cumsum(seen, axis=0))
+    n = told.num_reports[:, np.newaxis]
+    least = max(told.jump, 1.0) * np.maximum(LEAST_SHARE, 1 / (n * (windows[:-1] + 1)))  # one report more
+    noise = (np.maximum(np.where(windows[:-1] > 0, each[:-1], told.report), least) / n).astype(KIND)
+    anew = windows[:-1] == 0
+    anew[0] |= moved
+    raw = raw.astype(KIND)
+    level, variance, prior, size = _levels(memory, raw, seen, np.maximum(share, 0), noise, told.steps, anew, moved)
+    likely = _likelihoods(raw, level[:-1], prior, size, noise)
+    odds, common = _odds(memory, np.where((seen & (times[:-1] > 0))[:, np.newaxis], likely, KIND(1)))
+    kept = {"level": level, "variance": variance, "odds": odds, "common": common}
+    expectation = Expectation(
+        weights=odds[:-1] * common[:-1, :, np.newaxis],
+        level=level[:-1],
+        variance=prior,
+        size=size,
+        noise=noise[:, np.newaxis],
+    )
+    return Memory(seen=times, windows=windows, share=share, report=each, **kept), expectation
 
 
-def _told(weights: np.ndarray, change: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """(G, S) logarithms of likelihoods of a change, at most 0, with the limits of what one window can say.
+def _after(before: np.ndarray, later: np.ndarray) -> np.ndarray:
+    """(B + 1, S) of (S,) and (B, S)."""
+    return np.concatenate([before[np.newaxis], later]).astype(KIND)
 
-    All that drift has over no drift is made smaller by the same factor, so that the best drift has at most _DRIFT.
-    """
-    told = change * change
+
+def _levels(
+    memory: Memory,
+    raw: np.ndarray,
+    seen: np.ndarray,
+    share: np.ndarray,
+    noise: np.ndarray,
+    steps: np.ndarray,
+    anew: np.ndarray,
+    moved: np.ndarray,
+) -> tuple[np.ndarray, ...]:
+    """The filters: levels and variances of B + 1 moments, and of B windows prior variances and sizes; (..., G, S)."""
+    shape = (len(raw), *memory.level.shape)
+    level, variance = np.empty((2, len(raw) + 1, *memory.level.shape), dtype=KIND)
+    prior, size = np.empty((2, *shape), dtype=KIND)
+    level[0], variance[0], error = memory.level, memory.variance, np.sqrt(noise)
+    rest, gain = np.empty((2, *memory.level.shape), dtype=KIND)
+    some_anew, some_missing = np.logical_or.reduce(anew, axis=1), ~np.logical_and.reduce(seen, axis=1)
+    for t, step in enumerate(steps.astype(KIND)):
+        np.maximum(level[t], share[t], out=size[t])
+        np.minimum(np.sqrt(variance[t], out=gain), error[t], out=gain)
+        size[t] += gain  # a share that is not known well may be larger
+        np.multiply(DRIFTS * np.sqrt(step), size[t], out=prior[t])
+        prior[t] *= prior[t]
+        prior[t] += variance[t]
+        np.multiply(EFFECTS, size[t], out=rest)
+        rest *= rest
+        rest += noise[t]
+        before = prior[t]
+        if some_anew[t]:  # day effects are those of the new share
+            own = EFFECTS * (np.maximum(raw[t], 0) + error[t])
+            rest = np.where(anew[t], own * own + noise[t], rest)
+            before = before + moved if t == 0 else before
+        if some_missing[t]:
+            rest += np.where(seen[t], KIND(0), _UNSEEN)
+        np.add(before, rest, out=gain)
+        np.divide(before, gain, out=gain)
+        np.multiply(rest, gain, out=variance[t + 1])
+        gain *= raw[t] - level[t]
+        np.add(level[t], gain, out=level[t + 1])
+    return level, variance, prior, size
+
+
+def _likelihoods(
+    raw: np.ndarray, level: np.ndarray, prior: np.ndarray, size: np.ndarray, noise: np.ndarray
+) -> np.ndarray:
+    """(B, G, S) of normal laws, under which long tails make the learned day effects larger; 1 of the likeliest law."""
+    total = EFFECTS * size
+    total *= total
+    total += prior
+    total += noise[:, np.newaxis]
+    told = raw[:, np.newaxis] - level
+    told *= told
     told /= total
-    told += np.log(total)
+    told += np.log(total, out=total)
     told *= KIND(-0.5)
-    told -= told.max(axis=0)
-    mixed = np.exp(told)
-    mixed *= weights
-    split = (len(_RHO), len(_SIGMA), -1)
-    likely = np.log(np.maximum(mixed.reshape(split).sum(axis=1), KIND(1e-37)))
-    likely -= np.log(np.maximum(weights.reshape(split).sum(axis=1), KIND(1e-37)))
-    ahead = np.maximum(likely - likely[0], 0)
-    most = np.maximum(ahead.max(axis=0), KIND(_DRIFT))
-    of_drifts = told.reshape(split)
-    of_drifts -= (ahead * (1 - KIND(_DRIFT) / most))[:, np.newaxis]
-    told -= told.max(axis=0)
-    limited: np.ndarray = np.maximum(told, KIND(-_ONE_WINDOW), out=told)
-    return limited
+    told -= told.max(axis=1, keepdims=True)
+    likely: np.ndarray = np.exp(told, out=told)
+    return likely
 
 
-def _common(odds: np.ndarray, common: np.ndarray) -> np.ndarray:
-    """(G,) weights of the laws in a collection, nearer to their most likely values: expectation and maximisation."""
-    likely = np.exp(odds).astype(np.float64)
-    for _ in range(_ROUNDS):
-        common = _OWN * FIRST_WEIGHTS + common * (likely @ (1 / (common @ likely)))
-        common /= _OWN + odds.shape[1]
-    return common
+def _odds(memory: Memory, likely: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Odds and common weights of B + 1 moments, of (B, G, S) likelihoods of the windows between them.
 
-
-def _weights(odds: np.ndarray, common: np.ndarray) -> np.ndarray:
-    """(G, S) weights of the laws of each value."""
-    weights: np.ndarray = np.exp(odds)
-    weights *= common[:, np.newaxis].astype(KIND)
-    weights /= weights.sum(axis=0)
-    return weights
+    The law of a value may be drawn anew (fixed share, Herbster and Warmuth 1998, "Tracking the best expert"). Common
+    weights are moved nearer to their most likely values by expectation and maximisation.
+    """
+    odds = np.empty((len(likely) + 1, *memory.odds.shape), dtype=KIND)
+    common = np.empty((len(likely) + 1, len(DRIFTS)), dtype=KIND)
+    odds[0], common[0], values = memory.odds, memory.common, _OWN + KIND(likely.shape[2])
+    for t, told in enumerate(likely):
+        new, weights = odds[t + 1], common[t]
+        np.multiply(odds[t], told, out=new)
+        np.divide(told, weights @ new, out=new)
+        np.clip(new, LEAST, MOST, out=new)
+        new *= odds[t]
+        for _ in range(_ROUNDS):
+            weights = weights * (new @ (1 / (weights @ new)))
+            weights += _OWN * FIRST_WEIGHTS
+            weights /= values
+        new *= (1 - ANEW) / (weights @ new)
+        new += ANEW
+        common[t + 1] = weights
+    return odds, common
