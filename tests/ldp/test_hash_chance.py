@@ -9,8 +9,7 @@ import pytest
 from scipy import special
 
 from tests.support.tolerance import generator
-from uldp_transforms.ldp.discovery.chance import tail
-from uldp_transforms.ldp.estimators.hash_chance import Chance, ChanceOfMeans
+from uldp_transforms.ldp.estimators.hash_chance import Chance, ChanceOfMeans, tail
 
 Z = np.array([1.0, 2.0, 3.0, 4.0])
 

@@ -1,21 +1,51 @@
-"""How small the share of a hashed value may be, texts that nobody listed having raised its estimate by chance.
+"""What hash functions do by chance: the law of the sum of one random cell of each cohort.
 
-Where few cohorts hash a heavy text, a value that shares its bucket in one of them is off by a large step: the law of
-what hash functions add is far from normal. But it is known, since the buckets of a value are independent of what all
-others send: it is that of the sum of one cell of each cohort, drawn at random. The value's own reports come on top, few
-of them if it is rare, so that the tail of both together matters.
+The buckets of a value are independent of what all others send. So whatever these send, what the buckets hold without
+the value's own people is one cell of each cohort, drawn at random. Where few cohorts hash a heavy text that law is far
+from normal, but it is known.
+
+``tail`` is the p-value of a text that nobody holds. ``Chance`` says how small the share of a value may be: its own
+reports come on top, few of them if it is rare, so that the tail of both together matters.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import special
 
 _LARGEST = 64  # cells of a cohort whose law is taken as it is; that of the others is taken as normal
 _TILTS = np.geomspace(0.002, 16, 72)  # in units of 1 / standard deviation
 _ROWS = 4096  # values that are looked at together
+_STEPS = 60  # of Newton's method, which needs about five; the bracket is halved where it fails
+_NEAR = 0.5  # standard deviations from the mean, where the formula divides by almost nothing and is not needed
 _TINY = 1e-300
+
+
+def tail(cells: np.ndarray, score: float) -> float:
+    """The probability that one random cell of each row, all rows together, sum to a score or more.
+
+    Saddlepoint approximation, with all cells; from the largest sum on, its own probability.
+
+    Args:
+        cells: (R, k), each row with mean 0.
+        score: above 0 for a tail.
+
+    Source: Lugannani and Rice 1980, in the form of Barndorff-Nielsen 1986.
+    """
+    deviation = float(np.sqrt((cells**2).mean(axis=1).sum()))
+    if deviation == 0:
+        return 1.0
+    law, x = _Law.of(cells / deviation), score / deviation
+    if x < _NEAR:
+        return float(special.ndtr(-x)) if x > 0 else 1.0
+    if x >= float(law.means.max(axis=1).sum()) * (1 - 1e-9):
+        return float(max(cells.shape[1] ** -float(len(cells)), _TINY))
+    t = law.tilt(x)
+    value, _, curvature = law.cumulants(t)
+    return float(max(special.ndtr(-_distance(t, t * x - value, curvature)), _TINY))
 
 
 class Chance:
@@ -43,11 +73,8 @@ class Chance:
         deviation = float(np.sqrt((centred**2).mean(axis=1).sum()))
         if deviation == 0:
             return np.where(np.isnan(z), np.nan, raw)
-        others = max(centred.shape[1] - _LARGEST, 1)
-        ordered = np.partition(centred / deviation, others, axis=1)
-        largest, rest = ordered[:, others:], ordered[:, :others]
-        law = largest, others, rest.mean(axis=1), rest.var(axis=1)
-        cumulants = np.array([_cumulants(*law, t) for t in _TILTS.tolist()]).T
+        law = _Law.of_the_largest(centred / deviation)
+        cumulants = np.array([law.cumulants(t) for t in _TILTS.tolist()]).T
         wanted, ends = np.flatnonzero(~np.isnan(z)), np.full(len(raw), np.nan)
         for start in range(0, len(wanted), _ROWS):
             some = wanted[start : start + _ROWS]
@@ -82,14 +109,11 @@ class ChanceOfMeans:
 def _ends(cumulants: np.ndarray, raw: np.ndarray, steps: np.ndarray, z: np.ndarray) -> np.ndarray:
     """The same in units of the standard deviation of chance.
 
-    Saddlepoint approximation at some tilts t. There is one share for which the tilted mean is raw, and the tail beyond
-    raw is that of a normal law beyond r + ln(u / r) / r.
+    Saddlepoint approximation at some tilts, for each of which there is one share with the tilted mean raw.
 
     Args:
-        cumulants: (3, T), the cumulant generating function of chance at the tilts and its first two derivatives.
+        cumulants: (3, T), see ``_Law.cumulants``, of chance at the tilts.
         raw, steps, z: (S,).
-
-    Source: Lugannani and Rice 1980, in the form of Barndorff-Nielsen 1986.
     """
     value, slope, curvature = cumulants[:, :, np.newaxis]
     t = _TILTS[:, np.newaxis]
@@ -98,31 +122,79 @@ def _ends(cumulants: np.ndarray, raw: np.ndarray, steps: np.ndarray, z: np.ndarr
     seen = np.maximum(ends, 0)
     reports = np.divide(seen, steps, out=np.zeros_like(seen), where=steps > 0)
     added = np.where(steps > 0, reports * (tilted - 1), t * seen) + t * np.minimum(ends, 0)
-    r = np.sqrt(np.maximum(2 * (t * raw - value - added), _TINY))
-    u = t * np.sqrt(np.maximum(curvature + seen * steps * tilted, _TINY))
-    reached = np.maximum.accumulate(r + np.log(u / r) / r, axis=0)
+    distances = _distance(t, t * raw - value - added, curvature + seen * steps * tilted)
+    reached = np.maximum.accumulate(distances, axis=0)
     found: np.ndarray = np.array([np.interp(*row) for row in zip(z, reached.T, ends.T)])
     return found
 
 
-def _cumulants(
-    largest: np.ndarray, others: int, mean: np.ndarray, variance: np.ndarray, t: float
-) -> tuple[float, float, float]:
-    """The cumulant generating function of the sum, and its first two derivatives.
+def _distance(t: np.ndarray | float, exponent: np.ndarray | float, curvature: np.ndarray | float) -> np.ndarray:
+    """What a normal number exceeds as often: r + ln(u / r) / r.
 
     Args:
-        largest: (C, m) cells.
-        others: how many more a row has.
-        mean, variance: (C,) of these.
-        t: tilt.
+        t: tilt at which the mean is the number whose tail is wanted.
+        exponent: t times that number, less the cumulant generating function: r^2 / 2.
+        curvature: second derivative of that function: u = t sqrt(curvature).
     """
-    slope = mean + t * variance
-    exponents = np.column_stack([t * largest, np.log(others) + t * mean + t**2 * variance / 2])
-    slopes = np.column_stack([largest, slope])
-    squares = np.column_stack([largest**2, slope**2 + variance])
-    most = exponents.max(axis=1, keepdims=True)
-    weights = np.exp(exponents - most)
-    sums = weights.sum(axis=1)
-    first, second = (weights * slopes).sum(axis=1) / sums, (weights * squares).sum(axis=1) / sums
-    value = np.log(sums / (largest.shape[1] + others)) + most[:, 0]
-    return float(value.sum()), float(first.sum()), float((second - first**2).sum())
+    r = np.sqrt(np.maximum(2 * np.asarray(exponent), _TINY))
+    u = t * np.sqrt(np.maximum(curvature, _TINY))
+    distance: np.ndarray = r + np.log(u / r) / r
+    return distance
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Law:
+    """The law of the sum of one draw from each of C rows, which are mixtures of m normal laws.
+
+    Attributes:
+        means: (C, m); cells themselves, where the variance is 0.
+        variances: (C, m), or one for all.
+        weights: natural logarithms, (C, m) or (1, m).
+    """
+
+    means: np.ndarray
+    variances: np.ndarray | float
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, cells: np.ndarray) -> _Law:
+        """One random cell of each row, (C, k)."""
+        return cls(cells, 0.0, np.full((1, cells.shape[1]), -np.log(cells.shape[1])))
+
+    @classmethod
+    def of_the_largest(cls, cells: np.ndarray) -> _Law:
+        """The same, where all but the largest cells of a row are put together as one normal law."""
+        others = max(cells.shape[1] - _LARGEST, 1)
+        ordered = np.partition(cells, others, axis=1)
+        rest, largest = ordered[:, :others], ordered[:, others:]
+        means = np.column_stack([rest.mean(axis=1), largest])
+        variances = np.column_stack([rest.var(axis=1), np.zeros_like(largest)])
+        sizes = np.append(others, np.ones(largest.shape[1]))
+        return cls(means, variances, np.log(sizes / cells.shape[1])[np.newaxis])
+
+    def cumulants(self, t: float) -> tuple[float, float, float]:
+        """The cumulant generating function of the sum at a tilt, and its first two derivatives."""
+        exponents = self.weights + t * self.means + t**2 / 2 * self.variances
+        most = exponents.max(axis=1, keepdims=True)
+        weights = np.exp(exponents - most)
+        sums, slopes = weights.sum(axis=1), self.means + t * self.variances
+        first = (weights * slopes).sum(axis=1) / sums
+        second = (weights * (slopes**2 + self.variances)).sum(axis=1) / sums
+        value = np.log(sums) + most[:, 0]
+        return float(value.sum()), float(first.sum()), float((second - first**2).sum())
+
+    def tilt(self, x: float) -> float:
+        """The tilt, above 0, at which the mean of the sum is x."""
+        low, high = 0.0, 1.0
+        while self.cumulants(high)[1] < x and high < 1 << 20:
+            low, high = high, 2 * high
+        t = (low + high) / 2
+        for _ in range(_STEPS):
+            _, slope, curvature = self.cumulants(t)
+            low, high = (t, high) if slope < x else (low, t)
+            step = t + (x - slope) / max(curvature, _TINY)
+            step = step if low < step < high else (low + high) / 2
+            if abs(step - t) < 1e-9 * t:
+                break
+            t = step
+        return t
