@@ -210,7 +210,7 @@ def test_where_the_rest_is_noise_frequencies_and_what_is_left_over_are_everybody
 
 # ------------------------------------------------------------------------------- where the unlisted share is noise
 
-BESIDE_NOISE = {1: 2.1, 2: 1.2, 3: 1.12, 4: 1.07, 5: 1.05, 8: 1.05, 12: 1.05}
+BESIDE_NOISE = {1: 2.3, 2: 1.2, 3: 1.13, 4: 1.08, 5: 1.05, 8: 1.05, 12: 1.05}
 """Times the least of ``projected`` and ``empirical``, by the number of candidates."""
 
 
@@ -231,8 +231,9 @@ def test_beside_noise_the_default_is_near_the_best(size):
             ratios.append(ours.mean() / best.mean())
             if over.mean() > student_limit(1000) * over.std(ddof=1) / np.sqrt(1000):
                 wrong[f"{error} {rest} {shape}"] = ratios[-1]
-    print("| beside noise |", size, "|", " | ".join(f"{q:.2f}" for q in np.quantile(ratios, [0, 0.5, 1])), end=" | ")
-    print(f"{bound_beside_noise(size, 0.2):.2f} |")
+    bound = f"{bound_beside_noise(size, 0.2):.2f}" if size < 5 else ""  # more of them cannot all be far from 0
+    quantiles = (f"{q:.2f}" for q in np.quantile(ratios, [0, 0.5, 1]))
+    print("|", size, "|", len(ratios), "|", " | ".join(quantiles), "|", bound, "|")
     assert not wrong
 
 

@@ -22,7 +22,7 @@ _TINY = 1e-300
 def shares_of_few(question: Question, linear: LinearEstimate, variances: np.ndarray) -> np.ndarray:
     """The nearest possible shares to unbiased estimates, after those that look alike have been drawn together.
 
-    In an open alphabet the unlisted values are one more share. Where nothing is known of it, it is what others leave.
+    In an open alphabet the unlisted values are one more share; where it is noise, see ``shares_beside_noise``.
 
     Args:
         question: U unknowns, at most ``FEW``.
