@@ -217,6 +217,7 @@ HEAVY = {  # S, C, k, epsilon, n, windows
     "few equations": (142, 8, 50, 4.0, 300, 1500),
     "few equations, many reports": (142, 8, 50, 4.0, 10_000, 3000),
     "long list": (600, 16, 100, 5.0, 3000, 400),
+    "messages": (600, 24, 100, 5.0, 3000, 400),
 }
 
 
