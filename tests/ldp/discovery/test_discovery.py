@@ -13,10 +13,10 @@ from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.ldp.alphabets import Prefixes
 from uldp_transforms.ldp.alphabets.prefixes import END
 from uldp_transforms.ldp.discovery import Discovery, discover
-from uldp_transforms.ldp.discovery.chance import tail
 from uldp_transforms.ldp.discovery.discover import false_discovery_rates
 from uldp_transforms.ldp.discovery.grammar import Grammar
 from uldp_transforms.ldp.discovery.level import Level
+from uldp_transforms.ldp.solvers.hash_chance import tail
 from uldp_transforms.ldp.solvers.question import ask
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.row_identity import span_of

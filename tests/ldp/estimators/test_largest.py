@@ -12,6 +12,7 @@ from scipy import optimize, special
 from tests.support.cases import ALL_COLLECTIONS, VALUES, answers
 from tests.support.tolerance import RATE, generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate
+from uldp_transforms.ldp.discovery import discover
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators.estimator import Estimator
 from uldp_transforms.ldp.sampling import SeededSource
@@ -214,7 +215,9 @@ HEAVY = {  # S, C, k, epsilon, n, windows
     "many cohorts": (277, 16, 400, 6.0, 300, 1500),
     "few cohorts": (142, 4, 2981, 8.0, 3000, 1000),
     "few equations": (142, 8, 50, 4.0, 300, 1500),
+    "few equations, many reports": (142, 8, 50, 4.0, 10_000, 3000),
     "long list": (600, 16, 100, 5.0, 3000, 400),
+    "messages": (600, 24, 100, 5.0, 3000, 400),
 }
 
 
@@ -244,6 +247,71 @@ def test_of_the_largest_of_values_with_hashed_prefixes_few_are_missed(heavy):
 
 def prefixes(alphabet: dict[str, Any]) -> Callable[[int], Collection]:
     return lambda seed: spec_of(alphabet | {"seed": seed}, {"id": "krr", "epsilon": 5.0}, 16)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["permuted", "two hash functions"])
+def test_of_the_largest_of_values_that_share_symbols_few_are_missed(kind):
+    """Permuted values are all there are; of texts with two hash functions 15 % are not listed."""
+    fields: dict[str, Any] = {"id": "permuted", "num_buckets": 12, "values": [f"v{i}" for i in range(60)]}
+    mechanism, unlisted, parts = "krr", 0, []
+    if kind == "two hash functions":
+        fields, mechanism, unlisted = {"id": "hashed", "num_buckets": 32, "num_hashes": 2}, "rappor", 300
+    for epsilon in (2.0, 5.0):
+        for n, windows in ((300, 100), (3000, 50), (30_000, 10)):
+            for population in ("uniform", "zipf", "five"):
+                shares = shares_of(population, 60) * (0.85 if unlisted else 1)
+                shares = np.append(shares, np.full(unlisted, 0.15 / max(unlisted, 1)))
+                name = (kind, epsilon, population)
+                item = seeded(fields, {"id": mechanism, "epsilon": epsilon}, 32)
+                parts.append(simulated(item, 60, shares, n, windows, "projected", *name))
+    assert_few_wrong(np.concatenate(parts), kind)
+
+
+def seeded(alphabet: dict[str, Any], mechanism: dict[str, Any], num_cohorts: int) -> Callable[[int], Collection]:
+    return lambda seed: spec_of(alphabet | {"seed": seed}, mechanism, num_cohorts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_of_the_largest_of_values_that_may_be_behind_tags_few_are_missed(epsilon):
+    """A fifth of those with a value that is not sensitive to all send one of two tags, whose background is right."""
+    values, parts = [f"v{i}" for i in range(60)], []
+    for population in ("uniform", "zipf", "five"):
+        shares, hidden = shares_of(population, 60), np.arange(60) >= 20
+        behind = np.where(hidden, shares, 0) / shares[hidden].sum()
+        alphabet = {"id": "tagged", "values": values, "sensitive": values[:20], "tags": ["home", "work"]}
+        background = {"home": {value: float(share) for value, share in zip(values, behind) if share}}
+        item = spec_of(alphabet | {"background": background}, {"id": "urr", "epsilon": epsilon})
+        sent = np.zeros(item.mechanism.num_symbols)
+        sent[item.alphabet.symbol_table(tuple(values), 1)[0]] = np.where(hidden, 0.8, 1) * shares
+        sent[20:22] = 0.1 * shares[hidden].sum()
+        rates, rng = item.mechanism.response(sent), generator("largest behind tags", epsilon, population)
+        for n, windows in ((300, 200), (3000, 200), (1_000_000, 50)):
+            for cells in rng.multinomial(n, rates / rates.sum(), size=windows):
+                estimate = item.estimate(CohortCounts(np.array([n]), cells[np.newaxis]), "projected")
+                parts.append(list(wrong_among_the_largest(estimate, dict(zip(values, shares.tolist())))))
+    assert_few_wrong(np.array(parts), "tagged", epsilon)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("population", ["zipf", "five", "uniform"])
+def test_of_the_largest_discovered_values_few_are_missed(population):
+    """Of 100 (all alike: 30) words of one to four of 40 syllables; nobody lists them."""
+    syllables = tuple(f"{a}{b}" for a in "bdfgklmn" for b in "aeiou")
+    rng, wrong, size = generator("largest discovered", population), [], 30 if population == "uniform" else 100
+    shares = shares_of(population, size)
+    alphabet = {"id": "prefixes", "num_buckets": 32, "tokens": [*"abdefgiklmnou", *syllables], "lengths": [2, 3, None]}
+    for seed in range(60):
+        words = {"".join(rng.choice(syllables, rng.integers(1, 5))) for _ in range(3 * size)}
+        texts = tuple(rng.permutation(sorted(words)).tolist()[:size])
+        item = spec_of(alphabet | {"seed": seed}, {"id": "krr", "epsilon": 4.0}, 96)
+        found, truth = discover(item, window(item, texts, shares, 20_000, rng)), dict(zip(texts, shares.tolist()))
+        held = np.array([truth.get(text, 0.0) for text in found.values])
+        missed = (held < found.ci_low) | (held > found.ci_high)
+        wrong.append([float(missed[:number].mean()) if len(missed) else 0.0 for number in LARGEST])
+        assert len(found.values) >= 3
+    assert_few_wrong(np.array(wrong), "discovered", population)
 
 
 # ---------------------------------------------------------------------- numbers and their intervals

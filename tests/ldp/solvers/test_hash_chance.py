@@ -9,8 +9,7 @@ import pytest
 from scipy import special
 
 from tests.support.tolerance import generator
-from uldp_transforms.ldp.discovery.chance import tail
-from uldp_transforms.ldp.solvers.hash_chance import Chance, ChanceOfMeans
+from uldp_transforms.ldp.solvers.hash_chance import Absorbed, Chance, ChanceOfMeans, tail
 
 Z = np.array([1.0, 2.0, 3.0, 4.0])
 
@@ -79,6 +78,23 @@ def test_where_no_end_is_wanted_there_is_none():
 def test_cells_reach_the_deviation_that_is_known():
     chance = Chance(np.array([[1.0, -1.0], [2.0, -2.0]]), least=5.0)
     assert chance.cells.var(axis=1).sum() == pytest.approx(25)
+
+
+def test_what_an_estimate_has_taken_out_of_its_cells_is_put_back():
+    """The end is that of cells which have again what the estimate is above its end by; other cells stay as they are."""
+    rng, z, raw = generator("absorbed"), np.full(3, 2.5), np.array([9.0, 6.0, 12.0])
+    cells = rng.normal(size=(4, 12))
+    cells -= cells.mean(axis=1, keepdims=True)
+    table, gains = rng.integers(12, size=(4, 3)), np.array([0.3, 0.2, 0.1, 0.2])
+    present = rng.normal(scale=0.1, size=(4, 12))
+    ends = Chance(cells, absorbed=Absorbed(table, gains, present)).lower_ends(raw, np.zeros(3), z)
+    assert abs(ends - Chance(cells).lower_ends(raw, np.zeros(3), z)).max() > 0.1
+    for i, end in enumerate(ends):
+        whole = cells.copy()
+        rows = np.arange(4)
+        whole[rows, table[:, i]] += gains * (raw[i] - end) - present[rows, table[:, i]]
+        again = Chance(whole).lower_ends(raw[i : i + 1], np.zeros(1), z[:1])
+        assert again[0] == pytest.approx(end, abs=0.02)
 
 
 def test_a_mean_of_parts_has_the_chance_of_all_their_cohorts():

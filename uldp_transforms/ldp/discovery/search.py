@@ -9,9 +9,9 @@ from scipy import special
 
 from uldp_transforms.ldp.alphabets.prefixes import END, Prefixes
 from uldp_transforms.ldp.discovery.belief import Beliefs
-from uldp_transforms.ldp.discovery.chance import tail
 from uldp_transforms.ldp.discovery.grammar import Grammar, Numbers
 from uldp_transforms.ldp.discovery.level import Level, Peeled
+from uldp_transforms.ldp.solvers.hash_chance import tail
 
 SURVIVORS = 2000
 """Prefixes of a level that are looked at further."""

@@ -1,21 +1,72 @@
-"""How small the share of a hashed value may be, texts that nobody listed having raised its estimate by chance.
+"""What hash functions do by chance: the law of the sum of one random cell of each cohort.
 
-Where few cohorts hash a heavy text, a value that shares its bucket in one of them is off by a large step: the law of
-what hash functions add is far from normal. But it is known, since the buckets of a value are independent of what all
-others send: it is that of the sum of one cell of each cohort, drawn at random. The value's own reports come on top, few
-of them if it is rare, so that the tail of both together matters.
+The buckets of a value are independent of what all others send. So whatever these send, what the buckets hold without
+the value's own people is one cell of each cohort, drawn at random. Where few cohorts hash a heavy text that law is far
+from normal, but it is known.
+
+``tail`` is the p-value of a text that nobody holds. ``Chance`` says how small the share of a value may be: its own
+reports come on top, few of them if it is rare, so that the tail of both together matters.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import special
 
 _LARGEST = 64  # cells of a cohort whose law is taken as it is; that of the others is taken as normal
 _TILTS = np.geomspace(0.002, 16, 72)  # in units of 1 / standard deviation
 _ROWS = 4096  # values that are looked at together
+_STEPS = 60  # of Newton's method, which needs about five; the bracket is halved where it fails
+_RETURNS = 3  # of what an estimate has taken out of its cells; its excess then hardly changes any more
+_NEAR = 0.5  # standard deviations from the mean, where the formula divides by almost nothing and is not needed
 _TINY = 1e-300
+
+Moments = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def tail(cells: np.ndarray, score: float) -> float:
+    """The probability that one random cell of each row, all rows together, sum to a score or more.
+
+    Saddlepoint approximation, with all cells; from the largest sum on, its own probability.
+
+    Args:
+        cells: (R, k), each row with mean 0.
+        score: above 0 for a tail.
+
+    Source: Lugannani and Rice 1980, in the form of Barndorff-Nielsen 1986.
+    """
+    deviation = float(np.sqrt((cells**2).mean(axis=1).sum()))
+    if deviation == 0:
+        return 1.0
+    law, x = _Law.of(cells / deviation), score / deviation
+    if x < _NEAR:
+        return float(special.ndtr(-x)) if x > 0 else 1.0
+    if x >= float(law.means.max(axis=1).sum()) * (1 - 1e-9):
+        return float(max(cells.shape[1] ** -float(len(cells)), _TINY))
+    t = law.tilt(x)
+    value, _, curvature = law.cumulants(t)
+    return float(max(special.ndtr(-_distance(t, t * x - value, curvature)), _TINY))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Absorbed:
+    """What estimates have taken out of their own cells.
+
+    If an estimate is above its share by x, this came from its own cells, and was taken out of them by the fit: where it
+    shares the buckets of a heavy text several times, these cells seem to have less than they had.
+
+    Attributes:
+        table: (C, S) the buckets.
+        gains: (C,) what a cell misses for each unit of x.
+        present: (C, k) what the cells have again already.
+    """
+
+    table: np.ndarray
+    gains: np.ndarray
+    present: np.ndarray
 
 
 class Chance:
@@ -24,10 +75,13 @@ class Chance:
     Args:
         cells: (C, k), what each bucket adds to an estimate.
         least: standard deviation of the sum; cells are made larger until it is reached (default: 0, they stay).
+        absorbed: by each of the estimates (default: None, nothing that matters).
     """
 
-    def __init__(self, cells: np.ndarray, least: float = 0.0):
-        self.cells = cells * max(1.0, least / max(float(np.sqrt(cells.var(axis=1).sum())), _TINY))
+    def __init__(self, cells: np.ndarray, least: float = 0.0, absorbed: Absorbed | None = None):
+        self._scale = max(1.0, least / max(float(np.sqrt(cells.var(axis=1).sum())), _TINY))
+        self.cells = cells * self._scale
+        self._absorbed = absorbed
 
     def lower_ends(self, raw: np.ndarray, steps: np.ndarray, z: np.ndarray) -> np.ndarray:
         """(S,): shares for which chance and a value's own reports exceed raw as often as a normal number exceeds z.
@@ -43,17 +97,37 @@ class Chance:
         deviation = float(np.sqrt((centred**2).mean(axis=1).sum()))
         if deviation == 0:
             return np.where(np.isnan(z), np.nan, raw)
-        others = max(centred.shape[1] - _LARGEST, 1)
-        ordered = np.partition(centred / deviation, others, axis=1)
-        largest, rest = ordered[:, others:], ordered[:, :others]
-        law = largest, others, rest.mean(axis=1), rest.var(axis=1)
-        cumulants = np.array([_cumulants(*law, t) for t in _TILTS.tolist()]).T
+        law = _Law.of_the_largest(centred / deviation)
+        moments = [law.moments(t) for t in _TILTS.tolist()]
+        cumulants = np.array([_cumulants(*of_tilt) for of_tilt in moments]).T[:, :, np.newaxis]
         wanted, ends = np.flatnonzero(~np.isnan(z)), np.full(len(raw), np.nan)
         for start in range(0, len(wanted), _ROWS):
             some = wanted[start : start + _ROWS]
-            scaled = raw[some] / deviation, np.maximum(steps[some], 0) / deviation
-            ends[some] = deviation * _ends(cumulants, *scaled, z[some])
+            scaled = raw[some] / deviation, np.maximum(steps[some], 0) / deviation, z[some]
+            found, excess = _ends(cumulants, *scaled)
+            for _ in range(_RETURNS if self._absorbed else 0):
+                found, excess = _ends(self._returned(moments, centred, deviation, some, excess), *scaled)
+            ends[some] = deviation * found
         return ends
+
+    def _returned(
+        self, moments: list[Moments], centred: np.ndarray, deviation: float, some: np.ndarray, excess: np.ndarray
+    ) -> np.ndarray:
+        """(3, T, N) cumulants for some estimates, if their cells have again what an excess (N,) has taken out.
+
+        Args:
+            moments: of all cells, at each tilt.
+            centred: (C, k) cells.
+            deviation: the unit of moments and excess.
+            some: (N,) which estimates.
+            excess: (N,).
+        """
+        assert self._absorbed is not None
+        rows, table = np.arange(len(centred))[:, np.newaxis], self._absorbed.table[:, some]
+        missing = self._absorbed.gains[:, np.newaxis] * excess - self._absorbed.present[rows, table] / deviation
+        own, more = centred[rows, table] / deviation, self._scale * missing
+        laws = [_cumulants_with(t, given, own, more, centred.shape[1]) for t, given in zip(_TILTS.tolist(), moments)]
+        return np.stack(laws, axis=1)
 
 
 class ChanceOfMeans:
@@ -79,50 +153,127 @@ class ChanceOfMeans:
         return ends
 
 
-def _ends(cumulants: np.ndarray, raw: np.ndarray, steps: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """The same in units of the standard deviation of chance.
+def _ends(cumulants: np.ndarray, raw: np.ndarray, steps: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same in units of the standard deviation of chance, and what chance then is expected to have added; (S,) each.
 
-    Saddlepoint approximation at some tilts t. There is one share for which the tilted mean is raw, and the tail beyond
-    raw is that of a normal law beyond r + ln(u / r) / r.
+    Saddlepoint approximation at some tilts, for each of which there is one share with the tilted mean raw.
 
     Args:
-        cumulants: (3, T), the cumulant generating function of chance at the tilts and its first two derivatives.
+        cumulants: (3, T, 1) or (3, T, S), see ``_cumulants``, of chance at the tilts.
         raw, steps, z: (S,).
-
-    Source: Lugannani and Rice 1980, in the form of Barndorff-Nielsen 1986.
     """
-    value, slope, curvature = cumulants[:, :, np.newaxis]
+    value, slope, curvature = cumulants
     t = _TILTS[:, np.newaxis]
     left, tilted = raw - slope, np.exp(np.minimum(t * steps, 700))
     ends = left / np.where(left > 0, tilted, 1)  # below 0 there are no own reports
     seen = np.maximum(ends, 0)
     reports = np.divide(seen, steps, out=np.zeros_like(seen), where=steps > 0)
     added = np.where(steps > 0, reports * (tilted - 1), t * seen) + t * np.minimum(ends, 0)
-    r = np.sqrt(np.maximum(2 * (t * raw - value - added), _TINY))
-    u = t * np.sqrt(np.maximum(curvature + seen * steps * tilted, _TINY))
-    reached = np.maximum.accumulate(r + np.log(u / r) / r, axis=0)
-    found: np.ndarray = np.array([np.interp(*row) for row in zip(z, reached.T, ends.T)])
-    return found
+    distances = _distance(t, t * raw - value - added, curvature + seen * steps * tilted)
+    reached = np.maximum.accumulate(distances, axis=0)
+    by_chance = np.broadcast_to(slope, ends.shape)
+    found = [
+        (np.interp(x, *row[:2]), np.interp(x, row[0], row[2])) for x, *row in zip(z, reached.T, ends.T, by_chance.T)
+    ]
+    return tuple(np.array(found).T)
+
+
+def _distance(t: np.ndarray | float, exponent: np.ndarray | float, curvature: np.ndarray | float) -> np.ndarray:
+    """What a normal number exceeds as often: r + ln(u / r) / r.
+
+    Args:
+        t: tilt at which the mean is the number whose tail is wanted.
+        exponent: t times that number, less the cumulant generating function: r^2 / 2.
+        curvature: second derivative of that function: u = t sqrt(curvature).
+    """
+    r = np.sqrt(np.maximum(2 * np.asarray(exponent), _TINY))
+    u = t * np.sqrt(np.maximum(curvature, _TINY))
+    distance: np.ndarray = r + np.log(u / r) / r
+    return distance
 
 
 def _cumulants(
-    largest: np.ndarray, others: int, mean: np.ndarray, variance: np.ndarray, t: float
-) -> tuple[float, float, float]:
-    """The cumulant generating function of the sum, and its first two derivatives.
+    factor: np.ndarray, zeroth: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The cumulant generating function of a sum, and its first two derivatives, from ``_Law.moments`` (C, ...)."""
+    zeroth = np.maximum(zeroth, _TINY)
+    means = first / zeroth
+    return (np.log(zeroth) + factor).sum(axis=0), means.sum(axis=0), (second / zeroth - means**2).sum(axis=0)
+
+
+def _cumulants_with(t: float, given: Moments, own: np.ndarray, more: np.ndarray, size: int) -> np.ndarray:
+    """(3, N) the same of N laws, in each of which one cell of each row is larger; their means are 0 again.
 
     Args:
-        largest: (C, m) cells.
-        others: how many more a row has.
-        mean, variance: (C,) of these.
         t: tilt.
+        given: moments with the cells as they are.
+        own, more: (C, N) these cells, and by how much they are larger.
+        size: k, of a row.
     """
-    slope = mean + t * variance
-    exponents = np.column_stack([t * largest, np.log(others) + t * mean + t**2 * variance / 2])
-    slopes = np.column_stack([largest, slope])
-    squares = np.column_stack([largest**2, slope**2 + variance])
-    most = exponents.max(axis=1, keepdims=True)
-    weights = np.exp(exponents - most)
-    sums = weights.sum(axis=1)
-    first, second = (weights * slopes).sum(axis=1) / sums, (weights * squares).sum(axis=1) / sums
-    value = np.log(sums / (largest.shape[1] + others)) + most[:, 0]
-    return float(value.sum()), float(first.sum()), float((second - first**2).sum())
+    factor, *moments = (column[:, np.newaxis] for column in given)
+    larger = own + more
+    before, after = (np.exp(t * cells - factor) / size for cells in (own, larger))
+    added = after - before, after * larger - before * own, after * larger**2 - before * own**2
+    value, first, second = _cumulants(factor, *(moment + change for moment, change in zip(moments, added)))
+    mean = more.sum(axis=0) / size
+    return np.array([value - t * mean, first - mean, second])
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Law:
+    """The law of the sum of one draw from each of C rows, which are mixtures of m normal laws.
+
+    Attributes:
+        means: (C, m); cells themselves, where the variance is 0.
+        variances: (C, m), or one for all.
+        weights: natural logarithms, (C, m) or (1, m).
+    """
+
+    means: np.ndarray
+    variances: np.ndarray | float
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, cells: np.ndarray) -> _Law:
+        """One random cell of each row, (C, k)."""
+        return cls(cells, 0.0, np.full((1, cells.shape[1]), -np.log(cells.shape[1])))
+
+    @classmethod
+    def of_the_largest(cls, cells: np.ndarray) -> _Law:
+        """The same, where all but the largest cells of a row are put together as one normal law."""
+        others = max(cells.shape[1] - _LARGEST, 1)
+        ordered = np.partition(cells, others, axis=1)
+        rest, largest = ordered[:, :others], ordered[:, others:]
+        means = np.column_stack([rest.mean(axis=1), largest])
+        variances = np.column_stack([rest.var(axis=1), np.zeros_like(largest)])
+        sizes = np.append(others, np.ones(largest.shape[1]))
+        return cls(means, variances, np.log(sizes / cells.shape[1])[np.newaxis])
+
+    def moments(self, t: float) -> Moments:
+        """Of each row, (C,): the logarithm of a factor, and the moment generating function and derivatives over it."""
+        exponents = self.weights + t * self.means + t**2 / 2 * self.variances
+        factor = exponents.max(axis=1)
+        weights, slopes = np.exp(exponents - factor[:, np.newaxis]), self.means + t * self.variances
+        squares = slopes**2 + self.variances
+        return factor, weights.sum(axis=1), (weights * slopes).sum(axis=1), (weights * squares).sum(axis=1)
+
+    def cumulants(self, t: float) -> tuple[float, float, float]:
+        """Of the sum at a tilt: the cumulant generating function and its first two derivatives."""
+        value, first, second = _cumulants(*self.moments(t))
+        return float(value), float(first), float(second)
+
+    def tilt(self, x: float) -> float:
+        """The tilt, above 0, at which the mean of the sum is x."""
+        low, high = 0.0, 1.0
+        while self.cumulants(high)[1] < x and high < 1 << 20:
+            low, high = high, 2 * high
+        t = (low + high) / 2
+        for _ in range(_STEPS):
+            _, slope, curvature = self.cumulants(t)
+            low, high = (t, high) if slope < x else (low, t)
+            step = t + (x - slope) / max(curvature, _TINY)
+            step = step if low < step < high else (low + high) / 2
+            if abs(step - t) < 1e-9 * t:
+                break
+            t = step
+        return t

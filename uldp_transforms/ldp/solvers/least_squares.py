@@ -12,7 +12,7 @@ from scipy import linalg
 
 from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError
 from uldp_transforms.ldp.solvers.buckets import Buckets
-from uldp_transforms.ldp.solvers.hash_chance import Chance
+from uldp_transforms.ldp.solvers.hash_chance import Absorbed, Chance
 from uldp_transforms.ldp.solvers.observation import (
     Observation,
     OwnNoise,
@@ -28,6 +28,7 @@ _MAX_CONDITION = 1e8
 _ROUNDS = 6  # of weights, which settle in two or three
 _UNEVEN = 0.1  # of better weights: the square, 1 %, is what they would take off the variances
 _MORE = 4  # reports that the variances of rare unknowns are computed with beyond those that were counted
+_FEW_COHORTS = 64  # up to which what an estimate itself takes out of its cells matters
 _BLOCK = 256  # rows that are copied at a time
 
 
@@ -218,8 +219,12 @@ def _chance(given: Observation[Buckets], fit: _Fit) -> Chance:
     held = given.buckets.forward(np.ones(len(fit.frequencies)))
     others = total - weights
     absorbed = np.divide(weights * held, others, out=np.zeros_like(held), where=others > 0)  # h / (1 - h)
-    cells: np.ndarray = weights * fit.residuals * fit.kept * (1 + absorbed)
-    return Chance(cells / (total * (1 - 1 / given.buckets.num_buckets)), least=fit.error)
+    each: np.ndarray = weights * fit.residuals * fit.kept / (total * (1 - 1 / given.buckets.num_buckets))
+    if given.buckets.num_hashes > 1 or len(weights) > _FEW_COHORTS:
+        return Chance(each * (1 + absorbed), least=fit.error)
+    gains = fit.weights / (total * (1 - 1 / given.buckets.num_buckets))
+    present = each * np.divide(weights, others, out=np.zeros_like(weights), where=others > 0)
+    return Chance(each * (1 + absorbed), least=fit.error, absorbed=Absorbed(given.buckets.table, gains, present))
 
 
 def _held(given: Observation[Buckets], frequencies: np.ndarray) -> np.ndarray:

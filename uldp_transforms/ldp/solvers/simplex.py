@@ -45,17 +45,17 @@ def nearest_distribution(point: np.ndarray, variances: np.ndarray) -> np.ndarray
     it is the most likely one.
 
     Args:
-        point: (S,).
-        variances: (S,), above 0.
+        point: (..., S); each last axis is one vector.
+        variances: the same, or (S,); above 0.
 
     Example:
         >>> nearest_distribution(np.array([0.9, 0.4, 0.05]), np.array([0.01, 0.02, 0.02])).round(6).tolist()
         [0.8, 0.2, 0.0]
     """
-    order = np.argsort(-point / variances, kind="stable")
-    sums, spreads = np.cumsum(point[order]), np.cumsum(variances[order])
-    shifts = (1 - sums) / spreads
-    positive = point[order] + shifts * variances[order] > 0
-    shift = shifts[np.flatnonzero(positive)[-1]]
-    nearest: np.ndarray = np.maximum(point + shift * variances, 0)
+    point, variances = np.broadcast_arrays(point, variances)
+    order = np.argsort(-point / variances, axis=-1, kind="stable")
+    points, spreads = np.take_along_axis(point, order, -1), np.take_along_axis(variances, order, -1)
+    shifts = (1 - np.cumsum(points, axis=-1)) / np.cumsum(spreads, axis=-1)
+    last = point.shape[-1] - 1 - np.argmax((points + shifts * spreads > 0)[..., ::-1], axis=-1)
+    nearest: np.ndarray = np.maximum(point + np.take_along_axis(shifts, last[..., np.newaxis], -1) * variances, 0)
     return nearest
