@@ -18,9 +18,9 @@ test: lint  ## ruff, mypy and the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # the laws of every room, and what is changed most: mechanisms, decoding, counting, rows, the command line
-QUICK := ldp/test_collection.py ldp/test_counts.py ldp/test_declared_structure.py ldp/test_mechanism_exact.py \
-  messages/test_catalog.py messages/test_decoding.py messages/test_wire.py beam/test_coders.py beam/test_rows.py \
-  beam/test_spec.py beam/test_windows.py project/test_layers.py
+QUICK := ldp/test_collection.py ldp/counts/test_counts.py ldp/mechanisms/test_declared_structure.py \
+  ldp/mechanisms/test_mechanism_exact.py messages/test_catalog.py messages/test_decoding.py messages/test_wire.py \
+  beam/state/test_coders.py beam/rows/test_rows.py beam/windows/test_windows.py project/test_layers.py
 
 quick: $(VENV)/.test-installed  ## ruff, and the tests that one runs between two edits: less than a minute
 	$(BIN)/ruff check .
