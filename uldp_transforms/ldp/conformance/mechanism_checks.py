@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -83,7 +84,8 @@ def _instances_of(cls: type[Mechanism]) -> list[Mechanism]:
     needed = [f.name for f in cls.json_fields() if f.default is dataclasses.MISSING and f.name != "epsilon"]
     if needed:
         raise SpecError(f"check_mechanism needs instances where fields have no default, got a class with {needed}")
-    fields = [{"epsilon": epsilon} for epsilon in _EPSILONS] + ([_MEMO] if cls.takes("epsilon_inf") else [])
+    fields: list[dict[str, Any]] = [{"epsilon": epsilon} for epsilon in _EPSILONS]
+    fields += [_MEMO] if cls.takes("epsilon_inf") else []
     return [
         cls(num_symbols=num_symbols, num_sensitive=num_sensitive, **chosen)
         for (num_symbols, num_sensitive), chosen in itertools.product(_SIZES[cls.protects_all], fields)
