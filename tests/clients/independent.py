@@ -10,14 +10,15 @@ import datetime
 import hashlib
 import json
 import math
+import re
 import unicodedata
 import zoneinfo
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 WORD = 1 << 64
-PROTECT_ALL = ("krr", "rappor", "ss", "hr", "agrr", "aoue", "tsp", "up")
 FLOATS = ("epsilon", "epsilon_inf", "theta", "larger_share", "priors", "missing_rates")
 
 Words = Callable[[], int]
@@ -240,20 +241,25 @@ def stages_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict
     return {"sampler": "two_stages", "noise_weight": str(ceil(WORD * q2)), "answer_noise_weight": str(own)}, None
 
 
-SAMPLERS = {
-    "krr": symbol_sampler,
-    "urr": symbol_sampler,
-    "agrr": symbol_sampler,
-    "up": symbol_sampler,
-    "rappor": bits_sampler,
-    "urap": bits_sampler,
-    "aoue": bits_sampler,
-    "ss": subset_sampler,
-    "uss": subset_sampler,
-    "hr": column_sampler,
-    "uhr": column_sampler,
-    "tsp": stages_sampler,
+WAYS = {
+    "symbol": symbol_sampler,
+    "bits": bits_sampler,
+    "subset": subset_sampler,
+    "column": column_sampler,
+    "two_stages": stages_sampler,
 }
+
+
+def mechanisms_of_the_page() -> tuple[dict[str, Any], set[str]]:
+    """How each mechanism draws, and which protect all symbols: the table of docs/client.md."""
+    page = (Path(__file__).parents[2] / "docs" / "client.md").read_text(encoding="utf-8")
+    table = page.partition("| `sampler` | mechanisms |")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = [[re.findall(r"`(.+?)`", cell) for cell in line.strip("|").split(" | ")] for line in table]
+    ways = {mechanism: WAYS[sampler] for [sampler], mechanisms, _ in rows for mechanism in mechanisms}
+    return ways, {mechanism for _, _, protecting in rows for mechanism in protecting}
+
+
+SAMPLERS, PROTECT_ALL = mechanisms_of_the_page()
 
 
 def weights_of(sampler: dict[str, Any], rate: Fraction | None) -> dict[str, int | str]:

@@ -19,20 +19,40 @@ from uldp_transforms.ldp.client.client_form import client_form, form_fingerprint
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.schemas import load
 
+MOST_BYTES = 8_000
+"""Of all files together, for each collection."""
+
 FORMS = {record["name"]: record["client"] for record in vectors.collections()}
 FORMS |= {record["collection"]["id"]: record["client"] for record in vectors.memos()}
 
 
 @pytest.mark.parametrize("name", vectors.FILES)
 def test_vectors_are_those_of_the_reference(name: str) -> None:
-    proposed = list(vectors.FILES[name]())
+    proposed, published = vectors.proposed(name), vectors.published(name)
+    kept = proposed[: len(published)] == published
+    assert kept, f"published vectors never change: delete the lines of {name} that no release had, and make them anew"
     assert proposed == golden(name, lambda: proposed, vectors.FOLDER)
 
 
 def test_the_folder_has_no_other_files_and_is_small() -> None:
     paths = list(vectors.FOLDER.iterdir())
     assert {path.name for path in paths} == set(vectors.FILES)
-    assert sum(path.stat().st_size for path in paths) < 800_000
+    assert sum(path.stat().st_size for path in paths) < MOST_BYTES * len(vectors.COLLECTIONS)
+
+
+def test_new_records_are_appended_wherever_they_are_made() -> None:
+    """Between published ones, before them, and if these come in another order."""
+    published = vectors.published("numbers.json")
+    new = [{"number": 7.0, "text": "7.0"}, {"number": 8.0, "text": "8.0"}]
+    made = [new[0], *published[3:], new[1], *published[:3]]
+    assert list(vectors.appended("numbers.json", iter(made))) == published + new
+
+
+def test_published_collections_keep_their_numbers() -> None:
+    """The number of a collection decides the value, the time and the words of its report."""
+    published = [record["collection"] for record in vectors.published("reports.json")]
+    assert list(vectors.COLLECTIONS)[: len(published)] == published
+    assert published != sorted(published)
 
 
 def test_every_mechanism_and_alphabet_has_vectors() -> None:

@@ -6,6 +6,8 @@ import ast
 import dataclasses
 import json
 import re
+import sys
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,9 +32,16 @@ from uldp_transforms.ldp import (
 )
 from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Permuted, PersonalTags, Prefixes, Tagged
 from uldp_transforms.ldp.checks import parse_json
+from uldp_transforms.ldp.conformance import check_estimator, check_mechanism, estimator_checks
 from uldp_transforms.ldp.discovery import discover
-from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError, NoReportsError
-from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.errors import (
+    ConformanceError,
+    IllConditionedError,
+    InsufficientCohortsError,
+    NoReportsError,
+)
+from uldp_transforms.ldp.estimators import ESTIMATORS, Projected
+from uldp_transforms.ldp.estimators.estimator import PostProcessed
 from uldp_transforms.ldp.mechanisms import (
     MECHANISMS,
     AttributeGRR,
@@ -44,9 +53,65 @@ from uldp_transforms.ldp.mechanisms import (
     UtilityOptimizedRR,
 )
 from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection, UtilityOptimizedSubsetSelection
+from uldp_transforms.ldp.registry import EntryPoints, Table
 
 SOURCES = sorted(Path(ldp.__file__).parent.rglob("*.py"))
 
+
+class NotAnswering(KaryRR):
+    """A mechanism whose client cannot draw."""
+
+    def perturb(self, symbols, source):
+        raise ZeroDivisionError("none")
+
+
+class OtherWidth(KaryRR):
+    """A mechanism that makes shorter payloads than it says."""
+
+    @property
+    def payload_size(self):
+        return 2
+
+    def as_bytes(self, number):
+        return bytes([number])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Uniform(PostProcessed):
+    """An estimator that looks at nothing."""
+
+    id = "uniform"
+
+    def post_process(self, raw):
+        return np.full_like(raw, 1 / len(raw))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Lost(Uniform):
+    """An estimator that fails."""
+
+    def post_process(self, raw):
+        raise ZeroDivisionError("none")
+
+
+def load_a_package_without_modules(folder: Path) -> None:
+    """Of a distribution whose metadata names one."""
+    info = folder / "tiny-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[uldp_transforms.tests]\nlost = not_there:Lost\n", encoding="utf-8")
+    sys.path.insert(0, str(folder))
+    try:
+        EntryPoints("mechanism", "uldp_transforms.tests", print).load()
+    finally:
+        sys.path.remove(str(folder))
+
+
+TABLE = Table("source", [types.SimpleNamespace(__name__="One", options=("--a",))], options=lambda one: one.options)
+SOME = Collection.from_json(
+    {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": list(estimator_checks.VALUES)}}
+    | {"mechanism": {"id": "krr", "epsilon": 1}}
+)
 CLOSED, OPEN, BITS = (COLLECTIONS[name] for name in ("closed-krr", "hashed-krr", "closed-rappor"))
 BATCH = CLOSED.perturb(["ant", "bee"])
 COUNTS = CLOSED.count(BATCH)
@@ -398,14 +463,63 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
-        lambda: ALPHABETS.register(Hashed),
+        lambda: ALPHABETS.register(type("Other", (), {"id": "hashed"})),
         "alphabet.id must be new, got 'hashed', which Hashed has",
+    ),
+    (
+        SpecError,
+        lambda: TABLE.register(types.SimpleNamespace(__name__="Two", options=("--b", "--a"))),
+        "source.options must be new, got --a, which One has",
+    ),
+    (
+        SpecError,
+        load_a_package_without_modules,
+        "mechanism 'lost' of the package tiny cannot be added: No module named 'not_there'",
     ),
     (SpecError, spec(mechanism={"id": "krr"}), "KaryRR needs the key 'epsilon', got no keys"),
     (
         SpecError,
         spec(mechanism={"id": "urap", "epsilon": 1, "num_symbols": 6}),
         "UtilityOptimizedRappor takes the keys epsilon, epsilon_inf, theta, inversion, got 'num_symbols'",
+    ),
+    # conformance
+    (
+        SpecError,
+        lambda: check_mechanism(AttributeGRR),
+        "check_mechanism needs instances where fields have no default, got a class with ['priors']",
+    ),
+    (
+        SpecError,
+        lambda: check_mechanism(KaryRR(num_symbols=1000, num_sensitive=1000, epsilon=1.0)),
+        "check_mechanism needs instances with one hash and at most 131072 cells, got others",
+    ),
+    (
+        ConformanceError,
+        lambda: check_mechanism(NotAnswering(num_symbols=2, num_sensitive=2, epsilon=1.0)),
+        "NotAnswering(num_symbols=2, num_sensitive=2, num_hashes=1, epsilon=1.0, epsilon_inf=None) must answer, got "
+        "ZeroDivisionError: none",
+    ),
+    (
+        ConformanceError,
+        lambda: check_mechanism(OtherWidth(num_symbols=2, num_sensitive=2, epsilon=1.0)),
+        "OtherWidth(num_symbols=2, num_sensitive=2, num_hashes=1, epsilon=1.0, epsilon_inf=None) must do what it "
+        "declares, got payloads that have not payload_size = 2 bytes",
+    ),
+    (
+        ConformanceError,
+        lambda: check_estimator(Projected, []),
+        "Projected() must support one of the collections, got none that it supports",
+    ),
+    (
+        ConformanceError,
+        lambda: check_estimator(Lost, [SOME]),
+        "Lost() on 'closed' with 'krr' must answer, got ZeroDivisionError: none",
+    ),
+    (
+        ConformanceError,
+        lambda: check_estimator(Uniform, [SOME]),
+        "Uniform() on 'closed' with 'krr' must do what estimators do, got frequencies that are not the truth where "
+        "1,000,000,000,000 reports a cohort have no noise",
     ),
     # alphabets
     (SpecError, lambda: Closed(values="abc"), "Closed.values must be a list of texts, got 'abc'"),
@@ -1349,7 +1463,7 @@ def test_the_refusals_are_found():
     assert len({place for source in SOURCES for place, _ in refusals(source)}) > 50
 
 
-KINDS = sorted({kind for kind, _, _ in SENTENCES} - {TypeError}, key=lambda kind: kind.__name__)
+KINDS = sorted({kind for kind, _, _ in SENTENCES} - {TypeError, ConformanceError}, key=lambda kind: kind.__name__)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

@@ -34,6 +34,7 @@ ROOMS = [  # from the top down
     {"schemas", "version"},
 ]
 LDP_ROOMS = [  # the same inside ldp
+    {"conformance"},
     {"client", "planning", "privacy"},
     {"collection", "discovery", "repeated_people", "sentinels", "smoothing"},
     {"estimators"},

@@ -70,21 +70,60 @@ def pages() -> dict[str, str]:
     of_payload = [[", ".join(names), payload] for payload, names in payloads.items()]
     of_readme = [[f"`{cls.id}`", *cls.about[:3]] for cls in classes]
     return {
-        "README.md": _with_table("README.md", ["mechanism", "sends", "protects", "source"], of_readme),
-        "docs/client.md": _with_table("docs/client.md", form_types.HEADER, form_types.rows()),
-        "docs/wire.md": _with_table("docs/wire.md", ["mechanism", "payload"], of_payload),
+        "README.md": _with_tables("README.md", (["mechanism", "sends", "protects", "source"], of_readme)),
+        "clients/javascript/src/form.js": _with_mechanisms("clients/javascript/src/form.js", classes),
+        "docs/client.md": _with_tables(
+            "docs/client.md",
+            (form_types.HEADER, form_types.rows()),
+            (["`sampler`", "mechanisms", "of these, v = K for"], _samplers(classes)),
+        ),
+        "docs/wire.md": _with_tables("docs/wire.md", (["mechanism", "payload"], of_payload)),
         "schemas/collection.schema.json": _with_schemas("schemas/collection.schema.json", classes),
         **views.files(),
     }
 
 
-def _with_table(path: str, header: list[str], rows: list[list[str]]) -> str:
-    """The page with these rows in the table that has this header."""
+def _with_tables(path: str, *tables: tuple[list[str], list[list[str]]]) -> str:
+    """The page with these rows in the tables that have these headers."""
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
-    start = lines.index(f"| {' | '.join(header)} |") + 2
-    end = next(i for i in range(start, len(lines)) if not lines[i].startswith("|"))
-    lines[start:end] = [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows]
+    for header, rows in tables:
+        start = lines.index(f"| {' | '.join(header)} |") + 2
+        end = next(i for i in range(start, len(lines)) if not lines[i].startswith("|"))
+        lines[start:end] = [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows]
     return "\n".join(lines) + "\n"
+
+
+def _sampler_of(cls: type[Mechanism]) -> str:
+    """The name of the way in which a client draws a report, or a memo."""
+    from tests.support.cases import MECHANISM_CASES  # noqa: PLC0415  # cases reads golden files by this module
+
+    sampler = MECHANISM_CASES[cls.id][0].client_sampler
+    name: str = sampler.get("memo", sampler)["sampler"]
+    return name
+
+
+def _samplers(classes: list[type[Mechanism]]) -> list[list[str]]:
+    """Rows of the page: a way to draw reports, the mechanisms that use it, and those of them that protect all."""
+    rows: dict[str, list[type[Mechanism]]] = {}
+    for cls in classes:
+        rows.setdefault(_sampler_of(cls), []).append(cls)
+    return [
+        [f"`{name}`", *(", ".join(f"`{cls.id}`" for cls in row) for row in (members, filter(_protects_all, members)))]
+        for name, members in rows.items()
+    ]
+
+
+def _protects_all(cls: type[Mechanism]) -> bool:
+    return cls.protects_all
+
+
+def _with_mechanisms(path: str, classes: list[type[Mechanism]]) -> str:
+    """The client in JavaScript with a line for each mechanism: how it draws, and which symbols it protects."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    before, start, rest = text.partition("const MECHANISMS = {\n")
+    _, end, after = rest.partition("};\n")
+    lines = [f'  {cls.id}: ["{_sampler_of(cls)}", {"ALL" if cls.protects_all else "SENSITIVE"}],\n' for cls in classes]
+    return before + start + "".join(lines) + end + after
 
 
 def _with_schemas(path: str, classes: list[type[Mechanism]]) -> str:

@@ -2,18 +2,22 @@
 
 The records come from the reference client; tests compare them with an independent one, and each client with them.
 Randomness is given as 64-bit words, as hexadecimal text, in the order in which a client draws them for one report.
+
+Published records never change: names seed them, published collections keep their numbers, and new records are appended.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tests.support.cases import ALL_COLLECTIONS, DECOMPOSED, MECHANISMS_TO_TEST, TWO_SIZES
+from tests.support.cases import ALL_COLLECTIONS, ANY_VALUES, DECOMPOSED, MECHANISM_CASES, MECHANISMS_TO_TEST, TWO_SIZES
 from tests.support.messages_cases import NOON
 from tests.support.tampered_forms import tampered_forms
 from tests.support.tolerance import generator
@@ -24,7 +28,7 @@ from uldp_transforms.ldp.client.keyed_words import COHORT, MEMO, TURN, KeyedSour
 from uldp_transforms.ldp.client_window import DAY
 from uldp_transforms.ldp.collection import _without_floats
 from uldp_transforms.ldp.hashing import canonical, hash_words
-from uldp_transforms.ldp.mechanisms import Mechanism, TwoStage
+from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, TwoStage
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, moment_of
 
@@ -32,6 +36,22 @@ FOLDER = Path(__file__).parents[2] / "schemas" / "vectors"
 
 LAST = (1 << 64) - 1
 """The largest word."""
+
+Record = dict[str, Any]
+
+
+@functools.cache
+def published(name: str) -> list[Record]:
+    """The records of a file of the folder, as it was before this program wrote any; none if there is no such file."""
+    path = FOLDER / name
+    records: list[Record] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    return records
+
+
+def appended(name: str, records: Iterator[Record]) -> Iterator[Record]:
+    """The same records, those that the file has in its order, all others behind them."""
+    places = {json.dumps(record): place for place, record in enumerate(published(name))}
+    yield from sorted(records, key=lambda record: places.get(json.dumps(record), len(places)))
 
 
 class Words:
@@ -122,24 +142,31 @@ SPECS = {
 }
 """Edge cases as they stand in a file: texts need not be canonical."""
 
-COLLECTIONS = {name: item for name, item in ALL_COLLECTIONS.items() if name not in TWO_SIZES} | {
-    name: Collection.from_json(spec) for name, spec in SPECS.items()
-}
+
+def _numbered_collections() -> dict[str, Collection]:
+    """Those that have published reports first, in their order: the place of a collection is its number for ever."""
+    found = {name: item for name, item in ALL_COLLECTIONS.items() if name not in TWO_SIZES}
+    found |= {name: Collection.from_json(spec) for name, spec in SPECS.items()}
+    known = [record["collection"] for record in published("reports.json")]
+    return {name: found[name] for name in (*known, *found) if name in found}
 
 
-def collections() -> Iterator[dict[str, Any]]:
+COLLECTIONS = _numbered_collections()
+
+
+def collections() -> Iterator[Record]:
     """A collection and its client's form, which holds the canonical JSON and the fingerprint."""
     for name, item in COLLECTIONS.items():
         yield {"name": name, "collection": SPECS.get(name, item.to_json()), "client": client_form(item)}
 
 
-def numbers() -> Iterator[dict[str, Any]]:
+def numbers() -> Iterator[Record]:
     """Numbers with a fraction as they stand in canonical JSON."""
     for number in (0.0, 1.0, 16.0, 0.1, 0.3, 2 / 3, 1.5, 0.001, 1e-4, 9.999e-05, 1e-05, 1.25e-07, 5e-324, 2.0**-10):
         yield {"number": number, "text": _without_floats(number)}
 
 
-def weights() -> Iterator[dict[str, Any]]:
+def weights() -> Iterator[Record]:
     """The integers of a mechanism: those of the canonical JSON, and what a client draws with."""
     for mechanism in MECHANISMS_TO_TEST:
         yield {
@@ -156,7 +183,7 @@ def weights() -> Iterator[dict[str, Any]]:
 # ---------------------------------------------------------------------- values and symbols
 
 
-def hashes() -> Iterator[dict[str, Any]]:
+def hashes() -> Iterator[Record]:
     """Words of the hash family."""
     for value in (*TEXTS, "x" * 500):
         for seed in (0, (1 << 53) + 1, LAST):
@@ -166,7 +193,7 @@ def hashes() -> Iterator[dict[str, Any]]:
                     yield {"value": value, "seed": str(seed), "index": index, "word": f"{word:016x}"}
 
 
-def symbols() -> Iterator[dict[str, Any]]:
+def symbols() -> Iterator[Record]:
     """Symbols of values, in some cohorts; for each alphabet those of one collection."""
     seen = set()
     for name, item in COLLECTIONS.items():
@@ -204,10 +231,10 @@ def _beginnings(mechanism: Mechanism) -> list[list[int]]:
 
 
 PAYLOADS = [name for name in COLLECTIONS if name.startswith(("closed-sensitive", "hashed-twice")) or name in SPECS]
-PAYLOADS += [f"closed-{mechanism}" for mechanism in ("agrr", "aoue", "tsp", "up")]
+PAYLOADS += [f"closed-{mechanism}" for mechanism in MECHANISM_CASES if mechanism not in ANY_VALUES]
 
 
-def payloads() -> Iterator[dict[str, Any]]:
+def payloads() -> Iterator[Record]:
     """One payload for each set of words and symbols."""
     for name in PAYLOADS:
         mechanism = COLLECTIONS[name].mechanism
@@ -232,7 +259,8 @@ MEMOS = {
     for spec in (
         *(
             _spec(f"memo-{mechanism}", _ILLNESSES, {"id": mechanism, "epsilon_inf": 2.0})
-            for mechanism in ("krr", "urr", "rappor", "urap", "ss", "uss", "hr", "uhr")
+            for mechanism in ANY_VALUES
+            if MECHANISMS[mechanism].takes("epsilon_inf")
         ),
         _spec("memo-cohorts", _BUCKETS, {"id": "urr", "epsilon": 0.5, "epsilon_inf": 4}, 16),
         _spec("memo-marginal", _BUCKETS, {"id": "urap", "epsilon_inf": 3, "inversion": "marginal", "theta": 0.5}, 4),
@@ -246,7 +274,7 @@ MEMOS = {
 _SECRETS = (bytes(range(32)), bytes([255]) * 32)
 
 
-def memos() -> Iterator[dict[str, Any]]:
+def memos() -> Iterator[Record]:
     """What a client derives from its secret, for each value; and reports of a memo, on both sides of the coin."""
     for name, spec in MEMOS.items():
         item = Collection.from_json(spec)
@@ -287,7 +315,7 @@ _COSTS = ((1, 1), (1, 3), (2, 1), (2, 2), (5, 2), (5, 7), (12, 1), (12, 5), (365
 """Numbers of reports and of different symbols."""
 
 
-def costs() -> Iterator[dict[str, Any]]:
+def costs() -> Iterator[Record]:
     """What n reports cost of a person who has had at most D symbols."""
     for name in (*MEMOS, "order-krr"):
         mechanism = Collection.from_json(MEMOS.get(name) or SPECS[name]).mechanism
@@ -318,7 +346,7 @@ _WINDOW = DAY // 8
 _ASKED = 24  # windows: three days
 
 
-def budgets() -> Iterator[dict[str, Any]]:
+def budgets() -> Iterator[Record]:
     """Which windows are answered: the same ones whatever the values are."""
     values = _ILLNESSES["values"]
     histories = [
@@ -350,7 +378,7 @@ def _answered(budget: dict[str, Any], asked: list[list[Any]], history: list[str]
 # ---------------------------------------------------------------------- forms that are pinned, and those to be refused
 
 
-def form_fingerprints() -> Iterator[dict[str, Any]]:
+def form_fingerprints() -> Iterator[Record]:
     """Of all right forms."""
     forms = {name: client_form(item) for name, item in COLLECTIONS.items()}
     forms |= {name: client_form(Collection.from_json(spec)) for name, spec in (MEMOS | WINDOWS).items()}
@@ -358,7 +386,7 @@ def form_fingerprints() -> Iterator[dict[str, Any]]:
         yield {"collection": name, "form_fingerprint": form_fingerprint(form)}
 
 
-def refusals() -> Iterator[dict[str, Any]]:
+def refusals() -> Iterator[Record]:
     """Forms that somebody has changed, and the form_fingerprint of the right ones."""
     yield from tampered_forms({name: Collection.from_json(spec) for name, spec in (SPECS | MEMOS | WINDOWS).items()})
 
@@ -384,7 +412,7 @@ WINDOWS = {
 """Collections that name the window of their clients."""
 
 
-def windows() -> Iterator[dict[str, Any]]:
+def windows() -> Iterator[Record]:
     """When the window of an event begins and ends: on both sides of midnights, and around changes of clocks."""
     changes = map(moment_of, (f"2024-{hour}:00:00Z" for hour in ("03-31T01", "10-27T01", "03-10T07", "11-03T06")))
     for spec in WINDOWS.values():
@@ -423,13 +451,13 @@ def _report(name: str, number: int) -> tuple[dict[str, Any], ReportBatch]:
     return record, batch
 
 
-def reports() -> Iterator[dict[str, Any]]:
+def reports() -> Iterator[Record]:
     """A report from beginning to end: all words that a client draws, and the message."""
     for number, name in enumerate(COLLECTIONS):
         yield _report(name, number)[0]
 
 
-def batches() -> Iterator[dict[str, Any]]:
+def batches() -> Iterator[Record]:
     """Messages of single reports, and the message that packs them."""
     for name in ("closed-krr", "order-urap", "seed-largest", "clear-bytes-3"):
         made = [_report(name, number) for number in range(len(TIMES))]
@@ -437,7 +465,7 @@ def batches() -> Iterator[dict[str, Any]]:
         yield {"collection": name, "messages": [record["message"] for record, _ in made], "packed": packed.hex()}
 
 
-FILES: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
+FILES: dict[str, Callable[[], Iterator[Record]]] = {
     f"{propose.__name__}.json": propose
     for propose in (
         collections,
@@ -457,3 +485,8 @@ FILES: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
     )
 }
 """File -> what makes its records."""
+
+
+def proposed(name: str) -> list[Record]:
+    """The records that a file should have."""
+    return list(appended(name, FILES[name]()))

@@ -41,3 +41,7 @@ class IllConditionedError(EstimationError):
     """The candidates can be told apart in theory only: the system is too near to singular."""
 
     status = "ill_conditioned"
+
+
+class ConformanceError(UldpError, AssertionError):
+    """A mechanism or an estimator that does not do what it declares; the sentence names the instance and the fault."""

@@ -8,6 +8,7 @@ const CLIENT_FORM = 1;
 const WIRE_VERSION = 1;
 const [ALL, SENSITIVE] = [true, false]; // which symbols a mechanism protects
 
+/** Mechanism -> sampler, symbols that it protects. `make golden` writes these lines. */
 const MECHANISMS = {
   krr: ["symbol", ALL],
   urr: ["symbol", SENSITIVE],
@@ -15,12 +16,12 @@ const MECHANISMS = {
   urap: ["bits", SENSITIVE],
   ss: ["subset", ALL],
   uss: ["subset", SENSITIVE],
-  hr: ["column", ALL],
-  uhr: ["column", SENSITIVE],
   agrr: ["symbol", ALL],
   aoue: ["bits", ALL],
   tsp: ["two_stages", ALL],
   up: ["symbol", ALL],
+  hr: ["column", ALL],
+  uhr: ["column", SENSITIVE],
 };
 
 /** Alphabet -> rule, K, v. */

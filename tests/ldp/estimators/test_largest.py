@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from tests.support.cases import ALL_COLLECTIONS, VALUES, answers
+from tests.support.cases import ALL_COLLECTIONS, UTILITY_OPTIMIZED, VALUES, answers
 from tests.support.tolerance import RATE, generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate
 from uldp_transforms.ldp.discovery import discover
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators.estimator import Estimator
+from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.sampling import SeededSource
 from uldp_transforms.rows.windowed_estimate import value_estimates
 
@@ -106,21 +107,10 @@ def assert_few_wrong(wrong: np.ndarray, *name: object) -> None:
 # ---------------------------------------------------------------------- closed alphabets
 
 CLOSED: dict[str, dict[str, Any]] = {
-    "krr": {},
-    "ss": {},
+    **{name: {} for name in MECHANISMS},
     "ss, two sizes": {"id": "ss", "subset_size": 1, "larger_share": 0.3},
-    "rappor": {},
     "oue": {"id": "rappor", "theta": 0.5},
-    "hr": {},
-    "up": {},
-    "urr": {},
-    "urap": {},
     "urap, marginal": {"id": "urap", "inversion": "marginal"},
-    "uss": {},
-    "uhr": {},
-    "tsp": {"missing_rates": [0.4, 0.05]},
-    "agrr": {},
-    "aoue": {},
 }
 
 
@@ -128,9 +118,11 @@ def closed(name: str, size: int, epsilon: float) -> Collection:
     """Of utility-optimized mechanisms every other value is sensitive; priors are of a state with few of the values."""
     values, fields = [f"v{i}" for i in range(size)], {"id": name.split(",", maxsplit=1)[0]} | CLOSED[name]
     alphabet: dict[str, Any] = {"id": "closed", "values": values}
-    if fields["id"] in {"urr", "urap", "uss", "uhr"}:
+    if fields["id"] in UTILITY_OPTIMIZED:
         alphabet["sensitive"] = values[::2]
-    if fields["id"] in {"agrr", "aoue"}:
+    if MECHANISMS[fields["id"]].takes("missing_rates"):
+        fields["missing_rates"] = [0.4, 0.05]
+    if MECHANISMS[fields["id"]].declares_priors:
         fields["priors"] = [shares_of("uniform", size).tolist(), shares_of("zipf", size).tolist()]
     return spec_of(alphabet, fields | {"epsilon": epsilon})
 

@@ -6,10 +6,15 @@ from uldp_transforms.jobs.sinks.pubsub_topics import PubSubTopics as PubSubTopic
 from uldp_transforms.jobs.sinks.row_files import RowFiles as RowFiles
 from uldp_transforms.jobs.sinks.sink import Output as Output
 from uldp_transforms.jobs.sinks.sink import Sink as Sink
+from uldp_transforms.ldp.registry import Table
 
-SINKS: list[type[Sink]] = [
-    RowFiles,
-    PubSubTopics,
-    KafkaTopics,
-    BigQueryTables,
-]
+SINKS: Table[type[Sink]] = Table(
+    "sink",
+    [
+        RowFiles,
+        PubSubTopics,
+        KafkaTopics,
+        BigQueryTables,
+    ],
+    options=lambda sink: sink.options,
+)

@@ -1,0 +1,165 @@
+"""Another distribution registers a mechanism, an alphabet, an estimator, a source and a sink by entry points."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.project.documents import ROOT
+
+CLASSES = '''
+import dataclasses
+import numpy as np
+from uldp_transforms.ldp.alphabets import Closed
+from uldp_transforms.ldp.estimators.estimator import PostProcessed
+from uldp_transforms.ldp.mechanisms import KaryRR
+
+class TinyRR(KaryRR):
+    id = "tiny-rr"
+
+class TinyList(Closed):
+    id = "tiny-list"
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TinyCut(PostProcessed):
+    id = "tiny-cut"
+
+    def post_process(self, raw):
+        return np.clip(raw, 0, 1)
+'''
+
+JOBS = '''
+from uldp_transforms.jobs.sinks import Sink
+from uldp_transforms.jobs.sources.avro_files import AvroFiles
+
+class TinySource(AvroFiles):
+    option = "--tiny_input"
+    help = "files of a tiny package"
+    own_options = {}
+
+class TinySink(Sink):
+    options = {"--tiny_output": {"help": "where a tiny package writes"}}
+
+    @classmethod
+    def of(cls, args, source, options):
+        return None
+
+    def write(self, outputs):
+        pass
+'''
+
+ENTRY_POINTS = """
+[uldp_transforms.mechanisms]
+tiny-rr = tiny_classes:TinyRR
+[uldp_transforms.alphabets]
+tiny-list = tiny_classes:TinyList
+[uldp_transforms.estimators]
+tiny-cut = tiny_classes:TinyCut
+[uldp_transforms.sources]
+tiny = tiny_jobs:TinySource
+[uldp_transforms.sinks]
+tiny = tiny_jobs:TinySink
+"""
+
+
+def distribution(folder: Path, name: str, entry_points: str, **modules: str) -> None:
+    """Modules and the metadata of an installed package, as an installer writes them."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text(entry_points, encoding="utf-8")
+    for module, code in modules.items():
+        (folder / f"{module}.py").write_text(code, encoding="utf-8")
+
+
+def run(folder: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A program where the distributions of a folder are installed."""
+    environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture()
+def installed(tmp_path: Path) -> Path:
+    distribution(tmp_path, "tiny", ENTRY_POINTS, tiny_classes=CLASSES, tiny_jobs=JOBS)
+    return tmp_path
+
+
+COUNTED = """
+import json, sys
+from uldp_transforms.ldp import Collection
+assert "tiny_classes" not in sys.modules
+spec = {"id": "t", "version": 1, "alphabet": {"id": "tiny-list", "values": ["a", "b"]}}
+of = Collection.from_json(spec | {"mechanism": {"id": "tiny-rr", "epsilon": 8}})
+assert "tiny_jobs" not in sys.modules
+estimate = of.estimate(of.count(of.perturb(["a"] * 600 + ["b"] * 200)), "tiny-cut")
+print(json.dumps([of.to_json(), type(of.mechanism).__name__, estimate.frequencies.tolist(), estimate.estimator]))
+"""
+
+
+def test_they_are_used_by_their_ids(installed: Path) -> None:
+    """With epsilon 8 one report in 2,982 lies: that 20 of 800 do has a chance below 1e-18."""
+    done = run(installed, COUNTED)
+    assert done.stderr == ""
+    spec, mechanism, frequencies, estimator = json.loads(done.stdout)
+    assert (spec["alphabet"]["id"], spec["mechanism"]["id"]) == ("tiny-list", "tiny-rr")
+    assert (mechanism, estimator) == ("TinyRR", "tiny-cut")
+    assert frequencies == pytest.approx([0.75, 0.25], abs=0.026)
+
+
+LISTED = """
+from uldp_transforms.ldp.alphabets import ALPHABETS
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.mechanisms import MECHANISMS
+print(*[list(table)[-1] for table in (MECHANISMS, ALPHABETS, ESTIMATORS)])
+"""
+
+
+def test_the_tables_list_them_last(installed: Path) -> None:
+    assert run(installed, LISTED).stdout.split() == ["tiny-rr", "tiny-list", "tiny-cut"]
+
+
+def test_the_command_line_has_their_options(installed: Path) -> None:
+    program = "from uldp_transforms.jobs import estimate; estimate.main(['--help'])"
+    done = run(installed, program)
+    assert done.stderr == ""
+    said = " ".join(done.stdout.split())
+    for words in ("--tiny_input", "files of a tiny package", "--tiny_output", "where a tiny package writes", "tiny-cut"):
+        assert words in said
+
+
+TAKEN = [
+    (
+        "[uldp_transforms.mechanisms]\nkrr = tiny_classes:Taken",
+        "from uldp_transforms.ldp.mechanisms import KaryRR\nclass Taken(KaryRR):\n    pass\n",
+        "from uldp_transforms.ldp.mechanisms import MECHANISMS; list(MECHANISMS)",
+        "mechanism 'krr' of the package other cannot be added: mechanism.id must be new, got 'krr', which KaryRR has",
+    ),
+    (
+        "[uldp_transforms.sources]\nx = tiny_classes:Taken",
+        "from uldp_transforms.jobs.sources.avro_files import AvroFiles\nclass Taken(AvroFiles):\n    pass\n",
+        "from uldp_transforms.jobs.sources import SOURCES; list(SOURCES)",
+        "source 'x' of the package other cannot be added: source.options must be new, got --input, which AvroFiles has",
+    ),
+]
+
+
+@pytest.mark.parametrize(("entry_points", "code", "program", "sentence"), TAKEN, ids=["id", "option"])
+def test_what_is_taken_is_refused(tmp_path: Path, entry_points: str, code: str, program: str, sentence: str) -> None:
+    distribution(tmp_path, "other", entry_points, tiny_classes=code)
+    done = run(tmp_path, program)
+    assert done.stderr.splitlines()[-1] == f"uldp_transforms.ldp.errors.SpecError: {sentence}"
+
+
+def test_known_ids_load_nothing(tmp_path: Path) -> None:
+    """A package that cannot be imported does not stop who names what this package has."""
+    distribution(tmp_path, "broken", "[uldp_transforms.mechanisms]\nx = not_there:X")
+    program = "from uldp_transforms.ldp.mechanisms import MECHANISMS; MECHANISMS['krr']; print('fine'); MECHANISMS['x']"
+    done = run(tmp_path, program)
+    assert done.stdout == "fine\n"
+    assert done.stderr.endswith("mechanism 'x' of the package broken cannot be added: No module named 'not_there'\n")

@@ -1,0 +1,81 @@
+"""No list of ids by hand: who adds a mechanism, an alphabet or an estimator looks for no table to extend.
+
+The package asks the registries; ``make golden`` writes what pages and the client in JavaScript list.
+Tests may name some as examples; one table with all of them is where a new one gets its small instances.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from tests.project.documents import ROOT
+from uldp_transforms.jobs.sinks import SINKS
+from uldp_transforms.jobs.sources import SOURCES
+from uldp_transforms.ldp.alphabets import ALPHABETS
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.mechanisms import MECHANISMS
+
+KINDS = {
+    "mechanisms": frozenset(MECHANISMS),
+    "alphabets": frozenset(ALPHABETS),
+    "estimators": frozenset(ESTIMATORS),
+    "sources": frozenset(source.option for source in SOURCES),
+    "sinks": frozenset(option for sink in SINKS for option in sink.options),
+}
+
+CASES = "tests/support/cases.py"
+"""Where a new mechanism, alphabet or estimator gets its small instances."""
+
+ALLOWED = {
+    CASES: {"mechanisms", "alphabets", "estimators"},
+    "tests/clients/independent.py": {"alphabets"},  # their default fields, as docs/client.md says them
+}
+"""Test file -> kinds that it may list completely."""
+
+
+def listed(text: str, ids: Iterable[str]) -> Iterator[tuple[int, set[str]]]:
+    """Line and ids of each literal list, tuple, set or dictionary that names some of them."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.Dict)):
+            texts = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
+            found = {part for part in texts if isinstance(part, str)} & set(ids)
+            if found:
+                yield node.lineno, found
+
+
+def texts_of(folder: str, pattern: str = "*.py") -> Iterator[tuple[str, str]]:
+    """Path below the root and text of each file."""
+    for path in sorted((ROOT / folder).rglob(pattern)):
+        yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["mechanisms", "alphabets", "estimators"])
+def test_the_package_lists_no_ids(kind: str) -> None:
+    """Not even two: what some of a kind have in common is a property of their classes."""
+    for path, text in texts_of("uldp_transforms"):
+        assert not [(path, line, found) for line, found in listed(text, KINDS[kind]) if len(found) > 1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_file_of_the_tests_lists_all(kind: str) -> None:
+    for path, text in texts_of("tests"):
+        complete = [(path, line) for line, found in listed(text, KINDS[kind]) if found == KINDS[kind]]
+        assert not complete or kind in ALLOWED.get(path, ())
+
+
+def test_the_rule_finds_lists() -> None:
+    text = (ROOT / CASES).read_text(encoding="utf-8")
+    assert all(any(found == KINDS[kind] for _, found in listed(text, KINDS[kind])) for kind in ALLOWED[CASES])
+    assert list(listed("x = {'krr': 1, 'b': ['urr']}", KINDS["mechanisms"])) == [(1, {"krr", "urr"}), (1, {"urr"})]
+
+
+def test_the_client_in_javascript_names_mechanisms_in_the_lines_that_are_written() -> None:
+    for path, text in texts_of("clients/javascript/src", "*.js"):
+        before, _, rest = text.partition("const MECHANISMS = {\n")
+        by_hand = before + rest.partition("};\n")[2]
+        keys = set(re.findall(r"^\s*(\w+):", by_hand, flags=re.MULTILINE)) | set(re.findall(r'"(\w+)"', by_hand))
+        assert not keys & KINDS["mechanisms"], path

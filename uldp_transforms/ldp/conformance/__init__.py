@@ -1,0 +1,8 @@
+"""Checks that a mechanism or an estimator does what it declares, for authors of other packages and for our own tests.
+
+No test framework is needed: a fault raises ``ConformanceError``, whose sentence names the instance and the fault.
+"""
+
+from uldp_transforms.ldp.conformance.estimator_checks import check_estimator as check_estimator
+from uldp_transforms.ldp.conformance.mechanism_checks import check_mechanism as check_mechanism
+from uldp_transforms.ldp.errors import ConformanceError as ConformanceError

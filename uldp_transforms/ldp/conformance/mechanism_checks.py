@@ -1,0 +1,280 @@
+"""Small instances of a mechanism against the complete enumeration of their reports.
+
+Letters: K symbols of which v sensitive, W payload bytes, Y payloads that a client can send.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from uldp_transforms.ldp.alphabets import Closed
+from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.errors import ConformanceError, SpecError
+from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.privacy import MAX_CELLS, audit
+from uldp_transforms.ldp.sampling import WordSource, word_source
+
+FALSE_ALARM = 1e-9
+"""Probability at most that the reports drawn from one right instance are taken for wrong ones."""
+
+DRAWS = 4_000
+"""Reports drawn for each symbol."""
+
+_SIZES = {True: ((2, 2), (3, 3), (5, 5)), False: ((2, 1), (3, 2), (3, 3), (6, 4))}
+"""Whether all symbols are protected -> (K, v) of the instances of a class."""
+
+_EPSILONS = (1.0, 2.0**-10, 8.0)
+_MEMO = {"epsilon": 2.0, "epsilon_inf": 4.0}
+_ROUNDING = 1e-9
+_ENUMERABLE = 2  # bytes of payloads that can all be tried
+
+
+def check_mechanism(
+    tested: type[Mechanism] | Mechanism | Iterable[Mechanism], rng: np.random.Generator | WordSource | None = None
+) -> None:
+    """Enumerate small instances and compare them with what they declare.
+
+    Looked at are the exact channel (probabilities that sum to 1, epsilon, what memos give away), the structure of the
+    noise, the payloads that are accepted, counts (additive, with the declared response), the inverse (unbiased, with
+    the declared variances), the form for clients, and ``DRAWS`` reports of each symbol that the client draws.
+
+    Example:
+        >>> from uldp_transforms.ldp.mechanisms import KaryRR
+        >>> check_mechanism(KaryRR(num_symbols=3, num_sensitive=3, epsilon=1.0))
+
+    Args:
+        tested: a class, of which instances with 2 to 6 symbols are made; or an instance, or several of one class.
+        rng: of the client's words; None (default): the operating system's source. A right mechanism fails with
+            probability ``FALSE_ALARM`` at most for each instance.
+
+    Raises:
+        ConformanceError: for the first fault.
+        SpecError: if instances are too large, or have to be given because fields of the class have no default.
+    """
+    instances = _small_instances(tested)
+    source = word_source(rng)
+    for mechanism in instances:
+        for check in _EXACT:
+            _refuse(mechanism, lambda check=check, mechanism=mechanism: check(mechanism))  # type: ignore[misc]
+        _refuse(mechanism, lambda mechanism=mechanism: _draws(mechanism, source))  # type: ignore[misc]
+    _refuse(instances[0], lambda: _independence(instances))
+
+
+def _small_instances(tested: type[Mechanism] | Mechanism | Iterable[Mechanism]) -> list[Mechanism]:
+    if isinstance(tested, type):
+        return _instances_of(tested)
+    instances = [tested] if isinstance(tested, Mechanism) else list(tested)
+    large = any(case.num_hashes > 1 or case.num_outputs * case.num_symbols > MAX_CELLS for case in instances)
+    if large or not instances:
+        raise SpecError(f"check_mechanism needs instances with one hash and at most {MAX_CELLS} cells, got others")
+    return instances
+
+
+def _instances_of(cls: type[Mechanism]) -> list[Mechanism]:
+    needed = [f.name for f in cls.json_fields() if f.default is dataclasses.MISSING and f.name != "epsilon"]
+    if needed:
+        raise SpecError(f"check_mechanism needs instances where fields have no default, got a class with {needed}")
+    fields: list[dict[str, Any]] = [{"epsilon": epsilon} for epsilon in _EPSILONS]
+    fields += [_MEMO] if cls.takes("epsilon_inf") else []
+    return [
+        cls(num_symbols=num_symbols, num_sensitive=num_sensitive, **chosen)
+        for (num_symbols, num_sensitive), chosen in itertools.product(_SIZES[cls.protects_all], fields)
+    ]
+
+
+def _refuse(mechanism: Mechanism, faults: Callable[[], Iterator[str]]) -> None:
+    """Raise for the first fault; an error that the mechanism raises is one."""
+    try:
+        fault = next(faults(), None)
+    except Exception as error:
+        raise ConformanceError(f"{mechanism!r} must answer, got {type(error).__name__}: {error}") from error
+    if fault is not None:
+        raise ConformanceError(f"{mechanism!r} must do what it declares, got {fault}")
+
+
+# ---------------------------------------------------------------------- exact checks
+
+
+def _privacy(mechanism: Mechanism) -> Iterator[str]:
+    values = tuple(f"value {symbol}" for symbol in range(mechanism.num_symbols))
+    everything = mechanism.num_sensitive == mechanism.num_symbols
+    alphabet = Closed(values=values, sensitive=None if everything else values[: mechanism.num_sensitive])
+    yield from audit(Collection(id="conformance", version=1, alphabet=alphabet, mechanism=mechanism)).faults
+
+
+def _payloads(mechanism: Mechanism) -> Iterator[str]:
+    payloads, width = mechanism.channel()[0], mechanism.payload_size
+    if not len(payloads) == len(set(payloads)) == mechanism.num_outputs:
+        yield f"{len(set(payloads))} different payloads instead of num_outputs = {mechanism.num_outputs}"
+    if {len(payload) for payload in payloads} != {width}:
+        yield f"payloads that have not payload_size = {width} bytes"
+        return
+    if not mechanism.is_valid(_as_array(payloads)).all():
+        yield "violations of payloads that a client can send"
+    if width <= _ENUMERABLE:
+        everything = _as_array([bytes(payload) for payload in itertools.product(range(256), repeat=width)])
+        if int(mechanism.is_valid(everything).sum()) != len(payloads):
+            yield "no violation of payloads that no client can send"
+
+
+def _definition(mechanism: Mechanism) -> Iterator[str]:
+    codes, probabilities = _enumerated(mechanism)
+    with np.errstate(divide="ignore"):
+        if not np.allclose(mechanism.log_prob(codes), np.log(probabilities), rtol=_ROUNDING, atol=_ROUNDING):
+            yield "log_prob other than the logarithm of the channel"
+
+
+def _structure(mechanism: Mechanism) -> Iterator[str]:
+    """Rates of each symbol, pair and triple: variances take them for constant."""
+    if not isinstance(mechanism, SetReportMechanism):
+        return
+    law, phi = _law_of_supports(mechanism), mechanism.noise_rate
+    for size, rate, name in (
+        (1, phi, "noise_rate"),
+        (2, phi * mechanism.pair_rate, "pair_rate"),
+        (3, phi * mechanism.triple_rate, "triple_rate"),
+    ):
+        for chosen in itertools.combinations(range(mechanism.num_sensitive), size):
+            found = sum((share for support, share in law.items() if support.issuperset(chosen)), Fraction(0))
+            if found != rate:
+                yield f"noise that supports the symbols {chosen} with probability {found}, where {name} says {rate}"
+                return
+    sizes = {len(support) for support in law}
+    if mechanism.support_size != (sizes.pop() if len(sizes) == 1 else None):
+        yield "noise that supports other numbers of symbols than support_size"
+
+
+def _counts(mechanism: Mechanism) -> Iterator[str]:
+    codes, probabilities = _enumerated(mechanism)
+    size, shares = len(codes), _distributions(mechanism.num_symbols)
+    cells = mechanism.count(codes, np.arange(size), size)
+    if cells.dtype != np.int64 or cells.shape != (size, mechanism.num_cells):
+        yield f"counts that are not int64 of shape {(size, mechanism.num_cells)}"
+        return
+    twice, groups = np.repeat(np.arange(size), 2), np.arange(2 * size) % 3 % 2
+    together = np.stack([cells[twice][groups == group].sum(axis=0) for group in (0, 1)])
+    if not np.array_equal(mechanism.count(codes[twice], groups, 2), together):
+        yield "counts of several reports that are not the sum of their counts"
+    if not np.allclose(mechanism.response(shares), shares @ probabilities.T @ cells, rtol=0, atol=1e-12):
+        yield "response other than the expected counts"
+    for rule, lacking in mechanism.count_violations(CohortCounts(np.ones(size, dtype=np.int64), cells)):
+        if lacking.any():
+            yield f"counts of valid payloads without {rule}"
+
+
+def _inverse(mechanism: Mechanism) -> Iterator[str]:
+    codes, probabilities = _enumerated(mechanism)
+    size, shares = len(codes), _distributions(mechanism.num_symbols)
+    cells = mechanism.count(codes, np.arange(size), size)
+    inverse = mechanism.invert(CohortCounts(np.ones(size, dtype=np.int64), cells))
+    largest = float(abs(inverse).max())
+    if not np.allclose(probabilities.T @ inverse, np.eye(mechanism.num_symbols), rtol=0, atol=1e-12 * largest):
+        yield "an inverse that is biased"
+    variances = shares @ probabilities.T @ inverse**2 - shares**2
+    if not np.allclose(mechanism.variances(shares), variances, rtol=_ROUNDING, atol=1e-12 * largest**2):
+        yield "variances other than those of the inverse"
+
+
+def _client_form(mechanism: Mechanism) -> Iterator[str]:
+    sampler, layout = mechanism.client_sampler, mechanism.client_payload
+    if json.loads(json.dumps(sampler)) != sampler or not isinstance(sampler.get("sampler"), str):
+        yield "client_sampler that is no JSON object with the name of a sampler"
+    if layout["bytes"] != mechanism.payload_size:
+        yield "client_payload with other bytes than payload_size"
+    if not all(type(weight) in (int, str) for weight in mechanism.exact_weights.values()):
+        yield "exact_weights that are neither integers nor texts"
+
+
+_EXACT = (_privacy, _payloads, _definition, _structure, _counts, _inverse, _client_form)
+
+
+def _independence(instances: list[Mechanism]) -> Iterator[str]:
+    """One symbol alone is independent of nothing: a class declares what all its instances have."""
+    family = [case for case in instances if isinstance(case, SetReportMechanism)]
+    if not any(case.num_sensitive > 1 for case in family):
+        return
+    if family[0].independent_bits != all(map(_has_independent_bits, family)):
+        yield f"noise for which independent_bits is not {family[0].independent_bits}"
+
+
+# ---------------------------------------------------------------------- the client
+
+
+def _draws(mechanism: Mechanism, source: WordSource) -> Iterator[str]:
+    """Payloads of each symbol come as often as the channel says, and so do all that favour it; no others come."""
+    payloads, rows = mechanism.channel()
+    place = {payload: i for i, payload in enumerate(payloads)}
+    probabilities = np.array([[float(share) for share in row] for row in rows])
+    favoured = (probabilities > probabilities.mean(axis=1, keepdims=True)).T
+    rate = FALSE_ALARM / (2 * (len(payloads) + 1) * mechanism.num_symbols)
+    for symbol in range(mechanism.num_symbols):
+        drawn = mechanism.perturb(np.full(DRAWS, symbol, dtype=np.int64), source)
+        if drawn.dtype != np.uint8 or drawn.shape != (DRAWS, mechanism.payload_size):
+            yield f"reports of {drawn.dtype} {drawn.shape} instead of uint8 {(DRAWS, mechanism.payload_size)}"
+            return
+        kinds, numbers = np.unique(drawn, axis=0, return_counts=True)
+        found = np.zeros(len(payloads))
+        for kind, number in zip(kinds, numbers):
+            if kind.tobytes() not in place:
+                yield f"the report {kind.tobytes().hex()} of symbol {symbol}, which its channel has not"
+                return
+            found[place[kind.tobytes()]] = number
+        found = np.append(found, found[favoured[symbol]].sum())
+        expected = np.append(probabilities[:, symbol], probabilities[favoured[symbol], symbol].sum())
+        tails = np.minimum(special.bdtr(found, DRAWS, expected), _upper_tail(found, expected))
+        if tails.min() < rate:
+            yield f"reports of symbol {symbol} whose frequencies are not those of the channel"
+            return
+
+
+def _upper_tail(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Pr(X >= found) of binomial numbers."""
+    tail: np.ndarray = np.where(found > 0, special.bdtrc(np.maximum(found - 1, 0), DRAWS, expected), 1.0)
+    return tail
+
+
+# ---------------------------------------------------------------------- enumeration
+
+
+def _as_array(payloads: list[bytes]) -> np.ndarray:
+    """(Y, W) uint8."""
+    return np.frombuffer(b"".join(payloads), dtype=np.uint8).reshape(len(payloads), -1)
+
+
+def _enumerated(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
+    """All payloads (Y, W) uint8 and their probabilities (Y, K) under each symbol."""
+    payloads, rows = mechanism.channel()
+    return _as_array(payloads), np.array([[float(share) for share in row] for row in rows])
+
+
+def _distributions(num_symbols: int) -> np.ndarray:
+    """(K + 1, K): every certain symbol, and shares that fall like 1 / rank."""
+    zipf = 1 / np.arange(1, num_symbols + 1)
+    return np.vstack([np.eye(num_symbols), zipf / zipf.sum()])
+
+
+def _law_of_supports(mechanism: SetReportMechanism) -> dict[frozenset[int], Fraction]:
+    """The probability of each set of supported symbols, if the report is noise."""
+    law: Counter[frozenset[int]] = Counter()
+    for _, probability, support in mechanism.noise_law():
+        law[support] += probability  # type: ignore[assignment]  # of fractions
+    return dict(law)  # type: ignore[arg-type]
+
+
+def _has_independent_bits(mechanism: SetReportMechanism) -> bool:
+    """Every set of symbols has the probability of coins of their own."""
+    phi, v = mechanism.noise_rate, mechanism.num_sensitive
+    return all(
+        share == phi ** len(support) * (1 - phi) ** (v - len(support))
+        for support, share in _law_of_supports(mechanism).items()
+    )
