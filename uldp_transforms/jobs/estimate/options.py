@@ -11,7 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 
 from uldp_transforms import JobSpec
 from uldp_transforms.beam.runtime.engines import check_exactly_once
-from uldp_transforms.beam.spec.job_spec import (
+from uldp_transforms.beam.spec.spec_fields import (
     ALARM_EVERY,
     CORRECTED,
     ESTIMATOR,

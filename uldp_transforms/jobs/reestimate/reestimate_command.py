@@ -24,7 +24,7 @@ from typing import Any
 from apache_beam.io.filesystems import FileSystems
 
 from uldp_transforms import JobSpec
-from uldp_transforms.beam.spec.job_spec import ALARM_EVERY, ESTIMATOR, MIN_REPORTS, SHOW
+from uldp_transforms.beam.spec.spec_fields import ALARM_EVERY, ESTIMATOR, MIN_REPORTS, SHOW
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
