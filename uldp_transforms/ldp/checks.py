@@ -56,20 +56,18 @@ def require_keys(owner: str, spec: Mapping[str, Any], needed: Iterable[str], all
     known = set(allowed)
     unknown = [name for name in spec if name not in known]
     if unknown:
-        near = nearest(unknown[0], allowed)
+        meant = nearest(unknown[0], allowed)
+        near = "" if meant is None else f"; did you mean {meant!r}?"
         raise SpecError(f"{owner} takes the keys {', '.join(allowed)}, got {describe(unknown[0])}{near}")
 
 
-def nearest(name: object, known: Iterable[str]) -> str:
-    """A question after the known name that is meant by an unknown one, for the end of a sentence; or nothing.
-
-    That is one that contains it, or else one that differs by few letters.
-    """
+def nearest(name: object, known: Iterable[str]) -> str | None:
+    """The known name that is probably meant by an unknown one: one that contains it, or differs by few letters."""
     names = list(known)
     if not isinstance(name, str) or len(name) < _SHORTEST:
-        return ""
+        return None
     found = [known for known in names if name in known] or difflib.get_close_matches(name, names, 1, _ALIKE)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    return found[0] if found else None
 
 
 def require_int(where: str, value: object, low: int, high: int) -> None:

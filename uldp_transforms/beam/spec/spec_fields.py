@@ -223,8 +223,8 @@ _ROWS = (
         kind=Kind.CHOICE,
         section=Section.COUNTING,
         label="Release",
-        help="corrected: a row when the watermark passes the end of a window, and further rows while late reports "
-        "change it; final: one row, which comes only after the allowed lateness",
+        help="when rows appear: corrected releases a row when the watermark passes the end of a window, and further "
+        "rows while late reports change it; final releases one row, after the allowed lateness",
         default=CORRECTED,
         choices=(CORRECTED, FINAL),
         files="ignore",
@@ -291,15 +291,14 @@ _ROWS = (
         label="Candidates",
         help=f"values to estimate in open alphabets: a text file with one value per line, at most {MAX_CANDIDATES:,}",
         default_text="none",
-        page="estimate-reports.md#candidates",
     ),
     SpecField(
         name="discover",
         kind=Kind.SWITCH,
         section=Section.ESTIMATES,
         label="Search for values that nobody listed",
-        help="also search alphabets of prefixes for frequent values that nobody listed; takes up to a minute for each "
-        "window and pane",
+        help="also search alphabets of prefixes for frequent values that nobody listed, for rows `discovered`; takes "
+        "up to a minute for each window and pane",
         default=False,
         page="discovery.md",
     ),
