@@ -12,15 +12,15 @@ from uldp_transforms.beam.spec.spec_fields import SPEC_FIELDS
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.sinks import KafkaTopics
-from uldp_transforms.jobs.sources import AvroFiles, KafkaTopic
+from uldp_transforms.jobs.sources import SOURCES, KafkaTopic
 from uldp_transforms.jobs.spec_options import conditions, in_words, unsaid_default
 
 PATH = "deploy/dataflow/metadata.json"
 
-OF_FILES = {AvroFiles.option, *AvroFiles.own_options, "--report"}
+OF_FILES = {option for source in SOURCES if source.bounded for option in (source.option, *source.own_options)}
 OF_KAFKA = {KafkaTopic.option, *KafkaTopic.own_options, *KafkaTopics.options}
 OF_JAVA = {"--bigquery_method"}
-NOT_OFFERED = {option[2:] for option in OF_FILES | OF_KAFKA | OF_JAVA}
+NOT_OFFERED = {option[2:] for option in {"--report"} | OF_FILES | OF_KAFKA | OF_JAVA}
 """The template reads a subscription, and its image has neither Java nor Kafka's client."""
 
 STREAMS_NEED = {"subscription", *(name for name, field in SPEC_FIELDS.items() if field.streams_need)}
@@ -28,7 +28,7 @@ STREAMS_NEED = {"subscription", *(name for name, field in SPEC_FIELDS.items() if
 IN_STORE = "gs://[^/]+/.+"
 PATTERNS = {"collection": IN_STORE, "output": IN_STORE, "candidates": IN_STORE, "estimator": "[a-z]+"}
 PATTERNS |= {"timezone": "[A-Za-z0-9_+/-]+"}
-"""Of options that take any text."""
+"""Of options that take texts as they are; of others there is nothing to check."""
 
 TYPES = {"subscription": "PUBSUB_SUBSCRIPTION", "output": "GCS_WRITE_FOLDER", "candidates": "GCS_READ_FILE"}
 TYPES |= {"output_topic": "PUBSUB_TOPIC", "rejected_topic": "PUBSUB_TOPIC"}
@@ -85,7 +85,7 @@ def _words(action: argparse.Action, needed: bool) -> tuple[str, str]:
 def _pattern(action: argparse.Action) -> str:
     if action.choices:
         return "|".join(map(re.escape, action.choices))
-    return action.type.pattern if isinstance(action.type, cli.OptionType) else PATTERNS[action.dest]
+    return action.type.pattern if isinstance(action.type, cli.OptionType) else PATTERNS.get(action.dest, ".*")
 
 
 def text(root: Path) -> str:

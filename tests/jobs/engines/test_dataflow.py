@@ -108,7 +108,7 @@ def examples(name: str) -> tuple[list[str], list[str]]:
         return list(action.choices), ["first", ""]
     if isinstance(action.type, cli.OptionType):
         return GOOD_AND_BAD[action.type.pattern]
-    return ANY_TEXT[name], []
+    return ANY_TEXT.get(name, ["text"]), []
 
 
 def allowed_by_template(name: str, value: str) -> bool:
