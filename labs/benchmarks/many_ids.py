@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from labs.benchmarks.measure import collection, line, reports
-from uldp_transforms.beam.spec.job_spec import PARTS
+from uldp_transforms.beam.spec.spec_fields import PARTS
 from uldp_transforms.beam.transforms.deduplicate import read_again
 from uldp_transforms.beam.transforms.known_reports import KnownReports, to_rows
 

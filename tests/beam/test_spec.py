@@ -22,8 +22,9 @@ from hypothesis import strategies as st
 from tests.support.messages_cases import KRR, RAPPOR, URAP, collection, write_files
 from uldp_transforms import CalendarWindows, EstimateDistribution, JobSpec, Windows
 from uldp_transforms.beam.runtime.beam_windows import as_duration, beam_periods, beam_windows, windows_of_beam
-from uldp_transforms.beam.spec.job_spec import CORRECTED, FINAL, LATE_EVERY, MAX_OPEN_WINDOWS, MAX_PARTS, PARTS
+from uldp_transforms.beam.spec.job_spec import MAX_OPEN_WINDOWS
 from uldp_transforms.beam.spec.plain_values import SpecValues
+from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL, LATE_EVERY, MAX_PARTS, PARTS, SPEC_FIELDS
 from uldp_transforms.files.collection_files import read_collection
 from uldp_transforms.files.text_files import read_text
 from uldp_transforms.ldp import Collection, SpecError
@@ -341,7 +342,7 @@ DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
 LENGTH = "must be days, weeks or months such as 1d, 1w or 1mo where windows follow a calendar, got"
 TIMEZONE = 'CalendarWindows.timezone must be the name of a time zone such as "Europe/Berlin", got'
 BERLIN = "Europe/Berlin"
-KEYS = ", ".join(SpecValues.__annotations__)
+KEYS = ", ".join(SPEC_FIELDS)
 
 REFUSED = [
     (lambda: of(window=3600), "JobSpec.window must be a text with a unit such as 90s, 15m, 1h or 1d, got 3600"),
@@ -352,7 +353,7 @@ REFUSED = [
     ),
     (JobSpec.of, "JobSpec needs the key 'collections', got no keys"),
     (lambda: JobSpec.of(window="1h"), "JobSpec needs the key 'collections', got 'window'"),
-    (lambda: of(windows="1h"), f"JobSpec takes the keys {KEYS}, got 'windows'"),
+    (lambda: of(windows="1h"), f"JobSpec takes the keys {KEYS}, got 'windows'; did you mean 'window'?"),
     (lambda: JobSpec.from_json([1]), "JobSpec must be a JSON object, got [1]"),
     (
         lambda: of(collections="krr.json"),
@@ -402,7 +403,7 @@ REFUSED = [
     ),
     (
         lambda: of(partial_before="2026-01-31T00:00:00Z", bounded=True),
-        "JobSpec.partial_before must be null where the input is bounded, got a time",
+        "JobSpec.partial_before needs an unbounded input, got a bounded one",
     ),
     (
         lambda: of(window="1s", bounded=False, allowed_lateness="3h"),
@@ -464,7 +465,7 @@ REFUSED = [
     ),
     (
         lambda: of(window=None, timezone=BERLIN),
-        "JobSpec.window must be a duration where timezone is given, got none",
+        "JobSpec.timezone needs JobSpec.window, got none",
     ),
     (lambda: of(window="1 hour"), f"JobSpec.window {DURATION} '1 hour'"),
     (lambda: of(slide="x"), f"JobSpec.slide {DURATION} 'x'"),
@@ -486,15 +487,15 @@ REFUSED = [
     (lambda: of(window_offset=ms(-1)), f"Windows.offset must be an integer in [0, {HOUR - 1}], got -1"),
     (
         lambda: of(window=None, slide="1m"),
-        "JobSpec.window must be a duration where slide is given, got none",
+        "JobSpec.slide needs JobSpec.window, got none",
     ),
     (
         lambda: of(window=None, slide="1m", window_offset="1s"),
-        "JobSpec.window must be a duration where slide or window_offset is given, got none",
+        "JobSpec.slide needs JobSpec.window, got none",
     ),
     (
         lambda: of(window=GlobalWindows(), window_offset="1s"),
-        "JobSpec.window must be a duration where window_offset is given, got none",
+        "JobSpec.window must be a duration where window_offset is given, got a window object, which has its own",
     ),
     (
         lambda: of(window=FixedWindows(60), slide="1m"),
@@ -579,14 +580,14 @@ REFUSED = [
         "JobSpec.window must be made of whole windows of the clients of collection 'krr', such as window 1d and "
         "timezone Europe/Berlin, got window 1d",
     ),
-    (lambda: of(alarm_every=50), "JobSpec.alarm_every must be absent where smooth is false, got 50"),
+    (lambda: of(alarm_every=50), "JobSpec.alarm_every needs JobSpec.smooth, got none"),
     (
         lambda: of(smooth=True, window=None),
-        "JobSpec.window must be given without slide where smooth is true, got none",
+        "JobSpec.smooth needs JobSpec.window, got none",
     ),
     (
         lambda: of(smooth=True, slide="15m"),
-        "JobSpec.window must be given without slide where smooth is true, got windows that overlap",
+        "JobSpec.smooth cannot go with JobSpec.slide, which makes windows overlap, got both",
     ),
     (lambda: of(discover=1), "JobSpec.discover must be true or false, got 1"),
     (
@@ -635,31 +636,31 @@ REFUSED = [
     # what is allowed alone, but not together
     (
         lambda: of(release="final", early_every="1m"),
-        'JobSpec.early_every must be null where release is "final", got both',
+        "JobSpec.early_every cannot go with JobSpec.release=final, got both",
     ),
     (
         lambda: of(release="final", late_every="0s"),
-        'JobSpec.late_every must be absent where release is "final", got 0 ms',
+        "JobSpec.late_every cannot go with JobSpec.release=final, got both",
     ),
     (
         lambda: of(bounded=True, late_every="2m"),
-        "JobSpec.late_every must be absent where the input is bounded, got 120000 ms",
+        "JobSpec.late_every needs an unbounded input, got a bounded one",
     ),
     (
         lambda: of(bounded=True, early_every="1m"),
-        "JobSpec.early_every must be null where the input is bounded, got both",
+        "JobSpec.early_every needs an unbounded input, got a bounded one",
     ),
     (
         lambda: of(bounded=False, window=None),
-        "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none",
+        "an unbounded input needs JobSpec.window: an endless stream without windows has no estimate, got none",
     ),
     (
         lambda: of(bounded=False, window=GlobalWindows()),
-        "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none",
+        "an unbounded input needs JobSpec.window: an endless stream without windows has no estimate, got none",
     ),
     (
         lambda: of(deduplicate_parts=8),
-        "JobSpec.deduplicate_parts must be absent where deduplicate is false, got 8",
+        "JobSpec.deduplicate_parts needs JobSpec.deduplicate, got none",
     ),
 ]
 
@@ -783,7 +784,7 @@ def test_only_a_stream_has_windows_that_an_earlier_run_cut() -> None:
         ),
         (
             lambda: of(window=None).for_input(False),
-            "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none",
+            "an unbounded input needs JobSpec.window: an endless stream without windows has no estimate, got none",
         ),
     ],
 )

@@ -203,15 +203,15 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     # input that ends, and input that does not
     (
         lambda: endless() | EstimateReports(WHOLE),
-        "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none",
+        "an unbounded input needs JobSpec.window: an endless stream without windows has no estimate, got none",
     ),
     (
         lambda: endless() | EstimateReports(collections=[KRR], window=GlobalWindows()),
-        "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none",
+        "an unbounded input needs JobSpec.window: an endless stream without windows has no estimate, got none",
     ),
     (
         lambda: endless() | DecodeReports(WHOLE),
-        "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none",
+        "an unbounded input needs JobSpec.window: an endless stream without windows has no estimate, got none",
     ),
     *[
         (
@@ -281,7 +281,10 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     ),
     (lambda: ReadReportFiles(5), "ReadReportFiles.pattern must be a text, got 5"),
     (EstimateReports, "JobSpec needs the key 'collections', got no keys"),
-    (lambda: EstimateReports(collections=[KRR], windows="1h"), f"JobSpec takes the keys {KEYS}, got 'windows'"),
+    (
+        lambda: EstimateReports(collections=[KRR], windows="1h"),
+        f"JobSpec takes the keys {KEYS}, got 'windows'; did you mean 'window'?",
+    ),
     (lambda: EstimateReports(collections=[KRR], window=Sessions(60)), "windows must be fixed or sliding, got Sessions"),
     *[
         (

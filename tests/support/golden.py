@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support import form_types, views
+from tests.support import dataflow_template, form_types, spec_page, views
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +77,8 @@ def pages() -> dict[str, str]:
             (form_types.HEADER, form_types.rows()),
             (["`sampler`", "mechanisms", "of these, v = K for"], _samplers(classes)),
         ),
+        dataflow_template.PATH: dataflow_template.text(ROOT),
+        spec_page.PATH: _with_tables(spec_page.PATH, (spec_page.HEADER, spec_page.rows())),
         "docs/wire.md": _with_tables("docs/wire.md", (["mechanism", "payload"], of_payload)),
         "schemas/collection.schema.json": _with_schemas("schemas/collection.schema.json", classes),
         **views.files(),

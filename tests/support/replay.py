@@ -16,7 +16,7 @@ from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Duration, Timestamp
 
 from uldp_transforms import JobSpec
-from uldp_transforms.beam.spec.job_spec import FINAL
+from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import Job
 from uldp_transforms.jobs.records.run_directory import RunDirectory

@@ -11,8 +11,9 @@ from typing_extensions import Unpack
 from uldp_transforms.beam.accounts.ledger import SummarizeLedger
 from uldp_transforms.beam.accounts.transit import WindowsInTransit
 from uldp_transforms.beam.spec.inputs import require_spec, spec_for
-from uldp_transforms.beam.spec.job_spec import FINAL, JobSpec
+from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.beam.spec.plain_values import SpecValues
+from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.beam.transforms.count_reports import CountReports
 from uldp_transforms.beam.transforms.decode_reports import DecodeReports
 from uldp_transforms.beam.transforms.discover_values import DiscoverValues

@@ -13,6 +13,7 @@ from uldp_transforms.calendar_windows import is_months
 from uldp_transforms.files import stores
 from uldp_transforms.files.collection_files import read_collection
 from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.checks import nearest
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import parse_duration
 
@@ -46,7 +47,15 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, formatter_class=_HelpFormatter, **kwargs)
 
     def error(self, message: str) -> NoReturn:
-        raise SpecError(re.sub(r"^argument (\S+): (?=must )", r"\1 ", message))
+        unknown = re.match(r"unrecognized arguments: (\S+)", message)
+        near = "" if unknown is None else self.nearest_option(unknown[1])
+        raise SpecError(re.sub(r"^argument (\S+): (?=must )", r"\1 ", message) + near)
+
+    def nearest_option(self, argument: str) -> str:
+        """A question after the option that is meant by an unknown one, for the end of a sentence; or nothing."""
+        known = [option[2:] for option in self._option_string_actions if option.startswith("--")]
+        meant = nearest(argument.partition("=")[0][2:], known) if argument.startswith("--") else None
+        return "" if meant is None else f"; did you mean --{meant}?"
 
 
 def _called_as_uldp() -> bool:
@@ -119,7 +128,26 @@ def read_collections(paths: Sequence[str]) -> list[Collection]:
     return [read_collection(path) for path in paths]
 
 
-def duration(option: str) -> Callable[[str], int]:
+_TEXT_OF_DURATION = "[0-9]{1,12}(ms|s|m|h|d|w%s)|P[0-9]{1,12}[DW%s]|PT[0-9]{1,12}[HMS]"
+
+
+class OptionType:
+    """An argparse type that says what texts it takes, for forms that check before the program does.
+
+    Args:
+        read: makes a value of a text; raises argparse.ArgumentTypeError.
+        pattern: regular expression of what a form lets pass.
+    """
+
+    def __init__(self, read: Callable[[str], Any], pattern: str):
+        self.read = read
+        self.pattern = pattern
+
+    def __call__(self, text: str) -> Any:
+        return self.read(text)
+
+
+def duration(option: str) -> OptionType:
     """An argparse type: a duration such as ``1h`` in milliseconds."""
 
     def parse(text: str) -> int:
@@ -128,10 +156,21 @@ def duration(option: str) -> Callable[[str], int]:
         except SpecError as error:
             raise argparse.ArgumentTypeError(str(error).removeprefix(f"{option} ")) from None
 
-    return parse
+    return OptionType(parse, _TEXT_OF_DURATION % ("", ""))
 
 
-def window_length(option: str) -> Callable[[str], str]:
+def duration_text(option: str) -> OptionType:
+    """An argparse type: a duration as it was given."""
+    as_duration = duration(option)
+
+    def parse(text: str) -> str:
+        as_duration(text)
+        return text
+
+    return OptionType(parse, as_duration.pattern)
+
+
+def window_length(option: str) -> OptionType:
     """An argparse type: a duration, or a number of months such as ``1mo``, as it was given."""
     as_duration = duration(option)
 
@@ -140,63 +179,42 @@ def window_length(option: str) -> Callable[[str], str]:
             as_duration(text)
         return text
 
-    return parse
+    return OptionType(parse, _TEXT_OF_DURATION % ("|mo", "M"))
 
 
-WINDOWS: Options = {
-    "--window": {
-        "type": window_length("--window"),
-        "help": "length of a window, such as 15m, 1h, 1d, 1w, 1mo or P1D, at most 365d; none: one window for "
-        "everything (files only)",
-    },
-    "--slide": {"type": window_length("--slide"), "help": "time between the starts of two windows; none: --window"},
-    "--window_offset": {
-        "type": window_length("--window_offset"),
-        "help": "time by which windows start after midnight, 1970-01-01 UTC, and its multiples; with --timezone after "
-        "Monday, 1970-01-05, there; none: 0",
-    },
-    "--timezone": {
-        "help": "time zone such as Europe/Berlin: windows are days, weeks or months of that place; none: days of UTC"
-    },
-}
-"""Options that say which windows there are."""
-
-
-def needs_window(args: argparse.Namespace) -> list[tuple[bool, str]]:
-    """What is wrong if an option says more of windows than ``--window``, and the sentence about it."""
-    others = [option for option in WINDOWS if option != "--window"]
-    return [
-        (args.window is None and getattr(args, option[2:]) is not None, f"{option} needs --window, got none")
-        for option in others
-    ]
-
-
-def resource(kind: str) -> Callable[[str], str]:
-    """An argparse type: the full name of a Pub/Sub resource."""
+def matches(pattern: str, allowed: str) -> OptionType:
+    """An argparse type: a text of a form, which ``allowed`` describes."""
 
     def parse(text: str) -> str:
-        parts = text.split("/")
-        if len(parts) != 4 or (parts[0], parts[2]) != ("projects", kind) or not all(parts):
-            raise argparse.ArgumentTypeError(f"must be projects/PROJECT/{kind}/NAME, got {text!r}")
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise argparse.ArgumentTypeError(f"must be {allowed}, got {text!r}")
         return text
 
-    return parse
+    return OptionType(parse, pattern)
 
 
-def dataset(text: str) -> str:
-    """An argparse type: the full name of a BigQuery dataset."""
-    if not re.fullmatch(r"[a-z][a-z0-9.:-]*[a-z0-9]:[A-Za-z0-9_]+", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"must be PROJECT:DATASET, got {text!r}")
-    return text
+def resource(kind: str) -> OptionType:
+    """An argparse type: the full name of a Pub/Sub resource."""
+    return matches(f"projects/[^/]+/{kind}/[^/]+", f"projects/PROJECT/{kind}/NAME")
+
+
+dataset = matches("[a-z][a-z0-9.:-]*[a-z0-9]:[A-Za-z0-9_]+", "PROJECT:DATASET")
+"""An argparse type: the full name of a BigQuery dataset."""
+
+_TRUTH = matches("true|false", "true or false")
 
 
 def _truth(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise argparse.ArgumentTypeError(f"must be true or false, got {text!r}")
-    return text == "true"
+    return bool(_TRUTH(text) == "true")
 
 
-SWITCH: dict[str, Any] = {"nargs": "?", "const": True, "default": False, "type": _truth, "metavar": "true|false"}
+SWITCH: dict[str, Any] = {
+    "nargs": "?",
+    "const": True,
+    "default": False,
+    "type": OptionType(_truth, _TRUTH.pattern),
+    "metavar": "true|false",
+}
 """Of an option that is on when it is named; templates of Dataflow must give a value."""
 
 
@@ -208,7 +226,7 @@ def name_and_value(text: str) -> tuple[str, str]:
     return name, value
 
 
-def positive(kind: type = int) -> Callable[[str], Any]:
+def positive(kind: type = int) -> OptionType:
     """An argparse type: a number above zero."""
 
     def parse(text: str) -> Any:
@@ -221,4 +239,18 @@ def positive(kind: type = int) -> Callable[[str], Any]:
             raise argparse.ArgumentTypeError(f"must be {what} above 0, got {text!r}")
         return number
 
-    return parse
+    return OptionType(parse, "[1-9][0-9]*" if kind is int else r"[0-9]*\.?[0-9]+")
+
+
+def _share(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, got {text!r}")
+    return number
+
+
+share = OptionType(_share, r"0|1|0?\.[0-9]+")
+"""An argparse type: a number from 0 to 1."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from uldp_transforms.ldp.errors import SpecError
 
 _FEW = 5  # names that a sentence lists
+_SHORTEST, _ALIKE = 4, 0.75  # letters of a name that is looked for, and difflib's ratio
 
 
 def parse_json(text: str, what: str) -> Any:
@@ -46,7 +48,7 @@ def require_mapping(owner: str, value: object) -> Mapping[str, Any]:
     return value
 
 
-def require_keys(owner: str, spec: Mapping[str, Any], needed: Iterable[str], allowed: Iterable[str]) -> None:
+def require_keys(owner: str, spec: Mapping[str, Any], needed: Iterable[str], allowed: Collection[str]) -> None:
     """Check that a JSON object has all needed keys and no others than the allowed ones."""
     missing = [name for name in needed if name not in spec]
     if missing:
@@ -54,7 +56,18 @@ def require_keys(owner: str, spec: Mapping[str, Any], needed: Iterable[str], all
     known = set(allowed)
     unknown = [name for name in spec if name not in known]
     if unknown:
-        raise SpecError(f"{owner} takes the keys {', '.join(allowed)}, got {describe(unknown[0])}")
+        meant = nearest(unknown[0], allowed)
+        near = "" if meant is None else f"; did you mean {meant!r}?"
+        raise SpecError(f"{owner} takes the keys {', '.join(allowed)}, got {describe(unknown[0])}{near}")
+
+
+def nearest(name: object, known: Iterable[str]) -> str | None:
+    """The known name that is probably meant by an unknown one: one that contains it, or differs by few letters."""
+    names = list(known)
+    if not isinstance(name, str) or len(name) < _SHORTEST:
+        return None
+    found = [known for known in names if name in known] or difflib.get_close_matches(name, names, 1, _ALIKE)
+    return found[0] if found else None
 
 
 def require_int(where: str, value: object, low: int, high: int) -> None:

@@ -17,6 +17,7 @@ from typing_extensions import Unpack
 
 from uldp_transforms.beam import estimate_reports
 from uldp_transforms.beam.spec.plain_values import SpecValues
+from uldp_transforms.beam.spec.spec_fields import SPEC_FIELDS
 from uldp_transforms.beam.transforms.read_report_files import ReadFiles, ReadReportFiles
 from uldp_transforms.ldp.checks import describe, require_keys
 from uldp_transforms.ldp.errors import SpecError
@@ -48,7 +49,7 @@ class EstimateReports(beam.PTransform[Any, "dict[str, PCollection[Any]]"]):
 
     def __init__(self, files: str | None = None, **values: Unpack[SpecValues]):
         super().__init__()
-        require_keys("EstimateReports", values, (), ("files", *SpecValues.__annotations__))
+        require_keys("EstimateReports", values, (), ("files", *SPEC_FIELDS))
         if files is not None and (not isinstance(files, str) or not files):
             raise SpecError(f"EstimateReports.files must be a pattern of file names, got {describe(files)}")
         self._files = files if files is None or "://" in files else os.path.abspath(files)

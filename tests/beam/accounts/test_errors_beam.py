@@ -48,7 +48,7 @@ from uldp_transforms.jobs.demo import demo_command as demo
 from uldp_transforms.jobs.engines import runners
 from uldp_transforms.jobs.engines.job_server import described_options
 from uldp_transforms.jobs.estimate import run as estimate
-from uldp_transforms.jobs.estimate.options import _run_that_goes_on, _share
+from uldp_transforms.jobs.estimate.options import _run_that_goes_on
 from uldp_transforms.jobs.evaluate import evaluate_command as evaluate
 from uldp_transforms.jobs.plan import plan_command as plan
 from uldp_transforms.jobs.pubsub import pubsub_access
@@ -428,7 +428,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "must be projects/PROJECT/topics/NAME, got 't'",
     ),
     (argparse.ArgumentTypeError, lambda: cli.name_and_value("=secret"), "must be NAME=VALUE (the value is not shown)"),
-    (argparse.ArgumentTypeError, lambda: _share("2"), "must be a number from 0 to 1, got '2'"),
+    (argparse.ArgumentTypeError, lambda: cli.share("2"), "must be a number from 0 to 1, got '2'"),
     (argparse.ArgumentTypeError, lambda: cli.dataset("d"), "must be PROJECT:DATASET, got 'd'"),
     (argparse.ArgumentTypeError, lambda: cli.SWITCH["type"]("yes"), "must be true or false, got 'yes'"),
     (
@@ -744,7 +744,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         estimating("--smooth --window 2h --slide 1h"),
-        "--smooth needs windows that do not overlap, got --slide",
+        "--smooth cannot go with --slide, which makes windows overlap, got both",
     ),
     (SpecError, estimating("--alarm_every 5 --window 1h"), "--alarm_every needs --smooth, got none"),
     (

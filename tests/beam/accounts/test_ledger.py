@@ -35,7 +35,7 @@ from uldp_transforms import SummarizeLedger
 from uldp_transforms.beam.accounts import ledger
 from uldp_transforms.beam.accounts.ledger import LedgerEntry
 from uldp_transforms.beam.runtime.row_coders import timestamp_of
-from uldp_transforms.beam.spec.job_spec import CORRECTED, FINAL
+from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.beam.transforms import deduplicate
 from uldp_transforms.beam.transforms import period_counts as counting
 from uldp_transforms.beam.transforms.count_reports import SumCountsFn

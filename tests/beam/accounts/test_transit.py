@@ -17,7 +17,7 @@ from tests.support import replay
 from tests.support.messages_cases import BATCH, KRR, container, packed, single, write_files
 from tests.support.tolerance import generator
 from uldp_transforms.beam.runtime import panes
-from uldp_transforms.beam.spec.job_spec import CORRECTED, FINAL
+from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.beam.transforms import decode_reports as decode
 from uldp_transforms.beam.transforms import estimate_distribution
 from uldp_transforms.beam.transforms import gather_messages as gather

@@ -18,7 +18,7 @@ from apache_beam.testing.test_stream import ElementEvent, Event, TestStream
 from apache_beam.transforms.window import TimestampedValue
 
 from tests.support import cases, live, replay
-from uldp_transforms.beam.spec.job_spec import CORRECTED, FINAL
+from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.jobs.files import flushed_rows
 from uldp_transforms.jobs.sinks import RowFiles
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles

@@ -37,7 +37,7 @@ from tests.rigs.compare import rows as rows_of_output
 from tests.support import live, replay
 from tests.support.messages_cases import KRR, NOON, RAPPOR, STRANGER, Row, long, packed, single, write_files
 from uldp_transforms.beam.accounts import ledger
-from uldp_transforms.beam.spec.job_spec import FINAL
+from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.beam.transforms import count_reports as count
 from uldp_transforms.beam.transforms import decode_reports as decode
 from uldp_transforms.beam.transforms import deduplicate

@@ -10,7 +10,8 @@ import pytest
 from tests.support import replay
 from tests.support.messages_cases import KRR, URAP
 from tests.support.tolerance import generator
-from uldp_transforms.beam.spec.job_spec import FINAL, JobSpec
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.windowed_estimate import flat
 from uldp_transforms.windows import Windows

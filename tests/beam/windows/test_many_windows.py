@@ -22,7 +22,7 @@ from tests.support.tolerance import generator
 from uldp_transforms import CalendarWindows, CountReports, DecodeReports
 from uldp_transforms.beam.runtime.beam_windows import beam_windows
 from uldp_transforms.beam.runtime.coders import fingerprint_and_start, key_of_sum
-from uldp_transforms.beam.spec.job_spec import FINAL
+from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.rejected_report import RejectedReport
 from uldp_transforms.windows import Windows

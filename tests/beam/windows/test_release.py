@@ -19,7 +19,7 @@ from tests.support import replay
 from tests.support.messages_cases import KRR, URAP
 from tests.support.tolerance import generator
 from uldp_transforms.beam.runtime import metrics
-from uldp_transforms.beam.spec.job_spec import CORRECTED, FINAL
+from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.beam.transforms.release_once import ReleaseOnce
 from uldp_transforms.jobs.estimate.options import Job
 from uldp_transforms.jobs.sinks import Output, Sink

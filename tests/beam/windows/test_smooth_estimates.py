@@ -19,7 +19,7 @@ from tests.support import replay
 from tests.support.messages_cases import container
 from tests.support.tolerance import generator
 from uldp_transforms import EstimateReports
-from uldp_transforms.beam.spec.job_spec import LATE_EVERY
+from uldp_transforms.beam.spec.spec_fields import LATE_EVERY
 from uldp_transforms.beam.transforms.smooth_estimates import _FilterFn
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts

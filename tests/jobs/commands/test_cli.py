@@ -319,7 +319,8 @@ ERRORS = [
     (
         "estimate",
         f"{ESTIMATE} --windows 1h",
-        "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got '--windows'",
+        "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got '--windows'; did "
+        "you mean --window?",
     ),
     (
         "estimate",

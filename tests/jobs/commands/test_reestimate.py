@@ -23,7 +23,7 @@ from tests.support.looks import without_intervals
 from tests.support.messages_cases import KRR, URAP, collection, container, single, write_files
 from tests.support.tolerance import generator
 from uldp_transforms import JobSpec
-from uldp_transforms.beam.spec.job_spec import CORRECTED, FINAL
+from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.records.ledger_sums import periods_out_of_balance
 from uldp_transforms.jobs.records.run_records import RunRecord

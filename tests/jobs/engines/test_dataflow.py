@@ -6,7 +6,6 @@ import argparse
 import fnmatch
 import gzip
 import io
-import itertools
 import json
 import re
 import runpy
@@ -20,20 +19,19 @@ import apache_beam
 import pytest
 
 from tests.servers.google_server import GoogleServer
+from tests.support import dataflow_template
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms.files.text_files import read_lines
 from uldp_transforms.jobs import cli, estimate
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.estimate.run import configure
-from uldp_transforms.jobs.sinks import KafkaTopics
-from uldp_transforms.jobs.sources import KafkaTopic
 from uldp_transforms.ldp import SpecError
 
 ROOT = Path(__file__).parents[3]
 TEMPLATE = ROOT / "deploy/dataflow"
 METADATA = json.loads((TEMPLATE / "metadata.json").read_text(encoding="utf-8"))
 PARAMETERS = {parameter["name"]: parameter for parameter in METADATA["parameters"]}
-OPTIONS = {action.dest: action for action in command_line()._actions if action.dest != "help"}
+OPTIONS = dataflow_template.options()
 
 CLOUD = "--runner DataflowRunner --project my-project --region us-central1 --temp_location gs://bucket/tmp"
 STREAM = "--collection krr.json --subscription projects/my-project/subscriptions/reports --window 1h --output out"
@@ -56,19 +54,16 @@ def server() -> Iterator[GoogleServer]:
 
 # ---------------------------------------------------------------------- parameters of the template
 
-NEED_JAVA = {"bigquery_method"}
-KAFKA_IN = {option[2:] for option in (KafkaTopic.option, *KafkaTopic.own_options)}
-KAFKA_OUT = {option[2:] for option in KafkaTopics.options}
-NOT_OFFERED = (
-    {"input", "manifest", "report"} | NEED_JAVA | KAFKA_IN | KAFKA_OUT
-)  # it is for streams, without Java and Kafka's client
-
 
 def test_the_template_offers_the_options_of_the_program():
-    assert set(PARAMETERS) == set(OPTIONS) - NOT_OFFERED
-    streams_need = {"subscription", "window"}
+    """Only such as streams have that need neither Java nor Kafka's client; what it declares is that of the program."""
+    assert list(PARAMETERS) == list(OPTIONS)
+    offered = {action.dest for action in command_line()._actions if action.dest != "help"}
+    assert offered - set(PARAMETERS) == dataflow_template.NOT_OFFERED
+    assert {"subscription", "window"} == dataflow_template.STREAMS_NEED
     for name, parameter in PARAMETERS.items():
-        assert parameter.get("isOptional", False) == (not OPTIONS[name].required and name not in streams_need), name
+        needed = OPTIONS[name].required or name in ("subscription", "window")
+        assert parameter.get("isOptional", False) == (not needed), name
         default = OPTIONS[name].default
         assert parameter.get("defaultValue") == (None if default is None else str(default).lower()), name
 
@@ -77,36 +72,43 @@ def test_the_template_is_exactly_once():
     assert (METADATA["supportsExactlyOnce"], METADATA["supportsAtLeastOnce"]) == (True, False)
 
 
-DURATIONS = ("window", "slide", "window_offset", "allowed_lateness", "early_every", "late_every", "flush_every")
-TOPICS = ("output_topic", "rejected_topic")
-SWITCHES = ("deduplicate", "bit_patterns", "smooth", "discover", "write_counts", "write_parquet")
-GOOD = {
-    ("collection",): ["gs://b/c.json", "gs://b/c/*.json"],
-    ("subscription",): ["projects/p/subscriptions/s"],
-    ("output",): ["gs://b/o"],
-    DURATIONS: ["90s", "15m", "1h", "1d", "500ms", "1w", "P7D", "P1W", "PT90S"],
-    DURATIONS[:3]: ["1mo", "P1M"],
-    ("timezone",): ["Europe/Berlin", "Etc/GMT+5", "UTC"],
-    ("release",): ["corrected", "final"],
-    ("estimator",): ["eb", "em"],
-    ("candidates",): ["gs://b/c.txt"],
-    ("min_reports", "show", "deduplicate_parts", "alarm_every"): ["1", "100"],
-    ("max_rejected_share",): ["0", "0.5", ".99", "1"],
-    SWITCHES: ["true", "false"],
-    TOPICS: ["projects/p/topics/t"],
-    ("bigquery",): ["my-project:d", "example.com:my-project:My_Data"],
+LENGTHS = ["90s", "15m", "1h", "1d", "500ms", "1w", "P7D", "P1W", "PT90S"]
+NO_LENGTHS = ["", "1", "h", "1.5h", "-1h", "1 h", "1y", "P1Y", "PT"]
+GOOD_AND_BAD = {
+    cli.duration("").pattern: (LENGTHS, [*NO_LENGTHS, "1mo", "P1M"]),
+    cli.window_length("").pattern: ([*LENGTHS, "1mo", "P1M"], NO_LENGTHS),
+    cli.positive().pattern: (["1", "100"], ["0", "-1", "1.5", "all"]),
+    cli.share.pattern: (["0", "0.5", ".99", "1"], ["", "-1", "1.5", "2", "all", "nan"]),
+    cli.SWITCH["type"].pattern: (["true", "false"], ["", "yes", "True"]),
+    cli.resource("subscriptions").pattern: (
+        ["projects/p/subscriptions/s"],
+        ["s", "projects/p/topics/t", "projects//subscriptions/s"],
+    ),
+    cli.resource("topics").pattern: (["projects/p/topics/t"], ["t", "projects/p/subscriptions/s"]),
+    cli.dataset.pattern: (
+        ["my-project:d", "example.com:my-project:My_Data"],
+        ["d", "my-project", "my-project.d", "my-project:d.t", "My-project:d"],
+    ),
 }
-BAD = {
-    ("subscription",): ["s", "projects/p/topics/t", "projects//subscriptions/s"],
-    DURATIONS: ["", "1", "h", "1.5h", "-1h", "1 h", "1y", "P1Y", "PT"],
-    DURATIONS[3:]: ["1mo", "P1M"],
-    ("release",): ["first"],
-    ("min_reports", "show", "deduplicate_parts", "alarm_every"): ["0", "-1", "1.5", "all"],
-    ("max_rejected_share",): ["", "-1", "1.5", "2", "all", "nan"],
-    SWITCHES: ["", "yes", "True"],
-    TOPICS: ["t", "projects/p/subscriptions/s"],
-    ("bigquery",): ["d", "my-project", "my-project.d", "my-project:d.t", "My-project:d"],
+"""Texts for each type of option."""
+ANY_TEXT = {
+    "collection": ["gs://b/c.json", "gs://b/c/*.json"],
+    "output": ["gs://b/o"],
+    "timezone": ["Europe/Berlin", "Etc/GMT+5", "UTC"],
+    "estimator": ["eb", "em"],
+    "candidates": ["gs://b/c.txt"],
 }
+"""Texts for options that the program takes as they are; files are those of Cloud Storage here."""
+
+
+def examples(name: str) -> tuple[list[str], list[str]]:
+    """What a parameter takes, and what it does not."""
+    action = OPTIONS[name]
+    if action.choices:
+        return list(action.choices), ["first", ""]
+    if isinstance(action.type, cli.OptionType):
+        return GOOD_AND_BAD[action.type.pattern]
+    return ANY_TEXT.get(name, ["text"]), []
 
 
 def allowed_by_template(name: str, value: str) -> bool:
@@ -122,15 +124,11 @@ def allowed_by_program(name: str, value: str) -> bool:
     return action.choices is None or read in action.choices
 
 
-@pytest.mark.parametrize(("values", "good"), [(GOOD, True), (BAD, False)], ids=["good", "bad"])
-def test_template_and_program_allow_the_same(values, good):
-    for names, texts in values.items():
-        for name, text in itertools.product(names, texts):
-            assert allowed_by_template(name, text) == allowed_by_program(name, text) == good, (name, text)
-
-
-def test_every_parameter_is_tried():
-    assert {name for names in GOOD for name in names} == set(PARAMETERS)
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_template_and_program_allow_the_same(name):
+    for texts, good in zip(examples(name), (True, False)):
+        for text in texts:
+            assert allowed_by_template(name, text) == allowed_by_program(name, text) == good, text
 
 
 # ---------------------------------------------------------------------- the image
@@ -153,32 +151,17 @@ def test_the_template_is_launched(server, monkeypatch):
     server.objects["bucket/collections/krr.json"] = json.dumps(KRR.to_json()).encode()
     server.objects["bucket/collections/open.json"] = json.dumps(OPEN.to_json()).encode()
     server.objects["bucket/candidates.txt"] = "\ufeffant\r\nbee\r\n".encode()
-    parameters = {
+    parameters = {name: examples(name)[0][0] for name in PARAMETERS} | {
         "collection": "gs://bucket/collections/*.json",
         "subscription": "projects/my-project/subscriptions/reports",
         "output": "gs://bucket/out",
         "window": "1w",
         "slide": "1w",
         "window_offset": "1d",
-        "timezone": "Europe/Berlin",
-        "allowed_lateness": "1d",
-        "early_every": "60s",
-        "late_every": "120s",
-        "flush_every": "5m",
-        "release": "corrected",
-        "estimator": "eb",
         "candidates": "gs://bucket/candidates.txt",
-        "min_reports": "50",
         "show": "3",
-        "max_rejected_share": "0.9",
-        "deduplicate": "true",
-        "deduplicate_parts": "64",
-        "bit_patterns": "true",
-        "smooth": "true",
-        "alarm_every": "500",
         "discover": "false",
         "write_counts": "false",
-        "write_parquet": "true",
         "output_topic": "projects/my-project/topics/estimates",
         "rejected_topic": "projects/my-project/topics/rejected",
         "bigquery": "my-project:reports",

@@ -106,7 +106,7 @@ def test_yaml_calls_the_service(folder: Path, address: str) -> None:
 def test_a_stream_is_known_as_one(folder: Path, address: str) -> None:
     values: dict[str, Any] = {"collections": [str(folder / "collection.json")]}
     stream = replay.stream([replay.watermark(0)])
-    with pytest.raises(RuntimeError, match=r"SpecError: JobSpec\.window must be given for unbounded input"):
+    with pytest.raises(RuntimeError, match=r"SpecError: an unbounded input needs JobSpec\.window"):
         _ = beam.Pipeline(options=replay.stream_options()) | stream | call(address, **values)
 
 

@@ -307,7 +307,7 @@ def test_refusals(call: Callable[[], Any], sentence: str) -> None:
 @pytest.mark.parametrize(
     ("config", "sentence"),
     [
-        ({"windows": "1h"}, "EstimateReports takes the keys files, collections, window, .*, got 'windows'"),
+        ({"windows": "1h"}, r"EstimateReports takes the keys files, .*, got 'windows'; did you mean 'window'\?"),
         ({"window": "an hour"}, "JobSpec.window must be .*, got 'an hour'"),
         ({"min_reports": "many"}, "JobSpec.min_reports must be an integer .*, got 'many'"),
     ],

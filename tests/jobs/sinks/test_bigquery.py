@@ -20,7 +20,7 @@ from tests.servers.google_server import GoogleServer, misfits, request_refused, 
 from tests.support.cases import golden
 from tests.support.messages_cases import KRR, container, single, write_files
 from uldp_transforms.beam.runtime.row_coders import timestamp_of
-from uldp_transforms.beam.spec.job_spec import SHOW
+from uldp_transforms.beam.spec.spec_fields import SHOW
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.estimate.run import configure
 from uldp_transforms.jobs.sinks.bigquery_tables import (

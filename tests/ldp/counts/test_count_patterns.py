@@ -16,7 +16,7 @@ from apache_beam.utils.timestamp import Timestamp
 from tests.support import replay
 from tests.support.messages_cases import BATCH, KRR, URAP, collection, container, numbered
 from tests.support.tolerance import generator
-from uldp_transforms.beam.spec.job_spec import CORRECTED, FINAL
+from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.beam.transforms.count_reports import SumCountsFn, _CountBundleFn
 from uldp_transforms.beam.transforms.period_counts import count_periods
 from uldp_transforms.ldp import Collection, ReportBatch

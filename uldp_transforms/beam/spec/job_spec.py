@@ -17,7 +17,20 @@ from typing_extensions import Unpack
 
 from uldp_transforms.beam.runtime.panes import Withholding
 from uldp_transforms.beam.spec.plain_values import SpecValues, fields_of, read_values, values_of
-from uldp_transforms.ldp.checks import describe, is_number, require_int, require_number
+from uldp_transforms.beam.spec.spec_fields import (
+    ALARM_EVERY,
+    ALLOWED_LATENESS,
+    CORRECTED,
+    ESTIMATOR,
+    FINAL,
+    LATE_EVERY,
+    MIN_REPORTS,
+    PARTS,
+    SHOW,
+    SPEC_FIELDS,
+)
+from uldp_transforms.beam.spec.spec_rules import check_agreement, check_value, voice_of_library
+from uldp_transforms.ldp.checks import describe, require_int
 from uldp_transforms.ldp.collection import Collection, canonical_candidates
 from uldp_transforms.ldp.discovery import can_discover, check_discovery
 from uldp_transforms.ldp.errors import SpecError
@@ -33,36 +46,13 @@ from uldp_transforms.windows import (
     BasePeriods,
     TimeGate,
     Windows,
-    checked_milliseconds,
     duration_text,
 )
-
-CORRECTED, FINAL = "corrected", "final"
-"""How results are released: a row at the end of each window and further ones for late reports, or one row."""
-
-MIN_REPORTS = 100
-"""Default minimum of reports behind a published estimate."""
-
-SHOW = 10_000
-"""Default number of values that a row has at most."""
-
-ESTIMATOR = "eb"
-"""Default estimator."""
-
-PARTS, MAX_PARTS = 16, 1 << 32
-"""Parts of a base period that workers hold separately when they remove copies: default and most."""
 
 MAX_OPEN_WINDOWS = 10_000
 """Windows of one collection that a stream may have open at once; each is state of its own."""
 
-ALARM_EVERY = 1_000
-"""Default number of windows between two false alarms of a change, in the mean."""
-
-LATE_EVERY = 60_000
-"""Default milliseconds of the clock between two corrections of a window."""
-
 _RELEASE_MARGIN = 60_000
-_SECOND = 1_000
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
@@ -70,30 +60,18 @@ _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 class JobSpec:
     """What a job does. ``JobSpec.of`` and ``JobSpec.from_json`` build one from plain values.
 
+    ``SPEC_FIELDS`` says what each attribute means and costs, and which others it needs or excludes. Durations are
+    milliseconds here.
+
     Attributes:
         collections: at least one, all different.
         windows: of event time; None: one window for everything, only for bounded input.
-        allowed_lateness: milliseconds after the end of a base period during which its reports are still accepted.
-        early_every: milliseconds (whole seconds) of processing time between early panes; None: no early panes.
-        late_every: milliseconds (whole seconds) of processing time between late panes; 0: one for each late bundle.
-        release: CORRECTED or FINAL.
-        deduplicate: count each report id once per base period.
-        deduplicate_parts: of a base period, in [1, 2**32]; a running job cannot change it.
-        bit_patterns: look inside reports of independent bits too.
-        smooth: estimate windows from their neighbours too.
-        alarm_every: windows between two false alarms of a change, at least 1.
-        candidates: canonical values to estimate in open alphabets; None: no list.
-        discover: search for values that nobody listed.
-        estimator: id, see ``uldp_transforms.ldp.estimators``.
-        min_reports: windows with fewer reports are ``suppressed``.
-        show: how many values a row has at most.
-        max_rejected_share: in [0, 1]; None: as the input needs, see ``rejected_share``.
-        bounded: whether the input ends; None: as the input says, see ``for_input``.
-        future_skew: milliseconds by which the clock of a client may be ahead.
-        lateness_slack: milliseconds for which state is kept beyond ``allowed_lateness``; None: as the engine needs.
-        run: name of this run of the job, which all its rows carry; None: they name none.
-        partial_before: milliseconds since 1970; windows that begin before are ``partial``, because an earlier run has
-            some of their reports. None: all of them come to this run.
+        candidates: canonical values, as ``JobSpec.of`` makes them; None: no list.
+        early_every: None: no early panes.
+        max_rejected_share: None: as the input needs, see ``rejected_share``.
+        bounded: None: as the input says, see ``for_input``.
+        lateness_slack: None: as the engine needs, see ``for_input``.
+        partial_before: milliseconds since 1970; None: all reports of all windows come to this run.
 
     Raises:
         SpecError: for a value that is not allowed, or two that contradict each other.
@@ -101,7 +79,7 @@ class JobSpec:
 
     collections: tuple[Collection, ...]
     windows: Windows | None = None
-    allowed_lateness: int = 3_600_000
+    allowed_lateness: int = ALLOWED_LATENESS
     early_every: int | None = None
     late_every: int = LATE_EVERY
     release: str = CORRECTED
@@ -128,23 +106,8 @@ class JobSpec:
             raise SpecError(f"JobSpec.collections must be a tuple of Collection, got {describe(given)}")
         if self.windows is not None and not isinstance(self.windows, Windows):
             raise SpecError(f"JobSpec.windows must be Windows or None, got {describe(self.windows)}")
-        self._check_durations()
-        require_int("JobSpec.min_reports", self.min_reports, 1, 1 << 62)
-        require_int("JobSpec.show", self.show, 1, MAX_CANDIDATES)
-        share = self.max_rejected_share
-        if share is not None:
-            require_number(
-                "JobSpec.max_rejected_share", share, "a number in [0, 1] or null", is_number(share) and 0 <= share <= 1
-            )
-        require_int("JobSpec.deduplicate_parts", self.deduplicate_parts, 1, MAX_PARTS)
-        require_int("JobSpec.alarm_every", self.alarm_every, 1, 1 << 31)
-        for name in ("deduplicate", "bit_patterns", "smooth", "discover"):
-            if not isinstance(getattr(self, name), bool):
-                raise SpecError(f"JobSpec.{name} must be true or false, got {describe(getattr(self, name))}")
-        if self.bounded is not None and not isinstance(self.bounded, bool):
-            raise SpecError(f"JobSpec.bounded must be true, false or null, got {describe(self.bounded)}")
-        if self.release not in (CORRECTED, FINAL):
-            raise SpecError(f'JobSpec.release must be "{CORRECTED}" or "{FINAL}", got {describe(self.release)}')
+        for name in _CHECKED:
+            check_value(SPEC_FIELDS[name], getattr(self, name))
         chosen = ESTIMATORS[self.estimator]()
         for collection in CollectionCatalog(self.collections):
             collection.check_estimator(chosen)
@@ -158,20 +121,6 @@ class JobSpec:
         self._check_agreement()
         if self.windows is not None:
             self.check_asked()
-
-    def _check_durations(self) -> None:
-        """Refuse what is no time, and parts of seconds of the clock, of which Beam has none."""
-        checked_milliseconds("JobSpec.allowed_lateness", self.allowed_lateness)
-        checked_milliseconds("JobSpec.future_skew", self.future_skew)
-        if self.lateness_slack is not None:
-            checked_milliseconds("JobSpec.lateness_slack", self.lateness_slack, low=1)
-        if self.early_every is not None:
-            checked_milliseconds("JobSpec.early_every", self.early_every, low=_SECOND)
-            if self.early_every % _SECOND:
-                raise SpecError(f"JobSpec.early_every must be whole seconds, got {self.early_every} ms")
-        checked_milliseconds("JobSpec.late_every", self.late_every)
-        if self.late_every % _SECOND:
-            raise SpecError(f"JobSpec.late_every must be whole seconds, got {self.late_every} ms")
 
     def _check_discovery(self) -> None:
         """Refuse to search where nothing can be found."""
@@ -194,20 +143,7 @@ class JobSpec:
 
     def _check_agreement(self) -> None:
         """Refuse values that are allowed alone, but not together."""
-        if self.release == FINAL and self.early_every is not None:
-            raise SpecError('JobSpec.early_every must be null where release is "final", got both')
-        if self.release == FINAL and self.late_every != LATE_EVERY:
-            raise SpecError(f'JobSpec.late_every must be absent where release is "final", got {self.late_every} ms')
-        if self.bounded and self.late_every != LATE_EVERY:
-            raise SpecError(f"JobSpec.late_every must be absent where the input is bounded, got {self.late_every} ms")
-        if self.bounded and self.early_every is not None:
-            raise SpecError("JobSpec.early_every must be null where the input is bounded, got both")
-        if self.bounded and self.partial_before is not None:
-            raise SpecError("JobSpec.partial_before must be null where the input is bounded, got a time")
-        if self.bounded is False and self.windows is None:
-            raise SpecError(
-                "JobSpec.window must be given for unbounded input, where all of time has no estimate, got none"
-            )
+        check_agreement(self._given(), voice_of_library(self.bounded), self.bounded)
         if self.bounded is False and self.windows is not None and self.open_windows > MAX_OPEN_WINDOWS:
             step, window = self.windows.text(self.windows.step), self.windows.text(self.windows.size)
             lateness, skew = map(duration_text, (self.allowed_lateness, self.future_skew))
@@ -216,17 +152,17 @@ class JobSpec:
                 f"{MAX_OPEN_WINDOWS} windows of a collection open, got {self.open_windows}: one every {step}, for a "
                 f"window of {window}, a lateness of {lateness} and a future_skew of {skew}"
             )
-        if self.smooth and (self.windows is None or self.windows.overlap):
-            came = "none" if self.windows is None else "windows that overlap"
-            raise SpecError(f"JobSpec.window must be given without slide where smooth is true, got {came}")
         if self.smooth:
             self.check_all_shown()
-        if not self.smooth and self.alarm_every != ALARM_EVERY:
-            raise SpecError(f"JobSpec.alarm_every must be absent where smooth is false, got {self.alarm_every}")
-        if not self.deduplicate and self.deduplicate_parts != PARTS:
-            raise SpecError(
-                f"JobSpec.deduplicate_parts must be absent where deduplicate is false, got {self.deduplicate_parts}"
-            )
+
+    def _given(self) -> dict[str, Any]:
+        """The fields that say something: all that are not as by default."""
+        given = {name: getattr(self, name) for name in _DEFAULTS if getattr(self, name) != _DEFAULTS[name]}
+        if self.windows is not None:
+            given["window"] = self.windows
+            if self.windows.overlap:
+                given["slide"] = self.windows.slide
+        return given
 
     # ------------------------------------------------------------------ plain values
 
@@ -251,10 +187,7 @@ class JobSpec:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values from which ``from_json`` makes an equal specification."""
-        return values_of(vars(self)) | {
-            "deduplicate_parts": self.deduplicate_parts if self.deduplicate else None,
-            "alarm_every": self.alarm_every if self.smooth else None,
-        }
+        return values_of(vars(self))
 
     # ------------------------------------------------------------------ what transforms derive
 
@@ -274,14 +207,7 @@ class JobSpec:
             kinds = {True: "bounded", False: "unbounded"}
             raise SpecError(f"JobSpec.bounded must be that of the input, which is {kinds[bounded]}, got {self.bounded}")
         slack = self.lateness_slack or (10 * 365 * 86_400_000 if clock_is_watermark else LATENESS_SLACK)
-        stream_only: dict[str, Any] = {}
-        if bounded:
-            stream_only = {
-                "early_every": None,
-                "late_every": LATE_EVERY,
-                "release": CORRECTED,
-                "partial_before": None,
-            }
+        stream_only = {name: _DEFAULTS[name] for name in _FOR_STREAMS} if bounded else {}
         return dataclasses.replace(self, bounded=bounded, lateness_slack=slack, **stream_only)
 
     @property
@@ -397,6 +323,11 @@ class JobSpec:
                     f"collection {collection.id!r} can be estimated if at most {MAX_DENSE} public values share clear "
                     f"buckets, got {shared}"
                 )
+
+
+_DEFAULTS: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(JobSpec)}
+_CHECKED = [name for name in SPEC_FIELDS if name in _DEFAULTS]
+_FOR_STREAMS = ["release", *(name for name, field in SPEC_FIELDS.items() if field.files == "refuse")]
 
 
 def _in_words(windows: Windows | None) -> str:

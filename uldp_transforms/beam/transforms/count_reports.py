@@ -18,7 +18,8 @@ from uldp_transforms.beam.runtime.beam_windows import ParDoInto, beam_periods, b
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder, fingerprint_and_start, key_of_sum
 from uldp_transforms.beam.runtime.panes import cadence
 from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
-from uldp_transforms.beam.spec.job_spec import FINAL, JobSpec
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.beam.transforms.deduplicate import CountNewReports
 from uldp_transforms.beam.transforms.period_counts import count_batches
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts

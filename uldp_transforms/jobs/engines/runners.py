@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from apache_beam.options.pipeline_options import (
     DebugOptions,
@@ -148,10 +148,14 @@ def runs_in_this_process(options: PipelineOptions) -> bool:
     return str(options.view_as(StandardOptions).runner).lower() in _LOCAL
 
 
-def check_options(beam_args: Sequence[str]) -> None:
+def check_options(beam_args: Sequence[str], hint: Callable[[str], str] = lambda argument: "") -> None:
     """Refuse what neither this program, nor Beam, nor the job server knows; Beam would drop it with a warning.
 
     The job server at ``--job_endpoint`` is asked only where there is an argument that Beam does not know.
+
+    Args:
+        beam_args: what this program does not know.
+        hint: the end of the sentence about an unknown argument, see ``Parser.nearest_option``.
 
     Raises:
         SpecError: naming the first unknown argument, or because there is no such job server.
@@ -172,7 +176,7 @@ def check_options(beam_args: Sequence[str]) -> None:
     if unknown:
         raise SpecError(
             "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got "
-            f"{unknown[0]!r}"
+            f"{unknown[0]!r}{hint(unknown[0])}"
         )
 
 

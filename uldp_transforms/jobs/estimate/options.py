@@ -11,16 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 
 from uldp_transforms import JobSpec
 from uldp_transforms.beam.runtime.engines import check_exactly_once
-from uldp_transforms.beam.spec.job_spec import (
-    ALARM_EVERY,
-    CORRECTED,
-    ESTIMATOR,
-    FINAL,
-    LATE_EVERY,
-    MIN_REPORTS,
-    PARTS,
-    SHOW,
-)
+from uldp_transforms.beam.spec.spec_fields import FINAL, Section
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.job_server import SAVEPOINT, goes_on
 from uldp_transforms.jobs.engines.runners import check_options, is_only_launched
@@ -30,91 +21,14 @@ from uldp_transforms.jobs.records.run_records import new_run_id, read_records
 from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.jobs.sinks import SINKS, Sink
 from uldp_transforms.jobs.sources import SOURCES, Source
+from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_options
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.messages.refusal_causes import REJECTED_SHARE_OF_FILES, REJECTED_SHARE_OF_STREAMS
-
-
-def _share(text: str) -> float:
-    """An argparse type: a number from 0 to 1."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, got {text!r}")
-    return number
-
-
-_COUNTING: cli.Options = {
-    **cli.WINDOWS,
-    "--allowed_lateness": {
-        "type": cli.duration("--allowed_lateness"),
-        "default": "1h",
-        "help": "how long after the end of its base period, the longest time that divides window and slide, a report "
-        "still counts (streams; files have no arrival times)",
-    },
-    "--early_every": {
-        "type": cli.duration("--early_every"),
-        "help": "also estimate unfinished windows, this often (streams)",
-    },
-    "--late_every": {
-        "type": cli.duration("--late_every"),
-        "help": "with --release corrected, correct the row of a window at most this often (streams); 0s: for each "
-        f"bundle with late reports; none: {LATE_EVERY // 1000}s",
-    },
-    "--release": {
-        "choices": (CORRECTED, FINAL),
-        "default": CORRECTED,
-        "help": "streams: a row when the watermark passes the end of a window and further ones for late reports, or "
-        "one row a window, after the allowed lateness",
-    },
-    "--deduplicate": cli.SWITCH | {"help": "count each report id once per base period; costs a shuffle and state"},
-    "--deduplicate_parts": {
-        "type": cli.positive(),
-        "help": f"parts of a base period, over which workers share it; none: {PARTS}",
-    },
-    "--bit_patterns": cli.SWITCH
-    | {"help": "look inside the reports of rappor, urap and aoue, for two more sentinels; costs time per report"},
-}
 
 _SHOWING: cli.Options = {
     "--report": cli.SWITCH
     | {
         "help": "at the end also write DIR/report.html and DIR/report.png, as uldp report does; for a stream that runs "
         "there is uldp report --follow"
-    },
-}
-
-_ESTIMATING: cli.Options = {
-    "--estimator": {"default": ESTIMATOR, "help": f"one of {', '.join(sorted(ESTIMATORS))}"},
-    "--candidates": {"help": "text file, one value a line: what to estimate in open alphabets"},
-    "--discover": cli.SWITCH
-    | {
-        "help": "also search alphabets of prefixes for frequent values that nobody listed; rows in discovered*.jsonl; "
-        "takes up to a minute for each window and pane"
-    },
-    "--min_reports": {
-        "type": cli.positive(),
-        "default": MIN_REPORTS,
-        "help": "windows with fewer reports are suppressed",
-    },
-    "--show": {
-        "type": cli.positive(),
-        "default": SHOW,
-        "help": "rows have the values with the largest frequencies, so many, and intervals that allow for this choice",
-    },
-    "--smooth": cli.SWITCH
-    | {"help": "also estimate each window from its neighbours: in a stream from those before it, in files from all"},
-    "--alarm_every": {
-        "type": cli.positive(),
-        "help": f"windows between two false alarms that a share moved, in the mean; with --smooth; none: {ALARM_EVERY}",
-    },
-    "--max_rejected_share": {
-        "type": _share,
-        "help": "more refused reports than this share mean a wrong configuration: a stream fails, so that they stay in "
-        f"their queue, files give exit code 4; 1: never; none: {REJECTED_SHARE_OF_STREAMS} of 1000 reports of a stream "
-        f"in a row and for one reason, {REJECTED_SHARE_OF_FILES} of files",
     },
 }
 
@@ -161,8 +75,8 @@ def command_line() -> cli.Parser:
         exclusive.add_argument(source.option, type=source.kind, help=source.help)
     for title, options in (
         ("where the rows go", [*(option for sink in SINKS for option in sink.options.items()), *_SHOWING.items()]),
-        ("windows and counting", _COUNTING.items()),
-        ("estimates", _ESTIMATING.items()),
+        ("windows and counting", spec_options(Section.WINDOWS, Section.COUNTING).items()),
+        ("estimates", spec_options(Section.ESTIMATES).items()),
         *((f"only with {source.option}", source.own_options.items()) for source in SOURCES if source.own_options),
     ):
         group = parser.add_argument_group(title)
@@ -173,8 +87,9 @@ def command_line() -> cli.Parser:
 
 def read_arguments(argv: Sequence[str]) -> Job:
     """The job of a command line; raises SpecError or OSError."""
-    args, beam_args = command_line().parse_known_args(argv)
-    check_options(beam_args)
+    parser = command_line()
+    args, beam_args = parser.parse_known_args(argv)
+    check_options(beam_args, parser.nearest_option)
     options = PipelineOptions(beam_args)
     FileSystems.set_options(options)
     named = next(source for source in SOURCES if getattr(args, source.option[2:]) is not None)
@@ -212,48 +127,18 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
     """What a command line says of counting and estimating."""
     return JobSpec.of(
         collections=cli.matching("--collection", args.collection),
-        window=args.window,
-        slide=args.slide,
-        window_offset=args.window_offset,
-        timezone=args.timezone,
-        allowed_lateness=f"{args.allowed_lateness}ms",
-        early_every=_text(args.early_every),
-        late_every=f"{LATE_EVERY if args.late_every is None else args.late_every}ms",
-        release=args.release,
-        deduplicate=args.deduplicate,
-        deduplicate_parts=args.deduplicate_parts,
-        bit_patterns=args.bit_patterns,
-        smooth=args.smooth,
-        alarm_every=args.alarm_every,
-        candidates=args.candidates,
-        discover=args.discover,
-        estimator=args.estimator,
-        min_reports=args.min_reports,
-        show=args.show,
-        max_rejected_share=args.max_rejected_share,
         bounded=source.bounded,
         run=args.run,
+        **given(args),
     )
-
-
-def _text(milliseconds: int | None) -> str | None:
-    return None if milliseconds is None else f"{milliseconds}ms"
 
 
 def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Source]) -> None:
     """Refuse options that do not go together, by their names on the command line; raises SpecError."""
-    stream, streams = not source.bounded, " or ".join(other.option for other in SOURCES if not other.bounded)
+    streams = " or ".join(other.option for other in SOURCES if not other.bounded)
     standard = options.view_as(StandardOptions)
     rules = [
-        (standard.streaming and not stream, f"--streaming needs {streams}, got {source.option}"),
-        *(
-            (getattr(args, name[2:]) is not None and not stream, f"{name} needs {streams}, got {source.option}")
-            for name in ("--early_every", "--late_every")
-        ),
-        (
-            stream and args.window is None,
-            f"{source.option} needs --window: an endless stream without windows has no estimate, got none",
-        ),
+        (standard.streaming and source.bounded, f"--streaming needs {streams}, got {source.option}"),
         *(
             (getattr(args, name[2:]) is not None, f"{name} needs {other.option}, got {source.option}")
             for other in SOURCES
@@ -261,33 +146,16 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
             for name in other.own_options
         ),
         (
-            args.release == FINAL and not stream,
+            args.release == FINAL and source.bounded,
             f"--release final needs {streams}: files have one row a window anyway, got {source.option}",
-        ),
-        *(
-            (
-                args.release == FINAL and getattr(args, name[2:]) is not None,
-                f"{name} cannot go with --release final, got both",
-            )
-            for name in ("--early_every", "--late_every")
-        ),
-        *cli.needs_window(args),
-        (args.smooth and args.window is None, "--smooth needs --window, got none"),
-        (
-            args.smooth and args.slide not in (None, args.window),
-            "--smooth needs windows that do not overlap, got --slide",
         ),
         (
             args.report and is_only_launched(options),
             "--report needs a job whose end is seen here, got one that is only launched",
         ),
-        (args.alarm_every is not None and not args.smooth, "--alarm_every needs --smooth, got none"),
-        (
-            args.deduplicate_parts is not None and not args.deduplicate,
-            "--deduplicate_parts needs --deduplicate, got none",
-        ),
     ]
     for wrong, sentence in rules:
         if wrong:
             raise SpecError(sentence)
+    check_options_agree(args, bounded=source.bounded, streams=streams, source=source.option)
     check_exactly_once(options)

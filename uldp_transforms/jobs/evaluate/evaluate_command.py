@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.beam.spec.job_spec import ESTIMATOR
+from uldp_transforms.beam.spec.spec_fields import ESTIMATOR
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.evaluate.trial_ways import closed_ways, open_ways

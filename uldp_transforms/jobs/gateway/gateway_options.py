@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 from uldp_transforms import JobSpec
+from uldp_transforms.beam.spec.spec_fields import Section
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.gateway import __doc__ as description
 from uldp_transforms.jobs.gateway.outlets import OUTLETS
 from uldp_transforms.jobs.gateway.outlets.outlet import Outlet
+from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option, spec_options
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
 
@@ -57,13 +58,14 @@ _SPOOLING: cli.Options = {
 }
 
 _JUDGING: cli.Options = {
-    **cli.WINDOWS,
-    "--allowed_lateness": {
-        "type": cli.duration("--allowed_lateness"),
-        "metavar": "DURATION",
-        "help": "as of the job: with --window, what comes later than that is refused; none: 1h",
-    },
-    "--deduplicate": {**cli.SWITCH, "help": "as of the job: refuse batches without report ids"},
+    **spec_options(Section.WINDOWS),
+    "--allowed_lateness": spec_option(
+        "allowed_lateness",
+        default=None,
+        metavar="DURATION",
+        help="as of the job: with --window, what comes later than that is refused (default: 1h)",
+    ),
+    "--deduplicate": spec_option("deduplicate", help="as of the job: refuse batches without report ids"),
 }
 
 
@@ -137,18 +139,7 @@ def configure(argv: Sequence[str]) -> GatewayConfig:
 
 def _spec(args: argparse.Namespace) -> JobSpec:
     """The job as far as it says what is refused."""
-    more: dict[str, Any] = {}
-    if args.allowed_lateness is not None:
-        more["allowed_lateness"] = f"{args.allowed_lateness}ms"
-    return JobSpec.of(
-        collections=cli.matching("--collection", args.collection),
-        window=args.window,
-        slide=args.slide,
-        window_offset=args.window_offset,
-        timezone=args.timezone,
-        deduplicate=args.deduplicate,
-        **more,
-    )
+    return JobSpec.of(collections=cli.matching("--collection", args.collection), **given(args))
 
 
 def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
@@ -167,7 +158,6 @@ def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
             for name in other.own_options
         ),
         (args.spool is None and args.spool_every is not None, "--spool_every needs --spool, got none"),
-        *cli.needs_window(args),
         (args.allowed_lateness is not None and args.window is None, "--allowed_lateness needs --window, got none"),
         (not 0 <= args.port < 1 << 16, f"--port must be a number from 0 to 65535, got {args.port}"),
         (args.max_body > MOST_BYTES, f"--max_body must be at most {MOST_BYTES}, got {args.max_body}"),
@@ -179,6 +169,7 @@ def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
     for wrong, sentence in rules:
         if wrong:
             raise SpecError(sentence)
+    check_options_agree(args)
 
 
 def _check_sizes(args: argparse.Namespace, spec: JobSpec) -> None:

@@ -24,13 +24,14 @@ from typing import Any
 from apache_beam.io.filesystems import FileSystems
 
 from uldp_transforms import JobSpec
-from uldp_transforms.beam.spec.job_spec import ALARM_EVERY, ESTIMATOR, MIN_REPORTS, SHOW
+from uldp_transforms.beam.spec.spec_fields import ALARM_EVERY
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate.stored_counts import stored_counts
 from uldp_transforms.jobs.sinks.row_files import file_of
+from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -47,12 +48,13 @@ from uldp_transforms.rows.windowed_estimate import (
 )
 from uldp_transforms.windows import rfc3339
 
-_LONGER: cli.Options = {
-    "--window": {
-        "type": cli.window_length("--window"),
-        "help": "length of the windows to estimate, each made of whole stored windows; none: the stored windows",
-    }
+_OTHERWISE: dict[str, dict[str, str]] = {
+    "window": {
+        "help": "length of the windows to estimate, each made of whole stored windows (default: the stored windows)"
+    },
+    "smooth": {"help": "also estimate each window from all windows of its collection"},
 }
+"""Help of options that mean something else where counts are stored."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,40 +83,18 @@ def configure(argv: Sequence[str]) -> Reestimation:
         "of several jobs are added up",
     )
     add("--output", required=True, help="directory for the results")
-    add("--estimator", default=ESTIMATOR, help=f"one of {', '.join(sorted(ESTIMATORS))}")
-    add("--candidates", help="text file, one value a line: what to estimate in open alphabets")
-    add("--discover", **cli.SWITCH, help="also search alphabets of prefixes for frequent values that nobody listed")
-    add("--min_reports", type=cli.positive(), default=MIN_REPORTS, help="fewer reports are suppressed")
-    add("--show", type=cli.positive(), default=SHOW, help="rows have the values with the largest frequencies, so many")
-    add("--smooth", **(cli.SWITCH | {"help": "also estimate each window from all windows of its collection"}))
-    add(
-        "--alarm_every",
-        type=cli.positive(),
-        help=f"windows between two false alarms that a share moved, in the mean; with --smooth; none: {ALARM_EVERY}",
-    )
+    for name in ("estimator", "candidates", "discover", "min_reports", "show", "smooth", "alarm_every"):
+        add(f"--{name}", **spec_option(name, **_OTHERWISE.get(name, {})))
     add("--write_parquet", **cli.SWITCH, help="also write estimates.parquet")
-    for name, settings in {**cli.WINDOWS, **_LONGER}.items():
-        add(name, **settings)
+    for name in ("window", "slide", "window_offset", "timezone"):
+        add(f"--{name}", **spec_option(name, **_OTHERWISE.get(name, {})))
     args = parser.parse_args(argv)
-    for wrong, sentence in cli.needs_window(args):
-        if wrong:
-            raise SpecError(sentence)
-    if args.alarm_every is not None and not args.smooth:
-        raise SpecError("--alarm_every needs --smooth, got none")
-    spec = JobSpec.of(
-        collections=args.collection,
-        window=args.window,
-        slide=args.slide,
-        window_offset=args.window_offset,
-        timezone=args.timezone,
-        estimator=args.estimator,
-        candidates=args.candidates,
-        min_reports=args.min_reports,
-        discover=args.discover,
-        show=args.show,
-    )
+    check_options_agree(args, exempt=["smooth"])  # the stored windows may be smoothed
+    values = given(args)
+    smooth, alarm_every = values.pop("smooth", False), values.pop("alarm_every", ALARM_EVERY)
+    spec = JobSpec.of(collections=args.collection, **values)
     spec.check_candidates()
-    if args.smooth:
+    if smooth:
         spec.check_all_shown()
     files = [_files_of(counts) for counts in args.counts]
     for name, number in Counter(map(os.path.realpath, itertools.chain(*files))).items():
@@ -134,9 +114,9 @@ def configure(argv: Sequence[str]) -> Reestimation:
         files=files,
         records=records,
         output=args.output,
-        smooth=args.smooth,
+        smooth=smooth,
         write_parquet=args.write_parquet,
-        alarm_every=args.alarm_every or ALARM_EVERY,
+        alarm_every=alarm_every,
     )
 
 

@@ -18,7 +18,7 @@ from apache_beam.io.parquetio import WriteToParquet
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import PCollection
 
-from uldp_transforms.beam.spec.job_spec import FINAL
+from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.flushed_rows import FLUSH_EVERY, MOST_FLUSH_EVERY, FlushRows

@@ -1,0 +1,102 @@
+"""Options of command lines that are fields of a specification; all that they say comes from its table."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Collection
+from typing import Any
+
+from uldp_transforms.beam.spec.spec_fields import SPEC_FIELDS, Kind, Section, SpecField
+from uldp_transforms.beam.spec.spec_rules import Voice, check_agreement
+from uldp_transforms.jobs import cli
+
+
+def spec_options(*sections: Section) -> cli.Options:
+    """The options of these sections, with their arguments for argparse."""
+    return {f"--{name}": spec_option(name) for name, field in SPEC_FIELDS.items() if field.section in sections}
+
+
+def spec_option(name: str, **changes: Any) -> dict[str, Any]:
+    """The arguments of an option for argparse; a program whose option means less than the field changes its help."""
+    field = SPEC_FIELDS[name]
+    settings: dict[str, Any] = {"help": option_help(field)}
+    if field.kind is Kind.SWITCH:
+        settings |= cli.SWITCH
+    elif field.may_repeat_default and field.default is not None:
+        settings["default"] = field.default
+    if field.kind is Kind.LENGTH:
+        settings["type"] = cli.window_length(f"--{name}")
+    if field.kind is Kind.DURATION:
+        settings["type"] = cli.duration_text(f"--{name}")
+    if field.kind is Kind.COUNT:
+        settings["type"] = cli.positive()
+    if field.kind is Kind.SHARE:
+        settings["type"] = cli.share
+    if field.kind is Kind.CHOICE:
+        settings["choices"] = field.choices
+    return settings | changes
+
+
+def option_help(field: SpecField) -> str:
+    """Meaning, conditions and default, fields being named as options."""
+    parts = [field.help, *(["streams only"] if field.streams_only else []), *conditions(field)]
+    return in_words("; ".join(parts) + unsaid_default(field), "--")
+
+
+def conditions(field: SpecField) -> list[str]:
+    """What a field needs and excludes, with names in backticks."""
+    excluded = [(other.name, "" if other.value is None else f" {other.value}") for other in field.excludes]
+    return [*(f"needs `{name}`" for name in field.needs), *(f"not with `{name}`{value}" for name, value in excluded)]
+
+
+def in_words(text: str, prefix: str) -> str:
+    """A text of the table without backticks, where names of fields get a prefix."""
+    names = "|".join(SPEC_FIELDS)
+    return re.sub(rf"`({names})`", rf"{prefix}\1", text).replace("`", "")
+
+
+def unsaid_default(field: SpecField) -> str:
+    """The default in words, where it is not the value that a parser or form shows by itself."""
+    if field.kind is Kind.SWITCH or (field.default is not None and field.may_repeat_default):
+        return ""
+    return f" (default: {default_words(field)})"
+
+
+def default_words(field: SpecField) -> str:
+    """The default as prose has it."""
+    if field.default is None:
+        return field.default_text
+    return f"{field.default:,}" if field.kind is Kind.COUNT else str(field.default)
+
+
+def given(args: argparse.Namespace) -> dict[str, Any]:
+    """Name -> value of the fields for which a command line says something."""
+    values = {name: getattr(args, name, None) for name, field in SPEC_FIELDS.items() if field.section != Section.JOB}
+    return {name: value for name, value in values.items() if value is not None and value is not False}
+
+
+def check_options_agree(
+    args: argparse.Namespace,
+    *,
+    bounded: bool | None = None,
+    streams: str = "",
+    source: str = "",
+    exempt: Collection[str] = (),
+) -> None:
+    """Refuse options that contradict each other, or the source.
+
+    Args:
+        args: the command line.
+        bounded: whether the source ends; None: it does not matter.
+        streams: the options that name sources without an end.
+        source: the option that names the source.
+        exempt: fields whose needs and exclusions do not apply.
+
+    Raises:
+        SpecError: with the first contradiction.
+    """
+    values = given(args)
+    if "slide" in values and values["slide"] == values.get("window"):
+        del values["slide"]
+    check_agreement(values, Voice(prefix="--", equals=" ", streams=streams, source=source), bounded, exempt)
