@@ -1,7 +1,7 @@
 """Package definition; Dataflow workers install from it too (``--setup_file ./setup.py``).
 
-Installed, everything has the one name ``uldp_transforms``: the folders ``pipelines`` and ``schemas`` of a checkout are
-``uldp_transforms.jobs`` and ``uldp_transforms.schemas``.
+What is installed stands in ``uldp_transforms/``. The contract with other systems has folders of its own in a checkout; the
+wheel gets copies of them, which ``uldp_transforms.schemas.shipped`` finds.
 """
 
 import runpy

@@ -20,7 +20,7 @@ def _wait_for_the_end() -> None:
 
 
 def main() -> int:
-    """Run ``main`` of a module of ``pipelines``; returns its exit code."""
+    """Run a program of ``uldp_transforms.jobs``; returns its exit code."""
     name, *argv = sys.argv[1:]
     sys.argv = [f"uldp {name}", *argv]
     threading.Thread(target=_wait_for_the_end, daemon=True).start()
