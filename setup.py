@@ -1,7 +1,7 @@
 """Package definition; Dataflow workers install from it too (``--setup_file ./setup.py``).
 
-What is installed stands in ``uldp_transforms/``. The contract with other systems has folders of its own in a checkout; the
-wheel gets copies of them, which ``uldp_transforms.schemas.shipped`` finds.
+What is installed stands in ``uldp_transforms/``. The contract with other systems has folders of its own in a checkout;
+the wheel gets copies of them, which ``uldp_transforms.schemas.shipped`` finds.
 """
 
 import runpy
