@@ -12,7 +12,7 @@ import pytest
 
 from tests.project.documents import ROOT
 
-CLASSES = '''
+CLASSES = """
 import dataclasses
 import numpy as np
 from uldp_transforms.ldp.alphabets import Closed
@@ -31,9 +31,9 @@ class TinyCut(PostProcessed):
 
     def post_process(self, raw):
         return np.clip(raw, 0, 1)
-'''
+"""
 
-JOBS = '''
+JOBS = """
 from uldp_transforms.jobs.sinks import Sink
 from uldp_transforms.jobs.sources.avro_files import AvroFiles
 
@@ -51,7 +51,7 @@ class TinySink(Sink):
 
     def write(self, outputs):
         pass
-'''
+"""
 
 ENTRY_POINTS = """
 [uldp_transforms.mechanisms]
@@ -129,7 +129,13 @@ def test_the_command_line_has_their_options(installed: Path) -> None:
     done = run(installed, program)
     assert done.stderr == ""
     said = " ".join(done.stdout.split())
-    for words in ("--tiny_input", "files of a tiny package", "--tiny_output", "where a tiny package writes", "tiny-cut"):
+    for words in (
+        "--tiny_input",
+        "files of a tiny package",
+        "--tiny_output",
+        "where a tiny package writes",
+        "tiny-cut",
+    ):
         assert words in said
 
 

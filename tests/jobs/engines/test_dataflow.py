@@ -26,7 +26,7 @@ from uldp_transforms.jobs import cli, estimate
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.estimate.run import configure
 from uldp_transforms.jobs.sinks import KafkaTopics
-from uldp_transforms.jobs.sources import KafkaTopic
+from uldp_transforms.jobs.sources import SOURCES, KafkaTopic
 from uldp_transforms.ldp import SpecError
 
 ROOT = Path(__file__).parents[3]
@@ -59,9 +59,8 @@ def server() -> Iterator[GoogleServer]:
 NEED_JAVA = {"bigquery_method"}
 KAFKA_IN = {option[2:] for option in (KafkaTopic.option, *KafkaTopic.own_options)}
 KAFKA_OUT = {option[2:] for option in KafkaTopics.options}
-NOT_OFFERED = (
-    {"input", "manifest", "report"} | NEED_JAVA | KAFKA_IN | KAFKA_OUT
-)  # it is for streams, without Java and Kafka's client
+OF_FILES = {name[2:] for source in SOURCES if source.bounded for name in (source.option, *source.own_options)}
+NOT_OFFERED = {"report"} | OF_FILES | NEED_JAVA | KAFKA_IN | KAFKA_OUT  # for streams, without Java and Kafka's client
 
 
 def test_the_template_offers_the_options_of_the_program():
