@@ -449,7 +449,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         spec(alphabet={"id": "none"}),
-        "alphabet.id must be one of closed, hashed, permuted, prefixes, tagged, got 'none'",
+        f"alphabet.id must be one of {', '.join(sorted(ALPHABETS))}, got 'none'",
     ),
     (
         SpecError,

@@ -112,7 +112,7 @@ async function rewritten(form, old, replacement) {
 test("what this client does not know is refused", async () => {
   for (const [old, replacement, message] of [
     ['"wire_version":1', '"wire_version":2', "wire_version must be 1, got 2"],
-    ['"id":"closed"', '"id":"open"', "the alphabet must be one of closed,tagged,hashed,prefixes,permuted, got open"],
+    ['"id":"closed"', '"id":"open"', /^the alphabet must be one of closed,.*, got open$/],
     ['"id":"urap"', '"id":"toString"', /^the mechanism must be one of krr,.*, got toString$/],
   ]) {
     await assert.rejects(Client.open(await rewritten(forms["order-urap"], old, replacement)), { name: "UldpError", message });

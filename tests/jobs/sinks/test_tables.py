@@ -136,8 +136,9 @@ def test_a_new_stream_is_unbounded() -> None:
     assert job.spec.bounded is False
 
 
+NAMED = [source.option for source in sources.SOURCES]
 WRONG = [
-    ("--lines rows", "one of the arguments --input --subscription --kafka_topic --hex_lines --endless is required"),
+    ("--lines rows", f"one of the arguments {' '.join(NAMED)} --hex_lines --endless is required"),
     ("--hex_lines in.hex --input in.avro", "--input: not allowed with argument --hex_lines"),
     ("--input in.avro --hex_comment x", "--hex_comment needs --hex_lines, got --input"),
     ("--hex_lines in.hex --bootstrap_servers x", "--bootstrap_servers needs --kafka_topic, got --hex_lines"),

@@ -1,0 +1,194 @@
+"""The recipes of CONTRIBUTING.md, performed in a copy of the tree: exactly the files that they name are touched."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.project.documents import ROOT, blocks
+
+NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "site", "*.egg-info", "__pycache__", "node_modules", "data")
+
+MECHANISM = '''"""Randomized response under another id."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from uldp_transforms.ldp.mechanisms.mechanism import About
+from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Example(KaryRR):
+    """Like k-ary randomized response."""
+
+    id: ClassVar[str] = "example"
+    about: ClassVar[About] = KaryRR.about._replace(source="an example")
+'''
+
+ESTIMATOR = '''"""Frequencies cut to what a share can be."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from uldp_transforms.ldp.estimators.estimator import PostProcessed
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Cut(PostProcessed):
+    """Negative frequencies are 0."""
+
+    id: ClassVar[str] = "cut"
+
+    def post_process(self, raw: np.ndarray) -> np.ndarray:
+        return np.clip(raw, 0, 1)
+'''
+
+
+class Tree:
+    """A copy of the repository, which knows what was changed in it."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        shutil.copytree(ROOT, folder, ignore=NOT_COPIED)
+        self._before = self._texts()
+
+    def _texts(self) -> dict[str, bytes]:
+        paths = (path for path in self._folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+        found = {str(path.relative_to(self._folder)): path.read_bytes() for path in paths}
+        return {name: text for name, text in found.items() if not name.startswith((".", "tests/.hypothesis"))}
+
+    def write(self, path: str, text: str) -> None:
+        (self._folder / path).write_text(text, encoding="utf-8")
+
+    def replace(self, path: str, old: str, new: str) -> None:
+        """Edit the first occurrence of a text."""
+        text = (self._folder / path).read_text(encoding="utf-8")
+        assert old in text
+        self.write(path, text.replace(old, new, 1))
+
+    def insert(self, path: str, before: str, line: str) -> None:
+        """Add a line before the first occurrence of a text."""
+        self.replace(path, before, f"{line}\n{before}")
+
+    def run(self, *command: str) -> str:
+        """Run a program of the copy; it must succeed."""
+        environment = os.environ | {"PYTHONPATH": str(self._folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        arguments = [sys.executable, *command]
+        done = subprocess.run(arguments, cwd=self._folder, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def test(self, *arguments: str) -> None:
+        self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments)
+
+    def touched(self) -> set[str]:
+        after = self._texts()
+        return {name for name in after.keys() | self._before.keys() if after.get(name) != self._before.get(name)}
+
+    def only_grew(self, path: str) -> bool:
+        """Whether each record of a golden file stands where it stood."""
+        old, new = (
+            [line.rstrip(b",") for line in text.splitlines()[:-1]]
+            for text in (self._before[path], (self._folder / path).read_bytes())
+        )
+        return new[: len(old)] == old
+
+
+@pytest.fixture()
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path / "tree")
+
+
+def recipe(title: str) -> str:
+    """A section of the page."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return page.partition(f"## {title}\n")[2].partition("\n## ")[0]
+
+
+def named(text: str) -> set[str]:
+    """The names of files that a recipe writes in code, without their folders."""
+    return {name.rpartition("/")[2] for name in re.findall(r"`([\w./]+\.\w+)`", text)}
+
+
+VECTORS = {
+    f"schemas/vectors/{name}.json"
+    for name in ("collections", "costs", "form_fingerprints", "memos", "payloads", "reports", "weights")
+}
+
+
+@pytest.mark.slow
+def test_a_mechanism(tree: Tree) -> None:
+    """It is put before all others, so that what depends on places would change."""
+    table = "uldp_transforms/ldp/mechanisms/__init__.py"
+    line = "from uldp_transforms.ldp.mechanisms.example import Example as Example"
+    tree.write("uldp_transforms/ldp/mechanisms/example.py", MECHANISM)
+    tree.insert(table, "from uldp_transforms.ldp.mechanisms.hadamard_response import (", line)
+    tree.insert(table, "        KaryRR,\n", "        Example,")
+    cases = "tests/support/cases.py"
+    tree.insert(cases, "    HadamardResponse,\n", "    Example,")
+    instances = "instances(Example, ALL_SENSITIVE, epsilon=EPSILONS) + memos(Example, [(2, 2)])"
+    tree.insert(cases, '    "krr": instances(', f'    "example": {instances},')
+    tree.insert("CHANGELOG.md", "\n", "")
+    tree.run("-m", "tests.support.golden")
+    golden = {*VECTORS, "tests/golden/fingerprints.json"}
+    pages = {"README.md", "docs/client.md", "docs/wire.md", "schemas/collection.schema.json"}
+    by_hand = {"uldp_transforms/ldp/mechanisms/example.py", table, cases, "CHANGELOG.md"}
+    assert tree.touched() == golden | pages | by_hand | {"clients/javascript/src/form.js"}
+    assert {path.rpartition("/")[2] for path in tree.touched()} - {"example.py"} <= named(recipe("Adding a mechanism"))
+    assert all(tree.only_grew(path) for path in VECTORS)
+    tree.test("tests/clients/test_vectors.py", "tests/clients/test_independent.py", "tests/project/test_ids.py")
+    tree.test("tests/project/test_pages.py", "tests/ldp/test_conformance.py", "-k", "example or page or conform")
+
+
+@pytest.mark.slow
+def test_an_estimator(tree: Tree) -> None:
+    table = "uldp_transforms/ldp/estimators/__init__.py"
+    line = "from uldp_transforms.ldp.estimators.cut import Cut as Cut"
+    tree.write("uldp_transforms/ldp/estimators/cut.py", ESTIMATOR)
+    tree.insert(table, "from uldp_transforms.ldp.estimators.empirical import", line)
+    tree.replace(table, "    (EmpiricalBayes,", "    (Cut, EmpiricalBayes,")
+    cases = "tests/support/cases.py"
+    tree.insert(cases, "    Empirical,\n", "    Cut,")
+    tree.insert(cases, '    "eb": [', '    "cut": [Cut()],')
+    tree.insert("README.md", "| `projected` |", "| `cut` | frequencies cut to [0, 1] | an example |")
+    tree.insert("CHANGELOG.md", "\n", "")
+    assert tree.touched() == {"uldp_transforms/ldp/estimators/cut.py", table, cases, "README.md", "CHANGELOG.md"}
+    assert {path.rpartition("/")[2] for path in tree.touched()} - {"cut.py"} <= named(recipe("Adding an estimator"))
+    assert tree.run("-m", "tests.support.golden").strip() == "Everything is up to date."
+    tree.test("tests/ldp/test_conformance.py", "tests/project/test_readme.py", "-k", "cut or list_every_id")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("folder", "name", "module", "last", "option"),
+    [
+        ("sources", "HexLines", "hex_lines", "KafkaTopic", "--hex_comment"),
+        ("sinks", "Lines", "row_lines", "BigQueryTables", "--lines_kind"),
+    ],
+)
+def test_a_source_and_a_sink(tree: Tree, folder: str, name: str, module: str, last: str, option: str) -> None:
+    """The class of the page, in the file that the page names, and its line."""
+    (code,) = (block.code for block in blocks(ROOT / "CONTRIBUTING.md") if f"class {name}(" in block.code)
+    place, table = f"uldp_transforms/jobs/{folder}/{module}.py", f"uldp_transforms/jobs/{folder}/__init__.py"
+    assert f"`{module}.py`" in recipe(f"Adding a {folder[:-1]}")
+    tree.write(place, code)
+    line = f"from uldp_transforms.jobs.{folder}.{module} import {name} as {name}"
+    tree.insert(table, f"from uldp_transforms.jobs.{folder}.", line)
+    tree.insert(table, f"        {last},\n", f"        {name},")
+    assert tree.touched() == {place, table}
+    assert option in tree.run("-m", "pipelines.estimate", "--help")
+    if folder == "sources":  # it ends: streams, and sinks, have their options in the template
+        tree.test("tests/jobs/engines/test_dataflow.py", "-k", "offers")
