@@ -47,14 +47,14 @@ class Check:
 
 
 def configure(argv: Sequence[str]) -> Check:
-    """The command line of ``pipelines.check``; raises SpecError."""
+    """Parse the command line; raises SpecError."""
     parser = cli.Parser("check", description=__doc__)
-    parser.add_argument("directory", metavar="DIR", help="--output of uldp estimate")
+    parser.add_argument("directory", metavar="DIR", help="output directory of uldp estimate")
     parser.add_argument(
         "--max_age",
         type=cli.duration("--max_age"),
-        help="how long ago, at most, the latest window with numbers may have ended, such as 2h; older alarms are not "
-        "repeated; none: any age",
+        help="largest age of the latest window with numbers, such as 2h; older alarms are not repeated (default: any "
+        "age)",
     )
     args = parser.parse_args(argv)
     if "://" not in args.directory and not os.path.isdir(args.directory):

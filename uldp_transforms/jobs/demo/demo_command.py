@@ -63,7 +63,7 @@ def configure(argv: Sequence[str]) -> Demo:
     parser = cli.Parser("demo", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--output", default="demo-output", help="directory for all files")
     parser.add_argument("--days", type=cli.positive(), help="number of days, from the first (default: all)")
-    parser.add_argument("--seed", type=int, help="makes reports reproducible; default: secure random numbers")
+    parser.add_argument("--seed", type=int, help="seed for reproducible reports (default: secure random numbers)")
     demo = Demo(**vars(parser.parse_args(argv)))
     if demo.seed is not None and not 0 <= demo.seed < 1 << 63:
         raise SpecError(f"--seed must be a whole number from 0 to 2**63 - 1, got {demo.seed}")

@@ -49,14 +49,14 @@ from uldp_transforms.windows import rfc3339
 _LONGER: cli.Options = {
     "--window": {
         "type": cli.window_length("--window"),
-        "help": "length of the windows to estimate, each made of whole stored windows; none: the stored windows",
+        "help": "length of the windows to estimate, a whole number of stored windows (default: as stored)",
     }
 }
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reestimation:
-    """What to estimate again."""
+    """Options of a re-estimation."""
 
     spec: JobSpec
     files: list[list[str]]  # of each job
@@ -68,7 +68,7 @@ class Reestimation:
 
 
 def configure(argv: Sequence[str]) -> Reestimation:
-    """The command line of ``pipelines.reestimate``; raises SpecError or OSError."""
+    """Parse the command line; raises SpecError or OSError."""
     parser = cli.Parser("reestimate", description=__doc__)
     add = parser.add_argument
     add("--collection", required=True, action="append", help="JSON file of a collection; may be given several times")
@@ -76,20 +76,20 @@ def configure(argv: Sequence[str]) -> Reestimation:
         "--counts",
         required=True,
         action="append",
-        help="directory with counts*.avro of a job, or a pattern of such files; may be given several times: the counts "
-        "of several jobs are added up",
+        help="directory with counts*.avro of a job, or a pattern of such files; may be given several times to add the "
+        "counts of several jobs",
     )
     add("--output", required=True, help="directory for the results")
     add("--estimator", default=ESTIMATOR, help=f"one of {', '.join(sorted(ESTIMATORS))}")
-    add("--candidates", help="text file, one value a line: what to estimate in open alphabets")
-    add("--discover", **cli.SWITCH, help="also search alphabets of prefixes for frequent values that nobody listed")
-    add("--min_reports", type=cli.positive(), default=MIN_REPORTS, help="fewer reports are suppressed")
-    add("--show", type=cli.positive(), default=SHOW, help="rows have the values with the largest frequencies, so many")
+    add("--candidates", help="text file of the values to estimate in open alphabets, one per line")
+    add("--discover", **cli.SWITCH, help="also search prefixes alphabets for frequent values that are on no list")
+    add("--min_reports", type=cli.positive(), default=MIN_REPORTS, help="suppress windows with fewer reports")
+    add("--show", type=cli.positive(), default=SHOW, help="number of most frequent values to keep per row")
     add("--smooth", **(cli.SWITCH | {"help": "also estimate each window from all windows of its collection"}))
     add(
         "--alarm_every",
         type=cli.positive(),
-        help=f"windows between two false alarms that a share moved, in the mean; with --smooth; none: {ALARM_EVERY}",
+        help=f"with --smooth: mean number of windows between false alarms of a change (default: {ALARM_EVERY})",
     )
     add("--write_parquet", **cli.SWITCH, help="also write estimates.parquet")
     for name, settings in {**cli.WINDOWS, **_LONGER}.items():

@@ -66,7 +66,7 @@ def _message(row: Any, schema: dict[str, str], times: tuple[str, ...]) -> beam.i
 
 
 class PubSubTopics(Sink):
-    """Estimates, and what was refused, as messages of two topics."""
+    """Pub/Sub topics for estimates and for rejected reports."""
 
     options: ClassVar[cli.Options] = {
         "--output_topic": {
@@ -75,7 +75,7 @@ class PubSubTopics(Sink):
         },
         "--rejected_topic": {
             "type": cli.resource("topics"),
-            "help": "Pub/Sub topic for what was refused, projects/P/topics/T",
+            "help": "Pub/Sub topic for rejected reports, projects/P/topics/T",
         },
     }
 
