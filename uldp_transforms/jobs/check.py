@@ -40,7 +40,7 @@ _WELL = (COMPLETE, STOPPED, RUNNING, LAUNCHED, UNKNOWN)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Check:
-    """What to look at; ``max_age`` in milliseconds, None: results may be of any age."""
+    """Options of the check; ``max_age`` in milliseconds (None: any age)."""
 
     directory: str
     max_age: int | None

@@ -114,7 +114,7 @@ def _most(texts: Sequence[str], tokens: Sequence[str]) -> int:
 
 
 def configure(argv: Sequence[str]) -> argparse.Namespace:
-    """The command line of ``pipelines.tokens``; raises SpecError or OSError."""
+    """Parse the command line; raises SpecError or OSError."""
     parser = cli.Parser("tokens", description=__doc__)
     add = parser.add_argument
     add("--from", dest="text", required=True, help="file of public text, one value per line (UTF-8)")

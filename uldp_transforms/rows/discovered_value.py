@@ -54,7 +54,7 @@ def discover_window(
     """The rows of one window and pane, the most frequent value first; none if nothing can be, or may be, found.
 
     Args:
-        collection: what the reports were made for.
+        collection: collection of the reports.
         counts: of all reports of the window so far.
         place: the fields that say which window and pane it is.
         withheld: the status of a window that must not have numbers; None if it may.

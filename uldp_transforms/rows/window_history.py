@@ -185,7 +185,7 @@ class Neighbours:
 
     @classmethod
     def from_bytes(cls, encoded: bytes) -> Neighbours:
-        """What ``to_bytes`` made, now or in version 2."""
+        """Read the bytes of ``to_bytes``, in the current version or version 2."""
         version, length = _HEAD.unpack_from(encoded)
         if version not in (_WITHOUT_ALARM, _VERSION):
             raise ValueError(f"Neighbours reads versions {_WITHOUT_ALARM} and {_VERSION}, got version {version}")
@@ -237,7 +237,7 @@ def _nothing_known(size: int) -> np.ndarray:
 
 
 def places_of(own: tuple[str, ...], values: tuple[str, ...]) -> Any:
-    """Where some values are among all; these are all of them, in their order, as a rule."""
+    """Positions of some values among all values; usually these are all of them, in the same order."""
     if own == values:
         return slice(None)
     places = {value: place for place, value in enumerate(values)}

@@ -148,7 +148,7 @@ def estimate_window(
     """The row of one window and pane; without numbers if reports are too few or missing, or no estimate can be made.
 
     Args:
-        collection: what the reports were made for.
+        collection: collection of the reports.
         counts: of all reports of the window so far.
         place: the fields that say which window and pane it is, see ``place_of``.
         estimator: that makes the estimate.

@@ -37,7 +37,7 @@ _OPEN_ONLY = ("candidates", "max_cohorts")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What to try, and the files to write; None: none."""
+    """Options of an evaluation, and the files to write (None: no file)."""
 
     trial: Trial
     json: str | None
@@ -45,7 +45,7 @@ class Evaluation:
 
 
 def configure(argv: Sequence[str]) -> Evaluation:
-    """The command line of ``pipelines.evaluate``; raises SpecError, OSError."""
+    """Parse the command line; raises SpecError, OSError."""
     args = _parser().parse_args(argv)
     if args.seed is not None and args.seed < 0:
         raise SpecError(f"--seed must be a whole number from 0 on, got {args.seed}")
@@ -132,7 +132,7 @@ def _people(path: str, column: str) -> tuple[tuple[str, ...], np.ndarray]:
 
 
 def _sensitive(path: str, values: Sequence[str]) -> list[str]:
-    """Those values that a list names; nobody asks for its others."""
+    """The values that are on a list of sensitive ones."""
     named = set(_lines(path))
     found = [value for value in values if value in named]
     if not found:

@@ -14,7 +14,7 @@ from uldp_transforms.ldp.errors import SpecError
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Live:
-    """What a command line says."""
+    """Parsed options of a command line."""
 
     people: float
     window: str

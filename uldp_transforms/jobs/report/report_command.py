@@ -27,7 +27,7 @@ TITLE = "What people hold, learned privately"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Task:
-    """What to show, and where it goes."""
+    """Options of a report page."""
 
     asked: Asked
     output: str | None
@@ -47,7 +47,7 @@ def require_charts() -> None:
 
 
 def configure(argv: Sequence[str]) -> Task:
-    """The command line of ``pipelines.report``; raises SpecError or OSError."""
+    """Parse the command line; raises SpecError or OSError."""
     parser = cli.Parser("report", description=__doc__)
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--input", metavar="DIR", help="output directory of uldp estimate or uldp reestimate")
@@ -113,7 +113,7 @@ def _port(text: str) -> int:
 
 
 def _contradictions(args: argparse.Namespace) -> list[tuple[bool, str]]:
-    """What is wrong with options that do not go together, and the sentence about it."""
+    """Checks of contradictory options, each with its error message."""
     is_there = args.input is None or "://" in args.input or os.path.isdir(args.input)
     return [
         (args.input is not None and not (args.output or args.png), "--input needs --output or --png, got neither"),

@@ -34,7 +34,7 @@ _CHUNK_ROWS = 1 << 16
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Simulation:
-    """What to simulate and where to."""
+    """Options of a simulation."""
 
     collection: Collection
     values: ValuesFile
@@ -49,7 +49,7 @@ class Simulation:
 
 
 def configure(argv: Sequence[str]) -> Simulation:
-    """The command line of ``pipelines.simulate``; raises SpecError or OSError."""
+    """Parse the command line; raises SpecError or OSError."""
     parser = cli.Parser("simulate", description=__doc__)
     parser.add_argument("--collection", required=True, help="JSON file of the collection")
     parser.add_argument(

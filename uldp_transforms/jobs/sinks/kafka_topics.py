@@ -28,7 +28,7 @@ KEY = ("collection_id", "fingerprint", "window_start", "window_end", "value")
 
 
 class KafkaRecord(NamedTuple):
-    """What is sent: the key says which row it is, the headers what a consumer may filter by."""
+    """A Kafka record: the key identifies the row, and the headers let consumers filter."""
 
     key: bytes
     value: bytes

@@ -48,7 +48,7 @@ ATTRIBUTES = ("collection_id", "fingerprint", "pane_index", "pane_timing", "stat
 
 
 def schema_attributes(schema: Any) -> dict[str, str]:
-    """What messages say of the schema of their rows."""
+    """Message attributes that identify the schema of the rows."""
     return {
         "schema": f"{schema['namespace']}.{schema['name']}",
         "schema_fingerprint": single_object_header(schema)[2:].hex(),
