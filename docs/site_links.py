@@ -1,6 +1,6 @@
-"""What mkdocs has to know: pages and files outside docs/ belong to the site, and which names the reference has.
+"""Hooks of mkdocs: add pages and files from outside docs/ to the site, and expand the comments of the reference.
 
-The pages are written for the repository: their links are relative to where they stand in it. README.md is the first
+The pages are written for the repository, so their links are relative to their place in it. README.md becomes the first
 page of the site; other files that a page links to are copied to ``repository/``.
 """
 
@@ -63,7 +63,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Links from repository to site, and the names of the reference."""
+    """Rewrite links of the repository for the site, and expand ``<!-- reference: NAME -->``."""
     path = place_in_repository(page.file.src_uri)
 
     def moved(match: re.Match[str]) -> str:
@@ -77,17 +77,16 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def reference(name: str) -> str:
-    """Directives for the public names of a module, or the classes of a registry, each where it is defined."""
-    values = sorted(set(public(name)), key=lambda value: value.__qualname__.lower())
-    return "\n".join(f"::: {value.__module__}.{value.__qualname__}\n" for value in values)
+    """Directives for the public names of a module, the classes of a registry, or one name, in their own order."""
+    return "\n".join(f"::: {value.__module__}.{value.__qualname__}\n" for value in dict.fromkeys(public(name)))
 
 
 def public(name: str) -> Iterator[Any]:
-    """Classes and functions of a module, or the classes of a registry in one."""
+    """Classes and functions of a module, the classes of a registry, or one class or function."""
     module, _, attribute = name.rpartition(".")
-    if attribute.isupper():
-        registry = getattr(importlib.import_module(module), attribute)
-        yield from (registry[id] for id in registry)
+    one = getattr(importlib.import_module(module), attribute, None)
+    if one is not None and not inspect.ismodule(one):
+        yield from (one[id] for id in one) if attribute.isupper() else (one,)
         return
     found = importlib.import_module(name)
     own = (key for key, value in vars(found).items() if key[0] != "_" and getattr(value, "__module__", None) == name)

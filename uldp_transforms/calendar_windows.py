@@ -1,7 +1,7 @@
-"""Windows of whole days, weeks or months of a place, whose clocks may be put forward and back.
+"""Windows of whole days, weeks or months in a time zone, including daylight-saving changes.
 
-A day begins at the first moment at which the clocks of the place show its date, or a later one, and ends where the next
-one begins. So each moment is in one day, a day has 23, 24 or 25 hours, and a day that the place left out has none.
+A day begins at the first moment at which local clocks show its date or a later one, and ends where the next day begins.
+Each moment is therefore in exactly one day. A day has 23, 24 or 25 hours; a day that the time zone skipped is empty.
 
 No Beam.
 """
@@ -48,7 +48,7 @@ _LENGTHS = {"d": (1, "d"), "w": (7, "d"), "mo": (1, "mo"), "D": (1, "d"), "W": (
 
 
 class _Clocks(NamedTuple):
-    """How the clocks of a place are set, over S changes; in milliseconds.
+    """The S changes of a time zone's offset from UTC, in milliseconds.
 
     Attributes:
         changes: (S,) int64 moments, ascending.
@@ -135,7 +135,7 @@ def _first_day(months: Any) -> Any:
 
 
 class _Unit(NamedTuple):
-    """What windows are whole numbers of.
+    """A calendar unit: windows are whole numbers of it.
 
     Attributes:
         name: in words.
@@ -160,7 +160,7 @@ _UNITS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CalendarPeriods(BasePeriods):
-    """Base periods of whole days or months of a place; none of them is empty, but for days that were left out.
+    """Base periods of whole days or months in a time zone; only those of skipped days are empty.
 
     Attributes:
         length: in units.
@@ -201,9 +201,17 @@ class CalendarPeriods(BasePeriods):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CalendarWindows(Windows):
-    """Fixed or sliding windows of whole days or months of a place. A week is seven days.
+    """Fixed or sliding windows of whole days or months in a time zone. A week is seven days.
 
-    Of two windows that begin at the same moment, because a day was left out, there is the later one alone.
+    If two windows begin at the same moment because a day was skipped, only the later one exists.
+
+    Examples:
+        >>> from uldp_transforms import CalendarWindows
+        >>> days = CalendarWindows(size=1, unit="d", timezone="Europe/Berlin")
+        >>> noon = 1_711_882_800_000  # 2024-03-31T11:00:00Z, a Sunday
+        >>> [start] = days.starts_around(noon)
+        >>> (days.end_of(start) - start) // 3_600_000  # clocks were put forward
+        23
 
     Attributes:
         size: units, at most 365 days or 12 months.

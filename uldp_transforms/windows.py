@@ -1,4 +1,4 @@
-"""Time: durations, windows and the base periods that they are made of, and the gate between them and the clock.
+"""Durations, windows, base periods, and the gate that rejects reports that arrive too early or too late.
 
 No Beam.
 """
@@ -110,7 +110,7 @@ def milliseconds(value: str | datetime.timedelta, where: str) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class BasePeriods:
-    """Time cut into periods of one length, in which reports are counted; every window is a whole number of them.
+    """Consecutive periods of equal length in which reports are counted; a window is a whole number of them.
 
     Attributes:
         length: milliseconds.
@@ -194,6 +194,14 @@ class Windows:
     Reports are counted once, per *base period*; every window is a whole number of base periods. So a sliding window
     costs no more per report than a fixed one.
 
+    Examples:
+        >>> from uldp_transforms import Windows
+        >>> sliding = Windows(size=3_600_000, slide=600_000)  # 1h, every 10m
+        >>> sliding.base
+        600000
+        >>> len(sliding.starts_around(0))
+        6
+
     Attributes:
         size: milliseconds, at most 365 days and at most MAX_PERIODS base periods.
         slide: milliseconds between the starts of two windows; None: ``size``.
@@ -268,10 +276,10 @@ class Windows:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TimeGate:
-    """Decides by arrival time whether a report comes too early or too late to be counted.
+    """Compares event time and arrival time, and rejects reports that are too early or too late.
 
-    A report is too old if its base period, plus the allowed lateness, was over when it arrived; so it is counted in
-    all its windows or in none. The runner's own dropping of late data must never come first: it leaves no trace.
+    A report is too old if it arrives after the end of its base period plus the allowed lateness, so it is counted in
+    all its windows or in none. The runner must never drop late data first, because that leaves no trace.
 
     Attributes:
         periods: base periods of the windows.

@@ -1,4 +1,4 @@
-"""EstimateReports: messages in, windowed estimates and everything else that is known of them out."""
+"""EstimateReports: the whole collector as one transform, from messages to windowed estimates."""
 
 from __future__ import annotations
 
@@ -44,28 +44,37 @@ class EstimatedReports(NamedTuple):
 
 
 class EstimateReports(beam.PTransform[Any, EstimatedReports]):
-    """The whole chain: decode, count, estimate, and account for every report.
+    """Decodes, counts and estimates reports, and accounts for every one of them.
 
-    Input: messages as ``bytes`` in the global window, for instance of ``ReadFromPubSub``, or groups of them; or the
-    output of ``ReadReportFiles``. Whether the input ends is taken from it.
+    Input: messages as ``bytes`` in the global window, for instance from ``ReadFromPubSub``, or groups of messages, or
+    the output of ``ReadReportFiles``. The transform detects whether the input is bounded.
 
-    Output, as PCollections of NamedTuples with Beam schemas: ``estimates``, one row a collection, window and pane;
-    ``values``, the same with one row a value; ``health``, what sentinels say; ``ledger``, what became of every report;
-    ``rejected``, what was refused and why; ``counts``, from which windows can be estimated again, or None;
-    ``discovered``, values that nobody listed, or None without ``JobSpec.discover``.
+    Output, as PCollections of NamedTuples with Beam schemas: ``estimates`` has one row per collection, window and pane;
+    ``values`` has the same estimates with one row per value; ``health`` has the findings of the sentinels; ``ledger``
+    accounts for every report; ``rejected`` has one row per rejected report or message, with the reason; ``counts`` has
+    the counts from which windows can be re-estimated (None unless ``with_counts``); ``discovered`` has frequent values
+    that are on no list (None unless ``JobSpec.discover``).
 
-    Example:
-        windows = pipeline | ReadReportFiles("reports*.avro") | EstimateReports(collections=["C.json"], window="1d")
-        windows.values | WriteToParquet("values")
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import EstimateReports, ReadReportFiles
+        >>> with beam.Pipeline() as pipeline:
+        ...     files = pipeline | ReadReportFiles("reports*.avro")
+        ...     estimated = files | EstimateReports(
+        ...         collections=["C.json"], window="1d"
+        ...     )
+        ...     rows = estimated.estimates
+        ...     _ = rows | beam.Map(lambda row: print(row.num_reports, row.status))
+        10000 ok
 
     Args:
-        spec: of the job.
-        with_counts: whether there are ``counts``; these rows are as long for one report as for a million.
-        values: or the plain values from which ``JobSpec.of`` makes it; see ``SpecValues``.
+        spec: specification of the job.
+        with_counts: whether to produce ``counts``. The size of these rows does not depend on the number of reports.
+        values: keyword arguments of ``JobSpec.of``, instead of ``spec``; see ``SpecValues``.
 
     Raises:
-        SpecError: for a wrong value, or if an open alphabet has no candidates.
-        OSError: for a file that cannot be read.
+        SpecError: if a value is not allowed, or an open alphabet has no candidates.
+        OSError: if a file cannot be read.
     """
 
     def __init__(self, spec: JobSpec | None = None, *, with_counts: bool = False, **values: Unpack[SpecValues]):

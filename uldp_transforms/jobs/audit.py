@@ -15,13 +15,13 @@ REFUTED = 1
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """What to audit."""
+    """Options of an audit."""
 
     collections: list[Collection]
 
 
 def configure(argv: Sequence[str]) -> Configuration:
-    """The command line of ``pipelines.audit``; raises SpecError or OSError."""
+    """Parse the command line; raises SpecError or OSError."""
     parser = cli.Parser("audit", description=__doc__)
     parser.add_argument(
         "--collection", required=True, action="append", help="JSON file of a collection; may be given several times"

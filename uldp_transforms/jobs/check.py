@@ -43,21 +43,21 @@ _WELL = (COMPLETE, STOPPED, RUNNING, LAUNCHED, UNKNOWN)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Check:
-    """What to look at; ``max_age`` in milliseconds, None: results may be of any age."""
+    """Options of the check; ``max_age`` in milliseconds (None: any age)."""
 
     directory: str
     max_age: int | None
 
 
 def configure(argv: Sequence[str]) -> Check:
-    """The command line of ``pipelines.check``; raises SpecError."""
+    """Parse the command line; raises SpecError."""
     parser = cli.Parser("check", description=__doc__)
-    parser.add_argument("directory", metavar="DIR", help="--output of uldp estimate")
+    parser.add_argument("directory", metavar="DIR", help="output directory of uldp estimate")
     parser.add_argument(
         "--max_age",
         type=cli.duration("--max_age"),
-        help="how long ago, at most, the latest window with numbers may have ended, such as 2h; older alarms are not "
-        "repeated; none: any age",
+        help="largest age of the latest window with numbers, such as 2h; older alarms are not repeated (default: any "
+        "age)",
     )
     args = parser.parse_args(argv)
     if "://" not in args.directory and not os.path.isdir(args.directory):

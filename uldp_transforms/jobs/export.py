@@ -19,14 +19,14 @@ from uldp_transforms.ldp.client.client_form import client_form, form_fingerprint
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Export:
-    """What to write and where to."""
+    """Options of an export."""
 
     collection: Collection
     output: str | None
 
 
 def configure(argv: Sequence[str]) -> Export:
-    """The command line of ``pipelines.export``; raises SpecError or OSError."""
+    """Parse the command line; raises SpecError or OSError."""
     parser = cli.Parser("export", description=__doc__)
     parser.add_argument("collection", help="JSON file of the collection")
     parser.add_argument("--output", help="JSON file to write (default: standard output)")

@@ -114,11 +114,11 @@ def _most(texts: Sequence[str], tokens: Sequence[str]) -> int:
 
 
 def configure(argv: Sequence[str]) -> argparse.Namespace:
-    """The command line of ``pipelines.tokens``; raises SpecError or OSError."""
+    """Parse the command line; raises SpecError or OSError."""
     parser = cli.Parser("tokens", description=__doc__)
     add = parser.add_argument
-    add("--from", dest="text", required=True, help="public text, one value a line (UTF-8)")
-    add("--number", type=cli.positive(), default=NUMBER, help="tokens to make")
+    add("--from", dest="text", required=True, help="file of public text, one value per line (UTF-8)")
+    add("--number", type=cli.positive(), default=NUMBER, help="number of tokens")
     add("--output", required=True, help="JSON file for the tokens")
     args = parser.parse_args(argv)
     if args.number > MAX_TOKENS:

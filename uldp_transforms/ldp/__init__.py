@@ -1,10 +1,13 @@
-"""Locally private distribution estimation on arrays: no Beam, no network, usable from a notebook.
+"""Locally private distribution estimation on arrays, without Beam or a network, for instance in a notebook.
 
-Example:
-    collection = Collection.from_json("collection.json")
-    batch = collection.perturb(["ATL", "ORD", "ATL"])       # client
-    counts = collection.count(batch)                        # collector; counts add up
-    estimate = collection.estimate(counts, "eb")     # analyst
+Examples:
+    >>> from uldp_transforms.ldp import Collection
+    >>> collection = Collection.from_json("C.json")
+    >>> batch = collection.perturb(["flu", "cold"] * 500)  # client
+    >>> counts = collection.count(batch)  # collector; counts can be added
+    >>> estimate = collection.estimate(counts, "eb")  # analyst
+    >>> estimate.values
+    ('flu', 'cold', 'asthma', 'hiv')
 """
 
 from uldp_transforms.ldp.alphabets import PersonalTags as PersonalTags

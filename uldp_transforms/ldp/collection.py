@@ -1,4 +1,4 @@
-"""A collection: all that clients and collector must agree on, with a JSON form and a fingerprint."""
+"""A collection: the configuration that clients and collector share, with its JSON form and fingerprint."""
 
 from __future__ import annotations
 
@@ -45,14 +45,28 @@ MAX_CANDIDATE_BYTES = 4096
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Collection(Model):
-    """One question asked of people, the way in which their answers are perturbed, and its public randomness.
+    """One survey question: the possible values, how clients perturb them, and the public randomness.
+
+    Examples:
+        >>> from uldp_transforms.ldp import Collection
+        >>> fields = {
+        ...     "id": "diagnoses",
+        ...     "version": 1,
+        ...     "alphabet": {"id": "closed", "values": ["flu", "cold"]},
+        ...     "mechanism": {"id": "krr", "epsilon": 2.0},
+        ... }
+        >>> collection = Collection.from_json(fields)
+        >>> counts = collection.count(collection.perturb(["flu"] * 1000))
+        >>> estimate = collection.estimate(counts, "projected")
+        >>> bool(estimate.frequencies[0] > 0.5)
+        True
 
     Attributes:
-        id, alphabet, mechanism, num_cohorts: as of the model.
-        version: counts up with every change; old and new reports are told apart by fingerprint.
-        client_window: in which a client answers at most once, such as ``"1d"``. None: clients do as they like.
-        client_timezone: the place whose days these windows are, such as ``"Europe/Berlin"``. None: lengths of time
-            from 1970-01-01T00:00:00Z on.
+        id, alphabet, mechanism, num_cohorts: see ``Model``.
+        version: increases with every change; the fingerprint distinguishes old from new reports.
+        client_window: window in which a client answers at most once, such as ``"1d"``. None: clients decide.
+        client_timezone: time zone of these windows, such as ``"Europe/Berlin"``. None: windows are multiples of a
+            length of time since 1970-01-01T00:00:00Z.
     """
 
     version: int
@@ -143,19 +157,18 @@ class Collection(Model):
         rng: np.random.Generator | WordSource | None = None,
         event_times: Sequence[int] | np.ndarray | None = None,
     ) -> ReportBatch:
-        """Run by the client: one report per value.
+        """Draw one report per value, on the client.
 
         Args:
             values: n texts.
-            rng: None takes the operating system's secure source, the only one fit for people's values. A numpy
-                Generator makes reproducible reports for simulation. Of every other source than the operating system's
+            rng: source of randomness (default: the operating system's secure source, the only one that protects real
+                people). A numpy Generator makes reproducible reports for simulations. With any source but the default
                 the batch is marked ``seeded``.
-            event_times: (n,) milliseconds since 1970 UTC, which reports say as they are; None: now, rounded down to the
-                beginning of the client's window, and to the hour where the collection names none.
+            event_times: (n,) milliseconds since 1970 UTC, which reports carry unchanged (default: now, rounded down to
+                the start of the client window, or to the hour if the collection has no client window).
 
         Raises:
-            SpecError: if a closed alphabet does not have a value, or the lengths differ. Values are not repeated in
-                the message.
+            SpecError: if a value is not in a closed alphabet, or the lengths differ. The message does not show values.
         """
         if isinstance(values, (str, bytes)):
             raise SpecError(f"values must be a list of texts, got one {type(values).__name__}")
@@ -181,11 +194,11 @@ class Collection(Model):
         )
 
     def count(self, batch: ReportBatch, bit_patterns: bool = False) -> CohortCounts:
-        """Run by the collector: ``count(a ++ b) == count(a) + count(b)``.
+        """Count reports, on the collector: ``count(a ++ b) == count(a) + count(b)``.
 
         Args:
             batch: n reports.
-            bit_patterns: look inside the reports too, for two more sentinels; takes time.
+            bit_patterns: also count patterns of bits within reports, for two further sentinels; this takes time.
 
         Raises:
             SpecError: if the batch was made for another collection.
@@ -210,7 +223,7 @@ class Collection(Model):
     def estimate(
         self, counts: CohortCounts, estimator: str = "empirical", candidates: Sequence[str] | None = None
     ) -> Estimate:
-        """Run by the analyst: the distribution of the values, with its uncertainty.
+        """Estimate the distribution of the values with its uncertainty, from counts.
 
         Args:
             counts: of this collection's reports.
@@ -229,7 +242,7 @@ class Collection(Model):
     def estimate_reports(
         self, batch: ReportBatch, estimator: str = "em", candidates: Sequence[str] | None = None
     ) -> Estimate:
-        """The same from reports in memory, for ``em`` over mechanisms whose counts do not hold the whole likelihood.
+        """Estimate from reports in memory, for ``em`` with mechanisms whose counts do not determine the likelihood.
 
         Raises:
             SpecError, EstimationError: as ``count`` and ``estimate``.
@@ -249,7 +262,7 @@ class Collection(Model):
         """Refuse counts that no reports of this collection make, honest or not; see ``Mechanism.count_violations``.
 
         Raises:
-            SpecError: naming what counts must have and the first cohort that has it not; or for another shape.
+            SpecError: naming the rule and the first cohort that violates it; or if the shape is wrong.
         """
         self._check_shape(counts)
         for rule, impossible in self.mechanism.count_violations(counts):

@@ -17,14 +17,22 @@ ID_BYTES = 16
 class ReportBatch:
     """n reports of one collection.
 
+    Examples:
+        >>> from uldp_transforms.ldp import Collection, ReportBatch
+        >>> collection = Collection.from_json("C.json")
+        >>> batch = collection.perturb(["flu", "cold", "flu"])
+        >>> both = ReportBatch.concatenate([batch, batch[:1]])
+        >>> len(both), both.payloads.dtype.name, both.report_ids.shape
+        (4, 'uint8', (4, 16))
+
     Attributes:
-        fingerprint: 32 bytes, the collection that the reports were made for.
+        fingerprint: 32 bytes that identify the collection of the reports.
         cohorts: (n,) uint16.
         payloads: (n, W) uint8, what the mechanism sends.
         event_times: (n,) int64, milliseconds since 1970 UTC.
         report_ids: (n, 16) uint8; (0, 16) if the batch carries no ids.
-        seeded: True if any report was drawn from another source than the operating system's: fit for simulation, not
-            for people.
+        seeded: True if any report was drawn from another source than the operating system's secure one. Such reports
+            are for simulations and protect nobody.
     """
 
     fingerprint: bytes

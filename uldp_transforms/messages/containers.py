@@ -61,10 +61,10 @@ class Account:
 
 
 class Readable(Protocol):
-    """What can be read from."""
+    """Protocol of a readable binary file."""
 
     def read(self, size: int, /) -> bytes:
-        """The next bytes, at most so many; none at the end."""
+        """The next bytes, up to a limit; empty at the end."""
 
 
 def read_messages(file: Readable, source: str, account: Account | None = None) -> Iterator[bytes | Rejection]:

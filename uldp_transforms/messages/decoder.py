@@ -332,7 +332,7 @@ class MessageDecoder:
 
 
 def _order_of(numbers: np.ndarray) -> np.ndarray | slice:
-    """What puts numbers (n,) in order; equal ones stay in theirs."""
+    """Stable sort order of numbers (n,)."""
     if not len(numbers) or (numbers == numbers[0]).all():
         return slice(None)
     short = numbers.astype(np.uint16) if numbers.max() < 1 << 16 else numbers  # sorted by digits: linear
@@ -340,7 +340,7 @@ def _order_of(numbers: np.ndarray) -> np.ndarray | slice:
 
 
 def _bounds_of_runs(numbers: np.ndarray) -> np.ndarray:
-    """Where runs of equal numbers (n,) begin, and n: (R + 1,) int64."""
+    """Start positions of runs of equal numbers (n,), followed by n: (R + 1,) int64."""
     n = len(numbers)
     if not n or numbers[0] == numbers[-1]:  # they do not decrease
         return np.array([0, n] if n else [0])

@@ -122,5 +122,5 @@ class HashedFile:
 
     @property
     def sha256(self) -> str:
-        """Of what was read so far, in hexadecimal digits."""
+        """Digest of the bytes read so far, in hexadecimal digits."""
         return self._hash.hexdigest()

@@ -45,7 +45,7 @@ _ANY = Cause("see docs/reasons.md", "do the clients and this job agree?")
 
 
 def sentence(reason: Reason, number: int, total: int, facts: Mapping[str, str] | None = None) -> str:
-    """What happened, what can be seen of it if its facts are known, and what may be the cause."""
+    """A refusal in words: the event, its known facts, and its possible cause."""
     cause = CAUSES.get(reason, _ANY)
     try:
         seen = "" if facts is None else f"{cause.evidence.format_map(facts)}: "

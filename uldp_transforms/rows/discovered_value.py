@@ -1,4 +1,4 @@
-"""A value that nobody listed and that was found in a window: one row each.
+"""Rows with the frequent values that were discovered in a window without a list of candidates.
 
 Annotations are real objects here, and ``Optional`` is spelled out: Beam makes schemas of nothing else.
 """
@@ -17,7 +17,16 @@ DISCOVERED_SCHEMA = load("discovered_value.avsc")
 
 
 class DiscoveredValue(NamedTuple):
-    """A value that was found in one window; the fields are those of the Avro schema."""
+    """A frequent value that was discovered in one window, as one row.
+
+    The fields are those of ``schemas/discovered_value.avsc``.
+
+    Examples:
+        >>> from uldp_transforms import DiscoveredValue
+        >>> names = DiscoveredValue._fields
+        >>> names[names.index("value") :][:5]
+        ('value', 'frequency', 'standard_error', 'ci_low', 'ci_high')
+    """
 
     collection_id: str
     collection_version: int
@@ -45,7 +54,7 @@ def discover_window(
     """The rows of one window and pane, the most frequent value first; none if nothing can be, or may be, found.
 
     Args:
-        collection: what the reports were made for.
+        collection: collection of the reports.
         counts: of all reports of the window so far.
         place: the fields that say which window and pane it is.
         withheld: the status of a window that must not have numbers; None if it may.

@@ -52,7 +52,7 @@ class EntryColumns(Sequence[ValueEstimate]):
 
     @classmethod
     def of_estimate(cls, estimate: Estimate, show: int | None = None) -> EntryColumns:
-        """What ``value_estimates`` makes, as columns."""
+        """The result of ``value_estimates``, as columns."""
         values, columns = columns_of(estimate, show)
         return cls(tuple(values), _NUMBERS[: len(columns)], np.array(columns, dtype=np.float64))
 
@@ -104,7 +104,7 @@ def packed(row: WindowedEstimate, health: WindowHealth) -> bytes:
 
 
 def unpacked(encoded: bytes) -> tuple[WindowedEstimate, WindowHealth]:
-    """What ``packed`` packed; the entries stay columns."""
+    """Reverse ``packed``; the entries stay columns."""
     version, head, length = _HEAD.unpack_from(encoded)
     if version != _VERSION:
         raise ValueError(f"unpacked reads version {_VERSION}, got version {version}")

@@ -13,7 +13,7 @@ LEDGER_SCHEMA = load("ledger.avsc")
 
 
 class LedgerRow(NamedTuple):
-    """What became of the reports of one collection and period; the fields are those of the Avro schema."""
+    """Numbers of reports of one collection and period; the fields are those of the Avro schema."""
 
     collection_id: Optional[str]
     collection_version: Optional[int]
@@ -37,7 +37,7 @@ def missing(row: Mapping[str, Any]) -> int:
 
 
 def imbalance(row: Mapping[str, Any]) -> list[str]:
-    """What was lost, or is there twice, in words; nothing if the row balances. Rows of older jobs had no in_transit."""
+    """Describe lost or repeated reports; empty if the row balances. Rows of older jobs have no in_transit."""
     handed_on = "windows" if row["collection_id"] is not None else "files or messages"
     found = ((missing(row), "reports"), (row.get("in_transit") or 0, handed_on))
     return [f"{what} {'lost' if number > 0 else 'too many'}: {abs(number)}" for number, what in found if number]

@@ -119,7 +119,7 @@ def _shown(
 
 
 def _change(windows: Neighbours, series: Series, alarms: Alarms, t: int) -> Finding:
-    """What moved in a window; the intervals hold together for all values, with 95 %."""
+    """Values that changed in a window; the intervals hold simultaneously for all values, at 95 %."""
     p_value, moved = float(alarms.p_value[t]), np.flatnonzero(alarms.moved[t])
     return Finding(
         name=CHANGE,

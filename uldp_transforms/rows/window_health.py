@@ -25,7 +25,7 @@ MISFIT = "The cohorts do not agree on these candidates: a frequent value is not 
 
 
 class HealthFinding(NamedTuple):
-    """What one sentinel says; the fields are those of the Avro schema."""
+    """Finding of one sentinel; the fields are those of the Avro schema."""
 
     name: str
     statistic: float
@@ -35,7 +35,7 @@ class HealthFinding(NamedTuple):
 
 
 class WindowHealth(NamedTuple):
-    """What the sentinels say of one window; the fields are those of the Avro schema."""
+    """Findings of all sentinels for one window; the fields are those of the Avro schema."""
 
     collection_id: str
     collection_version: int
@@ -63,7 +63,7 @@ def health_of_window(
     reports that repeat one memo, or where nothing is known of that.
 
     Args:
-        collection: what the reports were made for.
+        collection: collection of the reports.
         counts: of all reports of the window so far.
         place: the fields that say which window and pane it is.
         withheld: the status of a window that must not have numbers; None if it may.

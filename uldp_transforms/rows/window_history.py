@@ -184,7 +184,7 @@ class Neighbours:
 
     @classmethod
     def from_bytes(cls, encoded: bytes) -> Neighbours:
-        """What ``to_bytes`` made, now or in older versions, whose alarm kept other numbers: it learns anew."""
+        """Read the bytes of ``to_bytes``, also of older versions, whose alarm learns anew."""
         version, length = _HEAD.unpack_from(encoded)
         if version not in _KEPT:
             raise ValueError(f"Neighbours reads versions {min(_KEPT)} to {_VERSION}, got version {version}")
@@ -236,7 +236,7 @@ def _nothing_known(size: int) -> np.ndarray:
 
 
 def places_of(own: tuple[str, ...], values: tuple[str, ...]) -> Any:
-    """Where some values are among all; these are all of them, in their order, as a rule."""
+    """Positions of some values among all values; usually these are all of them, in the same order."""
     if own == values:
         return slice(None)
     places = {value: place for place, value in enumerate(values)}

@@ -1,4 +1,4 @@
-"""The estimate of one collection in one window and pane: as one row, and as one row a value.
+"""Rows with the estimate of one collection in one window and pane: one row in all, or one row per value.
 
 Annotations are real objects here, and ``Optional`` is spelled out: Beam makes schemas of nothing else.
 """
@@ -45,7 +45,22 @@ class ValueEstimate(NamedTuple):
 
 
 class WindowedEstimate(NamedTuple):
-    """The estimated distribution of one collection in one window; the fields are those of the Avro schema."""
+    """Estimated distribution of one collection in one window and pane, as one row.
+
+    The fields are those of ``schemas/windowed_estimate.avsc``.
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import EstimateReports, ReadReportFiles
+        >>> with beam.Pipeline() as pipeline:
+        ...     files = pipeline | ReadReportFiles("reports*.avro")
+        ...     estimated = files | EstimateReports(
+        ...         collections=["C.json"], window="1d"
+        ...     )
+        ...     rows = estimated.estimates
+        ...     _ = rows | beam.Map(lambda row: print(row.window_start))
+        2001-09-09T00:00:00Z
+    """
 
     collection_id: str
     collection_version: int
@@ -73,7 +88,23 @@ class WindowedEstimate(NamedTuple):
 
 
 class EstimatedValue(NamedTuple):
-    """One value in one window, with all that says which; the fields are those of the Avro schema."""
+    """Estimate of one value in one window and pane, as one flat row.
+
+    The fields are those of ``schemas/estimated_value.avsc``.
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import EstimateReports, ReadReportFiles
+        >>> with beam.Pipeline() as pipeline:
+        ...     files = pipeline | ReadReportFiles("reports*.avro")
+        ...     estimated = files | EstimateReports(
+        ...         collections=["C.json"], window="1d"
+        ...     )
+        ...     rows = estimated.values
+        ...     hiv = rows | beam.Filter(lambda row: row.value == "hiv")
+        ...     _ = hiv | beam.Map(lambda row: print(row.num_reports))
+        10000
+    """
 
     collection_id: str
     collection_version: int
@@ -117,7 +148,7 @@ def estimate_window(
     """The row of one window and pane; without numbers if reports are too few or missing, or no estimate can be made.
 
     Args:
-        collection: what the reports were made for.
+        collection: collection of the reports.
         counts: of all reports of the window so far.
         place: the fields that say which window and pane it is, see ``place_of``.
         estimator: that makes the estimate.

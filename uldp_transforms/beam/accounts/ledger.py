@@ -1,20 +1,19 @@
-"""The ledger: what became of every report, as data.
+"""The ledger: how many reports were received, accepted, rejected, or counted before.
 
     received = accepted + duplicates + sum of rejected by reason
 
-The four are counted in different places: what is received where reports are taken out of messages, before they are
-judged (a message of which nothing becomes counts as one report); what is accepted, or there already, where reports are
-counted (of files in windows that do not overlap: in the finished windows); what is rejected where it is refused. So
-the equation can fail, and means something when it holds: nothing was lost or repeated on the way from the messages to
-the counts.
+The four numbers come from different steps. Reports are counted as received when they are taken out of messages, before
+any check (a message without a readable report counts as one report); as accepted or duplicate where they are counted
+(for files with non-overlapping windows: in the finished windows); and as rejected where they are refused. The equation
+can therefore fail. When it holds, no report was lost or repeated between the messages and the counts.
 
-What is lost before it is received, or behind the counts, is in none of the four. So a row has a fifth number: what is
-still in transit between two steps that counted it on both sides, 0 where nothing was lost (see ``transit``).
+The four numbers do not include losses before the first step or after the counts. A row therefore has a fifth number,
+the reports in transit between two steps that both count them, which is 0 if nothing was lost (see ``transit``).
 
-Rows are sums per collection and base period; they add up. A stream emits them by arrival, so one period can have
-several rows, none of which is ever corrected. A row waits until the watermark is a margin past its arrivals: a job
-that goes on from a checkpoint after a fault then makes the same row again. Where messages come behind even that, a row
-can hold one side of the equation only, and the next row the other: in a stream it holds for the sum of the rows.
+Rows are sums per collection and base period, and can be added. A stream emits them by arrival time, so one period can
+have several rows, none of which is ever corrected. A row is emitted when the watermark is a margin past its arrivals,
+so that a job that restarts from a checkpoint produces the same row again. If messages arrive even later, one row can
+hold one side of the equation and the next row the other: in a stream the equation holds for the sum of the rows.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _NOT_REASONS = (RECEIVED, ACCEPTED, DUPLICATES, IN_TRANSIT)
 
 
 class LedgerEntry(NamedTuple):
-    """A number of reports, or of what is in transit, of one collection and base period that went into one bin."""
+    """Number of reports of one collection and base period in one bin of the ledger."""
 
     bin: str
     fingerprint: bytes
@@ -59,14 +58,36 @@ class LedgerEntry(NamedTuple):
 
 
 class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
-    """Adds up what came in and what became of it.
+    """Adds up how many reports were received, accepted, duplicates or rejected.
 
-    Input: a tuple of PCollections, of ``LedgerEntry`` and of ``Rejection``, from all stages that have some.
+    Input: a tuple of PCollections of ``LedgerEntry`` and ``Rejection``, from all steps that produce them.
 
     Output: ``LedgerRow``; in a stream per base period of arrival time.
 
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import CountReports, DecodeReports
+        >>> from uldp_transforms import JobSpec, SummarizeLedger
+        >>> from uldp_transforms.ldp import Collection
+        >>> from uldp_transforms.messages import wire
+        >>> spec = JobSpec.of(collections=["C.json"])
+        >>> batch = Collection.from_json("C.json").perturb(["flu"] * 3)
+        >>> messages = [wire.encode_batch(batch), b"no report"]
+        >>> with beam.Pipeline() as pipeline:
+        ...     decoded = pipeline | beam.Create(messages) | DecodeReports(spec)
+        ...     counted = decoded.reports | CountReports(spec)
+        ...     steps = (decoded.ledger, decoded.rejected, counted.ledger)
+        ...     totals = (
+        ...         steps
+        ...         | SummarizeLedger(spec)
+        ...         | beam.Map(lambda row: (row.received, row.accepted))
+        ...         | beam.combiners.ToList()
+        ...     )
+        ...     _ = totals | beam.Map(lambda pairs: print(sorted(pairs)))
+        [(1, 0), (3, 3)]
+
     Args:
-        spec: of the job.
+        spec: specification of the job.
     """
 
     def __init__(self, spec: JobSpec):

@@ -29,7 +29,7 @@ class RejectedShareError(UldpError):
 
 
 def facts_of(spec: JobSpec, message: bytes | None = None) -> dict[str, str]:
-    """What can be said of a job, and of a message that it refuses."""
+    """Description of a job, and of a message that it rejects."""
     known = ", ".join(collection.fingerprint[:PREFIX_BYTES].hex() for collection in spec.collections[:_NAMED])
     known += f" and {len(spec.collections) - _NAMED} more" if len(spec.collections) > _NAMED else ""
     facts = {"known": known, "lateness": _duration(spec.allowed_lateness)}

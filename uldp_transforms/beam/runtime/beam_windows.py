@@ -155,7 +155,7 @@ def as_duration(milliseconds: int) -> Duration:
 
 
 def _milliseconds(time: Any) -> int:
-    """Of a Duration or Timestamp of Beam."""
+    """Milliseconds of a Beam Duration or Timestamp."""
     if time.micros % 1000:
         raise SpecError(f"windows must be whole milliseconds, got {time.micros} microseconds")
     return int(time.micros // 1000)

@@ -136,7 +136,7 @@ def key_of_sum(fingerprint: bytes, start: int | None) -> bytes:
 
 
 def fingerprint_and_start(key: bytes) -> tuple[bytes, int | None]:
-    """What ``key_of_sum`` made a key of."""
+    """Reverse ``key_of_sum``."""
     start = key[_FINGERPRINT_BYTES:]
     return key[:_FINGERPRINT_BYTES], int.from_bytes(start, "big", signed=True) if start else None
 

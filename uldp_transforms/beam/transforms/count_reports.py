@@ -1,4 +1,4 @@
-"""CountReports: batches of reports in, counts per collection and window out."""
+"""CountReports: turn batches of reports into counts per collection and window."""
 
 from __future__ import annotations
 
@@ -55,16 +55,27 @@ class CountReports(beam.PTransform[PCollection[ReportBatch], CountedReports]):
 
     Input: ``ReportBatch`` in the global window, for instance from ``DecodeReports``.
 
-    Output: ``counts``, pairs of a collection's fingerprint and the counts of *all* its reports in the window so far
-    (a later pane replaces an earlier one; with ``release`` final a pane has what came since the one before, and
-    ``ReleaseOnce`` adds them up); ``ledger``, what was accepted and what was there already.
+    Output: ``counts`` has pairs of a collection's fingerprint and the counts of *all* its reports in the window so
+    far (a later pane replaces an earlier one; with ``release="final"`` a pane counts only the reports since the
+    previous pane, and ``ReleaseOnce`` adds the panes up); ``ledger`` has the numbers of accepted and duplicate reports.
 
     A worker adds up the reports of a bundle per base period with array operations; Beam's windows are applied to
-    these few sums. For sliding windows the sums of base periods are added per window. In bounded input nothing is late:
-    each window has one pane, and Beam has less to do.
+    these few sums. For sliding windows the sums of base periods are added per window. Bounded input has no late data,
+    so each window has one pane.
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import CountReports, JobSpec
+        >>> from uldp_transforms.ldp import Collection
+        >>> spec = JobSpec.of(collections=["C.json"])
+        >>> batch = Collection.from_json("C.json").perturb(["flu"] * 3)
+        >>> with beam.Pipeline() as pipeline:
+        ...     counted = pipeline | beam.Create([batch]) | CountReports(spec)
+        ...     _ = counted.counts | beam.Map(lambda pair: print(pair[1].total))
+        3
 
     Args:
-        spec: of the job.
+        spec: specification of the job.
     """
 
     def __init__(self, spec: JobSpec):

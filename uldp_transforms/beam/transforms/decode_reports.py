@@ -1,4 +1,4 @@
-"""DecodeReports: messages in, batches of reports out, and a row for everything that is refused."""
+"""DecodeReports: turn messages into batches of reports, and into a rejection for each message that is refused."""
 
 from __future__ import annotations
 
@@ -42,18 +42,30 @@ class DecodeReports(beam.PTransform[Any, DecodedReports]):
 
     Input: ``bytes``, each one Avro message (a report or a packed batch of reports; see ``messages.wire``), in the
     global window. In a stream the timestamp of an element must be its arrival time, as it is for ``ReadFromPubSub``
-    without ``timestamp_attribute``: event times are judged by it. Files have no arrival times. A source that has many
-    messages at once may hand on groups of them (elements of type ``gather.GATHERED``), which costs less.
+    without ``timestamp_attribute``, because the transform compares event times with it. Files have no arrival times.
+    A source that reads many messages at once may emit them in groups (type ``Gathered``), which costs less.
 
-    Output: ``reports``, one batch per collection for as many messages as came together, with the event times as a
-    column; ``rejected``, a ``Rejection`` for everything else. Nothing else happens to a report. ``ledger``, how many
-    reports came in, and which messages did not come through.
+    Output: ``reports`` has one batch per collection for the messages that are decoded together, with the event times
+    as a column; ``rejected`` has a ``Rejection`` for everything else; ``ledger`` counts the reports that were received.
 
-    Where nearly all reports of a stream are refused for one reason, the work fails with ``RejectedShareError``, so that
-    the messages stay where they come from; see ``JobSpec.max_rejected_share``.
+    If nearly all reports of a stream are rejected for the same reason, the bundle fails with ``RejectedShareError``, so
+    that the source keeps the messages; see ``JobSpec.max_rejected_share``.
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import DecodeReports, JobSpec
+        >>> from uldp_transforms.ldp import Collection
+        >>> from uldp_transforms.messages import wire
+        >>> spec = JobSpec.of(collections=["C.json"])
+        >>> batch = Collection.from_json("C.json").perturb(["flu"] * 3)
+        >>> with beam.Pipeline() as pipeline:
+        ...     messages = pipeline | beam.Create([wire.encode_batch(batch)])
+        ...     decoded = messages | DecodeReports(spec)
+        ...     _ = decoded.reports | beam.Map(lambda reports: print(len(reports)))
+        3
 
     Args:
-        spec: of the job.
+        spec: specification of the job.
     """
 
     def __init__(self, spec: JobSpec):

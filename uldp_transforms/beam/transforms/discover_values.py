@@ -1,4 +1,4 @@
-"""DiscoverValues: counts in, values that nobody listed out."""
+"""DiscoverValues: find frequent values in counts without a list of candidates."""
 
 from __future__ import annotations
 
@@ -17,13 +17,39 @@ from uldp_transforms.rows.discovered_value import DiscoveredValue, discover_wind
 
 
 class DiscoverValues(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[DiscoveredValue]]):
-    """Searches the counts of alphabets of prefixes for frequent values, window by window.
+    """Searches the counts of each window for frequent values, for collections with a ``prefixes`` alphabet.
 
-    Input: as for ``EstimateDistribution``. Output: a row for each value that was found; none for windows that are
-    suppressed or partial, and none for collections with other alphabets.
+    Input: as for ``EstimateDistribution``. Output: a row for each value that was found. Windows that are suppressed or
+    partial have no rows, nor do collections with other alphabets.
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import DiscoverValues, JobSpec
+        >>> from uldp_transforms.ldp import Collection
+        >>> fields = {
+        ...     "id": "words",
+        ...     "version": 1,
+        ...     "num_cohorts": 64,
+        ...     "alphabet": {
+        ...         "id": "prefixes",
+        ...         "num_buckets": 64,
+        ...         "seed": 1,
+        ...         "tokens": ["a", "b", "c", "d"],
+        ...         "lengths": [2, 4, None],
+        ...     },
+        ...     "mechanism": {"id": "krr", "epsilon": 8.0},
+        ... }
+        >>> words = Collection.from_json(fields)
+        >>> counts = words.count(words.perturb(["abba"] * 5000))
+        >>> spec = JobSpec.of(collections=[words], discover=True)
+        >>> with beam.Pipeline() as pipeline:
+        ...     pairs = pipeline | beam.Create([(words.fingerprint, counts)])
+        ...     found = pairs | DiscoverValues(spec)
+        ...     _ = found | beam.Map(lambda row: print(row.value))
+        abba
 
     Args:
-        spec: of the job.
+        spec: specification of the job.
     """
 
     def __init__(self, spec: JobSpec):

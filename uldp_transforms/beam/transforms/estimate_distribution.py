@@ -1,4 +1,4 @@
-"""EstimateDistribution: counts in, windowed estimates out."""
+"""EstimateDistribution: turn counts into windowed estimates."""
 
 from __future__ import annotations
 
@@ -31,24 +31,38 @@ class EstimatedWindows(NamedTuple):
 
 
 class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], EstimatedWindows]):
-    """Estimates the distribution of values for each collection, window and pane, and examines the counts behind it.
+    """Estimates the distribution of values for each collection, window and pane, and checks the counts.
 
-    Input: pairs of a collection's fingerprint and the counts of its reports, as ``CountReports`` makes them.
+    Input: pairs of a collection's fingerprint and the counts of its reports, as ``CountReports`` produces them.
 
-    Output: one row of each kind per input. ``estimates``: too few reports, or counts that cannot give an estimate, make
-    a row without numbers whose ``status`` says why; no window is silently absent. Rows of a stream that come, by the
-    clock, before all reports of their window could arrive are ``partial``, because the job was drained; so are those of
-    windows of which an earlier run has reports (``JobSpec.partial_before``). Where a window can have several rows their
-    intervals hold in all of them together (``JobSpec.anytime_scale``).
+    Output: one row of each kind per input. ``estimates``: a window with too few reports, or with counts that allow no
+    estimate, has a row without numbers whose ``status`` gives the cause; no window is silently absent. A row that a
+    drained stream emits before all reports of its window could arrive is ``partial``. So is the row of a window that
+    shares its reports with an earlier run (``JobSpec.partial_before``). If a window can have several rows, their
+    intervals hold simultaneously (``JobSpec.anytime_scale``).
 
-    ``health``: what ``uldp_transforms.ldp.sentinels`` and the fit of the estimate say. With ``JobSpec.smooth`` both
-    kinds also know the neighbours of their window, see ``SmoothEstimates``.
+    ``health``: the findings of ``uldp_transforms.ldp.sentinels`` and of the goodness-of-fit test. With
+    ``JobSpec.smooth`` both kinds of rows also use neighbouring windows; see ``SmoothEstimates``.
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import EstimateDistribution, JobSpec
+        >>> from uldp_transforms.ldp import Collection
+        >>> spec = JobSpec.of(collections=["C.json"])
+        >>> collection = Collection.from_json("C.json")
+        >>> counts = collection.count(collection.perturb(["flu", "cold"] * 500))
+        >>> with beam.Pipeline() as pipeline:
+        ...     pairs = pipeline | beam.Create([(collection.fingerprint, counts)])
+        ...     windows = pairs | EstimateDistribution(spec)
+        ...     rows = windows.estimates
+        ...     _ = rows | beam.Map(lambda row: print(row.status, row.num_values))
+        ok 4
 
     Args:
-        spec: of the job.
+        spec: specification of the job.
 
     Raises:
-        SpecError: if an open alphabet has no candidates, or windows are not made of those of a collection's clients.
+        SpecError: if an open alphabet has no candidates, or a window does not consist of whole client windows.
     """
 
     def __init__(self, spec: JobSpec):
@@ -140,12 +154,25 @@ class _EstimatePairsFn(_EstimateFn):
 
 
 class CountsRows(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[WindowCounts]]):
-    """Counts as rows, to be kept and estimated again later; see ``pipelines.reestimate``.
+    """Turns counts into rows that can be stored and re-estimated later with ``uldp reestimate``.
 
     Input: as for ``EstimateDistribution``. Output: ``WindowCounts``.
 
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import CountsRows, JobSpec
+        >>> from uldp_transforms.ldp import Collection
+        >>> spec = JobSpec.of(collections=["C.json"])
+        >>> collection = Collection.from_json("C.json")
+        >>> counts = collection.count(collection.perturb(["flu", "cold"] * 500))
+        >>> with beam.Pipeline() as pipeline:
+        ...     pairs = pipeline | beam.Create([(collection.fingerprint, counts)])
+        ...     rows = pairs | CountsRows(spec)
+        ...     _ = rows | beam.Map(lambda row: print(row.collection_id))
+        diagnoses
+
     Args:
-        spec: of the job.
+        spec: specification of the job.
     """
 
     def __init__(self, spec: JobSpec):

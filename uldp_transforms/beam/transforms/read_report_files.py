@@ -1,4 +1,4 @@
-"""ReadReportFiles: Avro object container files in, messages out."""
+"""ReadReportFiles: read messages from Avro object container files."""
 
 from __future__ import annotations
 
@@ -37,20 +37,27 @@ class ReadFiles(NamedTuple):
 class ReadReportFiles(beam.PTransform[PBegin, ReadFiles]):
     """Reads the reports of Avro container files, single or packed, as messages for ``DecodeReports``.
 
-    A file or block that cannot be read becomes a ``Rejection``, and is received as one report; the rest of the input
-    goes on. ``EstimateReports`` takes the whole of this output, and accounts for these too, for files that nobody read
-    to their end, and for files that say that their reports were simulated (``simulated``, one element a file).
+    A file or block that cannot be read becomes a ``Rejection`` and counts as one received report; the job goes on with
+    the rest of the input. Pass the whole output to ``EstimateReports``, which then also accounts for unreadable blocks,
+    for files that were not read to the end, and for files with simulated reports (``simulated``, one element per file).
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import ReadReportFiles
+        >>> with beam.Pipeline() as pipeline:
+        ...     files = pipeline | ReadReportFiles("reports*.avro")
+        ...     _ = files.simulated | beam.Map(print)
+        False
 
     Args:
-        pattern: of file names, such as ``reports-*.avro`` or ``gs://bucket/reports-*.avro``. Matching no file is an
-            error.
-        manifest: pattern of manifests, which list what the files must hold (see ``docs/wire.md``). What is missing of a
-            file, and a file that is not listed, is rejected as ``not_as_listed``. None: what comes is taken.
+        pattern: file pattern, such as ``reports-*.avro`` or ``gs://bucket/reports-*.avro``. It must match a file.
+        manifest: pattern of manifests, which list the expected content of the files (see ``docs/wire.md``). Missing
+            content and unlisted files are rejected as ``not_as_listed``. None: accept the files as they are.
 
     Raises:
         SpecError: when the pipeline is built, if the pattern matches local directories or broken links, if there is no
-            manifest or one that cannot be read, or if it lists a file that the pattern does not match.
-        OSError: for a manifest that cannot be read.
+            manifest or its format is wrong, or if it lists a file that the pattern does not match.
+        OSError: if a manifest cannot be read.
     """
 
     def __init__(self, pattern: str, manifest: str | None = None):

@@ -1,11 +1,11 @@
-"""ReleaseOnce: one result per window, when nothing of it can arrive any more.
+"""ReleaseOnce: emit one result per window, once no more reports can arrive for it.
 
-Panes have what came since the one before, and are added up here: whatever accumulates in its own window holds the
-watermark of Prism until that window expires.
+Each pane counts the reports since the previous pane, and this transform adds the panes up: on Prism, a window that
+accumulates its panes would hold the watermark until it expires.
 
-What waits is state of the global window, under a key that names collection and window. As state of the window itself it
-would end with that window on Prism; and Flink would hold the watermark of all steps behind at the end of the window
-until it has expired, so that files and ledger, which wait for the watermark, came ten minutes late.
+Pending sums are kept as state of the global window, under a key that names collection and window. Prism would discard
+state of the window itself at the end of the window. Flink would hold the watermark of all later steps at the end of the
+window until the window expires, so files and ledger, which wait for the watermark, would be ten minutes late.
 """
 
 from __future__ import annotations
@@ -35,17 +35,29 @@ _TIME = 8
 
 
 class ReleaseOnce(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[tuple[bytes, CohortCounts]]]):
-    """Holds the panes of each window back and lets their sum pass; of bounded input every window has one pane.
+    """Holds back the panes of each window and emits their sum once; in bounded input every window has one pane.
 
-    Windows are released at their end plus the allowed lateness plus a margin of at most a minute (half the slack for
-    which the runner keeps state, if that is less), by the watermark: after that the gate refuses every report of the
-    window. A pane that comes later nevertheless is dropped; the counter ``after_release`` and the ledger, which then
-    has more accepted reports than the row, show it.
+    A window is released when the watermark reaches its end plus the allowed lateness plus a margin of at most a minute
+    (half the lateness slack, if that is less). From then on every report of the window is rejected as too late. If a
+    pane arrives after that nevertheless, it is dropped: the counter ``after_release`` counts it, and the ledger then
+    has more accepted reports than the row.
 
-    Input and output: windowed pairs (fingerprint, counts), as ``CountReports`` makes them.
+    Input and output: windowed pairs (fingerprint, counts), as ``CountReports`` produces them.
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import CountReports, JobSpec, ReleaseOnce
+        >>> from uldp_transforms.ldp import Collection
+        >>> spec = JobSpec.of(collections=["C.json"], window="1d")
+        >>> batch = Collection.from_json("C.json").perturb(["flu"] * 3)
+        >>> with beam.Pipeline() as pipeline:
+        ...     counted = pipeline | beam.Create([batch]) | CountReports(spec)
+        ...     once = counted.counts | ReleaseOnce(spec)
+        ...     _ = once | beam.Map(lambda pair: print(pair[1].total))
+        3
 
     Args:
-        spec: of the job.
+        spec: specification of the job.
     """
 
     def __init__(self, spec: JobSpec):

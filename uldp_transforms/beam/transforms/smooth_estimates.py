@@ -1,4 +1,4 @@
-"""SmoothEstimates: rows of windows in, the same rows with what their neighbours know out."""
+"""SmoothEstimates: add smoothed frequencies, which also use neighbouring windows, to the rows of each window."""
 
 from __future__ import annotations
 
@@ -44,25 +44,50 @@ class SmoothedWindows(NamedTuple):
 
 
 class SmoothEstimates(beam.PTransform[PCollection[tuple[bytes, Rows]], SmoothedWindows]):
-    """Estimates the shares of each window from its neighbours too, and says when a share moved.
+    """Smooths the frequencies of each window with those of its neighbours, and detects when a frequency changed.
 
-    Input: pairs of a collection's fingerprint and the two rows of a window, in the windows of the job, as
-    ``EstimateDistribution`` makes them.
+    Input: pairs of a collection's fingerprint and the two rows of a window, in the windows of the job.
+    ``EstimateDistribution`` produces these pairs, and applies this transform itself if ``JobSpec.smooth`` is true.
 
     Output: one row of each kind per input, in its window. Entries of ``estimates`` have ``smoothed_frequency``,
-    ``smoothed_low`` and ``smoothed_high``: over files from all windows of the collection, in a stream from those before
-    and the window itself. ``health`` has the finding ``change``. Rows without numbers are handed through.
+    ``smoothed_low`` and ``smoothed_high``. Over files they use all windows of the collection; in a stream, the window
+    itself and those before it. ``health`` has the finding ``change``. Rows without numbers pass unchanged.
 
-    A stream keeps numbers of the last 64 windows of a collection, and what is left of older ones. A late pane takes the
-    place of its window there, so it corrects all rows that come after it; rows that are out already stay. Of older
-    windows late panes are handed through, without smoothed numbers; so are windows that have not begun by this
-    machine's clock, with ``future_skew``, or a sender who chooses the arrival time could make it forget the present.
+    A stream keeps the numbers of the last 64 windows of a collection, and a summary of older ones. A late pane replaces
+    the entry of its window and so corrects all later rows; rows that were already emitted stay as they are. Late panes
+    of older windows pass without smoothed numbers. So do windows that have not begun yet by the machine's clock plus
+    ``future_skew``: otherwise a sender who controls the arrival time could displace the recent windows.
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import CountReports, EstimateDistribution
+        >>> from uldp_transforms import JobSpec
+        >>> from uldp_transforms.ldp import Collection
+        >>> spec = JobSpec.of(
+        ...     collections=["C.json"], window="1d", smooth=True
+        ... )
+        >>> collection = Collection.from_json("C.json")
+        >>> days = [86_400_000 * (day % 3) for day in range(3000)]
+        >>> batch = collection.perturb(["flu"] * 3000, event_times=days)
+        >>> with beam.Pipeline() as pipeline:
+        ...     counted = pipeline | beam.Create([batch]) | CountReports(spec)
+        ...     windows = counted.counts | EstimateDistribution(spec)
+        ...     entries = windows.estimates | beam.FlatMap(
+        ...         lambda row: row.estimates
+        ...     )
+        ...     frequent = entries | beam.Filter(
+        ...         lambda entry: entry.smoothed_frequency > 0.5
+        ...     )
+        ...     _ = frequent | beam.Map(lambda entry: print(entry.value))
+        flu
+        flu
+        flu
 
     Args:
-        spec: of the job.
+        spec: specification of the job.
 
     Raises:
-        SpecError: if its ``smooth`` is false.
+        SpecError: if ``JobSpec.smooth`` is false.
     """
 
     def __init__(self, spec: JobSpec):

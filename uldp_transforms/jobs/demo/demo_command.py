@@ -47,7 +47,7 @@ DAY = 86_400_000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Demo:
-    """What to do and where to."""
+    """Options of the demo."""
 
     output: str
     days: int | None
@@ -59,11 +59,11 @@ class Demo:
 
 
 def configure(argv: Sequence[str]) -> Demo:
-    """The command line of ``pipelines.demo``; raises SpecError or OSError."""
+    """Parse the command line; raises SpecError or OSError."""
     parser = cli.Parser("demo", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--output", default="demo-output", help="directory for all files")
     parser.add_argument("--days", type=cli.positive(), help="number of days, from the first (default: all)")
-    parser.add_argument("--seed", type=int, help="makes reports reproducible; default: secure random numbers")
+    parser.add_argument("--seed", type=int, help="seed for reproducible reports (default: secure random numbers)")
     demo = Demo(**vars(parser.parse_args(argv)))
     if demo.seed is not None and not 0 <= demo.seed < 1 << 63:
         raise SpecError(f"--seed must be a whole number from 0 to 2**63 - 1, got {demo.seed}")

@@ -101,14 +101,14 @@ class Outcome:
 
     @property
     def groups(self) -> dict[str, np.ndarray]:
-        """What to judge separately: name -> (S,) bool."""
+        """Groups of values that are judged separately: name -> (S,) bool."""
         if self.sensitive.all():
             return {"all values": self.sensitive}
         return {"clear values": ~self.sensitive, "sensitive values": self.sensitive}
 
 
 def read_changes(output: Path, collection_id: str) -> dict[datetime.date, str]:
-    """What the health rows say of shares that moved, by day."""
+    """Detected changes in the health rows, by day."""
     rows = [row for row in read_lines([str(output / "health.jsonl")]) if row["collection_id"] == collection_id]
     found = {row["window_start"]: entry for row in rows for entry in row["findings"] if entry["name"] == "change"}
     return {_day_of(start): entry["sentence"] for start, entry in sorted(found.items()) if entry["fired"]}

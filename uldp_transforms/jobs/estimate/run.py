@@ -204,7 +204,7 @@ def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
 
 
 def _cut_windows() -> str:
-    """What became of the windows that were open when a stream of this process was stopped."""
+    """Describe what happened to the windows that were open when this process stopped its stream."""
     rows = metrics.SEEN[f"{metrics.WINDOWS}_partial"]
     return f"; windows cut short, partial in their rows: {rows}" if rows else ""
 
@@ -254,7 +254,7 @@ def _ledger(job: Job, *, strict: bool) -> list[dict[str, Any]] | None:
 
 
 def root_cause(error: BaseException) -> str:
-    """What went wrong, in one line, out of the errors that Beam wraps around it."""
+    """The original error in one line, extracted from the errors that Beam wraps around it."""
     while error.__cause__ is not None:
         error = error.__cause__
     if isinstance(error, OSError) and error.filename and error.strerror:

@@ -37,7 +37,7 @@ _OPEN_ONLY = ("candidates", "max_cohorts")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What to try, and the files to write; None: none."""
+    """Options of an evaluation, and the files to write (None: no file)."""
 
     trial: Trial
     json: str | None
@@ -45,7 +45,7 @@ class Evaluation:
 
 
 def configure(argv: Sequence[str]) -> Evaluation:
-    """The command line of ``pipelines.evaluate``; raises SpecError, OSError."""
+    """Parse the command line; raises SpecError, OSError."""
     args = _parser().parse_args(argv)
     if args.seed is not None and args.seed < 0:
         raise SpecError(f"--seed must be a whole number from 0 on, got {args.seed}")
@@ -68,25 +68,25 @@ def _parser() -> cli.Parser:
     add = parser.add_argument
     add("--values", required=True, help="CSV file of people's values, as they would report them")
     add("--column", default="value", help="name of its column (default: value)")
-    add("--sensitive", help="text file of the sensitive values, one a line (default: all)")
-    add("--open", action="store_true", help="people may send any text, not only values of a list")
-    add("--candidates", help="with --open: text file of the texts to estimate, one a line (default: all in --values)")
-    add("--max_cohorts", type=cli.positive(), help="with --open: fewer cohorts than accuracy wants, as for uldp plan")
-    add("--mechanisms", type=_mechanisms, help="ids with commas between (default: all that can be used)")
-    add("--epsilon", type=_numbers, default="0.5,1,2", help="numbers with commas between (default: 0.5,1,2)")
+    add("--sensitive", help="text file of the sensitive values, one per line (default: all)")
+    add("--open", action="store_true", help="people may send any text")
+    add("--candidates", help="with --open: text file of the texts to estimate, one per line (default: all in --values)")
+    add("--max_cohorts", type=cli.positive(), help="with --open: limit on the number of cohorts, as for uldp plan")
+    add("--mechanisms", type=_mechanisms, help="comma-separated ids (default: all that apply)")
+    add("--epsilon", type=_numbers, default="0.5,1,2", help="comma-separated numbers (default: 0.5,1,2)")
     add(
         "--estimators",
         "--estimator",
         metavar="ESTIMATORS",
         type=_estimators,
         default=ESTIMATOR,
-        help=f"ids with commas between, of {', '.join(sorted(ESTIMATORS))} (default: {ESTIMATOR})",
+        help=f"comma-separated ids from {', '.join(sorted(ESTIMATORS))} (default: {ESTIMATOR})",
     )
-    add("--repetitions", type=cli.positive(), default=5, help="of everything; more are more precise (default: 5)")
-    add("--reports", type=cli.positive(), help="people in each repetition (default: as in the file)")
-    add("--seed", type=int, help="makes results reproducible, but for times")
-    add("--json", help="file to write the table to, as JSON")
-    add("--png", help="file of a picture; needs the extra 'plot'")
+    add("--repetitions", type=cli.positive(), default=5, help="number of repetitions (default: 5)")
+    add("--reports", type=cli.positive(), help="number of people in each repetition (default: as in the file)")
+    add("--seed", type=int, help="seed for reproducible results (except times)")
+    add("--json", help="JSON file to write the table to")
+    add("--png", help="PNG file to write; needs the extra 'plot'")
     return parser
 
 
@@ -132,7 +132,7 @@ def _people(path: str, column: str) -> tuple[tuple[str, ...], np.ndarray]:
 
 
 def _sensitive(path: str, values: Sequence[str]) -> list[str]:
-    """Those values that a list names; nobody asks for its others."""
+    """The values that are on a list of sensitive ones."""
     named = set(_lines(path))
     found = [value for value in values if value in named]
     if not found:

@@ -41,7 +41,7 @@ class Way:
 def closed_ways(
     names: Sequence[str] | None, epsilons: Sequence[float], values: Sequence[str], sensitive: Sequence[str] | None
 ) -> Iterator[Way]:
-    """Of a known list. Mechanisms that are named are tried where all values are sensitive too."""
+    """Configurations for a known list of values; named mechanisms are also tried if all values are sensitive."""
     for name in names or MECHANISMS:
         cls = MECHANISMS[name]
         why = _why_not(cls, has_others=sensitive is not None or names is not None)
@@ -59,7 +59,7 @@ def closed_ways(
 def open_ways(
     names: Sequence[str] | None, epsilons: Sequence[float], question: OpenQuestion, num_reports: int
 ) -> Iterator[Way]:
-    """Of hashed texts, with the buckets and cohorts that ``uldp plan`` chooses for this question."""
+    """Configurations for hashed texts, with the buckets and cohorts that ``uldp plan`` chooses."""
     setups = question.setups(num_reports)
     for name in names or MECHANISMS:
         why = _why_not(MECHANISMS[name], has_others=question.num_non_sensitive > 0)

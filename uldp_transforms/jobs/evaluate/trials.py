@@ -87,7 +87,7 @@ class Outcome:
 
 
 def evaluate(trial: Trial) -> list[Outcome]:
-    """What came out: one for each way and estimator, or one for a way that cannot be tried."""
+    """Outcomes: one per configuration and estimator, or one for a configuration that cannot be tried."""
     seeds = np.random.SeedSequence(trial.seed).spawn(len(trial.ways))
     found: list[Outcome] = []
     for way, seed in zip(trial.ways, seeds):
@@ -154,5 +154,5 @@ def _filled(blank: Outcome, payload_bytes: int, rows: np.ndarray) -> Outcome:
 
 
 def tried(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Those without a reason why not."""
+    """Outcomes of configurations that could be tried."""
     return [of for of in outcomes if of.reason is None]

@@ -83,7 +83,7 @@ class Clock:
         return result
 
     def _of_timestamps(self, times: pa.Array, place: Place) -> np.ndarray:
-        """Of moments in a time zone or, without one, of what clocks on walls showed."""
+        """Event times of moments in a time zone or, without one, of local wall-clock times."""
         if times.type.tz is None:
             if self._timezone is None:
                 allowed = "have an offset from UTC, such as Z or +01:00, unless --timezone says whose time it is"

@@ -72,7 +72,7 @@ class ValuesFile:
             first += len(values)
 
     def place(self, row: int) -> str:
-        """Where a row stands (the first one after the header is 0): file and line."""
+        """File and line of a row (the first row after the header is 0)."""
         return f"{self.path} {self._table.place(row)}"
 
     def _place_after(self, first: int, row: int) -> str:

@@ -33,7 +33,7 @@ class Verdict:
 
     @property
     def reason(self) -> Reason:
-        """Of most refused reports."""
+        """The most frequent reason of refusal."""
         return self.refused.most_common(1)[0][0]
 
 

@@ -21,39 +21,45 @@ MOST_BYTES = wire.MAX_MESSAGE_BYTES - 1_000
 
 _SERVING: cli.Options = {
     "--host": {"default": "127.0.0.1", "help": "address to listen on"},
-    "--port": {"type": int, "default": 8080, "help": "port to listen on; 0: any that is free"},
+    "--port": {"type": int, "default": 8080, "help": "port to listen on; 0: any free port"},
     "--allow_origin": {
         "action": "append",
         "help": "origin of pages whose scripts may send reports, such as https://example.org, or *; may be given "
-        "several times; none: no pages of other origins",
+        "several times (default: no other origins)",
     },
-    "--max_body": {"type": cli.positive(), "default": 1_000_000, "help": "bytes of a request's body"},
+    "--max_body": {"type": cli.positive(), "default": 1_000_000, "help": "largest size of a request body, in bytes"},
     "--body_timeout": {
         "type": cli.duration("--body_timeout"),
         "default": "20s",
         "metavar": "DURATION",
-        "help": "time that a body may take to come, such as 20s",
+        "help": "longest time for receiving a request body, such as 20s",
     },
-    "--max_waiting": {"type": cli.positive(), "default": 10_000, "help": "requests without an answer at a time"},
-    "--max_waiting_bytes": {"type": cli.positive(), "default": 64_000_000, "help": "bytes of their bodies"},
+    "--max_waiting": {"type": cli.positive(), "default": 10_000, "help": "largest number of pending requests"},
+    "--max_waiting_bytes": {
+        "type": cli.positive(),
+        "default": 64_000_000,
+        "help": "largest total size of the bodies of pending requests, in bytes",
+    },
 }
 
 _PACKING: cli.Options = {
-    "--pack_size": {"type": cli.positive(), "default": 1_000, "help": "reports with which a packed message is full"},
+    "--pack_size": {"type": cli.positive(), "default": 1_000, "help": "largest number of reports in a packed message"},
     "--pack_every": {
         "type": cli.duration("--pack_every"),
         "default": "200ms",
         "metavar": "DURATION",
-        "help": "time after which a message goes that is not full, such as 200ms or 1s",
+        "help": "time after which an incomplete message is sent, such as 200ms or 1s",
     },
 }
 
 _SPOOLING: cli.Options = {
-    "--spool": {"help": "folder for files; requests are answered when their reports are on disk; none: when published"},
+    "--spool": {
+        "help": "directory in which reports are stored before requests are answered (default: answer when published)"
+    },
     "--spool_every": {
         "type": cli.duration("--spool_every"),
         "metavar": "DURATION",
-        "help": "time for which one file of the spool is written to; none: 1m",
+        "help": "time after which a new spool file is started (default: 1m)",
     },
 }
 
@@ -63,15 +69,15 @@ _JUDGING: cli.Options = {
         "allowed_lateness",
         default=None,
         metavar="DURATION",
-        help="as of the job: with --window, what comes later than that is refused (default: 1h)",
+        help="same as for the job: with --window, refuse reports that arrive later (default: 1h)",
     ),
-    "--deduplicate": spec_option("deduplicate", help="as of the job: refuse batches without report ids"),
+    "--deduplicate": spec_option("deduplicate", help="same as for the job: refuse batches without report ids"),
 }
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GatewayConfig:
-    """What a command line says."""
+    """Options of the gateway."""
 
     spec: JobSpec
     outlet: Outlet | None

@@ -95,7 +95,7 @@ def job(config: GatewayConfig) -> int:
 
 
 def _allow_files(number: int) -> None:
-    """Let this process have so many files and connections open, as far as the system allows that."""
+    """Raise the limit of open files and connections of this process as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < number:
         most = number if hard == resource.RLIM_INFINITY else min(number, hard)

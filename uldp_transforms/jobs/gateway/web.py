@@ -144,7 +144,7 @@ class Desk:
 
 
 async def _body(request: Request, most: int, patience: float) -> bytes:
-    """The body, of at most so many bytes, within so many seconds; raises Refused."""
+    """Read the body within limits of size and time; raises Refused."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Refused(UNSUPPORTED, "content_encoding")
     chunks, size = [], 0

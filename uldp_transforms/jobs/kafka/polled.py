@@ -104,7 +104,7 @@ class PollKafka(beam.PTransform[PBegin, PCollection[Gathered]]):
 
 
 class Offsets(RestrictionProvider):
-    """Of a range: the offsets of its ``Part``."""
+    """Tracker of a range: the offsets of its ``Part``."""
 
     def initial_restriction(self, part: Part) -> OffsetRange:
         return OffsetRange(part.start, part.stop)
@@ -117,7 +117,7 @@ class Offsets(RestrictionProvider):
 
 
 class Positions(RestrictionProvider):
-    """Of a stream: an offset for each partition of its ``Share``; none are left of what was put off."""
+    """Tracker of a stream: an offset for each partition of its ``Share``; no deferred offsets remain."""
 
     def initial_restriction(self, share: Share) -> tuple[int, ...]:
         return share.starts
@@ -130,7 +130,7 @@ class Positions(RestrictionProvider):
 
 
 class EndlessTracker(RestrictionTracker):
-    """Where the partitions of a share stand: what is left can be put off, but not shared with another worker."""
+    """Positions of the partitions of a share; the rest can be deferred, but not split among workers."""
 
     def __init__(self, positions: tuple[int, ...]):
         self._positions = positions
@@ -247,7 +247,7 @@ class _StreamFn(beam.DoFn):
 
 
 def groups_of(polled: Polled) -> Iterator[Gathered]:
-    """What was polled, in groups that take little memory when they are decoded."""
+    """Polled messages, in groups that need little memory when they are decoded."""
     ends = np.cumsum(np.fromiter(map(len, polled.values), dtype=np.int64, count=len(polled.values)))
     cuts = [0, *(np.flatnonzero(np.diff(ends // GROUP_BYTES)) + 1).tolist(), len(ends)]
     for begin, end in itertools.pairwise(cuts):

@@ -46,7 +46,7 @@ class Polled(NamedTuple):
     times: np.ndarray
 
     def before(self, stop: int) -> Polled:
-        """Those of the only partition that are below an offset."""
+        """Messages of the only partition below an offset."""
         number = int(np.searchsorted(self.offsets, stop))
         return Polled(self.values[:number], *(column[:number] for column in self[1:]))
 

@@ -44,7 +44,7 @@ class AskPage(http.server.ThreadingHTTPServer):
         self.address = f"http://127.0.0.1:{self.server_port}"
 
     def tell(self, gateway: str, results: str, question: str, crowd: str, form: dict[str, Any]) -> None:
-        """What the page has to know: two addresses, the question, a sentence on simulated people, the client's form."""
+        """Data of the page: two addresses, the question, a sentence on simulated people, the client's form."""
         self.gateway = gateway
         known = {"gateway": gateway, "results": results, "question": question, "crowd": crowd, "form": form}
         self.content["/settings.json"] = ("application/json", json.dumps(known).encode())

@@ -14,7 +14,7 @@ from uldp_transforms.ldp.errors import SpecError
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Live:
-    """What a command line says."""
+    """Parsed options of a command line."""
 
     people: float
     window: str
@@ -25,19 +25,19 @@ class Live:
 
 
 def configure(argv: Sequence[str]) -> Live:
-    """The command line of ``pipelines.live``; raises SpecError."""
+    """Parse the command line; raises SpecError."""
     parser = cli.Parser("live", description=description)
-    parser.add_argument("--people", type=_rate, default=40.0, help="simulated people who answer, a second; 0: nobody")
+    parser.add_argument("--people", type=_rate, default=40.0, help="number of simulated answers per second; 0: none")
     parser.add_argument("--window", type=cli.window_length("--window"), default="20s", help="length of a window")
     parser.add_argument(
         "--early_every",
         type=cli.window_length("--early_every"),
         default="5s",
-        help="how often a window that is not over is estimated",
+        help="time between early estimates of an unfinished window",
     )
-    parser.add_argument("--output", help="directory for the rows; none: a new one in live-output")
-    parser.add_argument("--port", type=int, default=8000, help="of the page that asks; 0: any that is free")
-    parser.add_argument("--results_port", type=int, default=8001, help="of the page that shows; 0: any that is free")
+    parser.add_argument("--output", help="directory for the rows (default: a new one in live-output)")
+    parser.add_argument("--port", type=int, default=8000, help="port of the survey page; 0: any free port")
+    parser.add_argument("--results_port", type=int, default=8001, help="port of the results page; 0: any free port")
     args = parser.parse_args(argv)
     for option in ("port", "results_port"):
         if not 0 <= getattr(args, option) < 1 << 16:

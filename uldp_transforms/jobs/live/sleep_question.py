@@ -20,7 +20,7 @@ COLLECTION = Collection.from_json(
 
 
 def crowd_sentence(people: float) -> str:
-    """What both pages say of the simulated people, of whom so many answer a second; empty if there are none."""
+    """Sentence of both pages about simulated answers per second; empty if there are none."""
     if not people:
         return ""
     held = ", ".join(f"“{answer}” {share:.0%}" for answer, share in SHARES.items())

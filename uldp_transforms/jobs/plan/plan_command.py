@@ -18,7 +18,7 @@ from uldp_transforms.ldp.planning import Plan, PlanRow, plan
 
 
 def configure(argv: Sequence[str]) -> Planning:
-    """The command line of ``pipelines.plan``; raises SpecError, OSError."""
+    """Parse the command line; raises SpecError, OSError."""
     return read_arguments(argv, __doc__)
 
 

@@ -20,7 +20,7 @@ _ROWS_AT_ONCE = 1 << 16
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Planning:
-    """What to plan, and where the recommended collection goes."""
+    """Options of the planner."""
 
     question: ClosedQuestion | OpenQuestion
     epsilon: float
@@ -34,9 +34,9 @@ class Planning:
 
 
 TARGETS: cli.Options = {
-    "--target_l1": {"help": "sum of absolute errors over all values to reach"},
-    "--target_l2": {"help": "sum of squared errors over all values to reach"},
-    "--target_half_width": {"help": "half width of the 95 %% interval of a sensitive value to reach"},
+    "--target_l1": {"help": "target for the sum of absolute errors over all values"},
+    "--target_l2": {"help": "target for the sum of squared errors over all values"},
+    "--target_half_width": {"help": "target for the half width of the 95 %% interval of a sensitive value"},
 }
 
 
@@ -45,50 +45,60 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning:
     parser = cli.Parser("plan", description=description)
     parser.add_argument("--num_values", type=cli.positive(), help="number of values in a known list")
     parser.add_argument("--num_sensitive", type=cli.positive(), help="number of sensitive values (default: all)")
-    parser.add_argument("--values", help="CSV file of people's values, as they would report them, instead of numbers")
+    parser.add_argument("--values", help="CSV file of people's values, instead of --num_values and --num_sensitive")
     parser.add_argument("--column", help="with --values: name of its column (default: value)")
-    parser.add_argument("--sensitive", help="with --values: text file of the sensitive ones, one a line (default: all)")
-    parser.add_argument("--open", action="store_true", help="people may send any text, not only values of a list")
-    parser.add_argument("--num_candidates", type=cli.positive(), help="with --open: sensitive texts to estimate")
-    parser.add_argument("--num_non_sensitive", type=cli.positive(), help="with --open: further texts, on a public list")
+    parser.add_argument(
+        "--sensitive", help="with --values: text file of the sensitive values, one per line (default: all)"
+    )
+    parser.add_argument("--open", action="store_true", help="people may send any text")
+    parser.add_argument(
+        "--num_candidates", type=cli.positive(), help="with --open: number of sensitive texts to estimate"
+    )
+    parser.add_argument(
+        "--num_non_sensitive", type=cli.positive(), help="with --open: number of further texts, on a public list"
+    )
     parser.add_argument(
         "--unlisted_share", type=float, help="with --open: share of people whose text is on no list (default: 0.1)"
     )
     parser.add_argument(
         "--heaviest_unlisted",
         type=float,
-        help="with --open: share of all people who hold the most frequent text that is on no list (default: its share "
-        "if those texts are as many and as unequally frequent as the candidates)",
+        help="with --open: share of all people who hold the most frequent "
+        "unlisted text (default: assumes that unlisted "
+        "texts are as many and as unequally distributed as the candidates)",
     )
     parser.add_argument(
-        "--frequencies", choices=(ZIPF, FLAT), help="with --open: how frequent texts are (default: zipf, like 1 / rank)"
+        "--frequencies", choices=(ZIPF, FLAT), help="with --open: distribution of texts (default: zipf, like 1 / rank)"
     )
     parser.add_argument(
         "--max_cohorts",
         type=cli.positive(),
-        help="with --open: fewer cohorts than accuracy wants, for fewer counters or people who keep their cohort",
+        help="with --open: limit on the number of cohorts, for fewer counters or fixed cohorts",
     )
     parser.add_argument("--epsilon", type=cli.positive(float), required=True, help="epsilon of one report, up to 16")
-    parser.add_argument("--reports", type=cli.positive(), required=True, help="number of reports to expect")
+    parser.add_argument("--reports", type=cli.positive(), required=True, help="expected number of reports")
     parser.add_argument(
         "--sensitive_share",
         type=float,
-        help="guess of the share of people with sensitive values (default: worst case)",
+        help="assumed share of people with sensitive values (default: worst case)",
     )
     target = parser.add_mutually_exclusive_group()
     for name, option in TARGETS.items():
         target.add_argument(name, type=cli.positive(float), **option)
     parser.add_argument(
-        "--reports_per_person", type=cli.positive(), help="windows in which each person is asked: what that costs them"
+        "--reports_per_person",
+        type=cli.positive(),
+        help="number of windows in which each person reports, for the privacy cost",
     )
     parser.add_argument(
         "--epsilon_inf",
         type=cli.positive(float),
-        help="with --reports_per_person: guarantee of all reports of one symbol, which the recommended collection then "
-        "has; by default it has none, and what is said of memos is for twice epsilon",
+        help="with --reports_per_person: epsilon of all reports of one "
+        "symbol, for the recommended collection (default: "
+        "no memos; the printed costs of memos are then for twice epsilon)",
     )
     parser.add_argument("--json", help="file to write the recommended collection to (default: print it)")
-    parser.add_argument("--png", help="file of a picture; needs the extra 'plot'")
+    parser.add_argument("--png", help="PNG file to write; needs the extra 'plot'")
     args = parser.parse_args(argv)
     if args.png is not None:
         require_charts()

@@ -18,7 +18,7 @@ from uldp_transforms.ldp.utility.longitudinal import LIFETIMES, MAX_WINDOWS
 
 
 def heading(planning: Planning) -> list[str]:
-    """What is asked, and for which distribution errors are meant."""
+    """Describe the question, and the distribution for which errors are computed."""
     question = planning.question
     if isinstance(question, ClosedQuestion):
         what = f"{question.num_values:,} values, {question.num_sensitive:,} of them sensitive"
@@ -83,7 +83,7 @@ def _cells(row: PlanRow, is_open: bool, has_target: bool) -> list[str]:
 
 
 def legend(planning: Planning) -> list[str]:
-    """What the columns say."""
+    """Explain the columns."""
     lines = [
         "bytes: of a report, without its header. l1, l2: sum over all values of |error|, of error squared.",
         "half width: of the 95 % interval of a sensitive value's frequency.",
@@ -105,7 +105,7 @@ def described(mechanism: Mechanism) -> str:
 
 
 def advice(planning: Planning, found: Plan) -> list[str]:
-    """What the recommended collection can and cannot show."""
+    """Describe what the recommended collection can and cannot detect."""
     best, setup = found.best, found.best.setup
     assert setup is not None
     rms = math.sqrt(best.l2 / planning.question.num_frequencies)
@@ -129,7 +129,7 @@ def advice(planning: Planning, found: Plan) -> list[str]:
 
 
 def over_time(planning: Planning, found: Plan) -> list[str]:
-    """What it costs people to be asked again and again, if that was asked."""
+    """Privacy cost of repeated reports, if it was requested."""
     setup = found.best.setup
     if planning.reports_per_person is None or setup is None:
         return []

@@ -47,7 +47,7 @@ def check_new_name(name: str, kind: str, resources: dict[str, Any]) -> None:
 
 
 def check_supported(config: Any, supported: set[str]) -> None:
-    """What this server lacks must not be ignored silently."""
+    """Refuse requests for features that this server does not implement."""
     others = {field.name for field, _ in type(config).pb(config).ListFields()} - supported
     if others:
         raise Refused(StatusCode.UNIMPLEMENTED, f"This server does not support {', '.join(sorted(others))}.")

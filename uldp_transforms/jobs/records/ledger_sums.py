@@ -30,7 +30,7 @@ def _added(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def sums_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What became of all reports of a ledger, and whether it balances."""
+    """Sums of all rows of a ledger, and whether they balance."""
     sums = _added(rows)
     del sums["in_transit"]  # of periods, not of the whole: what one lost another may have twice
     return sums | {"balanced": not periods_out_of_balance(rows)}

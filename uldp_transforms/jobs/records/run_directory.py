@@ -44,7 +44,7 @@ class RunDirectory:
 
     @property
     def rows(self) -> str:
-        """Where sinks write rows of this run."""
+        """Directory to which sinks write the rows of this run."""
         return self._unfinished or self.path
 
     def open(self) -> list[RunRecord]:

@@ -84,7 +84,7 @@ class RunRecord:
             file.write(f"{text}\n".encode())
 
     def with_end(self, end: str, sentence: str, ledger: Mapping[str, Any] | None) -> RunRecord:
-        """The record of the run that ended now."""
+        """The run record with the current time as its end."""
         return dataclasses.replace(self, ended=rfc3339(now()), end=end, sentence=sentence, ledger=ledger)
 
 
@@ -152,7 +152,7 @@ _STUMBLES = (TypeError, KeyError, ValueError, AttributeError, IndexError, Overfl
 
 @contextlib.contextmanager
 def of_jobs(path: str) -> Iterator[None]:
-    """Where rows are read that somebody else may have written: whatever they lack, SpecError says where they are."""
+    """Context for reading rows of unknown origin: any format error becomes a SpecError that names the file."""
     try:
         yield
     except SpecError:

@@ -49,9 +49,7 @@ from uldp_transforms.rows.windowed_estimate import (
 from uldp_transforms.windows import rfc3339
 
 _OTHERWISE: dict[str, dict[str, str]] = {
-    "window": {
-        "help": "length of the windows to estimate, each made of whole stored windows (default: the stored windows)"
-    },
+    "window": {"help": "length of the windows to estimate, a whole number of stored windows (default: as stored)"},
     "smooth": {"help": "also estimate each window from all windows of its collection"},
 }
 """Help of options that mean something else where counts are stored."""
@@ -59,7 +57,7 @@ _OTHERWISE: dict[str, dict[str, str]] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reestimation:
-    """What to estimate again."""
+    """Options of a re-estimation."""
 
     spec: JobSpec
     files: list[list[str]]  # of each job
@@ -71,7 +69,7 @@ class Reestimation:
 
 
 def configure(argv: Sequence[str]) -> Reestimation:
-    """The command line of ``pipelines.reestimate``; raises SpecError or OSError."""
+    """Parse the command line; raises SpecError or OSError."""
     parser = cli.Parser("reestimate", description=__doc__)
     add = parser.add_argument
     add("--collection", required=True, action="append", help="JSON file of a collection; may be given several times")
@@ -79,8 +77,8 @@ def configure(argv: Sequence[str]) -> Reestimation:
         "--counts",
         required=True,
         action="append",
-        help="directory with counts*.avro of a job, or a pattern of such files; may be given several times: the counts "
-        "of several jobs are added up",
+        help="directory with counts*.avro of a job, or a pattern of such files; may be given several times to add the "
+        "counts of several jobs",
     )
     add("--output", required=True, help="directory for the results")
     for name in ("estimator", "candidates", "discover", "min_reports", "show", "smooth", "alarm_every"):

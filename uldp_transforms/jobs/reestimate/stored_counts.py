@@ -78,7 +78,7 @@ def stored_counts(
 
 
 def _last_panes(files: Sequence[str], known: Mapping[str, Collection]) -> tuple[dict[Key, dict[str, Row]], int]:
-    """Of each window the last pane of each run; and the number of rows of other collections."""
+    """The last pane of each window and run, and the number of rows of other collections."""
     latest: dict[Key, dict[str, Row]] = defaultdict(dict)
     strangers = 0
     for name, row in _read(files):
@@ -119,7 +119,7 @@ def _checked(name: str, collection: Collection, reports: Sequence[int], numbers:
 
 
 def _of_runs(of_run: dict[str, Row], resuming: Sequence[RunRecord]) -> dict[str, Row]:
-    """What each run of a directory adds to a window: all those of a source that resumes, else the latest run alone."""
+    """Rows whose counts are added for a window: all runs of a resuming source, otherwise only the latest run."""
     adding = {record.run for record in resuming}
     latest = max(of_run)
     return {run: row for run, row in of_run.items() if run == latest or (latest in adding and run in adding)}

@@ -239,7 +239,7 @@ def _drawn(spec: str) -> str:
 
 
 def sentence_of(trend: Trend, windows: Sequence[WindowLine]) -> str:
-    """What the chart of a trend shows, for people who do not see it."""
+    """Text alternative of a trend chart."""
     known = np.flatnonzero(np.isfinite(trend.share)).tolist()
     first, last = known[0], known[-1]
     moved = [windows[at].name for at in np.flatnonzero(trend.moved).tolist()]

@@ -125,7 +125,7 @@ class Latest:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Alarm:
-    """What a sentinel found in a window."""
+    """Finding of a sentinel in a window."""
 
     window: str
     name: str
@@ -158,7 +158,7 @@ class Coverage:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What the reports of one person say together: how many of them, and the epsilon of all."""
+    """Privacy cost of the reports of one person: their number, and their total epsilon."""
 
     reports: str
     epsilon: float
@@ -166,7 +166,7 @@ class Cost:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Account:
-    """What became of the reports of a collection, or of those that named none."""
+    """Ledger sums of a collection, or of reports without a known collection."""
 
     name: str
     received: int

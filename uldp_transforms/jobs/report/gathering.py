@@ -262,7 +262,7 @@ class _Part:
         return tables, _coverage(held), unlisted
 
     def _held(self, given: Sequence[Row], truth: np.ndarray) -> Counter[tuple[str, bool]]:
-        """Of each kind of interval, how many hold the truth and how many do not."""
+        """Numbers of intervals that contain the truth and that miss it, per kind of interval."""
         sensitive = None
         if self._sensitive is not None:
             sensitive = np.array([entry["value"] in self._sensitive for entry in given])
@@ -288,7 +288,7 @@ class _Part:
         return Alarm(window=self._name(row), name=entry["name"], sentence=entry["sentence"])
 
     def _found(self, rows: Sequence[Row]) -> list[Found]:
-        """Those of the latest window that has some, the largest first."""
+        """Entries of the latest window with numbers, the largest first."""
         last = max(map(_start, rows), default="")
         found = [
             Found(

@@ -49,7 +49,7 @@ class RowDirectory:
         self.path = path
 
     def records(self) -> list[RunRecord]:
-        """Of its runs, in their order; raises SpecError for a file that is named like a record and is none."""
+        """Run records in order; raises SpecError if a file has the name but not the content of a record."""
         return read_records(self.path)
 
     def windows(self) -> list[Row]:
@@ -81,7 +81,7 @@ class RowDirectory:
                 yield lines[line], row[_ENTRIES]
 
     def health(self) -> list[Row]:
-        """Of each window the row of health that counts, in order of time."""
+        """The valid health row of each window, in order of time."""
         rows = latest_rows(row for path in self._files("health") for row in _rows_of(path))
         return sorted(rows, key=lambda row: row["window_start"] or "")
 
@@ -98,7 +98,7 @@ class RowDirectory:
         return [row for row in rows if row.get("run") in wanted]
 
     def stamp(self) -> tuple[Any, ...]:
-        """What changes when the rows, the records of runs, or the state of the latest run do."""
+        """A value that changes whenever the rows, the run records or the state of the latest run change."""
         records = self.records()
         paths = [path for name in _KINDS for path in self._files(name)]
         state = state_of(records[-1], self.path) if records else None

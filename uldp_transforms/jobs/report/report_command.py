@@ -27,7 +27,7 @@ TITLE = "What people hold, learned privately"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Task:
-    """What to show, and where it goes."""
+    """Options of a report page."""
 
     asked: Asked
     output: str | None
@@ -47,21 +47,28 @@ def require_charts() -> None:
 
 
 def configure(argv: Sequence[str]) -> Task:
-    """The command line of ``pipelines.report``; raises SpecError or OSError."""
+    """Parse the command line; raises SpecError or OSError."""
     parser = cli.Parser("report", description=__doc__)
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--input", metavar="DIR", help="--output of uldp estimate or uldp reestimate")
+    where.add_argument("--input", metavar="DIR", help="output directory of uldp estimate or uldp reestimate")
     where.add_argument(
-        "--follow", metavar="DIR", help="the same, of a stream that goes on: serve the page, which keeps up with it"
+        "--follow",
+        metavar="DIR",
+        help="output directory of a running stream: serve a page that is updated continuously",
     )
-    parser.add_argument("--serve", type=_port, metavar="PORT", help="with --follow: where; 0: any that is free")
-    parser.add_argument("--host", help="with --follow: address to listen on (default: this machine alone)")
+    parser.add_argument(
+        "--serve", type=_port, metavar="PORT", help="with --follow: port to listen on; 0: any free port"
+    )
+    parser.add_argument("--host", help="with --follow: address to listen on (default: localhost only)")
     parser.add_argument("--output", metavar="PAGE.html", help="file of the page")
-    parser.add_argument("--png", metavar="P.png", help="file of a picture of the most important things")
-    parser.add_argument("--truth", metavar="V.csv", help="CSV file of what people hold, as given to uldp simulate")
+    parser.add_argument("--png", metavar="P.png", help="PNG file with the main charts")
+    parser.add_argument("--truth", metavar="V.csv", help="CSV file of the true values, as given to uldp simulate")
     parser.add_argument("--truth_column", default="value", help="name of its column of values")
     parser.add_argument(
-        "--collection", action="append", default=[], help="JSON file of a collection that no run of the directory names"
+        "--collection",
+        action="append",
+        default=[],
+        help="JSON file of a collection that the run records of the directory do not name",
     )
     parser.add_argument("--title", default=TITLE, help="title of the page")
     parser.add_argument("--note", default="", help="sentence to print under the title (default: no sentence)")
@@ -69,9 +76,13 @@ def configure(argv: Sequence[str]) -> Task:
         "--value", action="append", default=[], help="value to chart before others; may be given several times"
     )
     limits = Limits()
-    parser.add_argument("--trends", type=cli.positive(), default=limits.trends, help="values with a chart of their own")
-    parser.add_argument("--windows", type=cli.positive(), default=limits.windows, help="windows shown, the latest ones")
-    parser.add_argument("--rows", type=cli.positive(), default=limits.rows, help="rows of a table, at most")
+    parser.add_argument(
+        "--trends", type=cli.positive(), default=limits.trends, help="number of values with their own chart"
+    )
+    parser.add_argument(
+        "--windows", type=cli.positive(), default=limits.windows, help="number of latest windows to show"
+    )
+    parser.add_argument("--rows", type=cli.positive(), default=limits.rows, help="largest number of rows in a table")
     args = parser.parse_args(argv)
     for wrong, sentence in _contradictions(args):
         if wrong:
@@ -102,7 +113,7 @@ def _port(text: str) -> int:
 
 
 def _contradictions(args: argparse.Namespace) -> list[tuple[bool, str]]:
-    """What is wrong with options that do not go together, and the sentence about it."""
+    """Checks of contradictory options, each with its error message."""
     is_there = args.input is None or "://" in args.input or os.path.isdir(args.input)
     return [
         (args.input is not None and not (args.output or args.png), "--input needs --output or --png, got neither"),

@@ -35,7 +35,7 @@ def span(low: float | None, high: float | None) -> str:
 
 
 def certain(low: float) -> str:
-    """What an interval's lower end says for sure."""
+    """The lower end of an interval in words."""
     return f"at least {percent(low)}" if low > 0 else "may be nobody"
 
 

@@ -35,7 +35,7 @@ _CHUNK_ROWS = 1 << 16
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Simulation:
-    """What to simulate and where to."""
+    """Options of a simulation."""
 
     collection: Collection
     values: ValuesFile
@@ -50,31 +50,33 @@ class Simulation:
 
 
 def configure(argv: Sequence[str]) -> Simulation:
-    """The command line of ``pipelines.simulate``; raises SpecError or OSError."""
+    """Parse the command line; raises SpecError or OSError."""
     parser = cli.Parser("simulate", description=__doc__)
     parser.add_argument("--collection", required=True, help="JSON file of the collection")
     parser.add_argument(
         "--values",
         required=True,
         help="CSV file (or .csv.gz, .parquet) with a header: column value, optional column event_time (RFC 3339, or "
-        "seconds since 1970; default: the present time)",
+        "seconds since 1970; default: now)",
     )
-    parser.add_argument("--value_column", default="value", help="the column of values, if it is not called value")
-    parser.add_argument("--time_column", help="the column of times, if it is not called event_time")
-    parser.add_argument("--timezone", help="whose time it is where a time has no offset from UTC, as in Europe/Berlin")
+    parser.add_argument("--value_column", default="value", help="name of the column of values (default: value)")
+    parser.add_argument("--time_column", help="name of the column of times (default: event_time)")
+    parser.add_argument("--timezone", help="time zone of times without an offset from UTC, such as Europe/Berlin")
     parser.add_argument(
         "--person_column",
-        help="the column that says who answers: the reports of a person repeat memos; for collections with epsilon_inf "
-        "(default: each row is of another person)",
+        help="name of the column that identifies people, whose reports repeat memos; for collections with epsilon_inf "
+        "(default: each row is a different person)",
     )
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--output", help="Avro file to write")
     target.add_argument("--topic", type=cli.resource("topics"), help="Pub/Sub topic to publish to, projects/P/topics/T")
-    parser.add_argument("--manifest", help="JSON file to write, which lists what --output holds; in the same folder")
+    parser.add_argument(
+        "--manifest", help="JSON file to write that lists the content of --output; in the same directory"
+    )
     parser.add_argument("--form", choices=("single", "packed"), default="single", help="one report per message or many")
     parser.add_argument("--pack", type=cli.positive(), default=1000, help="reports per packed message")
     parser.add_argument("--rate", type=cli.positive(float), help="reports to publish per second (default: all at once)")
-    parser.add_argument("--seed", help="makes reports reproducible; default: secure random numbers")
+    parser.add_argument("--seed", help="seed for reproducible reports (default: secure random numbers)")
     args = parser.parse_args(argv)
     if args.topic is not None:
         require_google_clients("--topic")

@@ -168,16 +168,16 @@ def _json(row: dict[str, Any]) -> str:
 
 
 class BigQueryTables(Sink):
-    """All rows but counts, in tables of one dataset; what BigQuery refuses goes into files."""
+    """Tables of one dataset for all rows but counts; rows that BigQuery rejects are written to files."""
 
     options: ClassVar[cli.Options] = {
         "--bigquery": {
             "type": cli.dataset,
-            "help": "dataset PROJECT:DATASET for tables estimates, ledger, rejected, health, and discovered",
+            "help": "dataset PROJECT:DATASET for the tables estimates, ledger, rejected, health and discovered",
         },
         "--bigquery_method": {
             "choices": (STORAGE_WRITE_API,),
-            "help": "none: load jobs for files, streaming inserts for a stream; storage_write_api needs Java",
+            "help": "storage_write_api needs Java (default: load jobs for files, streaming inserts for a stream)",
         },
     }
 

@@ -28,7 +28,7 @@ KEY = ("collection_id", "fingerprint", "window_start", "window_end", "value")
 
 
 class KafkaRecord(NamedTuple):
-    """What is sent: the key says which row it is, the headers what a consumer may filter by."""
+    """A Kafka record: the key identifies the row, and the headers let consumers filter."""
 
     key: bytes
     value: bytes
@@ -116,14 +116,15 @@ class KafkaTopics(Sink):
 
     options: ClassVar[cli.Options] = {
         "--output_kafka_topic": {"help": "Kafka topic for the estimates (needs --kafka_config)"},
-        "--values_kafka_topic": {"help": "Kafka topic for the estimates with one record a value"},
-        "--rejected_kafka_topic": {"help": "Kafka topic for what was refused"},
+        "--values_kafka_topic": {"help": "Kafka topic for the estimates, one record per value"},
+        "--rejected_kafka_topic": {"help": "Kafka topic for rejected reports"},
         "--ledger_kafka_topic": {"help": "Kafka topic for the ledger"},
         "--kafka_config": {
-            "help": "file of settings for these topics, NAME=VALUE a line, as librdkafka names them: "
-            "bootstrap.servers, TLS, SASL; each worker reads it; ${NAME} as a value is a variable of the environment"
+            "help": "file with producer settings such as bootstrap.servers, TLS "
+            "and SASL, one NAME=VALUE per line, with the "
+            "names of librdkafka; each worker reads it; the value ${NAME} stands for an environment variable"
         },
-        "--kafka_form": {"choices": (JSON, AVRO), "help": f"form of the records; none: {JSON}"},
+        "--kafka_form": {"choices": (JSON, AVRO), "help": f"format of the records (default: {JSON})"},
     }
 
     LABELS: ClassVar[dict[str, str]] = {name: f"Produce_{name}" for name in KINDS}

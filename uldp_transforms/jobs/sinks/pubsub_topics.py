@@ -49,7 +49,7 @@ ATTRIBUTES = ("collection_id", "fingerprint", "pane_index", "pane_timing", "stat
 
 
 def schema_attributes(schema: Any) -> dict[str, str]:
-    """What messages say of the schema of their rows."""
+    """Message attributes that identify the schema of the rows."""
     return {
         "schema": f"{schema['namespace']}.{schema['name']}",
         "schema_fingerprint": single_object_header(schema)[2:].hex(),
@@ -67,7 +67,7 @@ def _message(row: Any, schema: dict[str, str], times: tuple[str, ...]) -> beam.i
 
 
 class PubSubTopics(Sink):
-    """Estimates, and what was refused, as messages of two topics."""
+    """Pub/Sub topics for estimates and for rejected reports."""
 
     options: ClassVar[cli.Options] = {
         "--output_topic": {
@@ -76,7 +76,7 @@ class PubSubTopics(Sink):
         },
         "--rejected_topic": {
             "type": cli.resource("topics"),
-            "help": "Pub/Sub topic for what was refused, projects/P/topics/T",
+            "help": "Pub/Sub topic for rejected reports, projects/P/topics/T",
         },
     }
 

@@ -198,14 +198,13 @@ class RowFiles(Sink):
 
     options: ClassVar[cli.Options] = {
         "--output": {"required": True, "help": "directory for the results"},
-        "--write_counts": cli.SWITCH
-        | {"help": "also write the counts of each window, for estimating them again (uldp reestimate)"},
-        "--write_parquet": cli.SWITCH
-        | {"help": "also write the rows, and values with one row each, as Parquet files, for tables"},
+        "--write_counts": cli.SWITCH | {"help": "also write the counts of each window, for uldp reestimate"},
+        "--write_parquet": cli.SWITCH | {"help": "also write Parquet files: the rows, and one row per value"},
         "--flush_every": {
             "type": cli.duration("--flush_every"),
-            "help": "how long rows wait for others to be in one file with them (streams); 0s: a file for each bundle "
-            f"of rows; none: {FLUSH_EVERY // 1000}s",
+            "help": "streams: time for which rows are collected before they are "
+            "written as one file; 0s: one file per bundle "
+            f"(default: {FLUSH_EVERY // 1000}s)",
         },
     }
 

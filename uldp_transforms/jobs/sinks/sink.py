@@ -34,7 +34,7 @@ class Output(NamedTuple):
 
 
 class Sink(abc.ABC):
-    """Where rows go. A new sink is a file with a subclass, and a line in ``SINKS``."""
+    """Destination of rows. To add a sink, write a file with a subclass and a line in ``SINKS``."""
 
     options: ClassVar[cli.Options]
     """The options that it takes, with their arguments for argparse."""

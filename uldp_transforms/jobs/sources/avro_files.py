@@ -27,7 +27,9 @@ class AvroFiles(Source):
     option = "--input"
     help = "Avro files of reports, a pattern such as 'reports-*.avro'"
     own_options: ClassVar[cli.Options] = {
-        "--manifest": {"help": "JSON file that lists what the files must hold, or a pattern for several; none: no list"}
+        "--manifest": {
+            "help": "manifest that lists the expected content of the files, or a pattern (default: no manifest)"
+        }
     }
     bounded = True
 

@@ -110,7 +110,7 @@ _OF_JAVA = ("--expansion_service",)
 
 
 class KafkaTopic(Source):
-    """A topic from its first record on."""
+    """Source that reads a Kafka topic."""
 
     option = "--kafka_topic"
     help = "Kafka topic (needs --bootstrap_servers)"
@@ -118,7 +118,8 @@ class KafkaTopic(Source):
         "--bootstrap_servers": {"help": "HOST:PORT of Kafka's brokers, separated by commas"},
         "--kafka_timestamps": {
             "choices": (CREATE_TIME, LOG_APPEND_TIME),
-            "help": f"message.timestamp.type of the topic, whose times are the arrival times; none: {CREATE_TIME}",
+            "help": f"message.timestamp.type of the topic; record timestamps "
+            f"are arrival times (default: {CREATE_TIME})",
         },
         "--kafka_property": {
             "type": cli.name_and_value,
@@ -128,35 +129,37 @@ class KafkaTopic(Source):
         },
         "--kafka_reader": {
             "choices": (PYTHON, JAVA),
-            "help": f"who reads: {PYTHON} (librdkafka; many records at once) or {JAVA} (Beam's); none: {PYTHON} for a "
-            f"range and on DirectRunner and PrismRunner, otherwise {JAVA}",
+            "help": f"Kafka reader: {PYTHON} (librdkafka, reads in batches) or "
+            f"{JAVA} (Beam's) (default: {PYTHON} for a "
+            f"range and on DirectRunner and PrismRunner, otherwise {JAVA})",
         },
         "--kafka_from": {
             "metavar": "TIME",
-            "help": "RFC 3339 or seconds since 1970: from the first record of this time or later on; none: from the "
-            "first one that is there",
+            "help": "start at the first record at or after this time, RFC 3339 or seconds since 1970 (default: first "
+            "available record)",
         },
         "--kafka_until": {
             "metavar": f"TIME|{NOW}",
-            "help": "the job reads a range that ends: before the first record of this time or later, or with what is "
-            f"there {NOW}; none: a stream",
+            "help": "stop before the first record at or after this time, or, with "
+            f"{NOW}, after the records that exist now (default: run as a stream)",
         },
         _CONFIG: {
             "metavar": "FILE",
-            "help": f"more settings of the consumer, NAME=VALUE a line: TLS, SASL; as librdkafka names them for "
-            f"--kafka_reader {PYTHON}, as Kafka does for {JAVA}; each worker reads it; ${{NAME}} as a value is a "
-            "variable of the environment",
+            "help": f"file with further consumer settings such as TLS and SASL, "
+            f"one NAME=VALUE per line, with the names of "
+            f"librdkafka for --kafka_reader {PYTHON} and of Kafka for {JAVA}; each worker reads the file; the value "
+            "${NAME} stands for an environment variable",
         },
         "--kafka_idle_lag": {
             "type": cli.duration("--kafka_idle_lag"),
-            "help": f"streams: how far a partition without new records is behind the clock; none: {IDLE_LAG // 1000}s",
+            "help": f"streams: watermark lag of a partition without new records (default: {IDLE_LAG // 1000}s)",
         },
         "--kafka_readers": {
             "type": cli.positive(),
-            "help": "streams: how many workers share the partitions; none: --parallelism, or 1",
+            "help": "streams: number of workers that share the partitions (default: --parallelism, or 1)",
         },
         "--expansion_service": {
-            "help": "HOST:PORT of a service that knows Beam's Java transforms for Kafka; none: Beam's own"
+            "help": "HOST:PORT of an expansion service for Beam's Java transforms of Kafka (default: started by Beam)"
         },
     }
     bounded = False

@@ -17,12 +17,12 @@ from uldp_transforms.jobs import cli
 
 
 class Source(abc.ABC):
-    """Where the reports of a job come from. A new source is a file with a subclass, and a line in ``SOURCES``."""
+    """Source of reports. To add one, write a file with a subclass and a line in ``SOURCES``."""
 
     option: ClassVar[str]
     """The option that names it, such as ``--input``; a job has exactly one source."""
     help: ClassVar[str]
-    """What the option is, for ``--help``."""
+    """Help text of the option."""
     kind: ClassVar[Any] = str
     """argparse type of the option."""
     own_options: ClassVar[cli.Options] = {}
@@ -48,7 +48,7 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def read(self, pipeline: beam.Pipeline) -> PCollection[bytes] | ReadFiles:
-        """What ``EstimateReports`` takes."""
+        """Read the messages: the input of ``EstimateReports``."""
 
     def draining(self, options: PipelineOptions, stop: threading.Event) -> AbstractContextManager[None] | None:
         """A block in which the pipeline must run so that it ends by itself, with all rows, once ``stop`` is set.

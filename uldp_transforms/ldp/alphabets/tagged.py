@@ -182,9 +182,11 @@ class Tagged(Alphabet):
 
 
 class PersonalTags:
-    """What one person hides behind which tag; made and kept on the device, never sent.
+    """The values that one person hides behind each tag; created and kept on the device, never sent.
 
-    Example:
+    Examples:
+        >>> from uldp_transforms.ldp import PersonalTags
+        >>> from uldp_transforms.ldp.alphabets import Tagged
         >>> alphabet = Tagged(values=("north", "south", "clinic"), tags=("home", "work"), sensitive=("clinic",))
         >>> PersonalTags(alphabet, {"home": ["south"]}).hide(["north", "south"])
         ['north', 'home']

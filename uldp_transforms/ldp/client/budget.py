@@ -1,7 +1,7 @@
-"""What a device may spend, and what its reports cost: a function of how many there are, never of what they say.
+"""The privacy budget of a device, and the privacy cost of its reports, which depends on their number alone.
 
-A report that is refused is a message too. If refusals depended on the values, the windows without an answer would tell
-them; so the cost of n reports is that of the n reports that could cost the most.
+A missing report also carries information. If refusals depended on the values, windows without an answer would reveal
+them. The cost of n reports is therefore that of the most expensive n reports.
 """
 
 from __future__ import annotations
@@ -18,17 +18,22 @@ MAX_MILLISECONDS = 1 << 53
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What a device may spend, over all collections whose clients share a storage.
+    """Privacy budget of a device, for all collections whose clients share a storage.
 
     The reports of a collection cost ``cost_of_reports``, which depends on their number alone; the costs of collections
     add up. Without memos this bounds what the reports say about any two histories of values. With memos it bounds what
     they say about *which* symbols a person had, where it is known when these changed and which of them were the same.
     *That* a symbol changed, and when, is not within the budget: see docs/threat-model.md.
 
+    Examples:
+        >>> from uldp_transforms.ldp import Budget
+        >>> Budget(epsilon=1.0, lifetime=20.0).period_ms
+        86400000
+
     Attributes:
-        epsilon: what the reports of one period may cost together.
+        epsilon: largest total cost of the reports of one period.
         period_ms: length of a period, in milliseconds; periods begin at 1970-01-01T00:00:00Z.
-        lifetime: what all reports ever made may cost together (default: no limit).
+        lifetime: largest total cost of all reports ever made (default: no limit).
     """
 
     epsilon: float
@@ -45,7 +50,7 @@ class Budget:
 
 
 def cost_of_reports(mechanism: Mechanism, num_reports: int, num_symbols: int) -> float:
-    """An upper bound on the cost of n reports of a person who has had at most so many different symbols.
+    """Upper bound on the privacy cost of n reports of a person with at most D different symbols.
 
     With f(t) = ``mechanism.epsilon_after(t)``, t reports of one symbol, it is at least the largest sum of f over all
     ways to divide n reports among D symbols. f rises first faster and then slower than in proportion (ln of a ratio of

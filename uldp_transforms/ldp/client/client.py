@@ -1,10 +1,9 @@
-"""A client for people who are asked again and again: one answer a window, memos, and a budget that outlives restarts.
+"""A client for repeated questions: one answer per window, memoized noise, and a budget that survives restarts.
 
-What has to be remembered is in a storage: the device's secret, how many reports were made, and the answers of the
-present period. Cohort, memo and turn follow from the secret (``keyed_words``); every other coin is drawn anew, from the
-operating system. Nothing leaves ``report`` before it is stored, so there is never a second answer to a window. Whether
-a window is answered does not depend on which value of the alphabet there is: the budget counts reports, and the turn is
-the device's own.
+A storage keeps the device's secret, the number of reports made, and the answers of the current period. Cohort, memo and
+turn are derived from the secret (``keyed_words``); all other randomness is drawn anew from the operating system.
+``report`` stores an answer before it returns it, so a window never gets a second answer. Whether a window is answered
+does not depend on the value: the budget counts reports, and the turn is derived from the secret.
 """
 
 from __future__ import annotations
@@ -35,10 +34,15 @@ _ROUNDING = 1e-9  # of sums that should be the budget
 class Client:
     """Answers one question about one person, at most once a window.
 
-    Example:
-        client = Client(collection, FileStorage("state.json"), Budget(epsilon=1.0, lifetime=20.0))
-        report = client.report("flu", event_time)       # the same report for every call in one window
-        [message] = wire.encode_reports(report)         # the same bytes
+    Examples:
+        >>> from uldp_transforms.ldp import Budget, Client
+        >>> from uldp_transforms.ldp import Collection, FileStorage
+        >>> collection = Collection.from_json("C.json")
+        >>> budget = Budget(epsilon=1.0, lifetime=20.0)
+        >>> client = Client(collection, FileStorage("state.json"), budget)
+        >>> report = client.report("flu", event_time=0)
+        >>> client.report("cold", event_time=1000) == report  # same window
+        True
     """
 
     def __init__(
@@ -53,28 +57,28 @@ class Client:
         time_unit_ms: int | None = None,
         secret: bytes | None = None,
     ):
-        """Read the storage, or begin it.
+        """Read the storage, or initialize it if it is empty.
 
         Args:
-            collection: what is asked.
+            collection: the question.
             storage: of this device; shared by the clients of all its collections.
-            budget: the same for all of these.
-            window_ms: answers are for windows of this length, in milliseconds, the first of which begins at
-                1970-01-01T00:00:00Z; it divides the budget's period. None: the collection's ``client_window``, or a
-                day where it names none. Must be None where it names one.
-            report_every: w: of every w windows in a row one is answered, the device's own choice. Any w windows in a
-                row then cost what one report costs.
-            distinct_values: number of different values that a person is assumed to have at most (default: as many as
-                the collection has symbols). The cost of memos depends on it. Nothing counts the values: who has more is
-                asked as often as everybody else, and the reports may say more than they cost.
-            time_unit_ms: reports say their event time rounded down to a multiple of this many milliseconds, a divisor
-                of the client's window (default: the beginning of the collection's ``client_window``; where it names
-                none the full hour, or the beginning of the window if hours do not divide it). Where a day of
-                ``client_timezone`` begins within a unit, times in the rest of the unit become the beginning of the day.
-            secret: 32 secret random bytes of this device, if it has some; None: the operating system makes them.
+            budget: shared by the clients of all its collections.
+            window_ms: length of the windows, in milliseconds, the first of which begins at 1970-01-01T00:00:00Z. It
+                must divide the budget's period (default: the collection's ``client_window``, or a day if it has none).
+                Must be None if the collection has a ``client_window``.
+            report_every: w; the device answers one of every w consecutive windows, which it chooses itself. Any w
+                consecutive windows then cost as much as one report.
+            distinct_values: largest number of different values that a person is assumed to have (default: the number of
+                symbols of the collection). The cost of memos depends on it. The client does not count the values: a
+                person with more values is asked as often, and the reports may reveal more than their cost says.
+            time_unit_ms: event times in reports are rounded down to a multiple of this number of milliseconds, which
+                must divide the client's window (default: the start of the collection's ``client_window``; without one,
+                the full hour, or the start of the window if hours do not divide it). Where a day of ``client_timezone``
+                begins within a unit, times in the rest of the unit become the start of the day.
+            secret: 32 secret random bytes of this device (default: drawn from the operating system).
 
         Raises:
-            SpecError: for arguments out of range, or a storage that does not go with them.
+            SpecError: if an argument is out of range, or does not match the storage.
             OSError: if the storage cannot be read or written.
         """
         self._window = _window_of(collection, window_ms)
@@ -107,22 +111,22 @@ class Client:
     def report(self, value: str, event_time: int) -> ReportBatch | None:
         """The answer for the window of an event, as a batch of one report.
 
-        In one window every call returns the same report, that of the first one, whatever the value is now. It may be
-        sent as often as is needed. The value is looked at last, where a new report is drawn. The first call in a new
-        period erases the answers of the one before, whatever comes of it.
+        All calls in one window return the report of the first call, even if the value has changed, so it can be sent
+        again. The value is read last, and only when a new report is drawn. The first call in a new period erases the
+        answers of the previous period, even if that call fails.
 
         Args:
             value: of the person.
-            event_time: milliseconds since 1970 UTC. The report says it rounded down (``time_unit_ms``).
+            event_time: milliseconds since 1970 UTC. The report carries it rounded down (``time_unit_ms``).
 
         Returns:
             None if it is not this device's turn in this window (``report_every``).
 
         Raises:
-            SpecError: if a report is to be drawn and the alphabet does not have the value (which is not repeated), or
-                for a time that is before the period of an earlier call: what was spent then is forgotten.
-            BudgetSpentError: if one report more, of whatever value, could cost more than what is left. Nothing was sent
-                then, and nothing will be until the period ends, or ever if ``Budget.lifetime`` is spent.
+            SpecError: if a report must be drawn and the value is not in the alphabet (the value is not shown), or if
+                the time is before the period of an earlier call, whose spending is no longer known.
+            BudgetSpentError: if another report, whatever its value, could cost more than what is left. The client then
+                makes no report until the period ends, or never again if ``Budget.lifetime`` is spent.
             OSError: if the storage cannot be read or written.
         """
         require_int("Client.report: event_time", event_time, -MAX_MILLISECONDS, MAX_MILLISECONDS)
@@ -132,14 +136,14 @@ class Client:
         return answer
 
     def _rounded(self, event_time: int) -> int:
-        """An event time as the report says it, in the same window of the client."""
+        """The event time that the report carries, in the same window of the client."""
         start = self._window.start_of(event_time)
         if self._time_unit is None:
             return start
         return max(start, event_time // self._time_unit * self._time_unit)
 
     def _name_of(self, event_time: int) -> str:
-        """The window of an event in the storage: its start; its end after a slash if it may reach into a new period."""
+        """The window's key in the storage: its start, or a slash and its end if it can reach into a new period."""
         if self._window.timezone is None:
             return str(self._window.start_of(event_time))
         return f"/{self._window.end_of(event_time)}"

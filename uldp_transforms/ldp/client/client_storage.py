@@ -1,4 +1,4 @@
-"""Where a client keeps what it must not forget: one text, changed by one process and thread at a time."""
+"""Persistent storage of a client: one text, changed by one process and thread at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,21 @@ T = TypeVar("T")
 
 
 class Storage(Protocol):
-    """A text that outlives the process; an app may bring its own, for instance a row of its database."""
+    """Protocol of a persistent text; an app may implement it, for instance as a row of its database.
+
+    Examples:
+        >>> from uldp_transforms.ldp import Budget, Client, Collection
+        >>> class InMemory:  # for tests: it does not survive the process
+        ...     text = None
+        ...
+        ...     def update(self, change):
+        ...         self.text, result = change(self.text)
+        ...         return result
+        >>> collection = Collection.from_json("C.json")
+        >>> client = Client(collection, InMemory(), Budget(epsilon=1.0))
+        >>> len(client.report("flu", event_time=0))
+        1
+    """
 
     def update(self, change: Callable[[str | None], tuple[str, T]]) -> T:
         """Replace the text, all or nothing.
@@ -28,7 +42,16 @@ class Storage(Protocol):
 
 
 class FileStorage:
-    """A file that its owner alone may read, and a lock beside it. For systems that have ``flock``, on a local disk."""
+    """A file that only its owner can read, with a lock file beside it; needs ``flock`` and a local disk.
+
+    Examples:
+        >>> from uldp_transforms.ldp import FileStorage
+        >>> storage = FileStorage("text.json")
+        >>> storage.update(lambda text: ("new text", text is None))
+        True
+        >>> storage.update(lambda text: (text, text))
+        'new text'
+    """
 
     def __init__(self, path: str | os.PathLike[str]):
         self._path = Path(path)

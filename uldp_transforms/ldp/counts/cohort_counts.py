@@ -1,4 +1,4 @@
-"""Per-cohort counts: the additive sufficient statistic of a window, and the durable product of the collector."""
+"""Counts per cohort: the additive statistic from which a window is estimated, and which the collector can store."""
 
 from __future__ import annotations
 
@@ -11,16 +11,26 @@ from uldp_transforms.ldp.errors import SpecError
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CohortCounts:
-    """How many reports each cohort sent and how often each cell was counted in it.
+    """Number of reports per cohort, and count of each cell within each cohort.
 
     Laws: ``a + b == b + a``, ``a + (b + c) == (a + b) + c``, ``a + empty == a``, and counting a concatenation equals
     adding the counts of its parts. Neither operand of ``+`` is changed.
 
+    Examples:
+        >>> from uldp_transforms.ldp import CohortCounts, Collection
+        >>> collection = Collection.from_json("C.json")
+        >>> monday = collection.count(collection.perturb(["flu"] * 20))
+        >>> tuesday = collection.count(collection.perturb(["cold"] * 30))
+        >>> (monday + tuesday).total
+        50
+        >>> monday + CohortCounts.empty(*monday.shape) == monday
+        True
+
     Attributes:
         num_reports: (C,) int64, reports per cohort.
         cells: (C, M) int64, what the mechanism counts (for most mechanisms M = K symbols).
-        patterns: (P,) int64, what ``Mechanism.count_patterns`` says of the reports of all cohorts; (0,) if that was
-            not counted. A sum of counts with patterns and counts without has none: they would be of a part only.
+        patterns: (P,) int64, the result of ``Mechanism.count_patterns`` for the reports of all cohorts; (0,) if
+            patterns were not counted. If either operand of a sum has no patterns, the sum has none.
     """
 
     num_reports: np.ndarray
@@ -56,7 +66,7 @@ class CohortCounts:
 
     @property
     def num_held(self) -> int:
-        """Numbers of 8 bytes that these counts hold in memory."""
+        """Number of 8-byte integers that these counts hold in memory."""
         return self.num_reports.size + self.cells.size + self.patterns.size
 
     def __add__(self, other: CohortCounts) -> CohortCounts:
@@ -66,7 +76,7 @@ class CohortCounts:
         return CohortCounts(self.num_reports + other.num_reports, self.cells + other.cells, patterns)
 
     def _sum_of_patterns(self, other: CohortCounts) -> np.ndarray:
-        """Those of the sum; raises SpecError if there can be no sum."""
+        """Add the patterns; raises SpecError if the shapes differ."""
         if self.shape != other.shape:
             raise SpecError(f"CohortCounts can be added only in equal shapes, got {self.shape} and {other.shape}")
         mine, its = self.patterns, other.patterns
@@ -75,7 +85,7 @@ class CohortCounts:
         return mine + its if len(mine) == len(its) else mine[:0]
 
     def __neg__(self) -> CohortCounts:
-        """What takes these counts out of a sum."""
+        """The negated counts, which subtract these counts from a sum."""
         return CohortCounts(-self.num_reports, -self.cells, -self.patterns)
 
     def __eq__(self, other: object) -> bool:

@@ -340,7 +340,7 @@ class Mechanism(abc.ABC):
         """Unbiased, unclipped symbol frequencies of each cohort; rows of empty cohorts are 0.
 
         Args:
-            counts: of C cohorts.
+            counts: counts of C cohorts.
 
         Returns:
             (C, K) float64.

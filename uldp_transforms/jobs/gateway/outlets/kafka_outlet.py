@@ -38,8 +38,8 @@ class KafkaOutlet(Outlet):
             "given several times",
         },
         "--kafka_config": {
-            "help": "file of such settings, with bootstrap.servers, NAME=VALUE a line; ${NAME} as a value is a "
-            "variable of the environment; instead of --bootstrap_servers"
+            "help": "file with such settings, including bootstrap.servers, one NAME=VALUE per line, instead of "
+            "--bootstrap_servers; the value ${NAME} stands for an environment variable"
         },
     }
 

@@ -14,7 +14,7 @@ class Undelivered(Exception):
 
 
 class Delivery(Protocol):
-    """What takes packed messages: an outlet, or a spool before one."""
+    """Receiver of packed messages: an outlet, or a spool before one."""
 
     async def start(self) -> None:
         """Called once, in the loop that delivers."""
@@ -27,12 +27,12 @@ class Delivery(Protocol):
 
 
 class Outlet(abc.ABC):
-    """Where packed messages go. A new one is a file with a subclass, and a line in ``OUTLETS``."""
+    """Destination of packed messages. To add one, write a file with a subclass and a line in ``OUTLETS``."""
 
     option: ClassVar[str]
     """The option that names it, such as ``--topic``."""
     help: ClassVar[str]
-    """What the option is, for ``--help``."""
+    """Help text of the option."""
     kind: ClassVar[Any] = str
     """argparse type of the option."""
     own_options: ClassVar[cli.Options] = {}
