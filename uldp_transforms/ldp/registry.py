@@ -66,7 +66,7 @@ class Registry(Generic[T]):
         return cls
 
     def __getitem__(self, name: object) -> type[T]:
-        if name not in self._classes:
+        if isinstance(name, str) and name not in self._classes:
             self._others.load()
         if not isinstance(name, str) or name not in self._classes:
             raise SpecError(f"{self.kind}.id must be one of {', '.join(sorted(self._classes))}, got {describe(name)}")

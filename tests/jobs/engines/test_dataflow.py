@@ -212,7 +212,7 @@ def test_code_is_packed_for_workers_of_a_plain_image(server, folder):
     [name] = [name for name in server.objects if name.endswith("workflow.tar.gz")]
     with tarfile.open(fileobj=io.BytesIO(server.objects[name])) as archive:
         inside = {path.partition("/")[2] for path in archive.getnames()}
-    for package in ("pipelines", "schemas", "uldp_transforms"):
+    for package in ("schemas", "uldp_transforms"):
         ours = [path for path in (ROOT / package).rglob("*") if path.suffix in (".py", ".avsc")]
         assert {str(path.relative_to(ROOT)) for path in ours} <= inside
 
