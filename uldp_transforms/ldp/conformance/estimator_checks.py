@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import pickle
+import copy
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -33,7 +33,7 @@ def check_estimator(
 
     Counts without noise must give the truth. Of drawn reports the raw frequencies and standard errors must be those of
     the linear estimate, what is shown must be finite and lie in its intervals, and two calls must agree, also after
-    pickling. Without reports it must raise ``NoReportsError``.
+    copying. Without reports it must raise ``NoReportsError``.
 
     Example:
         >>> from uldp_transforms.ldp.estimators import Projected
@@ -89,9 +89,9 @@ def _faults(estimator: Estimator, of: Collection, rng: np.random.Generator | Wor
     if not np.array_equal(estimate.standard_errors, linear.standard_errors):
         yield "standard_errors other than those of the linear estimate"
     yield from _faults_of_what_is_shown(estimate)
-    again = pickle.loads(pickle.dumps(estimator)).estimate(of, counts, VALUES)
+    again = copy.deepcopy(estimator).estimate(of, counts, VALUES)
     if not np.array_equal(again.frequencies, estimate.frequencies):
-        yield "other frequencies for the same counts, after pickling"
+        yield "other frequencies for the same counts, after a copy"
     if estimate.estimator != estimator.id:
         yield f"an estimate that names {estimate.estimator!r}"
     try:
