@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import copy
+import dataclasses
 from collections.abc import Iterable, Iterator
 
 import numpy as np
