@@ -45,7 +45,7 @@ from uldp_transforms.beam.transforms.deduplicate import _split
 from uldp_transforms.files.text_files import read_lines, read_text
 from uldp_transforms.jobs import check, cli, tokens
 from uldp_transforms.jobs.demo import demo_command as demo
-from uldp_transforms.jobs.engines import runners
+from uldp_transforms.jobs.engines import google_clients, runners
 from uldp_transforms.jobs.engines.job_server import described_options
 from uldp_transforms.jobs.estimate import run as estimate
 from uldp_transforms.jobs.estimate.options import _run_that_goes_on
@@ -59,7 +59,7 @@ from uldp_transforms.jobs.report import report_command
 from uldp_transforms.jobs.report.reading import RowDirectory
 from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.simulate import simulate_command as simulate
-from uldp_transforms.jobs.sinks import bigquery_tables, row_files
+from uldp_transforms.jobs.sinks import row_files
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import MECHANISMS
@@ -233,14 +233,19 @@ def smooth_row(start: str | None, end: str | None) -> Any:
     return SimpleNamespace(collection_id="c", window_start=start, window_end=end)
 
 
+def without_google() -> None:
+    """As on a machine where the extra is not installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(google_clients, "has_google_clients", lambda: False)
+        google_clients.require_google_clients("--topic")
+
+
 def without_java() -> None:
     def fail(*args: Any) -> None:
         raise FileNotFoundError("java")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            bigquery_tables.WriteToBigQuery, "expand", fail
-        )  # a machine with a network would download what it needs
+        patch.setattr(beam.io.WriteToBigQuery, "expand", fail)  # a machine with a network would download what it needs
         estimating("--bigquery p-1:d --bigquery_method storage_write_api")()
 
 
@@ -724,6 +729,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         estimating("--bigquery p-1:d"),
         "--bigquery with --input needs --temp_location gs://BUCKET/FOLDER, got None",
+    ),
+    (
+        SpecError,
+        without_google,
+        "--topic needs Google's clients, of the extra 'gcp': pip install '.[gcp]'",
     ),
     (
         SpecError,
