@@ -212,9 +212,11 @@ def _cumulants_with(t: float, given: Moments, own: np.ndarray, more: np.ndarray,
     """
     factor, *moments = (column[:, np.newaxis] for column in given)
     larger = own + more
-    before, after = (np.exp(t * cells - factor) / size for cells in (own, larger))
+    highest = np.maximum(factor, t * larger)  # nothing overflows, however far a cell then stands out
+    kept = np.exp(factor - highest)
+    before, after = (np.exp(t * cells - highest) / size for cells in (own, larger))
     added = after - before, after * larger - before * own, after * larger**2 - before * own**2
-    value, first, second = _cumulants(factor, *(moment + change for moment, change in zip(moments, added)))
+    value, first, second = _cumulants(highest, *(moment * kept + change for moment, change in zip(moments, added)))
     mean = more.sum(axis=0) / size
     return np.array([value - t * mean, first - mean, second])
 
