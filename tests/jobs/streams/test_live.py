@@ -23,7 +23,7 @@ import pytest
 from tests.support.browser import browser, needs_browser
 from tests.support.commands import command
 from tests.support.live import PATIENCE, ROOT
-from uldp_transforms.jobs.live import ask_page, live_options, run_live
+from uldp_transforms.jobs.live import live_options, run_live
 from uldp_transforms.jobs.live.programs import NotReady, Program
 from uldp_transforms.jobs.live.sleep_question import COLLECTION, SHARES, TEXT, crowd_sentence
 from uldp_transforms.jobs.records.run_records import read_records
@@ -161,11 +161,6 @@ def taken_port() -> None:
         pass
 
 
-def without_a_client() -> None:
-    with mock.patch.object(ask_page, "CLIENT", Path("none")):
-        ask_page.files()
-
-
 def program_that_ends() -> None:
     program = Program("export", ["none.json"])
     try:
@@ -204,11 +199,6 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "must be a number from 0 to 1000, got '1001'",
     ),
     (SpecError, taken_port, "--port must be free, got "),
-    (
-        SpecError,
-        without_a_client,
-        "live needs a checkout, where the client in JavaScript is, got none at none",
-    ),
     (NotReady, program_that_ends, "export must say where it listens within 60 s, got 1 line(s)"),
     (NotReady, part_that_ends, "report must go on, got its end"),
 ]

@@ -1,6 +1,6 @@
 """The whole way on one machine: a page that asks, the gateway, a queue, the streaming job, and a page that shows.
 
-Simulated people answer too. Only in a checkout, where the client in JavaScript is. Ends with Ctrl-C.
+Simulated people answer too. Ends with Ctrl-C. Needs the extras gcp, gateway and plot.
 """
 
 from __future__ import annotations
