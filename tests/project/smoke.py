@@ -14,10 +14,11 @@ from pathlib import Path
 
 ULDP = Path(sys.executable).with_name("uldp")
 PEOPLE = 3000
+VALUES = ["flu", "cold", "asthma", "hiv"]
 COLLECTION = {
     "id": "diagnoses",
     "version": 1,
-    "alphabet": {"id": "closed", "values": ["flu", "cold", "asthma", "hiv"], "sensitive": ["hiv"]},
+    "alphabet": {"id": "closed", "values": VALUES, "sensitive": ["hiv"]},
     "mechanism": {"id": "urr", "epsilon": 4.0},
 }
 
@@ -49,8 +50,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         version = uldp(Path(folder), "--version").strip()
         frequencies = estimated(Path(folder))
-    values = COLLECTION["alphabet"]["values"]  # type: ignore[index]
-    if set(frequencies) != set(values) or max(frequencies, key=lambda value: frequencies[value]) != "flu":
+    if set(frequencies) != set(VALUES) or max(frequencies, key=lambda value: frequencies[value]) != "flu":
         print(f"{version}: estimates must be led by 'flu', got {frequencies}", file=sys.stderr)
         return 1
     print(f"{version} works: {PEOPLE:,} reports, flu {frequencies['flu']:.1%}")
