@@ -93,10 +93,13 @@ def make_folder(path: str) -> None:
 
 
 def matching(pattern: str) -> list[str]:
-    """The files that a pattern with ``*`` and ``?`` names, in the order of their names."""
+    """Paths of the files that a pattern matches, sorted. ``**`` matches folders within folders.
+
+    On this machine ``*`` matches no hidden files, as in a shell.
+    """
     if in_store(pattern):
         return sorted(entry.path for entry in _stores().match([pattern])[0].metadata_list)
-    return sorted(path for path in glob.glob(pattern) if os.path.isfile(path))
+    return sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
 
 
 def joined(folder: str, name: str) -> str:

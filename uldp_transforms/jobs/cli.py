@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 from uldp_transforms.calendar_windows import is_months
 from uldp_transforms.files import stores
 from uldp_transforms.files.collection_files import read_collection
+from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.checks import nearest
 from uldp_transforms.ldp.errors import SpecError
@@ -19,10 +20,10 @@ from uldp_transforms.windows import parse_duration
 
 T = TypeVar("T")
 
+DONE, WRONG_CONFIGURATION = uldp.DONE, uldp.WRONG_CONFIGURATION
+
 Options = Mapping[str, Mapping[str, Any]]
 """Options of a command line and their arguments for argparse."""
-
-DONE, WRONG_CONFIGURATION = 0, 2
 
 
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):

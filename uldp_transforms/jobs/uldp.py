@@ -10,6 +10,7 @@ from typing import Any
 from uldp_transforms.version import __version__
 
 DONE, WRONG_CONFIGURATION = 0, 2
+"""Exit codes of all programs."""
 
 PROGRAMS = {
     "simulate": "perturb the values of a CSV or Parquet file, as clients would",

@@ -10,8 +10,8 @@ from typing import Any
 
 import fastavro
 import numpy as np
-from apache_beam.io.filesystems import FileSystems
 
+from uldp_transforms.files import stores
 from uldp_transforms.jobs.records.run_records import STOPPED, RunRecord
 from uldp_transforms.jobs.reestimate.regroup import Key, check_stored, regrouped
 from uldp_transforms.ldp import CohortCounts, Collection
@@ -144,7 +144,7 @@ def _is_whole(run: str, of_run: dict[str, Row], resuming: Sequence[RunRecord]) -
 def _read(files: Sequence[str]) -> Iterator[tuple[str, Row]]:
     """The rows of files of counts, each with the name of its file; times as milliseconds."""
     for name in files:
-        with FileSystems.open(name) if "://" in name else open(name, "rb") as file:
+        with stores.opened(name) as file:
             content = io.BytesIO(file.read())
             try:
                 rows = [_in_milliseconds(row) for row in fastavro.reader(content, COUNTS_SCHEMA)]
