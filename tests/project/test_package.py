@@ -188,6 +188,23 @@ def test_a_job_runs_from_the_wheel(installed: Path, foreign: Path) -> None:
     assert (row["num_reports"], row["software"]) == (1, f"uldp_transforms {uldp_transforms.__version__}")
 
 
+def test_demonstrations_have_their_files_in_the_wheel(installed: Path, foreign: Path) -> None:
+    """The demo its data, the live page the client in JavaScript."""
+    program = """
+from uldp_transforms.jobs.demo.demo_command import CANDIDATES, DATA, OPEN, SENSITIVE, VALUES
+from uldp_transforms.jobs.live.ask_page import CLIENT, files
+print(DATA, CLIENT, *((DATA / name).is_file() for name in (CANDIDATES, OPEN, SENSITIVE, VALUES)))
+print(*files())
+"""
+    done = python("-c", program, folder=foreign, path=installed)
+    assert done.returncode == 0, done.stderr
+    places, addresses = done.stdout.splitlines()
+    data, client, *there = places.split()
+    assert Path(data).is_relative_to(installed) and Path(client).is_relative_to(installed)
+    assert there == ["True"] * 4
+    assert {"/", "/ask.js", "/client/index.js", "/client/src/client.js"} <= set(addresses.split())
+
+
 # ---------------------------------------------------------------------- names that are wrong
 
 

@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         program: Any = importlib.import_module(LABORATORY.get(words[0], f"uldp_transforms.jobs.{words[0]}"))
     except ModuleNotFoundError as error:
-        if words[0] not in LABORATORY or error.name != "labs":
+        if error.name not in ("labs", LABORATORY.get(words[0])):  # or somebody else's package of this name
             raise
         return _wrong(f"{words[0]} needs a checkout of the repository, where labs/ is, got an installed package alone")
     return int(program.main(words[1:]))
