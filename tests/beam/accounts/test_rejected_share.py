@@ -22,19 +22,13 @@ from tests.support.messages_cases import (
     single,
     write_files,
 )
-from uldp_transforms.beam.accounts.rejected_share import (
-    CAUSES,
-    RejectedShareError,
-    Watch,
-    facts_of,
-    sentence,
-    sentence_of_sums,
-)
+from uldp_transforms.beam.accounts.rejected_share import RejectedShareError, Watch, facts_of
 from uldp_transforms.jobs import estimate
 from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms.messages.refusal_causes import CAUSES, sentence, sentence_of_sums
 from uldp_transforms.windows import Windows
 
 HOUR, DAY = 3_600_000, 86_400_000
