@@ -8,6 +8,7 @@ al. 1998) takes any matrix.
 from __future__ import annotations
 
 import dataclasses
+import decimal
 import functools
 import math
 import re
@@ -28,7 +29,6 @@ MAX_ENTRIES = 1 << 20
 """Outputs times symbols."""
 
 _PROBABILITY = re.compile(r"^[0-9]{1,40}(/[0-9]{1,40}|\.[0-9]{1,40})?$")
-_ROUNDING = 1e-15  # of logarithms
 _LONGEST = 30  # characters of a fraction in a sentence
 _FEW = 3  # outputs that a caveat names
 
@@ -230,7 +230,8 @@ def _epsilon_of(weights: Weights) -> float:
     if any(min(row) == 0 for row in weights):
         return math.inf
     ratio = max(Fraction(max(row), min(row)) for row in weights)
-    epsilon = (math.log(ratio.numerator) - math.log(ratio.denominator)) * (1 - _ROUNDING)
+    context = decimal.Context(prec=60)
+    epsilon = float(context.ln(context.divide(decimal.Decimal(ratio.numerator), decimal.Decimal(ratio.denominator))))
     while exp_bounds(epsilon)[0] < ratio:
         epsilon = math.nextafter(epsilon, math.inf)
     return epsilon
