@@ -63,7 +63,7 @@ class AttributeGRR(KaryRR):
 
     id: ClassVar[str] = "agrr"
     about: ClassVar[About] = About(
-        sends="one symbol, with the noise that declared `priors` Pr(value given state) leave to do",
+        sends="one symbol, with only as much noise as the declared `priors` Pr(value given state) require",
         protects="states, under these priors only",
         source="Tang et al.",
         payload=ONE_SYMBOL,
@@ -131,7 +131,7 @@ class AttributeOUE(Rappor):
 
     id: ClassVar[str] = "aoue"
     about: ClassVar[About] = About(
-        sends="one bit per symbol, with the noise that declared `priors` leave to do",
+        sends="one bit per symbol, with only as much noise as the declared `priors` require",
         protects="states, under these priors only",
         source="Tang et al.",
         payload=ALL_BITS,

@@ -37,7 +37,7 @@ class UniformPerturbation(KaryRR):
     id: ClassVar[str] = "up"
     about: ClassVar[About] = About(
         sends='one symbol by k-RR, the last of which means "no answer"',
-        protects="every value, and that it is missing",
+        protects="every value, and whether it is missing",
         source="Tang et al.",
         payload=ONE_SYMBOL,
     )
@@ -66,7 +66,7 @@ class TwoStage(MatrixChannel):
     id: ClassVar[str] = "tsp"
     about: ClassVar[About] = About(
         sends='one symbol, the last of which means "no answer"; `missing_rates`',
-        protects="answers; that one is missing, under these rates only and if answers do not depend on the state",
+        protects="answers; whether one is missing: under these rates only, and if answers do not depend on the state",
         source="Tang et al.",
         payload=ONE_SYMBOL,
     )

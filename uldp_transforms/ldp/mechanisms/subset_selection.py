@@ -320,7 +320,7 @@ class SubsetSelection(UtilityOptimizedSubsetSelection):
 
     id: ClassVar[str] = "ss"
     about: ClassVar[About] = About(
-        sends="a set of `subset_size` symbols (none given: the best size if everybody's value is sensitive); optimal "
+        sends="a set of `subset_size` symbols (default: the best size if everybody's value is sensitive); optimal "
         "for many reports",
         protects="every value",
         source="Ye & Barg 2018",
