@@ -13,10 +13,11 @@ from uldp_transforms.beam.accounts.ledger import ReasonCountsCoder, SumByReasonF
 from uldp_transforms.beam.runtime.row_coders import timestamp_of
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.rows.json_and_avro import time_fields, to_avro, to_json
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
+from uldp_transforms.rows.avro_fields import time_fields
+from uldp_transforms.rows.json_and_avro import to_avro, to_json
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.row_identity import name_of, span_of
+from uldp_transforms.rows.row_types import LEDGER_SCHEMA, LedgerRow
 from uldp_transforms.windows import BasePeriods
 
 # ---------------------------------------------------------------------- rows

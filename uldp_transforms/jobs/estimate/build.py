@@ -8,12 +8,15 @@ from uldp_transforms import EstimateReports
 from uldp_transforms.beam.runtime.engines import clock_is_watermark
 from uldp_transforms.jobs.estimate.options import Job
 from uldp_transforms.jobs.sinks import Output
-from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
-from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
-from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
-from uldp_transforms.rows.window_health import HEALTH_SCHEMA
-from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, VALUE_SCHEMA
+from uldp_transforms.rows.row_types import (
+    COUNTS_SCHEMA,
+    DISCOVERED_SCHEMA,
+    ESTIMATE_SCHEMA,
+    HEALTH_SCHEMA,
+    LEDGER_SCHEMA,
+    REJECTED_SCHEMA,
+    VALUE_SCHEMA,
+)
 
 
 def build(pipeline: beam.Pipeline, job: Job) -> None:

@@ -36,16 +36,12 @@ from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.repeated_people import keeps_memos
-from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA, DiscoveredValue, discover_window
+from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, DiscoveredValue, WindowedEstimate
 from uldp_transforms.rows.smoothed_rows import smooth_rows
 from uldp_transforms.rows.window_history import jump_of
-from uldp_transforms.rows.windowed_estimate import (
-    ESTIMATE_SCHEMA,
-    WindowedEstimate,
-    estimate_window,
-    reason_to_withhold,
-)
+from uldp_transforms.rows.windowed_estimate import estimate_window, reason_to_withhold
 from uldp_transforms.windows import rfc3339
 
 _OTHERWISE: dict[str, dict[str, str]] = {

@@ -6,7 +6,6 @@ that count, and entries are read again, row by row, of the windows that are show
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 from collections import defaultdict
@@ -19,7 +18,7 @@ from apache_beam.io.filesystems import FileSystems
 from uldp_transforms.jobs.check import latest_rows, state_of
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of, read_records
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.windows import rfc3339
+from uldp_transforms.rows.json_and_avro import from_avro
 
 Row = Mapping[str, Any]
 
@@ -155,9 +154,4 @@ def _json_lines(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
 def _avro(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
     for number, row in enumerate(fastavro.reader(file)):
         if lines is None or number in lines:
-            yield number, {name: _text(value) for name, value in row.items()}  # type: ignore[union-attr]
-
-
-def _text(value: Any) -> Any:
-    """Times as JSON lines have them."""
-    return rfc3339(round(value.timestamp() * 1000)) if isinstance(value, datetime.datetime) else value
+            yield number, from_avro(row)  # type: ignore[arg-type]

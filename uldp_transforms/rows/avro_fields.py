@@ -1,0 +1,57 @@
+"""The fields of an Avro schema of rows, from which columns of tables and attributes of classes are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+_TIME = {"type": "long", "logicalType": "timestamp-millis"}
+
+
+class Field(NamedTuple):
+    """A field of a row, or of what is in it.
+
+    Attributes:
+        name: of the field; of an entry of an array ``element``, of one of a map ``value``.
+        kind: string, int, long, double, boolean, time, array, map or record; an enum is a string.
+        nullable: whether it may be null.
+        doc: its description.
+        has_default: whether rows of older versions may be without it.
+        record: name of the record, for a record.
+        parts: the fields of a record; the one field that stands for all entries of an array or map.
+    """
+
+    name: str
+    kind: str
+    nullable: bool = False
+    doc: str = ""
+    has_default: bool = False
+    record: str = ""
+    parts: tuple[Field, ...] = ()
+
+
+def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...]:
+    """The fields of an Avro record, in its order."""
+    return tuple(_field(**field) for field in schema["fields"])
+
+
+def _field(name: str, type: Any, doc: str = "", **rest: Any) -> Field:
+    nullable = isinstance(type, list)
+    avro = next(branch for branch in type if branch != "null") if nullable else type
+    field = Field(name, avro, nullable, doc, "default" in rest)
+    if avro == _TIME:
+        return field._replace(kind="time")
+    if isinstance(avro, str):
+        return field
+    if avro["type"] == "record":
+        return field._replace(kind="record", record=avro["name"], parts=fields_of(avro))
+    if avro["type"] == "array":
+        return field._replace(kind="array", parts=(_field("element", avro["items"]),))
+    if avro["type"] == "map":
+        return field._replace(kind="map", parts=(_field("value", avro["values"]),))
+    return field._replace(kind={"enum": "string"}.get(avro["type"], avro["type"]))
+
+
+def time_fields(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Names of the fields that are times."""
+    return (field["name"] for field in schema["fields"] if field["type"] in (_TIME, ["null", _TIME]))
