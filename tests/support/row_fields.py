@@ -31,16 +31,11 @@ def files(root: Path) -> dict[str, str]:
 
 def _with_entries(values: str, windows: str) -> str:
     """The schema of values with the entries of the schema of windows as these are there; new ones come last."""
-    lines, begin, end = values.splitlines(), '    {"name": ', ["  ]", "}"]
-    assert lines[-2:] == end
-    fields = {_name(line): line.rstrip(",") for line in lines[:-2] if line.startswith(begin)}
-    fields |= {_name(line): line[4:].rstrip(",") for line in windows.splitlines() if line.startswith(f"    {begin}")}
-    head = [line for line in lines[:-2] if not line.startswith(begin)]
-    return "\n".join([*head, ",\n".join(fields.values()), *end]) + "\n"
-
-
-def _name(line: str) -> str:
-    return line.split('"', 4)[3]
+    (entries,) = (field["type"]["items"] for field in json.loads(windows)["fields"] if field["name"] == "estimates")
+    fields = {field["name"]: field for field in (*json.loads(values)["fields"], *entries["fields"])}
+    head, opening, _ = values.partition('"fields": [\n')
+    lines = (f"    {json.dumps(field, ensure_ascii=False)}" for field in fields.values())
+    return head + opening + ",\n".join(lines) + "\n  ]\n}\n"
 
 
 def _records(schema: Any) -> Iterator[tuple[str, tuple[Field, ...]]]:

@@ -38,18 +38,21 @@ def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...]:
 def _field(name: str, type: Any, doc: str = "", **rest: Any) -> Field:
     nullable = isinstance(type, list)
     avro = next(branch for branch in type if branch != "null") if nullable else type
-    field = Field(name, avro, nullable, doc, "default" in rest)
-    if avro == _TIME:
-        return field._replace(kind="time")
-    if isinstance(avro, str):
-        return field
-    if avro["type"] == "record":
-        return field._replace(kind="record", record=avro["name"], parts=fields_of(avro))
-    if avro["type"] == "array":
-        return field._replace(kind="array", parts=(_field("element", avro["items"]),))
-    if avro["type"] == "map":
-        return field._replace(kind="map", parts=(_field("value", avro["values"]),))
-    return field._replace(kind={"enum": "string"}.get(avro["type"], avro["type"]))
+    kind, parts = _kind_and_parts(avro)
+    return Field(name, kind, nullable, doc, "default" in rest, avro["name"] if kind == "record" else "", parts)
+
+
+def _kind_and_parts(avro: Any) -> tuple[str, tuple[Field, ...]]:
+    if isinstance(avro, str) or avro == _TIME:
+        return ("time" if avro == _TIME else avro), ()
+    kind = avro["type"]
+    if kind == "record":
+        return kind, fields_of(avro)
+    if kind == "array":
+        return kind, (_field("element", avro["items"]),)
+    if kind == "map":
+        return kind, (_field("value", avro["values"]),)
+    return ("string" if kind == "enum" else kind), ()
 
 
 def time_fields(schema: Mapping[str, Any]) -> Iterator[str]:

@@ -7,14 +7,13 @@ that count, and entries are read again, row by row, of the windows that are show
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import fastavro
-from apache_beam.io.filesystems import FileSystems
 
+from uldp_transforms.files import stores
 from uldp_transforms.jobs.check import latest_rows, state_of
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of, read_records
 from uldp_transforms.ldp.errors import SpecError
@@ -101,7 +100,7 @@ class RowDirectory:
         records = self.records()
         paths = [path for name in _KINDS for path in self._files(name)]
         state = state_of(records[-1], self.path) if records else None
-        return tuple(map(_stamp_of, paths)), records, state
+        return tuple(map(stores.stamp_of, paths)), records, state
 
     def _files(self, name: str) -> list[str]:
         """JSON lines; where there are none, Avro."""
@@ -110,14 +109,6 @@ class RowDirectory:
             if found:
                 return found
         return []
-
-
-def _stamp_of(path: str) -> tuple[str, int, int]:
-    """Files of a stream are new ones; those of other jobs change under their names."""
-    if "://" in path:
-        return path, FileSystems.match([path])[0].metadata_list[0].size_in_bytes, 0
-    found = os.stat(path)
-    return path, found.st_size, found.st_mtime_ns
 
 
 def _in_order(row: Row) -> tuple[Any, ...]:
@@ -138,7 +129,7 @@ def _rows_of(path: str) -> Iterator[Row]:
 def _chosen(path: str, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
     """Number and row of the rows of a file that are wanted; None: all of them. Others are not parsed."""
     read = _avro if path.endswith(".avro") else _json_lines
-    with FileSystems.open(path) as file:
+    with stores.opened(path) as file:
         try:
             yield from read(file, lines)
         except (ValueError, TypeError, KeyError, EOFError):

@@ -53,11 +53,11 @@ def _column(field: Field) -> dict[str, Any]:
 
 def table_row(row: Any, schema: Any) -> dict[str, Any]:
     """The row with the columns of ``table_schema``, ready for JSON; times as RFC 3339."""
-    return {name: _entries(value) if isinstance(value, dict) else value for name, value in as_dict(row).items()}
-
-
-def _entries(value: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"key": key, "value": each} for key, each in value.items()]
+    record = as_dict(row)
+    for name, value in record.items():
+        if type(value) is dict:
+            record[name] = [{"key": key, "value": each} for key, each in value.items()]
+    return record
 
 
 def native_row(row: Any, schema: Any) -> dict[str, Any]:
