@@ -43,9 +43,9 @@ def _field(name: str, type: Any, doc: str = "", **rest: Any) -> Field:
 
 
 def _kind_and_parts(avro: Any) -> tuple[str, tuple[Field, ...]]:
-    if isinstance(avro, str) or avro == _TIME:
-        return ("time" if avro == _TIME else avro), ()
-    kind = avro["type"]
+    if isinstance(avro, str):
+        return avro, ()
+    kind = "time" if avro == _TIME else avro["type"]
     if kind == "record":
         return kind, fields_of(avro)
     if kind == "array":
