@@ -32,10 +32,11 @@ from uldp_transforms.ldp.smoothing import (
 )
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_identity import span_of
+from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
-from uldp_transforms.rows.window_health import WindowHealth, health_of_window
+from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.rows.window_history import Neighbours, jump_of
-from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
+from uldp_transforms.rows.windowed_estimate import estimate_window
 
 DAY = 86_400_000
 ALL, MONTH = 181, 31
