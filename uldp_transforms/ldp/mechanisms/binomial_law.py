@@ -11,7 +11,8 @@ from scipy import special
 
 _MOST_STEPS = 100  # of Newton's method, which needs six or seven
 _NEAR = 1e-9  # in logits
-_AT_MODE, _ROUNDED = 1e-3, 5e-7  # standard units from the mode within which r is 0 but for rounding: that, + this x scale
+# Standard units from the mode within which r is 0 but for rounding: this, and this times the scale.
+_AT_MODE, _ROUNDED = 1e-3, 5e-7
 _FEWEST = 0.5  # counts below are none
 _LEAST_CURVATURE = 1e-18
 _LEAST_ROOT = 1e-150
