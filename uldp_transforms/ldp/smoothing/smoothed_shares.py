@@ -17,6 +17,8 @@ from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 
 _Z = float(special.ndtri((1 + CONFIDENCE) / 2))
 _ALONE = float(special.ndtri(0.95))  # one honest window in 10 contradicts its neighbours by as many standard deviations
+_BESIDE = float(special.ndtri(0.875))  # one in 4, whose intervals reach to the window's own estimate
+_POWERS = (1.0, 1.5, 2.0)  # of shares that drifts and nuggets, which are variances, may be proportional to
 _BLOCK = 1024  # values that are smoothed at once
 _ROUNDS = 2  # of a season and the scales of what is left
 
@@ -92,13 +94,22 @@ def _fitted(series: Series) -> _Fitted:
 
 
 def _scaled(series: Series, law: Law, season: Season | None) -> _Fitted:
+    """Scales relative to each power of shares, averaged over by their likelihoods; of breaks, to the likeliest."""
     left = series if season is None else dataclasses.replace(series, raw=series.raw - season.effects)
-    scales, likelihoods = scales_of(left, law)
+    unfitted = series if season is None else season.residuals(series)
+    fits = [_of_power(left, unfitted, law.relative_to(power), season) for power in _POWERS]
+    evidence = np.array([one.scales.evidence for one in fits])
+    weights = special.softmax(evidence)
+    own = np.tensordot(weights, np.sqrt([one.own for one in fits]), 1) ** 2
+    likely = np.exp(np.tensordot(weights, np.log([one.likely for one in fits]), 1))
+    return dataclasses.replace(fits[int(evidence.argmax())], own=own, likely=likely)
+
+
+def _of_power(left: Series, unfitted: Series, law: Law, season: Season | None) -> _Fitted:
+    """Of one power: the law has it."""
+    scales, likelihoods = scales_of(unfitted, law)
     posterior, _ = scales.posterior(likelihoods)
-    own = np.stack(scales.means(posterior, law))
-    if season is not None:
-        own[1] += season.fitted_away(law, own[1])
-    return _Fitted(left, law, scales, own, scales.likely(posterior, law), season)
+    return _Fitted(left, law, scales, np.stack(scales.means(posterior, law)), scales.likely(posterior, law), season)
 
 
 def _of_values(model: _Fitted, here: np.ndarray) -> np.ndarray:
@@ -129,8 +140,9 @@ def _around(series: Series, law: Law, course: Course, extra: np.ndarray) -> tupl
     """(T, S) means, and ends of intervals: up to that of the window alone, where it contradicts all others."""
     means, variances = own_shares(series, law, course)
     half = _Z * np.sqrt(variances + extra)
-    own = _ALONE * np.sqrt(law.noise + series.common)
-    apart = course.pulse**2 > _ALONE**2 * course.pulse_information
+    apart = course.pulse**2 > _BESIDE**2 * course.pulse_information
+    far = course.pulse**2 > _ALONE**2 * course.pulse_information
+    own = np.where(far, _ALONE * np.sqrt(law.noise + series.common), 0)
     low = np.where(apart, np.minimum(means - half, series.raw - own), means - half)
     high = np.where(apart, np.maximum(means + half, series.raw + own), means + half)
     return means, low, high
