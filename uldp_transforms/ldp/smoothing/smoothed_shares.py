@@ -16,10 +16,11 @@ from uldp_transforms.ldp.smoothing.series import Law, Series
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 
 _Z = float(special.ndtri((1 + CONFIDENCE) / 2))
-_ALONE = float(special.ndtri(0.95))  # one honest window in 10 contradicts its neighbours by as many standard deviations
-_BESIDE = float(special.ndtri(0.875))  # one in 4, whose intervals reach to the window's own estimate
+_ALONE = float(special.ndtri(0.95))  # standard errors by which an interval goes beyond the window's own estimate, at most
+_BESIDE = 1.2  # standard deviations from its neighbours, from which it goes that far; from twice that on, beyond
 _POWERS = (1.0, 1.5, 2.0)  # of shares that drifts and nuggets, which are variances, may be proportional to
 _BLOCK = 1024  # values that are smoothed at once
+_TINY = 1e-300
 _ROUNDS = 2  # of a season and the scales of what is left
 
 
@@ -140,11 +141,10 @@ def _around(series: Series, law: Law, course: Course, extra: np.ndarray) -> tupl
     """(T, S) means, and ends of intervals: up to that of the window alone, where it contradicts all others."""
     means, variances = own_shares(series, law, course)
     half = _Z * np.sqrt(variances + extra)
-    apart = course.pulse**2 > _BESIDE**2 * course.pulse_information
-    far = course.pulse**2 > _ALONE**2 * course.pulse_information
-    own = np.where(far, _ALONE * np.sqrt(law.noise + series.common), 0)
-    low = np.where(apart, np.minimum(means - half, series.raw - own), means - half)
-    high = np.where(apart, np.maximum(means + half, series.raw + own), means + half)
+    apart = np.abs(course.pulse) / np.sqrt(np.maximum(course.pulse_information, _TINY)) / _BESIDE - 1
+    own = _ALONE * np.clip(apart, 0, 1) * np.sqrt(law.noise + series.common)
+    low = np.where(apart > 0, np.minimum(means - half, series.raw - own), means - half)
+    high = np.where(apart > 0, np.maximum(means + half, series.raw + own), means + half)
     return means, low, high
 
 
