@@ -875,7 +875,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
                 f"--estimators/--estimator must be some of {', '.join(sorted(ESTIMATORS))}, got 'x'",
             ),
             ("good.csv --seed -1", "--seed must be a whole number from 0 on, got -1"),
-            ("good.csv --mechanisms x", f"--mechanisms must be some of {', '.join(MECHANISMS)}, got 'x'"),
+            ("good.csv --mechanisms x", f"--mechanisms must be some of {', '.join(sorted(MECHANISMS))}, got 'x'"),
             ("good.csv --max_cohorts 4", "--max_cohorts can be given only with --open, got 4"),
             ("good.csv --epsilon x", "--epsilon must be numbers with commas between, got 'x'"),
             ("good.csv", "good.csv must have at least 2 different values, got 1"),
@@ -890,7 +890,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         argparse.ArgumentTypeError,
         lambda: evaluate._mechanisms("krr,x"),
-        f"must be some of {', '.join(MECHANISMS)}, got 'krr,x'",
+        f"must be some of {', '.join(sorted(MECHANISMS))}, got 'krr,x'",
     ),
     (argparse.ArgumentTypeError, lambda: evaluate._numbers("1,x"), "must be numbers with commas between, got '1,x'"),
     # report
