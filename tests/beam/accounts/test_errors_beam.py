@@ -975,10 +975,6 @@ def calls() -> Iterator[Callable[[], Any]]:
         yield made(Path())
 
 
-def is_error(part: Any) -> bool:
-    return isinstance(part, type) and issubclass(part, Exception)
-
-
 @pytest.mark.usefixtures("folder")
 def test_every_refusal_has_a_row():
     """The lines of all ``raise`` statements but interrupts, less those that the tables have come through."""
