@@ -202,6 +202,13 @@ def estimating(options: str) -> Callable[[], Any]:
     return run(estimate.configure, f"--collection krr.json --input good.avro --output out {options}")
 
 
+class BrokenTable:
+    """A registry to which a package adds what cannot be imported."""
+
+    def __contains__(self, name: str) -> bool:
+        raise SpecError("mechanism 'x' of the package broken cannot be added: none")
+
+
 def asking_pubsub(answer: Exception) -> Callable[[], Any]:
     def ask() -> None:
         raise answer
@@ -749,6 +756,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         for option in ("--dataflow_service_options", "--experiments")
     ),
     (SpecError, estimating("--input ."), "--input must be a pattern of file names, got the directory '.'"),
+    (
+        argparse.ArgumentTypeError,
+        lambda: evaluate._ids("krr", BrokenTable()),  # type: ignore[arg-type]
+        "mechanism 'x' of the package broken cannot be added: none",
+    ),
     (SpecError, estimating("--slide 1h"), "--slide needs --window, got none"),
     (SpecError, estimating("--smooth"), "--smooth needs --window, got none"),
     (
