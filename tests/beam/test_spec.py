@@ -45,7 +45,6 @@ OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
 WORDS = collection(
     "words", {"id": "prefixes", "num_buckets": 4, "tokens": ["a"], "lengths": [1, None]}, "krr", num_cohorts=4
 )
-KRR_AGAIN = Collection.from_json(KRR.to_json() | {"id": "other"})
 
 ALL_VALUES: dict[str, Any] = {
     "collections": [KRR.to_json(), OPEN.to_json(), WORDS.to_json()],

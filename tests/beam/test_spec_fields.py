@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 from typing import Any
 
@@ -14,7 +15,7 @@ from uldp_transforms.beam.spec.plain_values import SpecValues
 from uldp_transforms.beam.spec.spec_fields import SPEC_FIELDS, Kind, Section, SpecField
 from uldp_transforms.beam.spec.spec_rules import Voice, check_agreement, voice_of_library
 from uldp_transforms.jobs.estimate.options import command_line
-from uldp_transforms.jobs.spec_options import option_help, spec_options
+from uldp_transforms.jobs.spec_options import check_options_agree, option_help, spec_options
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.checks import nearest
 from uldp_transforms.windows import parse_duration
@@ -153,3 +154,33 @@ def test_an_unknown_name_suggests_the_nearest(unknown: object, meant: str | None
 )
 def test_an_unknown_option_suggests_the_nearest(argument: str, hint: str) -> None:
     assert command_line().nearest_option(argument) == hint
+
+
+@pytest.mark.parametrize(
+    ("window", "slide", "overlap"),
+    [
+        ("1h", "60m", False),
+        ("7d", "P1W", False),
+        ("1mo", "P1M", False),
+        ("1h", "59m", True),
+        ("2mo", "1mo", True),
+    ],
+)
+def test_a_slide_of_the_length_of_the_window_is_no_overlap(window: str, slide: str, overlap: bool) -> None:
+    """However the two are written; ``--smooth`` takes windows that do not overlap."""
+    parser = command_line()
+    required = ["--collection", "c", "--output", "o", "--input", "i"]
+    args = parser.parse_args([*required, "--smooth", "--window", window, "--slide", slide])
+    if not overlap:
+        check_options_agree(args)
+        return
+    with pytest.raises(SpecError, match=r"^--smooth cannot go with --slide"):
+        check_options_agree(args)
+
+
+def test_options_of_sources_and_sinks_in_forms_have_labels_of_their_own() -> None:
+    """None is made from the name of the option."""
+    parameters = {name: dataflow_template.parameter(action) for name, action in dataflow_template.options().items()}
+    assert parameters["bigquery"]["label"] == "BigQuery dataset"
+    with pytest.raises(ValueError, match=r"^--new must have a label, or be in NOT_OFFERED, got neither$"):
+        dataflow_template.parameter(argparse.Action(["--new"], "new"))

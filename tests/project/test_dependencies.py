@@ -6,13 +6,11 @@ import base64
 import hashlib
 import importlib.metadata
 import re
-import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import setuptools
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -35,16 +33,6 @@ def environments() -> Iterator[dict[str, str]]:
             minor = python.rpartition(".")[0]
             # default_environment() is a TypedDict, which does not take a platform's keys
             yield {**default_environment(), **platform, "python_full_version": python, "python_version": minor}  # type: ignore[dict-item]
-
-
-@pytest.fixture(scope="module")
-def package() -> dict[str, Any]:
-    """What setup.py tells setuptools."""
-    said: dict[str, Any] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(setuptools, "setup", lambda **fields: said.update(fields))
-        runpy.run_path(str(ROOT / "setup.py"))
-    return said
 
 
 # ---------------------------------------------------------------------- the locks

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.project.documents import ROOT
+from tests.support.messages_cases import KRR, container, single, write_files
 
 CLASSES = """
 import dataclasses
@@ -169,3 +170,52 @@ def test_known_ids_load_nothing(tmp_path: Path) -> None:
     done = run(tmp_path, program)
     assert done.stdout == "fine\n"
     assert done.stderr.endswith("mechanism 'x' of the package broken cannot be added: No module named 'not_there'\n")
+
+
+ESTIMATING = "import sys; from uldp_transforms.jobs import estimate; sys.exit(estimate.main(sys.argv[1:]))"
+EVALUATING = "import sys; from uldp_transforms.jobs import evaluate; sys.exit(evaluate.main(sys.argv[1:]))"
+BROKEN = [
+    ("estimator", ESTIMATING, "--help"),
+    ("estimator", ESTIMATING, "--collection krr.json --input in.avro --output out --estimator tiny-cut"),
+    ("estimator", EVALUATING, "--values people.csv --estimators tiny-cut"),
+    ("mechanism", EVALUATING, "--values people.csv --mechanisms tiny-rr"),
+    ("mechanism", EVALUATING, "--values people.csv"),
+    ("source", ESTIMATING, "--collection krr.json --input in.avro --output out"),
+    ("sink", ESTIMATING, "--collection krr.json --input in.avro --output out"),
+]
+
+
+def folder_of_a_job(folder: Path, kind: str) -> None:
+    """Input of both programs, and a package whose class of a kind cannot be imported."""
+    entry_points = f"[uldp_transforms.{kind}s]\nx = broken_classes:X\n"
+    distribution(folder, "broken", entry_points, broken_classes="raise RuntimeError('no luck\\ntoday')")
+    people = "value\n" + "ant\n" * 3 + "bee\n"
+    write_files(folder, {"krr.json": KRR, "in.avro": container([(1, single())]), "people.csv": people})
+
+
+@pytest.mark.parametrize(("kind", "program", "arguments"), BROKEN)
+def test_a_broken_package_ends_a_command_that_needs_it_in_one_sentence(
+    tmp_path: Path, kind: str, program: str, arguments: str
+) -> None:
+    folder_of_a_job(tmp_path, kind)
+    done = run(tmp_path, program, *arguments.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    sentence = f"{kind} 'x' of the package broken cannot be added: no luck today\n"
+    assert done.stderr.endswith(sentence)
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "program", "arguments"),
+    [
+        ("estimator", ESTIMATING, "--collection krr.json --input in.avro --output out --min_reports 1"),
+        ("estimator", EVALUATING, "--values people.csv --mechanisms krr --repetitions 1"),
+        ("mechanism", EVALUATING, "--values people.csv --mechanisms krr --repetitions 1"),
+    ],
+)
+def test_a_broken_package_does_not_stop_a_command_that_does_not_need_it(
+    tmp_path: Path, kind: str, program: str, arguments: str
+) -> None:
+    folder_of_a_job(tmp_path, kind)
+    done = run(tmp_path, program, *arguments.split())
+    assert done.returncode == 0, done.stderr

@@ -34,6 +34,23 @@ class Example(KaryRR):
     about: ClassVar[About] = KaryRR.about._replace(source="an example")
 '''
 
+ALPHABET = '''"""A list of values under another id."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from uldp_transforms.ldp.alphabets.closed import Closed
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Example(Closed):
+    """Like a closed alphabet."""
+
+    id: ClassVar[str] = "example"
+'''
+
 ESTIMATOR = '''"""Frequencies cut to what a share can be."""
 
 from __future__ import annotations
@@ -61,21 +78,21 @@ class Tree:
     """A copy of the repository, which knows what was changed in it."""
 
     def __init__(self, folder: Path):
-        self._folder = folder
+        self.folder = folder
         shutil.copytree(ROOT, folder, ignore=NOT_COPIED)
         self._before = self._texts()
 
     def _texts(self) -> dict[str, bytes]:
-        paths = (path for path in self._folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
-        found = {str(path.relative_to(self._folder)): path.read_bytes() for path in paths}
+        paths = (path for path in self.folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+        found = {str(path.relative_to(self.folder)): path.read_bytes() for path in paths}
         return {name: text for name, text in found.items() if not name.startswith((".", "tests/.hypothesis"))}
 
     def write(self, path: str, text: str) -> None:
-        (self._folder / path).write_text(text, encoding="utf-8")
+        (self.folder / path).write_text(text, encoding="utf-8")
 
     def replace(self, path: str, old: str, new: str) -> None:
         """Edit the first occurrence of a text."""
-        text = (self._folder / path).read_text(encoding="utf-8")
+        text = (self.folder / path).read_text(encoding="utf-8")
         assert old in text
         self.write(path, text.replace(old, new, 1))
 
@@ -85,9 +102,9 @@ class Tree:
 
     def run(self, *command: str) -> str:
         """Run a program of the copy; it must succeed."""
-        environment = os.environ | {"PYTHONPATH": str(self._folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = os.environ | {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
         arguments = [sys.executable, *command]
-        done = subprocess.run(arguments, cwd=self._folder, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(arguments, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -102,7 +119,7 @@ class Tree:
         """Whether each record of a golden file stands where it stood."""
         old, new = (
             [line.rstrip(b",") for line in text.splitlines()[:-1]]
-            for text in (self._before[path], (self._folder / path).read_bytes())
+            for text in (self._before[path], (self.folder / path).read_bytes())
         )
         return new[: len(old)] == old
 
@@ -154,6 +171,48 @@ def test_a_mechanism(tree: Tree) -> None:
 
 
 @pytest.mark.slow
+def test_an_alphabet(tree: Tree) -> None:
+    """Its rule is a list, which both other clients know: each gets a line."""
+    table, cases = "uldp_transforms/ldp/alphabets/__init__.py", "tests/support/cases.py"
+    tree.write("uldp_transforms/ldp/alphabets/example.py", ALPHABET)
+    line = "from uldp_transforms.ldp.alphabets.example import Example as Example"
+    tree.insert(table, "from uldp_transforms.ldp.alphabets.hashed import", line)
+    tree.replace(table, "(Closed,", "(Example, Closed,")
+    tree.replace(cases, "import Alphabet, Closed,", "import Alphabet, Closed, Example,")
+    instances = '[("example", Example(values=VALUES, sensitive=SENSITIVE), 2)]'
+    tree.insert(cases, '    "closed": [', f'    "example": {instances},')
+    row = "| `example` | an example | `values`, `sensitive` | an example |"
+    tree.insert("README.md", "| `closed` | a known list", row)
+    tree.replace("docs/wire.md", "symbols of a `closed` alphabet", "symbols of a `closed` or `example` alphabet")
+    order, keys = "| `closed` | `sensitive` in its own order", "    | `closed` | `sensitive` (null"
+    tree.insert("docs/client.md", order, "| `example` | as of `closed` | as of `closed` |")
+    tree.insert("docs/client.md", keys, "    | `example` | `sensitive` (null if it was not given), `values` |")
+    schema = "schemas/collection.schema.json"
+    tree.insert(schema, '        {"$ref": "#/$defs/closed"},', '        {"$ref": "#/$defs/example"},')
+    text = (tree.folder / schema).read_text(encoding="utf-8")
+    definition = text[text.index('    "closed": {') : text.index('    "permuted": {')]
+    tree.insert(schema, '    "closed": {', definition.replace('"closed"', '"example"').rstrip("\n"))
+    specs = "tests/beam/rows/test_schemas.py"
+    spec = '    "example": CLOSED | {"alphabet": CLOSED["alphabet"] | {"id": "example"}},'
+    tree.insert(specs, '    "closed": CLOSED,', spec)
+    tree.insert("clients/javascript/src/form.js", "  closed: (alphabet)", "  example: (alphabet) => list(alphabet),")
+    other = "tests/clients/independent.py"
+    tree.insert(other, '        "closed": {"sensitive": None},', '        "example": {"sensitive": None},')
+    tree.replace(other, 'in ("closed", "tagged"):', 'in ("closed", "tagged", "example"):')
+    tree.insert("CHANGELOG.md", "\n", "")
+    tree.run("-m", "tests.support.golden")
+    written = ("collections", "form_fingerprints", "reports", "symbols")
+    golden = {f"schemas/vectors/{name}.json" for name in written}
+    by_hand = {"uldp_transforms/ldp/alphabets/example.py", table, cases, schema, specs, other, "CHANGELOG.md"}
+    by_hand |= {"README.md", "docs/wire.md", "docs/client.md", "clients/javascript/src/form.js"}
+    assert tree.touched() == golden | by_hand | {"tests/golden/fingerprints.json"}
+    assert {path.rpartition("/")[2] for path in tree.touched()} - {"example.py"} <= named(recipe("Adding an alphabet"))
+    assert all(tree.only_grew(path) for path in golden)
+    tree.test("tests/clients/test_vectors.py", "tests/clients/test_independent.py", "tests/project/test_ids.py")
+    tree.test(specs, "tests/project/test_readme.py", "tests/ldp/alphabets", "-k", "example or good or list_every_id")
+
+
+@pytest.mark.slow
 def test_an_estimator(tree: Tree) -> None:
     table = "uldp_transforms/ldp/estimators/__init__.py"
     line = "from uldp_transforms.ldp.estimators.cut import Cut as Cut"
@@ -169,6 +228,19 @@ def test_an_estimator(tree: Tree) -> None:
     assert {path.rpartition("/")[2] for path in tree.touched()} - {"cut.py"} <= named(recipe("Adding an estimator"))
     assert tree.run("-m", "tests.support.golden").strip() == "Everything is up to date."
     tree.test("tests/ldp/test_conformance.py", "tests/project/test_readme.py", "-k", "cut or list_every_id")
+
+
+REFUSALS = {
+    "sources": """    (
+        SpecError,
+        run(estimate.configure, "--collection krr.json --output out --hex_lines good.avro --hex_comment="),
+        "--hex_comment must have a letter, got none",
+    ),""",
+    "sinks": """    (SpecError, estimating("--lines_kind ledger"), "--lines_kind needs --lines, got none"),
+    (SpecError, streaming("--window 1h --lines x"), "--lines needs a source that ends, got --subscription"),
+    (SpecError, Lines(".", "ledger").prepare, "--lines must be a path of files, got the directory '.'"),""",
+}
+"""A row for each sentence with which the classes of the page refuse an option."""
 
 
 @pytest.mark.slow
@@ -213,7 +285,17 @@ def test_a_source_and_a_sink(tree: Tree, folder: str, name: str, module: str, la
     line = f"from uldp_transforms.jobs.{folder}.{module} import {name} as {name}"
     tree.insert(table, f"from uldp_transforms.jobs.{folder}.", line)
     tree.insert(table, f"        {last},\n", f"        {name},")
-    assert tree.touched() == {place, table}
+    tree.insert("CHANGELOG.md", "\n", "")
+    own = {place, table, "CHANGELOG.md"}
+    if folder == "sinks":  # it needs a source that ends, and the template reads a stream
+        template = "tests/support/dataflow_template.py"
+        tree.replace(template, '{"--bigquery_method"}', '{"--bigquery_method", "--lines", "--lines_kind"}')
+        own.add(template)
+    errors = "tests/beam/accounts/test_errors_beam.py"
+    tree.insert(errors, '    (SpecError, estimating("--slide 1h"),', REFUSALS[folder])
+    tree.insert(errors, "from uldp_transforms.jobs.sinks import", f"from uldp_transforms.jobs.{folder} import {name}")
+    assert tree.touched() == own | {errors}
+    assert {path.rpartition("/")[2] for path in tree.touched()} <= named(recipe(f"Adding a {folder[:-1]}"))
+    assert tree.run("-m", "tests.support.golden").strip() == "Everything is up to date."
     assert option in tree.run("-m", "pipelines.estimate", "--help")
-    if folder == "sources":  # it ends: streams, and sinks, have their options in the template
-        tree.test("tests/jobs/engines/test_dataflow.py", "-k", "offers")
+    tree.test("tests/jobs/engines/test_dataflow.py", errors, "-k", "offers or every_refusal or hex_comment or lines")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import re
-import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import setuptools
 import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
@@ -25,16 +23,6 @@ from uldp_transforms.version import __version__
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text("utf-8")
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
 JAVASCRIPT = json.loads((ROOT / "clients" / "javascript" / "package.json").read_text("utf-8"))
-
-
-@pytest.fixture(scope="module")
-def package() -> dict[str, Any]:
-    """What setup.py tells setuptools."""
-    said: dict[str, Any] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(setuptools, "setup", lambda **fields: said.update(fields))
-        runpy.run_path(str(ROOT / "setup.py"))
-    return said
 
 
 # ---------------------------------------------------------------------- versions and dates

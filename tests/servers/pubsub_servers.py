@@ -1,6 +1,6 @@
 """The Pub/Sub servers that tests can talk to, and where they differ.
 
-* in-process: ``pipelines.pubsub_stand_in``, always there.
+* in-process: ``uldp_transforms.jobs.pubsub.pubsub_server``, always there.
 * pstest: that of Google's own Go tests (``tests/rigs/pubsub``), built by ``make pubsub``.
 * official emulator: Google's, where ``cloud-pubsub-emulator`` is on PATH (pubsub-emulator/bin of the Google Cloud CLI).
 

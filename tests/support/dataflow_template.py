@@ -11,7 +11,7 @@ from typing import Any
 from uldp_transforms.beam.spec.spec_fields import SPEC_FIELDS
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.estimate.options import command_line
-from uldp_transforms.jobs.sinks import KafkaTopics
+from uldp_transforms.jobs.sinks import SINKS, KafkaTopics
 from uldp_transforms.jobs.sources import SOURCES, KafkaTopic
 from uldp_transforms.jobs.spec_options import conditions, in_words, unsaid_default
 
@@ -34,6 +34,10 @@ TYPES = {"subscription": "PUBSUB_SUBSCRIPTION", "output": "GCS_WRITE_FOLDER", "c
 TYPES |= {"output_topic": "PUBSUB_TOPIC", "rejected_topic": "PUBSUB_TOPIC"}
 """What the form of Dataflow offers to choose from; other parameters are texts."""
 
+
+OF_TABLES = [*(sink.options for sink in SINKS), *(source.own_options for source in SOURCES)]
+LABELS = {name[2:]: settings.get("label") for options in OF_TABLES for name, settings in options.items()}
+"""Titles of the options of sources and sinks."""
 
 OWN_WORDS = {
     "collection": (
@@ -76,9 +80,11 @@ def _words(action: argparse.Action, needed: bool) -> tuple[str, str]:
     """Label and help."""
     field = SPEC_FIELDS.get(action.dest)
     if field is None:
-        own = action.dest.replace("_", " ").capitalize(), (action.help or "").replace("--", "")
-        return OWN_WORDS.get(action.dest, own)
-    parts = [field.help, *conditions(field)]
+        label = LABELS.get(action.dest)
+        if action.dest not in OWN_WORDS and label is None:
+            raise ValueError(f"--{action.dest} must have a label, or be in NOT_OFFERED, got neither")
+        return OWN_WORDS.get(action.dest) or (label or "", (action.help or "").replace("--", ""))
+    parts = [field.full_help, *conditions(field)]
     return field.label, in_words("; ".join(parts) + ("" if needed else unsaid_default(field)), "")
 
 

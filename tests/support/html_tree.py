@@ -31,10 +31,6 @@ class Node:
                     yield child
                 yield from child.all(*names)
 
-    def by_id(self, name: str) -> Node:
-        (found,) = (node for node in self.all() if node.attributes.get("id") == name)
-        return found
-
     @property
     def text(self) -> str:
         """Without what a style or picture says, white space as one blank."""

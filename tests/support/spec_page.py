@@ -22,7 +22,7 @@ def _default(field: SpecField) -> str:
 
 
 def _meaning(field: SpecField) -> str:
-    parts = ["streams: " * field.streams_only + field.help, *conditions(field)]
+    parts = ["streams: " * field.streams_only + field.full_help, *conditions(field)]
     page, _, _ = field.page.partition("#")
     link = f" ([{PurePath(page).stem}]({field.page}))" if page else ""
     return "; ".join(parts) + link

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.cases import ALL_COLLECTIONS, ANY_VALUES, DECOMPOSED, MECHANISM_CASES, MECHANISMS_TO_TEST, TWO_SIZES
-from tests.support.messages_cases import NOON
+from tests.support.messages_cases import NOON, numbered
 from tests.support.tampered_forms import tampered_forms
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Budget, BudgetSpentError, Client, Collection, ReportBatch
@@ -93,11 +93,6 @@ def _spec(name: str, alphabet: dict[str, Any], mechanism: dict[str, Any], num_co
     return {"id": name, "version": 1, "alphabet": alphabet, "mechanism": with_epsilon, "num_cohorts": num_cohorts}
 
 
-def _numbered(count: int, sensitive: int | None = None) -> dict[str, Any]:
-    values = [str(i) for i in range(count)]
-    return {"id": "closed", "values": values, "sensitive": None if sensitive is None else values[:sensitive]}
-
-
 _ILLNESSES = {"id": "closed", "values": ["flu", "cold", "gout", "asthma", "hiv"], "sensitive": ["gout", "hiv", "flu"]}
 _LISTED = {"id": "hashed", "num_buckets": 9, "seed": 3, "non_sensitive": [*TEXTS[:4], "b", "c"]}
 
@@ -122,22 +117,22 @@ SPECS = {
         _spec("seed-largest", {"id": "hashed", "num_buckets": 5, "seed": LAST}, {"id": "krr"}, 65536),
         _spec("seed-odd", {"id": "hashed", "num_buckets": 70, "seed": (1 << 53) + 1}, {"id": "rappor"}, 4),
         _spec("hashes-8", {"id": "hashed", "num_buckets": 8, "num_hashes": 8}, {"id": "rappor", "epsilon": 0.7}, 2),
-        _spec("numbers-small", _numbered(4, 3), {"id": "urap", "epsilon": 1e-05, "theta": 1e-07}),
-        _spec("numbers-large", _numbered(4, 3), {"id": "urap", "epsilon": 16, "theta": "optimal"}),
-        _spec("numbers-priors", _numbered(3), {"id": "agrr", "priors": [[0.99995, 5e-05, 0], [0, 0.5, 0.5]]}),
-        _spec("one-sensitive", _numbered(3, 1), {"id": "uss"}),
-        _spec("bytes-2", _numbered(257), {"id": "tsp", "missing_rates": [0.4, 0.05]}),
+        _spec("numbers-small", numbered(4, 3), {"id": "urap", "epsilon": 1e-05, "theta": 1e-07}),
+        _spec("numbers-large", numbered(4, 3), {"id": "urap", "epsilon": 16, "theta": "optimal"}),
+        _spec("numbers-priors", numbered(3), {"id": "agrr", "priors": [[0.99995, 5e-05, 0], [0, 0.5, 0.5]]}),
+        _spec("one-sensitive", numbered(3, 1), {"id": "uss"}),
+        _spec("bytes-2", numbered(257), {"id": "tsp", "missing_rates": [0.4, 0.05]}),
         _spec("bytes-4", {"id": "hashed", "num_buckets": 65536, "non_sensitive": ["a", "b"]}, {"id": "urr"}, 2),
-        _spec("clear-bytes-2", _numbered(259, 3), {"id": "uss", "subset_size": 2}),
+        _spec("clear-bytes-2", numbered(259, 3), {"id": "uss", "subset_size": 2}),
         _spec(
             "clear-bytes-3",
             {"id": "hashed", "num_buckets": 3, "non_sensitive": ["a", "b"], "num_clear_buckets": 65536},
             {"id": "urap", "inversion": "marginal"},
             2,
         ),
-        *(_spec(f"spare-bits-{mechanism}", _numbered(9), {"id": mechanism}) for mechanism in ("rappor", "ss", "hr")),
-        _spec("two-sizes", _numbered(9, 6), {"id": "uss", "subset_size": 1, "larger_share": 0.3}),
-        _spec("two-sizes-all", _numbered(5), {"id": "ss", "subset_size": 2, "larger_share": 1e-6}),
+        *(_spec(f"spare-bits-{mechanism}", numbered(9), {"id": mechanism}) for mechanism in ("rappor", "ss", "hr")),
+        _spec("two-sizes", numbered(9, 6), {"id": "uss", "subset_size": 1, "larger_share": 0.3}),
+        _spec("two-sizes-all", numbered(5), {"id": "ss", "subset_size": 2, "larger_share": 1e-6}),
     )
 }
 """Edge cases as they stand in a file: texts need not be canonical."""
@@ -270,9 +265,7 @@ MEMOS = {
         ),
         _spec("memo-cohorts", _BUCKETS, {"id": "urr", "epsilon": 0.5, "epsilon_inf": 4}, 16),
         _spec("memo-marginal", _BUCKETS, {"id": "urap", "epsilon_inf": 3, "inversion": "marginal", "theta": 0.5}, 4),
-        _spec(
-            "memo-two-sizes", _numbered(9, 6), {"id": "uss", "subset_size": 1, "larger_share": 0.3, "epsilon_inf": 3}
-        ),
+        _spec("memo-two-sizes", numbered(9, 6), {"id": "uss", "subset_size": 1, "larger_share": 0.3, "epsilon_inf": 3}),
     )
 }
 """Collections whose clients keep memos. They are not among ``COLLECTIONS``: a client may refuse them."""
@@ -329,7 +322,7 @@ def costs() -> Iterator[Record]:
         yield {"collection": name, "costs": found}
 
 
-class _Memory:
+class Memory:
     """A storage that is lost with the program."""
 
     text: str | None = None
@@ -370,7 +363,7 @@ def budgets() -> Iterator[Record]:
 def _answered(budget: dict[str, Any], asked: list[list[Any]], history: list[str]) -> Iterator[bool]:
     limit = Budget(epsilon=budget["epsilon"], lifetime=budget.get("lifetime"))
     options: dict[str, Any] = {"window_ms": _WINDOW, "distinct_values": budget.get("distinct_values")}
-    storage = _Memory()
+    storage = Memory()
     specs = {name: MEMOS.get(name) or SPECS[name] for name in budget["collections"]}
     clients = {name: Client(Collection.from_json(spec), storage, limit, **options) for name, spec in specs.items()}
     for (name, event_time), value in zip(asked, history):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -23,14 +23,17 @@ T = TypeVar("T")
 DONE, WRONG_CONFIGURATION = uldp.DONE, uldp.WRONG_CONFIGURATION
 
 Options = Mapping[str, Mapping[str, Any]]
-"""Options of a command line and their arguments for argparse."""
+"""Options of a command line: their arguments for argparse, and ``label``, their title in a form that has them."""
 
 
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
-    """Names the default of an option where there is one."""
+    """Names the default of an option where there is one, and the values that its type lists."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        return action.help if action.default in (None, False, []) else super()._get_help_string(action)
+        text = action.help if action.default in (None, False, []) else super()._get_help_string(action)
+        if isinstance(action.type, Listed) and text is not None and action.help is not None:
+            return text.replace(action.help, f"{action.help}: {', '.join(sorted(action.type.values))}", 1)
+        return text
 
 
 class Parser(argparse.ArgumentParser):
@@ -127,6 +130,26 @@ def matching(option: str, patterns: Sequence[str]) -> list[str]:
 def read_collections(paths: Sequence[str]) -> list[Collection]:
     """Collections from JSON files, local ones or of a store such as gs://; an error names the file."""
     return [read_collection(path) for path in paths]
+
+
+def add_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup, options: Options) -> None:
+    """Add options to a parser or a group of it."""
+    for name, settings in options.items():
+        parser.add_argument(name, **{key: value for key, value in settings.items() if key != "label"})
+
+
+class Listed:
+    """An argparse type: a text, or what ``read`` makes of it; the help lists values.
+
+    The values are not iterated before somebody asks for the help: a package that is broken and adds to them stops no
+    command that does not need it.
+    """
+
+    def __init__(self, values: Iterable[str], read: Callable[[str], Any] = str):
+        self.values, self._read = values, read
+
+    def __call__(self, text: str) -> Any:
+        return self._read(text)
 
 
 _TEXT_OF_DURATION = "[0-9]{1,12}(ms|s|m|h|d|w%s)|P[0-9]{1,12}[DW%s]|PT[0-9]{1,12}[HMS]"

@@ -9,7 +9,9 @@ from typing import Any
 
 from uldp_transforms.beam.spec.spec_fields import SPEC_FIELDS, Kind, Section, SpecField
 from uldp_transforms.beam.spec.spec_rules import Voice, check_agreement
+from uldp_transforms.calendar_windows import calendar_length, is_months
 from uldp_transforms.jobs import cli
+from uldp_transforms.windows import parse_duration
 
 
 def spec_options(*sections: Section) -> cli.Options:
@@ -35,6 +37,8 @@ def spec_option(name: str, **changes: Any) -> dict[str, Any]:
         settings["type"] = cli.share
     if field.kind is Kind.CHOICE:
         settings["choices"] = field.choices
+    if field.listed:
+        settings["type"] = cli.Listed(field.listed)
     return settings | changes
 
 
@@ -76,6 +80,11 @@ def given(args: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
+def _length(text: str) -> int | tuple[int, str]:
+    """Milliseconds, or a number of months."""
+    return calendar_length(text, "--window") if is_months(text) else parse_duration(text, "--window")
+
+
 def check_options_agree(
     args: argparse.Namespace,
     *,
@@ -97,6 +106,6 @@ def check_options_agree(
         SpecError: with the first contradiction.
     """
     values = given(args)
-    if "slide" in values and values["slide"] == values.get("window"):
+    if "slide" in values and "window" in values and _length(values["slide"]) == _length(values["window"]):
         del values["slide"]
     check_agreement(values, Voice(prefix="--", equals=" ", streams=streams, source=source), bounded, exempt)

@@ -65,10 +65,14 @@ class Registry(Generic[T]):
         self._classes[name] = cls
         return cls
 
-    def __getitem__(self, name: object) -> type[T]:
+    def __contains__(self, name: object) -> bool:
+        """Whether a class has this id; those of other packages are loaded only for an id that is not known yet."""
         if isinstance(name, str) and name not in self._classes:
             self._others.load()
-        if not isinstance(name, str) or name not in self._classes:
+        return isinstance(name, str) and name in self._classes
+
+    def __getitem__(self, name: object) -> type[T]:
+        if not isinstance(name, str) or name not in self:
             raise SpecError(f"{self.kind}.id must be one of {', '.join(sorted(self._classes))}, got {describe(name)}")
         return self._classes[name]
 

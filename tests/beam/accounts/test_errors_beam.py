@@ -202,6 +202,13 @@ def estimating(options: str) -> Callable[[], Any]:
     return run(estimate.configure, f"--collection krr.json --input good.avro --output out {options}")
 
 
+class BrokenTable:
+    """A registry to which a package adds what cannot be imported."""
+
+    def __contains__(self, name: str) -> bool:
+        raise SpecError("mechanism 'x' of the package broken cannot be added: none")
+
+
 def asking_pubsub(answer: Exception) -> Callable[[], Any]:
     def ask() -> None:
         raise answer
@@ -749,6 +756,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         for option in ("--dataflow_service_options", "--experiments")
     ),
     (SpecError, estimating("--input ."), "--input must be a pattern of file names, got the directory '.'"),
+    (
+        argparse.ArgumentTypeError,
+        lambda: evaluate._ids("krr", BrokenTable()),  # type: ignore[arg-type]
+        "mechanism 'x' of the package broken cannot be added: none",
+    ),
     (SpecError, estimating("--slide 1h"), "--slide needs --window, got none"),
     (SpecError, estimating("--smooth"), "--smooth needs --window, got none"),
     (
@@ -875,7 +887,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
                 f"--estimators/--estimator must be some of {', '.join(sorted(ESTIMATORS))}, got 'x'",
             ),
             ("good.csv --seed -1", "--seed must be a whole number from 0 on, got -1"),
-            ("good.csv --mechanisms x", f"--mechanisms must be some of {', '.join(MECHANISMS)}, got 'x'"),
+            ("good.csv --mechanisms x", f"--mechanisms must be some of {', '.join(sorted(MECHANISMS))}, got 'x'"),
             ("good.csv --max_cohorts 4", "--max_cohorts can be given only with --open, got 4"),
             ("good.csv --epsilon x", "--epsilon must be numbers with commas between, got 'x'"),
             ("good.csv", "good.csv must have at least 2 different values, got 1"),
@@ -890,7 +902,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         argparse.ArgumentTypeError,
         lambda: evaluate._mechanisms("krr,x"),
-        f"must be some of {', '.join(MECHANISMS)}, got 'krr,x'",
+        f"must be some of {', '.join(sorted(MECHANISMS))}, got 'krr,x'",
     ),
     (argparse.ArgumentTypeError, lambda: evaluate._numbers("1,x"), "must be numbers with commas between, got '1,x'"),
     # report
@@ -973,10 +985,6 @@ def calls() -> Iterator[Callable[[], Any]]:
             )
     for made, _ in test_kafka_secrets.WRONG:
         yield made(Path())
-
-
-def is_error(part: Any) -> bool:
-    return isinstance(part, type) and issubclass(part, Exception)
 
 
 @pytest.mark.usefixtures("folder")

@@ -193,7 +193,7 @@ class WithTime(typing.NamedTuple):
     ("sink", "refusal"), [(WriteToParquet, NotImplementedError), (WriteToAvro, ValueError), (WriteToJson, None)]
 )
 def test_beam_does_not_write_its_own_times(sink: Any, refusal: Any, tmp_path: Path) -> None:
-    """Why times are texts; when this fails, read ``docs/decisions/0016-times-in-rows-are-texts.md`` again."""
+    """Why times are texts; when this fails, read ``docs/decisions/0053-rows-and-tables.md`` again."""
 
     def write() -> None:
         with beam.Pipeline(runner="FnApiRunner") as pipeline:

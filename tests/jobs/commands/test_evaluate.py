@@ -172,7 +172,7 @@ def test_a_picture(people: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--mechanisms krr,x", f"--mechanisms must be some of {', '.join(MECHANISMS)}, got 'krr,x'"),
+        ("--mechanisms krr,x", f"--mechanisms must be some of {', '.join(sorted(MECHANISMS))}, got 'krr,x'"),
         ("--epsilon 1,x", "--epsilon must be numbers with commas between, got '1,x'"),
         ("--epsilon 17", "KaryRR.epsilon must be a number in (0, 16], got 17.0"),
         (

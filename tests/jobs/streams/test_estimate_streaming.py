@@ -23,6 +23,7 @@ from google.cloud import pubsub_v1
 from tests.servers import pubsub_servers
 from tests.support import cases, replay
 from tests.support.live import PATIENCE
+from tests.support.live import rows as rows_in
 from tests.support.looks import without_intervals
 from tests.support.messages_cases import header
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
@@ -124,12 +125,6 @@ def write_values(path: Path, times: list[int]) -> str:
         rows.writerow(["value", "event_time"])
         rows.writerows([cases.VALUES[i % len(cases.VALUES)], f"{ms / 1000:.3f}"] for i, ms in enumerate(times))
     return str(path)
-
-
-def read_lines(output: Path, name: str) -> list[dict[str, Any]]:
-    return [
-        json.loads(line) for path in output.glob(f"{name}-*.jsonl") for line in path.read_text("utf-8").splitlines()
-    ]
 
 
 def read_avro(output: Path, name: str, schema: Any) -> list[dict[str, Any]]:
@@ -300,9 +295,9 @@ def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: P
         topics.publish([b"\x02garbage"] * 25)
 
         def all_is_written() -> bool:
-            rows = read_lines(output, "ledger")
+            rows = rows_in(output, "ledger")
             written = balances(rows) and without_heartbeats(sum_ledger(rows)).total() >= verdicts.total()
-            return written and last_panes(read_lines(output, "estimates")) == in_windows
+            return written and last_panes(rows_in(output, "estimates")) == in_windows
 
         def heartbeat() -> None:
             """Emulators hold an empty pull for half a minute, and the local engine waits for it."""
@@ -310,7 +305,7 @@ def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: P
             topics.pull()
 
         wait_until(all_is_written, process, log, heartbeat)
-        rows = read_lines(output, "estimates")
+        rows = rows_in(output, "estimates")
         wait_until(lambda: len(topics.estimates) >= len(rows), process, log, heartbeat)
         wait_until(lambda: sum_refused(topics) >= refused, process, log, heartbeat)
         process.send_signal(signal.SIGTERM)
@@ -326,7 +321,7 @@ def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: P
     assert all(len(row["estimates"]) == (len(cases.VALUES) if row["status"] == "ok" else 0) for row in rows)
 
     # what is not in the estimates stands in the ledger and among the refused
-    assert without_heartbeats(sum_ledger(read_lines(output, "ledger"))) == verdicts
+    assert without_heartbeats(sum_ledger(rows_in(output, "ledger"))) == verdicts
     rejected = without_heartbeats(sum_rejected(read_avro(output, "rejected", REJECTED_SCHEMA)))
     assert rejected == sum_refused(topics) == refused
     check_refused(topics.refused)
@@ -342,13 +337,13 @@ def test_equal_rows_of_different_bundles_are_all_written(tmp_path: Path) -> None
         events += [replay.watermark(arrival + 5_000)]
     events += [replay.arrive(1_000_000_020_000, [b"\x02garbage"])] * 2  # two refused in one millisecond
     replay.run(job, events)
-    assert sum_ledger(read_lines(tmp_path, "ledger")) == Counter(accepted=2, malformed=2)
+    assert sum_ledger(rows_in(tmp_path, "ledger")) == Counter(accepted=2, malformed=2)
     assert [row["reason"] for row in read_avro(tmp_path, "rejected", REJECTED_SCHEMA)] == ["malformed"] * 2
-    assert [row["num_reports"] for row in read_lines(tmp_path, "estimates")] in ([1, 2], [2, 1])
+    assert [row["num_reports"] for row in rows_in(tmp_path, "estimates")] in ([1, 2], [2, 1])
 
 
 def test_ledger_lines_have_the_fields_of_the_schema(tmp_path: Path) -> None:
     job = replay.streaming_job([ANIMALS], Windows(size=WINDOW), output=str(tmp_path))
     replay.run(job, [replay.arrive(0, [b"", b"\x02garbage"])])
-    (row,) = read_lines(tmp_path, "ledger")
+    (row,) = rows_in(tmp_path, "ledger")
     assert list(row) == [field["name"] for field in LEDGER_SCHEMA["fields"]]

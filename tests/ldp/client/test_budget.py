@@ -171,7 +171,7 @@ def test_what_the_threat_model_quotes() -> None:
     [(5, 2, None), (5, 4, 5), (5, 64, 5), (10, 4, None), (10, 8, 10), (10, 64, 10), (20, 8, None), (20, 64, 20)],
 )
 def test_how_many_reports_a_lifetime_has(lifetime: float, distinct: int, num_reports: int | None) -> None:
-    """k-RR over 64 values, epsilon 1, epsilon_inf 2; None: no end. Quoted in decision 65."""
+    """k-RR over 64 values, epsilon 1, epsilon_inf 2; None: no end. Quoted in decision 71."""
     mechanism = KaryRR(num_symbols=64, num_sensitive=64, epsilon=1, epsilon_inf=2)
     within = [n for n in range(1, 1000) if cost_of_reports(mechanism, n, distinct) <= lifetime * ROUNDING]
     assert len(within) == (999 if num_reports is None else num_reports)

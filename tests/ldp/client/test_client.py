@@ -20,6 +20,7 @@ import pytest
 
 from tests.support.cases import ALL_COLLECTIONS
 from tests.support.tolerance import binomial_limits, within
+from tests.support.vectors import Memory
 from uldp_transforms.ldp import Budget, BudgetSpentError, Client, Collection, FileStorage, ReportBatch, SpecError
 from uldp_transforms.ldp.client_window import DAY
 from uldp_transforms.messages import wire
@@ -35,16 +36,6 @@ def illness(epsilon_inf: float | None = 2.0, mechanism: str = "krr", **fields: A
     return Collection.from_json(
         {"id": "illness", "version": 1, "alphabet": alphabet, "mechanism": chosen, "num_cohorts": 1} | fields
     )
-
-
-class Memory:
-    """A storage that is lost with the process."""
-
-    text: str | None = None
-
-    def update(self, change: Callable[[str | None], tuple[str, Any]]) -> Any:
-        self.text, result = change(self.text)
-        return result
 
 
 def client(storage: Any, collection: Collection | None = None, epsilon: float = 100.0, **fields: Any) -> Client:

@@ -6,7 +6,6 @@ killed with all its workers and comes back; then the JobManager, which goes on w
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from tests.rigs.flink.launched import Launched, launch, wait_until_it_runs
 from tests.rigs.flink.standalone import SLOTS, TASK_MANAGERS, Standalone, standalone
 from tests.rigs.flink.stream import TOPIC, rows_by_window
 from tests.rigs.flink.traffic import PARTITIONS, send
-from tests.rigs.flink.trial import try_out
+from tests.rigs.flink.trial import try_out_traffic
 from tests.rigs.job import collection
 from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME
 
@@ -32,11 +31,7 @@ AWAY = 3.0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.rigs.flink.faults", description=__doc__)
-    parser.add_argument("--rate", type=int, default=500, help="new reports a second")
-    parser.add_argument("--seconds", type=int, default=150, help="for which reports are sent")
-    args = parser.parse_args()
-    return try_out(lambda folder: run(folder, args.rate, args.seconds))
+    return try_out_traffic("faults", __doc__, run, rate=500, seconds=150)
 
 
 def run(folder: Path, rate: int, seconds: int) -> str:

@@ -10,7 +10,6 @@ A search that finds nothing could be blind, so each one must find something that
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import secrets
@@ -36,7 +35,7 @@ from tests.rigs.flink.rest import Rest
 from tests.rigs.flink.secured import Secured, secured_broker
 from tests.rigs.flink.stream import PATIENCE, TOPIC, Job, command, job
 from tests.rigs.flink.traffic import PARTITIONS, Sent, send
-from tests.rigs.flink.trial import try_out
+from tests.rigs.flink.trial import try_out_traffic
 from tests.rigs.job import collection
 from uldp_transforms.jobs.kafka.providers import references_to
 from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME, JAVA
@@ -63,11 +62,7 @@ REFUSED = "Authentication failed: Invalid username or password"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.rigs.flink.secrets", description=__doc__)
-    parser.add_argument("--rate", type=int, default=300, help="new reports a second")
-    parser.add_argument("--seconds", type=int, default=20, help="for which reports are sent")
-    args = parser.parse_args()
-    return try_out(lambda folder: run(folder, args.rate, args.seconds))
+    return try_out_traffic("secrets", __doc__, run, rate=300, seconds=20)
 
 
 def run(folder: Path, rate: int, seconds: int) -> str:

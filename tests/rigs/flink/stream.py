@@ -9,7 +9,6 @@ the ledger, which add up, are the same ones in the same files.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import threading
@@ -25,7 +24,7 @@ from tests.rigs.flink.cluster import Cluster, cluster
 from tests.rigs.flink.kafka import broker, create_topic, expansion_service
 from tests.rigs.flink.processes import process
 from tests.rigs.flink.traffic import LATENESS, PARTITIONS, WINDOW, Sent, send
-from tests.rigs.flink.trial import try_out
+from tests.rigs.flink.trial import try_out_traffic
 from tests.rigs.job import collection
 from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME
 
@@ -38,11 +37,7 @@ PATIENCE = 300.0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.rigs.flink.stream", description=__doc__)
-    parser.add_argument("--rate", type=int, default=1000, help="new reports a second")
-    parser.add_argument("--seconds", type=int, default=60, help="for which reports are sent")
-    args = parser.parse_args()
-    return try_out(lambda folder: run(folder, args.rate, args.seconds))
+    return try_out_traffic("stream", __doc__, run, rate=1000, seconds=60)
 
 
 def run(folder: Path, rate: int, seconds: int, timestamps: str = CREATE_TIME) -> str:

@@ -7,7 +7,6 @@ these are cancelled, and the versions that follow go on from their last checkpoi
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import sys
@@ -25,7 +24,7 @@ from tests.rigs.flink.rest import Rest
 from tests.rigs.flink.standalone import standalone
 from tests.rigs.flink.stream import TOPIC, Job, rows_by_window
 from tests.rigs.flink.traffic import PARTITIONS, Sent, send
-from tests.rigs.flink.trial import try_out
+from tests.rigs.flink.trial import try_out_traffic
 from tests.rigs.job import SPEC
 from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME
 
@@ -44,11 +43,7 @@ ENDS = {"savepoint": Rest.stop_with_savepoint, "last checkpoint": Rest.cancel}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.rigs.flink.upgrade", description=__doc__)
-    parser.add_argument("--rate", type=int, default=500, help="new reports a second")
-    parser.add_argument("--seconds", type=int, default=120, help="for which reports are sent")
-    args = parser.parse_args()
-    return try_out(lambda folder: run(folder, args.rate, args.seconds))
+    return try_out_traffic("upgrade", __doc__, run, rate=500, seconds=120)
 
 
 def run(folder: Path, rate: int, seconds: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -97,6 +97,7 @@ class SpecField:
         low, high: limits of a number, or of the milliseconds of a duration.
         whole_seconds: whether a duration must be whole seconds, because Beam's clock has no parts of them.
         choices: all allowed values.
+        listed: values that the help lists, when somebody reads it; other packages may add to them.
         files: whether a bounded input uses, ignores or refuses it; what it does not use is for streams only.
         streams_need: why an unbounded input needs the field; empty if it does not.
         needs: fields without which it means nothing.
@@ -115,6 +116,7 @@ class SpecField:
     high: int | None = None
     whole_seconds: bool = False
     choices: tuple[str, ...] = ()
+    listed: Iterable[str] = ()
     files: Literal["use", "ignore", "refuse"] = "use"
     streams_need: str = ""
     needs: tuple[str, ...] = ()
@@ -125,6 +127,11 @@ class SpecField:
     def streams_only(self) -> bool:
         """Whether it changes nothing where the input ends."""
         return self.files != "use"
+
+    @property
+    def full_help(self) -> str:
+        """The help and the values that it lists; raises SpecError if a class of another package cannot be loaded."""
+        return ": ".join(filter(None, (self.help, ", ".join(sorted(self.listed)))))
 
     @property
     def may_repeat_default(self) -> bool:
@@ -307,7 +314,8 @@ _ROWS = (
         kind=Kind.TEXT,
         section=Section.ESTIMATES,
         label="Estimator",
-        help=f"how frequencies are made from unbiased ones: {', '.join(sorted(ESTIMATORS))}",
+        help="how frequencies are made from unbiased ones",
+        listed=ESTIMATORS,
         default=ESTIMATOR,
         page="estimation.md",
     ),

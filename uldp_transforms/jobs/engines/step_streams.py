@@ -1,4 +1,4 @@
-"""What engines must be told about streams that a splittable step in Python reads; docs/decisions say why (note 51)."""
+"""What engines must be told about streams that a splittable step in Python reads; docs/decisions say why (note 57)."""
 
 from __future__ import annotations
 

@@ -73,15 +73,14 @@ def command_line() -> cli.Parser:
     exclusive = sources.add_mutually_exclusive_group(required=True)
     for source in SOURCES:
         exclusive.add_argument(source.option, type=source.kind, help=source.help)
+    of_sinks = {name: settings for sink in SINKS for name, settings in sink.options.items()}
     for title, options in (
-        ("where the rows go", [*(option for sink in SINKS for option in sink.options.items()), *_SHOWING.items()]),
-        ("windows and counting", spec_options(Section.WINDOWS, Section.COUNTING).items()),
-        ("estimates", spec_options(Section.ESTIMATES).items()),
-        *((f"only with {source.option}", source.own_options.items()) for source in SOURCES if source.own_options),
+        ("where the rows go", {**of_sinks, **_SHOWING}),
+        ("windows and counting", spec_options(Section.WINDOWS, Section.COUNTING)),
+        ("estimates", spec_options(Section.ESTIMATES)),
+        *((f"only with {source.option}", source.own_options) for source in SOURCES if source.own_options),
     ):
-        group = parser.add_argument_group(title)
-        for name, settings in options:
-            group.add_argument(name, **settings)
+        cli.add_options(parser.add_argument_group(title), options)
     return parser
 
 

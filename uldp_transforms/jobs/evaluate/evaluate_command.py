@@ -30,6 +30,7 @@ from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.planning import OpenQuestion
+from uldp_transforms.ldp.registry import Registry
 
 _ROWS_AT_ONCE = 1 << 16
 _OPEN_ONLY = ("candidates", "max_cohorts")
@@ -78,9 +79,9 @@ def _parser() -> cli.Parser:
         "--estimators",
         "--estimator",
         metavar="ESTIMATORS",
-        type=_estimators,
+        type=cli.Listed(ESTIMATORS, _estimators),
         default=ESTIMATOR,
-        help=f"comma-separated ids from {', '.join(sorted(ESTIMATORS))} (default: {ESTIMATOR})",
+        help="comma-separated ids",
     )
     add("--repetitions", type=cli.positive(), default=5, help="number of repetitions (default: 5)")
     add("--reports", type=cli.positive(), help="number of people in each repetition (default: as in the file)")
@@ -92,18 +93,22 @@ def _parser() -> cli.Parser:
 
 def _mechanisms(text: str) -> tuple[str, ...]:
     """An argparse type: ids of mechanisms."""
-    return _ids(text, tuple(MECHANISMS))
+    return _ids(text, MECHANISMS)
 
 
 def _estimators(text: str) -> tuple[str, ...]:
     """An argparse type: ids of estimators."""
-    return _ids(text, tuple(sorted(ESTIMATORS)))
+    return _ids(text, ESTIMATORS)
 
 
-def _ids(text: str, known: Sequence[str]) -> tuple[str, ...]:
+def _ids(text: str, known: Registry[Any]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(text.split(",")))
-    if not set(names) <= set(known):
-        raise argparse.ArgumentTypeError(f"must be some of {', '.join(known)}, got {text!r}")
+    try:
+        unknown = [name for name in names if name not in known]
+    except SpecError as error:  # argparse would hide the sentence
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if unknown:
+        raise argparse.ArgumentTypeError(f"must be some of {', '.join(sorted(known))}, got {text!r}")
     return names
 
 

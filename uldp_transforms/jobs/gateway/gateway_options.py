@@ -113,9 +113,7 @@ def command_line() -> argparse.ArgumentParser:
         ("refusing by time and id, as the job does; without --window times are left to the job", _JUDGING),
         *((f"only with {outlet.option}", outlet.own_options) for outlet in OUTLETS if outlet.own_options),
     ):
-        group = parser.add_argument_group(title)
-        for name, settings in options.items():
-            group.add_argument(name, **settings)
+        cli.add_options(parser.add_argument_group(title), options)
     return parser
 
 

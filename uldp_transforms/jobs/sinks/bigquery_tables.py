@@ -152,6 +152,7 @@ class BigQueryTables(Sink):
 
     options: ClassVar[cli.Options] = {
         "--bigquery": {
+            "label": "BigQuery dataset",
             "type": cli.dataset,
             "help": "dataset PROJECT:DATASET for the tables estimates, ledger, rejected, health and discovered",
         },

@@ -72,10 +72,12 @@ class PubSubTopics(Sink):
 
     options: ClassVar[cli.Options] = {
         "--output_topic": {
+            "label": "Pub/Sub topic for estimates",
             "type": cli.resource("topics"),
             "help": "Pub/Sub topic for the estimates, projects/P/topics/T",
         },
         "--rejected_topic": {
+            "label": "Pub/Sub topic for rejected reports",
             "type": cli.resource("topics"),
             "help": "Pub/Sub topic for rejected reports, projects/P/topics/T",
         },

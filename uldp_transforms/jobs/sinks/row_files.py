@@ -198,9 +198,12 @@ class RowFiles(Sink):
 
     options: ClassVar[cli.Options] = {
         "--output": {"required": True, "help": "directory for the results"},
-        "--write_counts": cli.SWITCH | {"help": "also write the counts of each window, for uldp reestimate"},
-        "--write_parquet": cli.SWITCH | {"help": "also write Parquet files: the rows, and one row per value"},
+        "--write_counts": cli.SWITCH
+        | {"label": "Counts of each window", "help": "also write the counts of each window, for uldp reestimate"},
+        "--write_parquet": cli.SWITCH
+        | {"label": "Parquet files", "help": "also write Parquet files: the rows, and one row per value"},
         "--flush_every": {
+            "label": "Time between files",
             "type": cli.duration("--flush_every"),
             "help": "streams: time for which rows are collected before they are "
             "written as one file; 0s: one file per bundle "

@@ -37,7 +37,7 @@ class Sink(abc.ABC):
     """Destination of rows. To add a sink, write a file with a subclass and a line in ``SINKS``."""
 
     options: ClassVar[cli.Options]
-    """The options that it takes, with their arguments for argparse."""
+    """The options that it takes, with their arguments for argparse; ``label``, if any, is the title in a form."""
     takes_counts: bool = False
     """Whether it writes ``counts``; these rows are made only if a sink does."""
 
