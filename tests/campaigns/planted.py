@@ -46,8 +46,8 @@ PLANTED = (
     Plant(
         "files are skipped",
         "uldp_transforms/beam/transforms/read_report_files.py",
-        "            with stores.opened(metadata.path) as file:\n",
-        '            with __import__("contextlib").suppress(Exception), stores.opened(metadata.path) as file:\n',
+        "            with _open(metadata) as file:\n",
+        '            with __import__("contextlib").suppress(Exception), _open(metadata) as file:\n',
         "a file that cannot be opened is lost, and the job succeeds",
         ("tests/beam/accounts/test_transit.py",),
     ),
