@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.io import fileio
@@ -102,7 +102,7 @@ class _ReadFn(beam.DoFn):
     def process(self, metadata: Any) -> Iterator[Any]:
         name, account = metadata.path.replace("\\", "/").rpartition("/")[2], Account()
         if self._listed is None:
-            with stores.opened(metadata.path) as file:
+            with _open(metadata) as file:
                 yield from _tagged(read_messages(file, name, account))
         elif metadata.path in self._listed:
             yield from _tagged(self._read_listed(metadata, name, account))
@@ -117,7 +117,7 @@ class _ReadFn(beam.DoFn):
         """The messages of a file, and a rejection for what it lacks of what is listed."""
         assert self._listed is not None
         messages = reports = rejected = 0
-        with stores.opened(metadata.path) as file:
+        with _open(metadata) as file:
             hashed = HashedFile(file)
             for item in read_messages(hashed, name, account):
                 if isinstance(item, Rejection):
@@ -130,6 +130,10 @@ class _ReadFn(beam.DoFn):
         difference = self._listed[metadata.path].difference(found, rejected)
         if difference is not None:
             yield difference
+
+
+def _open(metadata: Any) -> IO[bytes]:
+    return stores.opened(metadata.path)
 
 
 def _tagged(items: Iterator[bytes | Rejection]) -> Iterator[Any]:
