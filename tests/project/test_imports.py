@@ -1,4 +1,4 @@
-"""Every name that tests, labs and programs import from this repository exists: read from the sources, nothing is run."""
+"""Names that tests, labs and programs import from this repository exist: read from the sources, nothing is run."""
 
 from __future__ import annotations
 
