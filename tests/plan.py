@@ -154,7 +154,7 @@ PLAN = (
         },
     ),
     Group(
-        "Builds packages and environments, or runs npm; the forge does both on each pull request, in jobs of their own.",
+        "Builds a wheel and environments for it, or runs the tests of another language: 5 to 30 s each.",
         NONE,
         {
             "clients/test_javascript.py": ("test_its_own_tests",),
