@@ -94,9 +94,8 @@ def test_what_is_imported_exists(folder: str) -> None:
 
 def test_what_does_not_exist_is_found(tmp_path: Path) -> None:
     (tmp_path / "labs").mkdir()
-    (tmp_path / "labs" / "some.py").write_text(
-        "if True:\n    here = 1\nwith open() as file, open() as (other_file, a):\n    pass\ndef function():\n    hidden = 2\n"
-    )
+    module = "if True:\n    here = 1\nwith open() as file, open() as (other_file, a):\n    pass\n"
+    (tmp_path / "labs" / "some.py").write_text(module + "def function():\n    hidden = 2\n")
     source = "import labs.none, json\nfrom labs import some, other\n"
-    source += "def f():\n    from labs.some import here, function, hidden\n    from labs.gone import x\n"
+    source += "def f():\n    from labs.some import here, other_file, function, hidden\n    from labs.gone import x\n"
     assert sorted(missing(ast.parse(source), tmp_path)) == ["labs.gone", "labs.none", "labs.other", "labs.some.hidden"]
