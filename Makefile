@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 MINUTES ?= 10
 BIN := $(VENV)/bin
-# two workers of the tests share the cores
+# workers of the tests share the cores; one process is enough for what is quick
 export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: demo live test quick golden slow fuzz soak soak-flink mutants bench peers flink cluster monitoring prism pubsub lint lock \
@@ -20,11 +20,14 @@ test: lint  ## ruff, mypy and the whole test suite
 # the laws of every room, and what is changed most: mechanisms, decoding, counting, rows, the command line
 QUICK := ldp/test_collection.py ldp/counts/test_counts.py ldp/mechanisms/test_declared_structure.py \
   ldp/mechanisms/test_mechanism_exact.py messages/test_catalog.py messages/test_decoding.py messages/test_wire.py \
-  beam/state/test_coders.py beam/rows/test_rows.py beam/windows/test_windows.py project/test_layers.py
+  beam/state/test_coders.py beam/rows/test_rows.py beam/windows/test_windows.py project/test_layers.py \
+  project/test_imports.py project/test_plan_of_tests.py
+# ... but for those of them that take seconds
+NOT_QUICK := hundred_thousand or borrow or any_messages or any_bytes or own_bits or on_a_grid
 
 quick: $(VENV)/.test-installed  ## ruff, and the tests that one runs between two edits: less than a minute
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest -n 2 --dist loadfile --exitfirst $(addprefix tests/,$(QUICK))
+	$(BIN)/python -m pytest -n 0 --exitfirst -k "not ($(NOT_QUICK))" $(addprefix tests/,$(QUICK))
 
 OLDEST := build/oldest
 

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
+from tests.plan import Divider
 from tests.support.golden import Records, advice, text_of
 
 settings.register_profile("suite", deadline=None)  # examples take as long as they take: machines are busy at times
 settings.load_profile("suite")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that wait for ``make slow``."""
+    divider = Divider()
+    for item in items:
+        if divider.waits(item.nodeid):
+            item.add_marker("slow")
 
 
 def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> list[str] | None:

@@ -16,7 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tests.support.cases import MECHANISMS_TO_TEST, instances, label, mechanisms
+from tests.support.cases import (
+    MECHANISMS_TO_TEST,
+    each_mechanism,
+    instances,
+    label,
+    mechanisms,
+)
 from tests.support.tolerance import RATE, binomial_limits, chi_square_limits, generator, normal_limit, within
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.mechanisms import (
@@ -144,7 +150,7 @@ def test_two_stages_cut_the_words_into_exact_slices(mechanism):
     assert payloads[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
-@pytest.mark.parametrize("mechanism", instances(UtilityOptimizedRappor, [(5, 3)], epsilon=[2.0**-10, 1.0]), ids=label)
+@each_mechanism(instances(UtilityOptimizedRappor, [(5, 3)], epsilon=[2.0**-10, 1.0]))
 def test_unary_coin_is_exact(mechanism):
     """The word below the threshold is informative, the word at it is noise."""
     coins = [mechanism.keep_weight - 1, mechanism.keep_weight] * 2
@@ -260,7 +266,7 @@ def sample(mechanism: Mechanism, symbol: int, source=SeededSource) -> np.ndarray
     return mechanism.perturb(np.full(N, symbol), source(generator("sample", label(mechanism), symbol)))
 
 
-@pytest.mark.parametrize("mechanism", SMALL + WIDE, ids=label)
+@each_mechanism(SMALL + WIDE)
 def test_sampled_cells_follow_the_exact_channel(mechanism):
     K = mechanism.num_symbols
     symbols = range(K) if K <= 10 else (0, mechanism.num_sensitive - 1, K - 1)
@@ -272,7 +278,7 @@ def test_sampled_cells_follow_the_exact_channel(mechanism):
         assert within(cells, binomial_limits(N, q)).all(), symbol
 
 
-@pytest.mark.parametrize("mechanism", [case for case in SMALL if case.num_symbols <= 6], ids=label)
+@each_mechanism([case for case in SMALL if case.num_symbols <= 6])
 def test_sampled_payloads_follow_the_exact_channel(mechanism):
     payloads, rows = mechanism.channel()
     codes = [int.from_bytes(payload, "little") for payload in payloads]
@@ -311,13 +317,13 @@ def pairs_within_limits(mechanism: Mechanism, symbol: int, source=SeededSource) 
     return within(together[pair], binomial_limits(N, expected[pair]))
 
 
-@pytest.mark.parametrize("mechanism", WIDE, ids=label)
+@each_mechanism(WIDE)
 def test_all_pairs_of_bits_are_independent(mechanism):
     for symbol in (0, 69, mechanism.num_symbols - 1):
         assert pairs_within_limits(mechanism, symbol).all(), symbol
 
 
-@pytest.mark.parametrize("mechanism", WIDE, ids=label)
+@each_mechanism(WIDE)
 def test_the_pair_test_finds_a_source_that_repeats_words(mechanism):
     """Bits 0 to 5 share their words with bits 64 to 69: the marginals are right, exactly those pairs are not."""
     cells = mechanism.count(sample(mechanism, 10, RepeatingSource), np.zeros(N, dtype=np.int64), 1)[0]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.campaigns.mutants import LIBRARY, TARGETS
 from tests.campaigns.planted import PLANTED, Plant
 
 ROOT = Path(__file__).parents[2]
@@ -27,3 +28,7 @@ def test_a_fault_that_lost_its_place_is_told() -> None:
 
 def test_faults_have_names_of_their_own() -> None:
     assert len({plant.name for plant in PLANTED}) == len(PLANTED)
+
+
+def test_faults_are_drawn_from_files_that_exist() -> None:
+    assert all((ROOT / LIBRARY / target).exists() for target in TARGETS)

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import itertools
 import json
+import operator
 import os
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 
 from tests.support.golden import WRITE, Records, text_of
+from tests.support.together import together
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import Alphabet, Closed, Hashed, Permuted, Prefixes, Tagged
 from uldp_transforms.ldp.estimators import (
@@ -275,14 +277,22 @@ ANSWERS_TO_TEST = [
     if case.supports(item)
 ]
 
-mechanisms = pytest.mark.parametrize("mechanism", MECHANISMS_TO_TEST, ids=label)
-set_reports = pytest.mark.parametrize("mechanism", SET_REPORTS_TO_TEST, ids=label)
-private_symbols = pytest.mark.parametrize("mechanism", PRIVATE_SYMBOLS_TO_TEST, ids=label)
+
+def alphabet_of(name: str) -> str:
+    """Id of the alphabet of one of ALL_COLLECTIONS."""
+    return ALL_COLLECTIONS[name].alphabet.id
+
+
+# decorators of tests: one test for each id of a mechanism or alphabet, which runs all instances
+each_mechanism = functools.partial(together, "mechanism", ids=label, by=operator.attrgetter("id"))
+mechanisms = each_mechanism(MECHANISMS_TO_TEST)
+set_reports = each_mechanism(SET_REPORTS_TO_TEST)
+private_symbols = each_mechanism(PRIVATE_SYMBOLS_TO_TEST)
 alphabets = pytest.mark.parametrize(("alphabet", "num_cohorts"), ALPHABETS_TO_TEST)
-estimators = pytest.mark.parametrize("estimator", ESTIMATORS_TO_TEST, ids=lambda case: case.id)
-collections = pytest.mark.parametrize("name", COLLECTIONS)
-all_collections = pytest.mark.parametrize("name", ALL_COLLECTIONS)
-answers = pytest.mark.parametrize(("name", "estimator"), ANSWERS_TO_TEST)
+estimators = together("estimator", ESTIMATORS_TO_TEST, ids=lambda case: case.id)
+collections = together("name", COLLECTIONS, by=alphabet_of)
+all_collections = together("name", ALL_COLLECTIONS, by=alphabet_of)
+answers = together(("name", "estimator"), ANSWERS_TO_TEST, by=lambda pair: pair[1].id)
 
 
 @functools.cache

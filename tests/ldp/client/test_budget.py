@@ -14,7 +14,9 @@ import pytest
 
 from tests.ldp.client.test_client import DAY, Memory, answers, client, illness
 from tests.ldp.client.test_memos import MEMOS, TINY, memo_rows, second_step
-from tests.support.cases import label
+from tests.support.cases import (
+    each_mechanism,
+)
 from tests.support.vectors import MEMOS as COLLECTIONS
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.client.budget import cost_of_reports
@@ -42,7 +44,7 @@ def dearest(mechanism: Mechanism, num_reports: int, num_symbols: int) -> float:
 SPECIFIED = [Collection.from_json(spec).mechanism for spec in COLLECTIONS.values()]
 
 
-@pytest.mark.parametrize("mechanism", [*MEMOS, *SPECIFIED, illness(None).mechanism], ids=label)
+@each_mechanism([*MEMOS, *SPECIFIED, illness(None).mechanism])
 def test_no_history_costs_more(mechanism: Mechanism) -> None:
     """Over all ways to divide up to 12 reports; one report costs what one report says."""
     for number, symbols in itertools.product((1, 2, 3, 5, 12), (1, 2, 3, 7)):
@@ -63,7 +65,7 @@ def test_over_few_values_the_cost_is_that_of_the_dearest_history(
         assert cost_of_reports(mechanism, number, symbols) == pytest.approx(dearest(mechanism, number, symbols))
 
 
-@pytest.mark.parametrize("mechanism", [*MEMOS, *SPECIFIED], ids=label)
+@each_mechanism([*MEMOS, *SPECIFIED])
 def test_what_reports_say_has_one_largest_mean(mechanism: Mechanism) -> None:
     """f(t) / t rises and then falls, and h is concave: what the bound is made of."""
     said = np.array([mechanism.epsilon_after(t) for t in range(1, 80)])
@@ -123,7 +125,7 @@ def most_said(mechanism: SetReportMechanism, length: int, same_pattern: bool) ->
     return max(float(np.log(found[of].max(axis=0) / found[of].min(axis=0)).max()) for of in groups.values())
 
 
-@pytest.mark.parametrize("mechanism", [case for case in TINY if case.num_outputs <= 6], ids=label)
+@each_mechanism([case for case in TINY if case.num_outputs <= 6])
 def test_histories_that_change_together_are_within_the_cost(mechanism: Any) -> None:
     for length in (1, 2, 3):
         cost = cost_of_reports(mechanism, length, mechanism.num_symbols)
@@ -136,7 +138,7 @@ def step_epsilon(mechanism: SetReportMechanism) -> float:
     return math.log1p(repeat / (1 - repeat) / float(min(share for _, share, _ in mechanism.noise_law() if share)))
 
 
-@pytest.mark.parametrize("mechanism", [case for case in TINY if case.num_outputs <= 6], ids=label)
+@each_mechanism([case for case in TINY if case.num_outputs <= 6])
 def test_any_two_histories_are_within_a_bound_that_grows_with_every_report(mechanism: Any) -> None:
     """epsilon for the first report; each other one can say at most what it says about its memo."""
     for length in (1, 2, 3):

@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.cases import MECHANISMS_TO_TEST, SET_REPORTS_TO_TEST, e_below, exact_channel, label
+from tests.support.cases import (
+    MECHANISMS_TO_TEST,
+    SET_REPORTS_TO_TEST,
+    e_below,
+    each_mechanism,
+    exact_channel,
+    label,
+)
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.ldp.mechanisms import (
     KaryRR,
@@ -31,7 +38,7 @@ from uldp_transforms.ldp.sampling import WORD, SeededSource
 
 MEMOS = [case for case in SET_REPORTS_TO_TEST if case.epsilon_inf is not None]
 TINY = [case for case in MEMOS if case.num_outputs <= 12]
-memos = pytest.mark.parametrize("mechanism", MEMOS, ids=label)
+memos = each_mechanism(MEMOS)
 
 
 def second_step(mechanism: SetReportMechanism) -> list[list[Fraction]]:
@@ -67,7 +74,7 @@ def test_a_memo_obeys_epsilon_inf_and_nearly_reaches_it(mechanism: Any) -> None:
     assert math.log(largest) == pytest.approx(mechanism.epsilon_inf, abs=1e-8)
 
 
-@pytest.mark.parametrize("mechanism", [case for case in MEMOS if case.num_outputs <= 80], ids=label)
+@each_mechanism([case for case in MEMOS if case.num_outputs <= 80])
 def test_one_report_is_a_memo_that_passed_the_second_coin(mechanism: Any) -> None:
     """So the channel of both coins is that of one coin with the product of their probabilities."""
     step = second_step(mechanism)
@@ -75,7 +82,7 @@ def test_one_report_is_a_memo_that_passed_the_second_coin(mechanism: Any) -> Non
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-@pytest.mark.parametrize("mechanism", TINY, ids=label)
+@each_mechanism(TINY)
 def test_the_loss_of_several_reports_is_that_of_their_enumeration(mechanism: Any, number: int) -> None:
     step = second_step(mechanism)
     worst = Fraction(1)
@@ -124,7 +131,7 @@ def test_the_rarest_report_is_found(mechanism: Any) -> None:
     assert min(rate for rate, _ in mechanism.rarest) == min(rates)
 
 
-@pytest.mark.parametrize("mechanism", [case for case in MECHANISMS_TO_TEST if case not in MEMOS], ids=label)
+@each_mechanism([case for case in MECHANISMS_TO_TEST if case not in MEMOS])
 def test_fresh_reports_add_up(mechanism: Mechanism) -> None:
     assert mechanism.epsilon_after(3) == 3 * mechanism.epsilon
     assert "repeat_weight" not in mechanism.exact_weights

@@ -41,7 +41,7 @@ def counted(cells: np.ndarray, num_reports: int) -> CohortCounts:
 # ------------------------------------------------------------------------------------------------------------ laws
 
 
-@pytest.mark.parametrize("mechanism", cases.MECHANISMS_TO_TEST, ids=cases.label)
+@cases.each_mechanism(cases.MECHANISMS_TO_TEST)
 def test_the_slope_is_that_of_the_exact_variance(mechanism):
     """At any frequencies the variance is the one without the own people, plus slope p, less p^2."""
     frequencies = generator("slope", cases.label(mechanism)).dirichlet(np.ones(mechanism.num_symbols))

@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from tests.support.cases import ALL_COLLECTIONS, UTILITY_OPTIMIZED, VALUES, answers
+from tests.support.cases import (
+    ALL_COLLECTIONS,
+    ANSWERS_TO_TEST,
+    UTILITY_OPTIMIZED,
+    VALUES,
+)
 from tests.support.tolerance import RATE, generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate
 from uldp_transforms.ldp.discovery import discover
@@ -309,7 +314,7 @@ def test_of_the_largest_discovered_values_few_are_missed(population):
 # ---------------------------------------------------------------------- numbers and their intervals
 
 
-@answers
+@pytest.mark.parametrize(("name", "estimator"), ANSWERS_TO_TEST)
 def test_each_number_is_in_its_own_intervals(name: str, estimator: Estimator) -> None:
     """Of every mechanism, alphabet and estimator, whatever the counts; for one look and for all; in rows too."""
     item, rng = ALL_COLLECTIONS[name], generator("own interval", name, estimator.id)

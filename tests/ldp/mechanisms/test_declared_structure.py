@@ -14,7 +14,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.support.cases import MECHANISM_CASES, SET_REPORTS_TO_TEST, enumerated, label, mechanisms, set_reports
+from tests.support.cases import (
+    MECHANISM_CASES,
+    SET_REPORTS_TO_TEST,
+    each_mechanism,
+    enumerated,
+    mechanisms,
+    set_reports,
+)
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
 
 
@@ -79,7 +86,7 @@ def test_patterns_are_counted_where_bits_are_independent(mechanism):
     assert (mechanism.num_patterns > 0) == mechanism.independent_bits
 
 
-@pytest.mark.parametrize("mechanism", [m for m in SET_REPORTS_TO_TEST if not m.clear_rate], ids=label)
+@each_mechanism([m for m in SET_REPORTS_TO_TEST if not m.clear_rate])
 def test_the_floor_is_the_smallest_rate_of_any_population(mechanism):
     """Of the first symbol among protected reports, whoever holds another one; with one sensitive symbol from below."""
     codes, probabilities, _, _ = enumerated(mechanism)
@@ -92,6 +99,6 @@ def test_the_floor_is_the_smallest_rate_of_any_population(mechanism):
         assert mechanism.floor_rate == pytest.approx(smallest, rel=1e-12)
 
 
-@pytest.mark.parametrize("mechanism", [m for m in SET_REPORTS_TO_TEST if m.clear_rate], ids=label)
+@each_mechanism([m for m in SET_REPORTS_TO_TEST if m.clear_rate])
 def test_noise_in_clear_reports_hides_the_floor(mechanism):
     assert mechanism.floor_rate is None

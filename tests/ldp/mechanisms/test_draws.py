@@ -5,9 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pytest
 
-from tests.support.cases import SET_REPORTS_TO_TEST, as_array, label
+from tests.support.cases import (
+    SET_REPORTS_TO_TEST,
+    as_array,
+    each_mechanism,
+    label,
+)
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.sampling import SeededSource
@@ -16,7 +20,7 @@ DRAWS = 4_000
 FEW = 32  # outputs, so that each is drawn often
 
 SMALL = [case for case in SET_REPORTS_TO_TEST if case.num_sensitive <= 6 and len(list(case.noise_law())) <= FEW]
-small = pytest.mark.parametrize("mechanism", SMALL, ids=label)
+small = each_mechanism(SMALL)
 
 
 def drawn(mechanism: SetReportMechanism, payloads: np.ndarray, law: dict[bytes, Fraction]) -> None:

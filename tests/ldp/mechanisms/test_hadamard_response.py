@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from tests.support.cases import MECHANISM_CASES, label
+from tests.support.cases import (
+    MECHANISM_CASES,
+    each_mechanism,
+)
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.mechanisms.hadamard_response import (
     HadamardResponse,
@@ -21,7 +24,7 @@ from uldp_transforms.ldp.mechanisms.hadamard_response import (
 )
 from uldp_transforms.ldp.sampling import SeededSource
 
-cases = pytest.mark.parametrize("mechanism", [*MECHANISM_CASES["hr"], *MECHANISM_CASES["uhr"]], ids=label)
+cases = each_mechanism([*MECHANISM_CASES["hr"], *MECHANISM_CASES["uhr"]])
 
 
 class Words:

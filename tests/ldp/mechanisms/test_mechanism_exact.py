@@ -18,6 +18,7 @@ from tests.support.cases import (
     PRIVATE_SYMBOLS_TO_TEST,
     as_array,
     e_below,
+    each_mechanism,
     enumerated,
     exact_channel,
     instances,
@@ -217,7 +218,7 @@ def test_null_variances_are_the_variances_where_nobody_holds_the_symbol(mechanis
         assert computed[symbol] == pytest.approx(expected, rel=1e-9, abs=1e-13 * (inverse**2).max())
 
 
-@pytest.mark.parametrize("mechanism", [m for m in PRIVATE_SYMBOLS_TO_TEST if m.num_sensitive > 1], ids=label)
+@each_mechanism([m for m in PRIVATE_SYMBOLS_TO_TEST if m.num_sensitive > 1])
 def test_null_variances_do_not_depend_on_who_holds_the_symbol(mechanism):
     """All else as it was: those who hold the symbol hold another sensitive one, whichever; clear reports stay."""
     _, probabilities, _, inverse = enumerated(mechanism)
@@ -323,7 +324,7 @@ def gradient(mechanism: UtilityOptimizedRR, cells: np.ndarray, p: np.ndarray) ->
     return (seen[seen > 0] / expected[seen > 0]) @ rows[seen > 0]
 
 
-@pytest.mark.parametrize("mechanism", CLOSED_FORM, ids=label)
+@each_mechanism(CLOSED_FORM)
 def test_most_likely_frequencies_fulfil_the_conditions_of_a_maximum(mechanism):
     """It is concave: at the maximum over distributions the gradient is n where p > 0, and at most n elsewhere."""
     rng = generator("most likely", label(mechanism))
@@ -343,7 +344,7 @@ def test_most_likely_frequencies_fulfil_the_conditions_of_a_maximum(mechanism):
             np.testing.assert_allclose(p, raw, atol=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", [m for m in CLOSED_FORM if m.num_symbols == 3], ids=label)
+@each_mechanism([m for m in CLOSED_FORM if m.num_symbols == 3])
 def test_no_distribution_on_a_grid_is_more_likely(mechanism):
     _, rows, counted, _ = enumerated(mechanism)
     grid = np.array([(i, j, 60 - i - j) for i in range(61) for j in range(61 - i)]) / 60
@@ -372,7 +373,7 @@ def with_class(mechanism: Mechanism, cls: type[Mechanism]) -> Mechanism:
     return cls(**sizes, **{key: value for key, value in mechanism.to_json().items() if key != "id"})
 
 
-@pytest.mark.parametrize("mechanism", [m for m in PRIVATE_SYMBOLS_TO_TEST if m.protects_all], ids=label)
+@each_mechanism([m for m in PRIVATE_SYMBOLS_TO_TEST if m.protects_all])
 def test_without_clear_symbols_some_utility_optimized_form_is_the_plain_one(mechanism):
     fields = {field.name for field in mechanism.json_fields()}
     forms = [MECHANISMS[name] for name in MECHANISMS if not MECHANISMS[name].protects_all]
@@ -380,7 +381,7 @@ def test_without_clear_symbols_some_utility_optimized_form_is_the_plain_one(mech
     assert any(exact_channel(form) == exact_channel(mechanism) for form in fitting)
 
 
-@pytest.mark.parametrize("mechanism", [m for m in MECHANISMS_TO_TEST if m.protects_all], ids=label)
+@each_mechanism([m for m in MECHANISMS_TO_TEST if m.protects_all])
 def test_plain_mechanisms_protect_every_symbol(mechanism):
     fields = {key: value for key, value in mechanism.to_json().items() if key != "id"}
     assert type(mechanism)(num_symbols=mechanism.num_symbols, num_sensitive=1, **fields) == mechanism
@@ -408,7 +409,7 @@ def test_own_bit_is_one_with_probability_theta_and_others_with_psi(mechanism):
     assert mechanism.miss + mechanism.delta == pytest.approx(theta, abs=e * rounding)
 
 
-@pytest.mark.parametrize("mechanism", instances(Rappor, [(4, 4)], epsilon=[0.5, 1.0, 4.0]), ids=label)
+@each_mechanism(instances(Rappor, [(4, 4)], epsilon=[0.5, 1.0, 4.0]))
 def test_rappor_is_symmetric_by_default(mechanism):
     assert mechanism.miss + mechanism.delta == pytest.approx(1 - mechanism.miss, abs=1e-8)
 
@@ -426,7 +427,7 @@ def test_extreme_thetas_keep_noise_in_every_bit_and_stay_private(cls, theta):
 MARGINAL = [m for m in MECHANISMS_TO_TEST if isinstance(m, UtilityOptimizedRappor) and m.inversion == "marginal"]
 
 
-@pytest.mark.parametrize("mechanism", MARGINAL, ids=label)
+@each_mechanism(MARGINAL)
 def test_marginal_bits_are_inverted_one_by_one(mechanism):
     """As in the paper: (T_x / n - psi) / (theta - psi), with the variance of one bit of n reports."""
     v, psi, theta = mechanism.num_sensitive, mechanism.miss, mechanism.miss + mechanism.delta
@@ -440,7 +441,7 @@ def test_marginal_bits_are_inverted_one_by_one(mechanism):
     np.testing.assert_allclose(mechanism.variances(shares)[:, :v], m * (1 - m) / (theta - psi) ** 2, rtol=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", MARGINAL, ids=label)
+@each_mechanism(MARGINAL)
 def test_marginal_and_aware_reports_differ_in_the_noise_of_clear_ones_alone(mechanism):
     """The same coin and protected reports; a clear one has the channel of the aware form times that of v noise bits."""
     v, K = mechanism.num_sensitive, mechanism.num_symbols
@@ -461,7 +462,7 @@ def test_marginal_and_aware_reports_differ_in_the_noise_of_clear_ones_alone(mech
     assert len(of_marginal) == 2**v * (1 + K - v)
 
 
-@pytest.mark.parametrize("mechanism", MARGINAL, ids=label)
+@each_mechanism(MARGINAL)
 def test_the_aware_inversion_is_never_less_precise(mechanism):
     aware, marginal = (
         UtilityOptimizedRappor(num_symbols=m.num_symbols, num_sensitive=m.num_sensitive, epsilon=m.epsilon, inversion=i)

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from tests.ldp.planning.test_utility_minimax import game
-from tests.support.cases import SET_REPORTS_TO_TEST, TWO_SIZES, as_array, enumerated, exact_channel, label
+from tests.support.cases import (
+    SET_REPORTS_TO_TEST,
+    TWO_SIZES,
+    as_array,
+    each_mechanism,
+    enumerated,
+    exact_channel,
+    label,
+)
 from tests.support.tolerance import RATE, binomial_limits, generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.mechanisms import SubsetSelection, UtilityOptimizedSubsetSelection
@@ -17,7 +25,7 @@ from uldp_transforms.ldp.sentinels import examine
 from uldp_transforms.ldp.utility import worst_case_l2
 
 CASES = [case for case in SET_REPORTS_TO_TEST if getattr(case, "larger_share", None) is not None]
-two_sizes = pytest.mark.parametrize("mechanism", CASES, ids=label)
+two_sizes = each_mechanism(CASES)
 
 
 def sizes_of_people(mechanism: UtilityOptimizedSubsetSelection) -> np.ndarray:
@@ -154,7 +162,7 @@ def test_memos_are_weighed_as_the_reports_are(mechanism):
     np.testing.assert_allclose(mechanism.memo.variances(shares), expected, atol=1e-12 * scale**2)
 
 
-@pytest.mark.parametrize("mechanism", [m for m in SET_REPORTS_TO_TEST if not m.names_values], ids=label)
+@each_mechanism([m for m in SET_REPORTS_TO_TEST if not m.names_values])
 def test_the_largest_effect_of_a_report_and_what_silence_says(mechanism):
     _, _, cells, inverse = enumerated(mechanism)
     K, v = mechanism.num_symbols, mechanism.num_sensitive

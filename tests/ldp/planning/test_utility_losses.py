@@ -10,7 +10,11 @@ import numpy as np
 import pytest
 from scipy import special
 
-from tests.support.cases import MECHANISMS_TO_TEST, enumerated, label
+from tests.support.cases import (
+    MECHANISMS_TO_TEST,
+    each_mechanism,
+    enumerated,
+)
 from tests.support.tolerance import chi_square_limits, generator, within
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
@@ -144,7 +148,7 @@ def independent(p: np.ndarray, n: int) -> list[tuple[float, tuple[int, ...]]]:
     return [(math.prod(p[list(i)]), i) for i in itertools.product(range(len(p)), repeat=n)]
 
 
-@pytest.mark.parametrize("mechanism", SMALL, ids=label)
+@each_mechanism(SMALL)
 @pytest.mark.parametrize("n", [1, 2])
 def test_squared_losses_are_those_of_all_reports(mechanism, n):
     k = mechanism.num_symbols
@@ -180,7 +184,7 @@ TWO_VALUED = [
 ]
 
 
-@pytest.mark.parametrize("mechanism", TWO_VALUED, ids=label)
+@each_mechanism(TWO_VALUED)
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_exact_absolute_losses_are_those_of_all_reports(mechanism, n):
     p = np.array([0.5, 0.2, 0.3])
@@ -198,14 +202,14 @@ def test_losses_without_privacy_are_those_of_all_samples(n):
         assert loss(p, n) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("mechanism", TWO_VALUED, ids=label)
+@each_mechanism(TWO_VALUED)
 def test_the_normal_absolute_loss_is_the_limit_of_the_exact_one(mechanism):
     p = np.array([0.5, 0.2, 0.3])
     exact = expected_l1(mechanism, p, 10**10, method="exact")
     assert expected_l1(mechanism, p, 10**10) == pytest.approx(exact, rel=1e-7)
 
 
-@pytest.mark.parametrize("mechanism", SMALL, ids=label)
+@each_mechanism(SMALL)
 def test_distributions_may_be_stacked(mechanism):
     p = generator("stacked", mechanism.num_symbols).dirichlet(np.ones(mechanism.num_symbols), size=(2, 4))
     for loss in (expected_l1, expected_l2):

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from tests.ldp.planning.test_utility_losses import make
-from tests.support.cases import enumerated, label
+from tests.support.cases import (
+    each_mechanism,
+    enumerated,
+)
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.alphabets import Tagged
 from uldp_transforms.ldp.utility import tagged_l1_bound, tagged_l2
@@ -70,7 +73,7 @@ MECHANISMS = [
 ]
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=label)
+@each_mechanism(MECHANISMS)
 def test_squared_error_is_that_of_all_reports(mechanism):
     """One report and two, by enumeration; the background knowledge is wrong."""
     _, channel, _, inverse = enumerated(mechanism)

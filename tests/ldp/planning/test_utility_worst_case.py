@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 from tests.ldp.planning.test_utility_losses import SIX_DIGITS, make
-from tests.support.cases import MECHANISM_CASES, MECHANISMS_TO_TEST, label
+from tests.support.cases import (
+    MECHANISM_CASES,
+    MECHANISMS_TO_TEST,
+    each_mechanism,
+)
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.utility import expected_l1, expected_l2, worst_case_distribution, worst_case_l1, worst_case_l2
@@ -20,7 +24,7 @@ def test_every_mechanism_is_looked_at():
     assert set(MECHANISM_CASES) == set(MECHANISMS)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS_TO_TEST, ids=label)
+@each_mechanism(MECHANISMS_TO_TEST)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_no_distribution_is_worse(mechanism, loss):
     """Neither a random one, nor one near the worst one; and the loss is the one of that distribution."""

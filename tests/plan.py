@@ -1,0 +1,191 @@
+"""Which tests wait for ``make slow``, and why: the only list that divides the suite, besides ``pytest.mark.slow``.
+
+A test is named by its file below tests/ and its function. ``tests/conftest.py`` marks them as slow; ``KEEP`` says how
+many of their cases stay in ``make test``. A test that is asked for by the id of one case always runs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+NONE, FIRST, COVER = "none", "first", "cover"
+"""Cases that stay: none; the first one; so many that every part of an id (between hyphens) is in one of them."""
+
+
+class Group(NamedTuple):
+    """Tests that wait for one reason: what stays in ``make test``, and the functions by file below tests/."""
+
+    why: str
+    keep: str
+    tests: dict[str, tuple[str, ...]]
+
+
+PLAN = (
+    Group(
+        "Simulates hundreds of windows; the same file tests the steps of the computation one by one.",
+        NONE,
+        {
+            "ldp/discovery/test_discovery.py": (
+                "test_one_discovered_value_in_twenty_is_nobodys_at_most",
+                "test_where_everybody_holds_another_text_a_search_finds_something_in_one_window_of_twenty_at_most",
+                "test_a_heavy_text_that_cannot_be_found_makes_no_false_ones",
+                "test_sums_of_windows_find_more",
+            ),
+            "ldp/solvers/test_message_passing.py": ("test_intervals_hold_the_truth_in_95_per_cent",),
+            "ldp/test_sentinels.py": ("test_there_are_as_few_false_alarms_as_stated",),
+            "ldp/estimators/test_display.py": ("test_the_interval_of_the_rest_holds_it",),
+            "beam/windows/test_many_windows.py": ("test_only_as_many_windows_are_open_as_the_gate_lets_through",),
+        },
+    ),
+    Group(
+        "Simulates windows, or searches exhaustively, for seconds per case; the first case shows that the law holds.",
+        FIRST,
+        {
+            "ldp/estimators/test_anytime.py": ("test_no_more_than_5_percent_of_values_are_missed_at_any_of_60_looks",),
+            "ldp/estimators/test_display.py": ("test_the_largest_of_many_hashed_values",),
+            "ldp/estimators/test_estimators.py": (
+                "test_standard_errors_with_unlisted_values",
+                "test_standard_errors_of_a_closed_alphabet",
+                "test_standard_errors_of_a_hashed_alphabet",
+                "test_standard_errors_of_a_permuted_alphabet",
+                "test_standard_errors_of_a_permuted_alphabet_at_other_epsilons",
+                "test_standard_errors_at_other_epsilons",
+                "test_intervals_of_rare_clear_symbols_cover_at_least_as_often_as_they_say",
+                "test_the_fit_of_a_complete_list_is_a_p_value",
+            ),
+            "ldp/planning/test_forecast.py": ("test_forecasts_are_what_happens",),
+            "ldp/planning/test_utility_minimax.py": ("test_the_planner_attains_the_constant",),
+            "ldp/solvers/test_message_passing.py": ("test_errors_have_mean_zero_and_the_reported_variance",),
+            "ldp/solvers/test_overfull.py": (
+                "test_candidates_that_collide_with_a_heavy_unlisted_text_are_covered",
+                "test_noise_alone_is_left_out_in_one_window_of_twenty",
+                "test_without_a_heavy_text_hardly_anything_is_lost",
+                "test_few_cohorts_keep_all_cells",
+                "test_the_rest_stays_unbiased",
+            ),
+            "ldp/alphabets/test_open_uldp.py": (
+                "test_standard_errors_and_intervals",
+                "test_intervals_of_clear_buckets_cover_rare_texts",
+            ),
+            "ldp/alphabets/test_tagged_estimates.py": ("test_standard_errors_and_intervals",),
+            "ldp/alphabets/test_prefixes.py": (
+                "test_a_known_list_is_estimated_without_bias_though_unlisted_values_begin_like_listed_ones",
+            ),
+            "ldp/discovery/test_discovery.py": ("test_scores_of_prefixes_that_nobody_has_are_standard_normal",),
+            "ldp/smoothing/test_alarm.py": (
+                "test_alarms_of_independent_windows_are_as_rare_as_proved_however_values_depend",
+            ),
+            "ldp/mechanisms/test_subset_scores.py": ("test_intervals_cover",),
+            "ldp/test_sentinels.py": ("test_p_values_of_several_hash_functions_hold_exactly",),
+            "jobs/commands/test_plan.py": (
+                "test_needed_epsilons_meet_the_target_and_a_step_less_does_not",
+                "test_needed_reports_meet_the_target_and_one_less_does_not",
+            ),
+            "labs/test_reproduce_uldp.py": ("test_the_reduced_experiment_shows_what_the_paper_claims",),
+            "labs/test_reproduce_kairouz.py": ("test_finds_what_the_documentation_says", "test_draws_its_rows"),
+        },
+    ),
+    Group(
+        "Runs a whole pipeline, or kills a process, for each case; the cases differ in one option of the same path.",
+        FIRST,
+        {
+            "beam/accounts/test_ledger.py": (
+                "test_rows_of_a_stream_are_the_same_in_whatever_bundles_messages_come",
+                "test_streams_balance",
+                "test_files_balance",
+            ),
+            "beam/accounts/test_failures_running.py": ("test_the_first_and_the_last_moment_have_a_window",),
+            "beam/accounts/test_rejected_share.py": ("test_files_of_which_most_is_refused_end_with_another_code",),
+            "beam/rows/test_flushed_rows.py": ("test_rows_that_wait_are_in_one_file_of_each_kind",),
+            "beam/state/test_deduplicate.py": ("test_in_how_many_parts_reports_are_held_changes_nothing",),
+            "beam/test_browser.py": ("test_the_switch_of_a_browser_rings_within_two_windows",),
+            "beam/test_estimate_reports.py": (
+                "test_a_stream_gives_the_rows_of_plain_python",
+                "test_messages_give_the_rows_of_the_transforms_and_of_numpy",
+            ),
+            "beam/test_transforms.py": ("test_other_workers_give_the_same_rows",),
+            "beam/windows/test_many_windows.py": (
+                "test_each_key_of_a_stream_has_one_window",
+                "test_sums_of_files_are_added_up_without_triggers",
+            ),
+            "beam/windows/test_release.py": ("test_the_row_is_that_of_the_last_pane",),
+            "jobs/commands/test_reestimate.py": (
+                "test_days_of_a_place_are_alike_in_files_streams_and_from_stored_hours",
+                "test_the_estimates_of_files_are_made_again_byte_for_byte",
+                "test_of_a_stream_the_last_panes_are_made_again_byte_for_byte",
+            ),
+            "jobs/engines/test_dataflow.py": ("test_files", "test_streams"),
+            "jobs/gateway/test_gateway.py": (
+                "test_after_a_kill_what_was_acknowledged_is_in_the_spool",
+                "test_after_a_kill_what_was_acknowledged_is_published",
+            ),
+            "ldp/client/test_client.py": ("test_what_was_sent_before_a_kill_is_not_answered_anew",),
+            "ldp/counts/test_count_patterns.py": (
+                "test_streams_have_the_findings_of_numpy_with_copies_and_conflicts",
+                "test_files_have_the_findings_of_numpy",
+            ),
+        },
+    ),
+    Group(
+        "A grid of cases; those that stay have every value of every parameter.",
+        COVER,
+        {
+            "beam/state/test_same_counts.py": ("test_batch_equals_numpy", "test_stream_equals_numpy"),
+            "beam/windows/test_calendar_windows.py": (
+                "test_no_more_windows_are_open_than_the_bound_says",
+                "test_periods_of_thousands_of_reports_are_those_of_each",
+            ),
+            "beam/windows/test_many_windows.py": (
+                "test_counts_of_files_are_in_beams_windows_as_its_own_grouping_puts_them",
+            ),
+            "jobs/commands/test_plan.py": (
+                "test_no_other_sizes_have_a_better_forecast",
+                "test_no_row_promises_less_error_than_no_privacy",
+            ),
+            "ldp/client/test_client.py": ("test_rounded_times_stay_in_their_window",),
+            "ldp/estimators/test_estimators.py": (
+                "test_estimates_are_finite_or_refused_for_any_number_of_reports",
+                "test_intervals_of_sensitive_symbols_cover_as_often_as_they_promise",
+            ),
+            "ldp/estimators/test_largest.py": ("test_each_number_is_in_its_own_intervals",),
+            "ldp/test_client_window.py": ("test_windows_of_a_place_are_those_of_calendar_windows",),
+        },
+    ),
+    Group(
+        "Builds a wheel and environments for it, or runs the tests of another language: 5 to 30 s each.",
+        NONE,
+        {
+            "clients/test_javascript.py": ("test_its_own_tests",),
+            "project/test_package.py": (
+                "test_packages_of_the_same_names_do_not_disturb",
+                "test_type_checkers_know_the_names",
+                "test_the_command_works_from_the_wheel",
+                "test_a_job_runs_from_the_wheel",
+            ),
+        },
+    ),
+)
+
+
+class Divider:
+    """Decides for the cases of all tests, in the order of the suite, which of them wait."""
+
+    def __init__(self, plan: Iterable[Group] = PLAN):
+        self._keep = {
+            f"{path}::{name}": group.keep for group in plan for path, names in group.tests.items() for name in names
+        }
+        self._seen: dict[str, set[Any]] = defaultdict(set)
+
+    def waits(self, case: str) -> bool:
+        """Whether a case waits, by its id in pytest: file, function and, in brackets, the parts of its parameters."""
+        name, _, parameters = case.partition("[")
+        name = name.removeprefix("tests/")
+        if name not in self._keep:
+            return False
+        seen, keep = self._seen[name], self._keep[name]
+        parts = set(enumerate(parameters.rstrip("]").split("-"))) if keep == COVER else {FIRST}
+        new = parts - seen
+        seen |= parts
+        return keep == NONE or not new

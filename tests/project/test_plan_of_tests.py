@@ -1,0 +1,45 @@
+"""The plan of slow tests names functions that exist, and takes no test from the planted faults."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.campaigns.planted import PLANTED
+from tests.plan import COVER, FIRST, NONE, PLAN, Divider, Group
+
+TESTS = Path(__file__).parents[1]
+NAMED = {(path, name) for group in PLAN for path, names in group.tests.items() for name in names}
+
+
+@pytest.mark.parametrize("path", sorted({path for path, _ in NAMED}))
+def test_tests_that_wait_exist(path: str) -> None:
+    tree = ast.parse((TESTS / path).read_text(encoding="utf-8"))
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert {name for file, name in NAMED if file == path} <= functions
+
+
+def test_no_test_waits_twice() -> None:
+    assert len(NAMED) == sum(len(names) for group in PLAN for names in group.tests.values())
+
+
+def test_planted_faults_keep_all_their_tests() -> None:
+    for plant in PLANTED:
+        for test in plant.tests:
+            path, _, function = test.removeprefix("tests/").partition("::")
+            assert not {name for file, name in NAMED if file == path and function in ("", name)}, plant.name
+
+
+def test_what_stays() -> None:
+    def waiting(keep: str, *cases: str) -> list[str]:
+        divider = Divider([Group("", keep, {"a.py": ("test",)})])
+        return [case for case in cases if divider.waits(f"tests/a.py::test{case}")]
+
+    grid = ("[x-1]", "[x-2]", "[y-1]", "[y-2]")
+    assert waiting(NONE, *grid) == list(grid)
+    assert waiting(FIRST, *grid) == list(grid[1:])
+    assert waiting(COVER, *grid) == ["[y-2]"]
+    assert waiting(FIRST, "") == []
+    assert not Divider([]).waits("tests/a.py::test")

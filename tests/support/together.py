@@ -1,0 +1,63 @@
+"""Many small cases in one test: collecting, starting and reporting a test costs more than most cases do."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+
+def together(
+    names: str | tuple[str, ...],
+    cases: Iterable[Any],
+    ids: Callable[[Any], str] = str,
+    by: Callable[[Any], str] | None = None,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate a test to run all its cases and to fail with the ids of all that fail.
+
+    ``names``, ``cases`` and ``ids`` are those of ``pytest.mark.parametrize``. With ``by`` there is one test for each
+    group of cases (default: one test for all). Fixtures of function scope are shared by the cases of a group, and a
+    group is skipped if all its cases are.
+    """
+    arguments = (names,) if isinstance(names, str) else names
+    groups: dict[str, dict[str, tuple[Any, ...]]] = {}
+    for case in cases:
+        values = tuple(getattr(case, "values", (case,) if isinstance(names, str) else case))
+        subject = values[0] if len(values) == 1 else values
+        cases_of_group = groups.setdefault(by(subject) if by else "", {})
+        name = getattr(case, "id", None) if hasattr(case, "marks") else None
+        cases_of_group[f"{name or ids(subject)} #{len(cases_of_group)}"] = values
+
+    chosen = f"group_of_{arguments[0]}"
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def run_all(**others: Any) -> None:
+            group = others.pop(chosen, "")
+            failed, skipped = {}, []
+            for name, values in groups[group].items():
+                try:
+                    test(**dict(zip(arguments, values, strict=True)), **others)
+                except pytest.skip.Exception as reason:
+                    skipped.append(reason)
+                except (Exception, pytest.fail.Exception) as error:
+                    failed[name] = error
+            if len(skipped) == len(groups[group]):
+                raise skipped[-1]
+            if failed:
+                shown = "".join(f"\n  {name}: {error!r:.300}" for name, error in failed.items())
+                raise AssertionError(f"{len(failed)} of {len(groups[group])} cases fail:{shown}") from next(
+                    iter(failed.values())
+                )
+
+        signature = inspect.signature(test)
+        left = [parameter for name, parameter in signature.parameters.items() if name not in arguments]
+        if by:
+            left.insert(0, inspect.Parameter(chosen, inspect.Parameter.POSITIONAL_OR_KEYWORD))
+        run_all.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+        return pytest.mark.parametrize(chosen, list(groups))(run_all) if by else run_all
+
+    return decorate
