@@ -126,7 +126,7 @@ class Figure13(_Accuracy):
     source = f"{inputs.SOURCE}, Figure 13"
     abstract = (
         "4,096 candidates (reduced: 32) with geometric shares in an open alphabet; (a) 10^6, (b) 10^8 people (reduced: "
-        "a tenth). k up to 16,384, as far as 4,194,304 counters allow; at least 16 cohorts; candidates are estimated by "
+        "a tenth). k up to 16,384, as far as 4,194,304 counters allow; more than 16 cohorts; candidates are estimated by "
         f"message passing, which needs fewer equations than candidates. {SEARCH}"
     )
     panels = ((False, 1_000_000), (False, 100_000_000))

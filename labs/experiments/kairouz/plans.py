@@ -175,7 +175,7 @@ def _is_possible(plan: Plan) -> bool:
     if (plan.closed and plan.num_buckets > size) or (plan.num_hashes > 1 and 2 * plan.num_hashes > plan.num_buckets):
         return False
     if not plan.closed and size > FEW_UNKNOWNS:
-        return equations >= MANY_EQUATIONS and plan.num_cohorts >= MANY_COHORTS
+        return equations >= MANY_EQUATIONS and plan.num_cohorts > MANY_COHORTS
     twins = size**2 / 2 * math.exp(-plan.num_cohorts * math.log(plan.num_buckets))
     return equations > 1.05 * size and (plan.closed or twins < FEW_TWINS)
 
