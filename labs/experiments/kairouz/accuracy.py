@@ -24,7 +24,8 @@ CLEARLY = 1.02
 """Ratio of two medians beyond which one is called larger."""
 
 SEARCH = (
-    "For each epsilon the forecast searches all k, C and h of the paper's grid that can tell the values apart; the best "
+    "For each epsilon the forecast searches all k, C and h of the paper's grid that can tell the values apart; the "
+    "best "
     f"{FEW} numbers of buckets are simulated, and the one with the least median l1 is drawn (its forecast is in the "
     "table, also where it is not the one that the forecast puts first). Loss: l1 distance of the projected estimate to "
     "the distribution; bands: 90 % of the runs. Beside it: the planner's collection with the estimator eb."
@@ -126,7 +127,8 @@ class Figure13(_Accuracy):
     source = f"{inputs.SOURCE}, Figure 13"
     abstract = (
         "4,096 candidates (reduced: 32) with geometric shares in an open alphabet; (a) 10^6, (b) 10^8 people (reduced: "
-        "a tenth). k up to 16,384, as far as 4,194,304 counters allow; more than 16 cohorts; candidates are estimated by "
+        "a tenth). k up to 16,384, as far as 4,194,304 counters allow; more than 16 cohorts; candidates are "
+        "estimated by "
         f"message passing, which needs fewer equations than candidates. {SEARCH}"
     )
     panels = ((False, 1_000_000), (False, 100_000_000))

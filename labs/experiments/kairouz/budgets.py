@@ -99,7 +99,9 @@ class EpsilonByValues(_Budget):
     id = "kairouz-epsilon-values"
     title = "The epsilon that a precision costs, against the number of values"
     source = f"{inputs.SOURCE}, section 5; for a squared l2 loss"
-    abstract = "As kairouz-epsilon-people for 100,000 people and 16 to 512 (reduced: 16 and 64) values with geometric shares."
+    abstract = (
+        "As kairouz-epsilon-people for 100,000 people and 16 to 512 (reduced: 16 and 64) values with geometric shares."
+    )
     against = "values"
 
     def points(self, reduced: bool) -> list[tuple[int, int]]:

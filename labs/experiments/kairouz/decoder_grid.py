@@ -35,7 +35,8 @@ STANDARD_ERRORS = 4.0
 """By which a difference must exceed chance, where losses of single settings are compared."""
 
 SETTING = (
-    "Means over runs (50; reduced: 20) for 100 and 30,000 users, k from 2 to 1,024 (reduced: 4, 32, 256) and epsilon from "
+    "Means over runs (50; reduced: 20) for 100 and 30,000 users, k from 2 to 1,024 (reduced: 4, 32, 256) and epsilon "
+    "from "
     "0.5 to 8; users hold values by geometric shares of mean k / 5, or by shares drawn anew in each run from the "
     "Dirichlet distribution with parameter 1. Distances to the sample that was encoded, as in section 4.4 of the paper."
 )
@@ -64,7 +65,11 @@ class _DecoderGrid(Experiment):
         raise NotImplementedError
 
     def _maps(
-        self, rows: list[dict[str, Any]], figure: Figure, panels: list[tuple[str, list[dict[str, Any]], str]], label: str
+        self,
+        rows: list[dict[str, Any]],
+        figure: Figure,
+        panels: list[tuple[str, list[dict[str, Any]], str]],
+        label: str,
     ) -> None:
         """Heat maps of a column over (epsilon, k), two rows of panels."""
         columns = len(panels) // 2
@@ -108,7 +113,8 @@ class Figure1(_Decoders):
     title = "l1 of the projected decoder against the next best one"
     source = f"{inputs.SOURCE}, Figure 1"
     abstract = (
-        "Improvement of the projected estimate over the better one of the others: maximum likelihood and normalized for "
+        "Improvement of the projected estimate over the better one of the others: maximum likelihood and normalized "
+        "for "
         f"k-RR, empirical and normalized for k-RAPPOR. {SETTING}"
     )
     loss = "l1"
@@ -148,7 +154,8 @@ class Figure6(_Mechanisms):
     title = "Figure 2 in l2"
     source = f"{inputs.SOURCE}, Figure 6"
     abstract = (
-        f"As Figure 2, with l2 distances. {SETTING} Column bound: root of the least worst expected squared l2 loss of any "
+        f"As Figure 2, with l2 distances. {SETTING} Column bound: root of the least worst expected squared l2 loss "
+        "of any "
         "mechanism (Ye and Barg 2018), for distances to the distribution."
     )
     loss = "l2"
@@ -159,7 +166,8 @@ class Figure4(Experiment):
     title = "The geometric input distribution"
     source = f"{inputs.SOURCE}, Figure 4"
     abstract = (
-        "Shares that fall geometrically with mean a fifth of the number of values, cut off and made to sum to 1: 256 and "
+        "Shares that fall geometrically with mean a fifth of the number of values, cut off and made to sum to 1: 256 "
+        "and "
         "4,096 values (reduced: 256). Nothing is simulated."
     )
 

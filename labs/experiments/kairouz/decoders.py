@@ -84,7 +84,8 @@ class DecoderShapes(Experiment):
     title = "Decoders on uniform, Zipf, Dirichlet and step distributions"
     source = f"{inputs.SOURCE}, section 4.3; our distributions"
     abstract = (
-        "As kairouz-decoder-curves on other distributions over 256 values (reduced: 64) at epsilon 1, 3 and 5 (reduced: 1 and 5): "
+        "As kairouz-decoder-curves on other distributions over 256 values (reduced: 64) at epsilon 1, 3 and 5 "
+        "(reduced: 1 and 5): "
         "equal shares, shares proportional to 1/rank, one distribution drawn uniformly from all, and a step (a tenth "
         "of the values is held by nine tenths of the people)."
     )

@@ -135,7 +135,8 @@ def _null_noise(mechanism: object) -> float:
 
 
 def forecast_l1(variances: np.ndarray, frequencies: np.ndarray) -> float:
-    """Expected l1 loss of the projected estimate, if raw errors are independent and normal with these variances (S,)."""
+    """Expected l1 loss of the projected estimate, if raw errors are independent and normal with these variances "
+    "(S,)."""
     errors = np.random.default_rng(0).normal(size=(FORECAST_DRAWS, len(frequencies)))
     projected = project_onto_simplex(frequencies + errors * np.sqrt(variances))
     return float(np.abs(projected - frequencies).sum(axis=1).mean())

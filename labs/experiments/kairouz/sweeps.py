@@ -108,7 +108,8 @@ class Figure12(_Sweeps):
     title = "Sweeps of k and C: closed alphabet of 4,096 values, 10^6 people"
     source = f"{inputs.SOURCE}, Figure 12"
     abstract = (
-        f"{ABOUT} Permutations have no h. Values of a permuted alphabet are solved for exactly, 10 seconds a window, so "
+        f"{ABOUT} Permutations have no h. Values of a permuted alphabet are solved for exactly, 10 seconds a window, "
+        "so "
         "that the dots are single runs at two epsilons."
     )
     closed = True

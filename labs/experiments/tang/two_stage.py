@@ -67,9 +67,12 @@ class TangFigure1(Experiment):
     title = "The probability p_2 that TSP keeps a missing answer"
     source = f"{SOURCE}, Figure 1"
     abstract = (
-        "Four answers. (a) against the larger rate alpha of missing answers, from beta to 0.2, at epsilon 1; (b) against "
-        "the smaller rate beta, up to alpha, at epsilon 1; (c) against epsilon at alpha 0.1. The points are read off the "
-        "exact channel of the mechanism; p_2 of UP, e^epsilon / (e^epsilon + 4), is drawn beside it. Nothing is simulated."
+        "Four answers. (a) against the larger rate alpha of missing answers, from beta to 0.2, at epsilon 1; (b) "
+        "against "
+        "the smaller rate beta, up to alpha, at epsilon 1; (c) against epsilon at alpha 0.1. The points are read off "
+        "the "
+        "exact channel of the mechanism; p_2 of UP, e^epsilon / (e^epsilon + 4), is drawn beside it. Nothing is "
+        "simulated."
     )
 
     def run(self, rng: np.random.Generator, *, reduced: bool, runs: int | None) -> Result:
@@ -161,7 +164,8 @@ class TangFigure2(Experiment):
     abstract = (
         "Four answers with shares proportional to 1, 1/2, 1/3, 1/4 (ours: those of the report are not known to us), "
         "10,000 people, epsilon 1. (a) against p_2 at a rate of missing answers of 0.1, which does not change UP; (b) "
-        "against that rate at p_2 = 0.85. Exact errors as lines, means over 1,000 (reduced: 200) simulations as dots with "
+        "against that rate at p_2 = 0.85. Exact errors as lines, means over 1,000 (reduced: 200) simulations as dots "
+        "with "
         "two standard errors."
     )
 

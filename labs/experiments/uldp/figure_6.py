@@ -62,7 +62,10 @@ class SensitiveValues(Experiment):
             for epsilon in (small, boundary)
             for row in loss_rows(people, numbers, epsilon, asked=asked, runs=runs, rng=rng, squared=self.squared)
         ]
-        return Result(rows=rows, verdicts=[_growth(rows, self.squared), _special_case(rows), _boundary(rows, self.squared), _better(rows)])
+        return Result(
+            rows=rows,
+            verdicts=[_growth(rows, self.squared), _special_case(rows), _boundary(rows, self.squared), _better(rows)],
+        )
 
     def draw(self, rows: list[dict[str, Any]], figure: Figure) -> None:
         levels = sorted({row["epsilon"] for row in rows})
@@ -80,7 +83,8 @@ class SquaredSensitiveValues(SensitiveValues):
     source = "Murakami and Kawamoto 2019, figure 11"
     abstract = (
         "As Figure 6, with squared l2 distances. Half of the people of the American Community Survey 2023 (in place of "
-        "the US census of the paper) report once; in every run another random set of the 277 values is sensitive. Lines "
+        "the US census of the paper) report once; in every run another random set of the 277 values is sensitive. "
+        "Lines "
         "are the exact expected losses."
     )
 

@@ -69,7 +69,12 @@ class AlphabetSize(Experiment):
         attributes = (4, 7) if reduced else (4, 5, 6, 7, 8, 9)
         populations = [adult_attributes(number) for number in attributes]
         levels: tuple[float | None, ...] = (SMALL_EPSILON, None)
-        rows = [row for level in levels for people in populations for row in loss_rows(people, level, runs, rng, squared=self.squared)]
+        rows = [
+            row
+            for level in levels
+            for people in populations
+            for row in loss_rows(people, level, runs, rng, squared=self.squared)
+        ]
         verdicts = [_better(rows, "empirical"), _expected(rows)]
         if not reduced:  # with few runs it may go either way
             verdicts.append(_better(rows, "threshold"))

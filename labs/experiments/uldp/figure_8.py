@@ -91,8 +91,10 @@ class SquaredPersonalised(Personalised):
     title = "Personalised ULDP with semantic tags: squared l2 loss by background knowledge"
     source = "Murakami and Kawamoto 2019, figure 13"
     abstract = (
-        "As Figure 8, with squared l2 distances: people hide home and workplace behind tags, of which the collector knows "
-        f"nothing, takes them for uniform, has asked {SURVEYED:,} people per tag, or knows the truth. Data: a simulated "
+        "As Figure 8, with squared l2 distances: people hide home and workplace behind tags, of which the collector "
+        "knows "
+        f"nothing, takes them for uniform, has asked {SURVEYED:,} people per tag, or knows the truth. Data: a "
+        "simulated "
         "city and the homelocator messages, in place of Foursquare check-ins in Manhattan."
     )
 

@@ -19,8 +19,10 @@ class Distributions(Experiment):
     title = "The distributions of our data"
     source = "Murakami and Kawamoto 2019, figure 9"
     abstract = (
-        "Shares of people by value, largest first, in the American Community Survey 2023 and in Adult, with the sensitive "
-        "values in colour; and the simulated city as a map. In place of the paper's US census and Foursquare data. Nothing "
+        "Shares of people by value, largest first, in the American Community Survey 2023 and in Adult, with the "
+        "sensitive "
+        "values in colour; and the simulated city as a map. In place of the paper's US census and Foursquare data. "
+        "Nothing "
         "is simulated."
     )
 
@@ -30,12 +32,23 @@ class Distributions(Experiment):
             order = np.argsort(-people.people, kind="stable")
             sensitive = np.isin(people.values, people.sensitive)
             rows += [
-                {"data": people.name, "rank": rank, "share": float(people.frequencies[at]), "sensitive": int(sensitive[at])}
+                {
+                    "data": people.name,
+                    "rank": rank,
+                    "share": float(people.frequencies[at]),
+                    "sensitive": int(sensitive[at]),
+                }
                 for rank, at in enumerate(order, 1)
             ]
         town = city()
         rows += [
-            {"data": town.name, "x": at % SIDE, "y": at // SIDE, "share": float(share), "sensitive": int(value in town.sensitive)}
+            {
+                "data": town.name,
+                "x": at % SIDE,
+                "y": at // SIDE,
+                "share": float(share),
+                "sensitive": int(value in town.sensitive),
+            }
             for at, (value, share) in enumerate(zip(town.values, town.frequencies))
         ]
         return Result(rows=rows, verdicts=[sensitive_are_few(rows)])
@@ -58,7 +71,9 @@ class Distributions(Experiment):
                 grid[row["y"], row["x"]] = row["share"]
         image = town.imshow(100 * grid, origin="lower", cmap="viridis")
         hidden = [row for row in rows if row["data"] == names[-1] and row["sensitive"]]
-        town.plot([r["x"] for r in hidden], [r["y"] for r in hidden], "s", mfc="none", mec="#d55e00", ms=6, label="sensitive")
+        town.plot(
+            [r["x"] for r in hidden], [r["y"] for r in hidden], "s", mfc="none", mec="#d55e00", ms=6, label="sensitive"
+        )
         town.set(title=names[-1], xlabel="column of the grid", ylabel="row")
         town.legend(fontsize=7)
         figure.colorbar(image, ax=town, label="check-ins, %")

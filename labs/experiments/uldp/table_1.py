@@ -36,11 +36,15 @@ class BoundTerms(Experiment):
     title = "l1 loss of the personalised mechanism and the two terms of its bound"
     source = "Murakami and Kawamoto 2019, table 1"
     abstract = (
-        "uRR and uRAP at epsilon = ln of the number of cells, maximum likelihood (EM; closed form for uRR), from 100,000 "
+        "uRR and uRAP at epsilon = ln of the number of cells, maximum likelihood (EM; closed form for uRR), from "
+        "100,000 "
         "people (reduced: 5,000). Home and workplace are hidden behind tags; the collector knows nothing of them (case "
-        f"I), has asked {SURVEYED:,} people per tag (II; in the paper, the distribution of POIs), or knows the truth (III). "
-        "First term: l1 error of the perturbed distribution; second: sum over tags of the absolute estimated share times "
-        "the l1 error of what is believed behind the tag. The printed numbers of the paper stand beside ours: its data are "
+        f"I), has asked {SURVEYED:,} people per tag (II; in the paper, the distribution of POIs), or knows the truth "
+        "(III). "
+        "First term: l1 error of the perturbed distribution; second: sum over tags of the absolute estimated share "
+        "times "
+        "the l1 error of what is believed behind the tag. The printed numbers of the paper stand beside ours: its "
+        "data are "
         "Foursquare check-ins, ours a simulated city and the homelocator messages."
     )
 
@@ -72,9 +76,7 @@ class BoundTerms(Experiment):
         figure.axes[-1].legend(fontsize=8)
 
 
-def table_rows(
-    data: CheckIns, mechanism: str, asked: int, runs: int, rng: np.random.Generator
-) -> list[dict[str, Any]]:
+def table_rows(data: CheckIns, mechanism: str, asked: int, runs: int, rng: np.random.Generator) -> list[dict[str, Any]]:
     """One row for each case, averaged over the same runs."""
     texts = (*data.values, *TAGS)
     symbols = Population(
@@ -130,7 +132,8 @@ def knowledge_helps(rows: list[dict[str, Any]]) -> Verdict:
     return Verdict(
         claim="The loss falls from case I to II to III.",
         holds=all(losses[0] > losses[1] > losses[2] for losses in found.values()),
-        evidence="; ".join(f"{' '.join(key)}: {', '.join(f'{x:.3f}' for x in line)}" for key, line in found.items()) + ".",
+        evidence="; ".join(f"{' '.join(key)}: {', '.join(f'{x:.3f}' for x in line)}" for key, line in found.items())
+        + ".",
     )
 
 
