@@ -44,7 +44,7 @@ def draw_series(axes: Axes, rows: Sequence[dict[str, Any]], against: str, value:
             at = [row[against] for row in own]
             axes.plot(at, [row[value] for row in own], line, marker=marker, color=color, ms=3.5, lw=1.2, label=series)
             if f"{value}_low" in own[0]:
-                ends = ([row[f"{value}_{end}"] for row in own] for end in ("low", "high"))
-                axes.fill_between(at, *ends, color=color, alpha=0.2, lw=0)
+                low, high = ([row[f"{value}_{end}"] for row in own] for end in ("low", "high"))
+                axes.fill_between(at, low, high, color=color, alpha=0.2, lw=0)
     axes.grid(color="#e6e6e6")
     axes.set_axisbelow(True)

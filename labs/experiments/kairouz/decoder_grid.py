@@ -1,4 +1,4 @@
-"""Decoders and mechanisms over alphabet sizes and epsilons: Figures 1 and 5 (decoders), 2 and 6 (mechanisms), 4 (inputs).
+"""Decoders and mechanisms over alphabet sizes and epsilons: Figures 1 and 5, 2 and 6; and the inputs, Figure 4.
 
 All four grids come from the same simulation: 100 and 30,000 users, geometric and Dirichlet inputs. Distances are those
 to the sample that was encoded, as in section 4.4 of the paper. Counts follow the exact law, and the runs of a cell are
@@ -52,7 +52,7 @@ class _DecoderGrid(Experiment):
         runs = runs or (20 if reduced else 50)
         sizes = (4, 32, 256) if reduced else tuple(1 << power for power in range(1, 11))
         epsilons = (1.0, 4.0, 5.0, 7.0) if reduced else tuple(half / 2 for half in range(1, 17))
-        rows = []
+        rows: list[dict[str, Any]] = []
         for k in progress(sizes, "k"):
             for epsilon in epsilons:
                 for users in USERS:
@@ -269,8 +269,8 @@ def normalizing_suits_dirichlet(rows: list[dict[str, Any]]) -> Verdict:
         claim="Dirichlet input, 16 values or more: the normalized decoder loses less than the projected one more often "
         "than more (section 4.4.1 of the paper, which excepts Dirichlet inputs from its rule).",
         holds=better > worse,
-        evidence=f"By more than 2% less in {better} and more in {worse} of {len(ratios)} settings: {min(ratios):.2f} to "
-        f"{max(ratios):.2f} times.",
+        evidence=f"By more than 2% less in {better} and more in {worse} of {len(ratios)} settings: "
+        f"{min(ratios):.2f} to {max(ratios):.2f} times.",
     )
 
 
@@ -293,8 +293,8 @@ def rappor_wins_early(rows: list[dict[str, Any]]) -> Verdict:
     here = [r for r in rows if r["epsilon"] <= np.log(r["values"]) / 4 and r["users"] == USERS[1] and r["values"] > 16]
     ratios = [2 ** row["lead of k-RR"] for row in here]
     return Verdict(
-        claim="Where epsilon is small against ln k (up to ln(k)/4, 32 values or more, 30,000 users) k-RAPPOR loses no more "
-        "than k-RR (within 2%).",
+        claim="Where epsilon is small against ln k (up to ln(k)/4, 32 values or more, 30,000 users) k-RAPPOR loses no "
+        "more than k-RR (within 2%).",
         holds=max(ratios) <= CLEARLY,
         evidence=f"Its loss is {min(ratios):.2f} to {max(ratios):.2f} times that of k-RR in {len(here)} settings.",
     )
@@ -308,8 +308,8 @@ def response_wins_late(rows: list[dict[str, Any]]) -> Verdict:
     return Verdict(
         claim="From epsilon = ln k on k-RR loses no more than k-RAPPOR (within 2% and four standard errors).",
         holds=lost == 0,
-        evidence=f"k-RAPPOR loses {min(ratios):.2f} to {max(ratios):.2f} times as much in {len(here)} settings, clearly "
-        f"less in {lost}.",
+        evidence=f"k-RAPPOR loses {min(ratios):.2f} to {max(ratios):.2f} times as much in {len(here)} settings, "
+        f"clearly less in {lost}.",
     )
 
 
@@ -318,7 +318,8 @@ def boundary_is_logarithm(rows: list[dict[str, Any]]) -> Verdict:
     here = [r for r in rows if r["values"] >= 16 and np.log(r["values"] / 2) <= r["epsilon"] < np.log(r["values"])]
     ratios = [2 ** row["lead of k-RR"] for row in here]
     return Verdict(
-        claim="The winner changes at epsilon = ln k: between ln(k/2) and ln k k-RAPPOR still loses no more (within 2%).",
+        claim="The winner changes at epsilon = ln k: between ln(k/2) and ln k k-RAPPOR still loses no more (within "
+        "2%).",
         holds=max(ratios) <= CLEARLY,
         evidence=f"There k-RAPPOR loses {min(ratios):.2f} to {max(ratios):.2f} times as much as k-RR.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,11 @@ def simulated(
 
 
 def spread(losses: np.ndarray) -> dict[str, Any]:
-    """Median and 90 % range, as columns."""
+    """Median, 90 % range and standard error of the median (that of normal losses), as columns."""
     low, high = np.quantile(losses, QUANTILES)
-    return {"runs": len(losses), "l1": float(np.median(losses)), "l1_low": float(low), "l1_high": float(high)}
+    error = math.sqrt(math.pi / 2 / len(losses)) * losses.std(ddof=1) if len(losses) > 1 else 0.0
+    ends = {"l1_low": float(low), "l1_high": float(high), "l1_error": float(error)}
+    return {"runs": len(losses), "l1": float(np.median(losses))} | ends
 
 
 def of_plan(

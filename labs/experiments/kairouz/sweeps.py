@@ -179,11 +179,14 @@ def few_buckets_suffice(rows: list[dict[str, Any]]) -> Verdict:
 def cohorts_help(rows: list[dict[str, Any]]) -> Verdict:
     """The most cohorts against fewer, by the forecast."""
     lines: dict[tuple[str, float], list[float]] = {}
-    for row in sorted((row for row in rows if row["panel"].endswith("by C")), key=lambda row: row["parameter"]):
+    for row in sorted(
+        (row for row in rows if row["panel"].endswith("by C") and row["parameter"] > 1),
+        key=lambda row: row["parameter"],
+    ):
         lines.setdefault((row["panel"], row["epsilon"]), []).append(row["forecast_l1"])
     ratios = [min(line[:-1], default=line[-1]) / line[-1] for line in lines.values()]
     return Verdict(
-        claim="More cohorts never hurt: the largest number is within 2% of the best at every epsilon.",
+        claim="Where values share buckets, more cohorts never hurt: the largest number is within 2% of the best at every epsilon.",
         holds=min(ratios) >= 0.98,
         evidence=f"Least forecast l1 with fewer cohorts, in parts of that with the most: {min(ratios):.3f} to "
         f"{max(ratios):.3f}.",

@@ -56,7 +56,7 @@ class Personalised(Experiment):
     )
 
     def run(self, rng: np.random.Generator, *, reduced: bool, runs: int | None) -> Result:
-        runs = runs or (4 if reduced else 20)
+        runs = runs or ((16 if self.squared else 4) if reduced else 20)
         rows, shares_of_bound = [], []
         for data in [city()] if reduced else [city(), homelocator()]:
             for mechanism, epsilon, asked in settings(data, reduced):
