@@ -155,7 +155,7 @@ def draw(experiment: Experiment, result: Result, path: Path) -> None:
         return
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=DOTS_PER_INCH)
-    Image.open(buffer).convert("RGB").quantize(64).save(path, optimize=True)
+    Image.open(buffer).convert("RGB").quantize(128).save(path, optimize=True)
 
 
 def columns(rows: list[dict[str, Any]]) -> list[str]:

@@ -23,10 +23,10 @@ from uldp_transforms.ldp import CohortCounts, Collection
 BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}
 
 # What the verdicts say, in order; None: differences of a few per cent, which a reduced run may see either way. Most of
-# the others follow from formulas (9, 10, 14 and the experiments on counters: exact losses and forecasts). Those that are
-# simulated are far from the other answer in standard errors of the reduced size:
-# 1, 5 and decoder shapes: the projected decoder loses by more than 10 where it loses most. 2, 6 and crossover: k-RAPPOR is
-#   more than 6 below the limit. 3, 7, 13 and the sweeps: two hash functions lose by more than 6.
+# the others follow from formulas (9, 10, 14 and the experiments on counters: exact losses and forecasts). Those that
+# are simulated are far from the other answer in standard errors of the reduced size:
+# 1, 5 and decoder shapes: the projected decoder loses by more than 10 where it loses most. 2, 6 and crossover: k-RAPPOR
+#   is more than 6 below the limit. 3, 7, 13 and the sweeps: two hash functions lose by more than 6.
 FINDINGS: dict[str, list[bool | None]] = {
     "kairouz-figure-1": [False, False, True, True],
     "kairouz-figure-2": [True, True, False],

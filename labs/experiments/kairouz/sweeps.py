@@ -186,7 +186,7 @@ def cohorts_help(rows: list[dict[str, Any]]) -> Verdict:
         lines.setdefault((row["panel"], row["epsilon"]), []).append(row["forecast_l1"])
     ratios = [min(line[:-1], default=line[-1]) / line[-1] for line in lines.values()]
     return Verdict(
-        claim="Where values share buckets, more cohorts never hurt: the largest number is within 2% of the best at every epsilon.",
+        claim="Where values share buckets, more cohorts never hurt: the most are within 2% of the best everywhere.",
         holds=min(ratios) >= 0.98,
         evidence=f"Least forecast l1 with fewer cohorts, in parts of that with the most: {min(ratios):.3f} to "
         f"{max(ratios):.3f}.",
