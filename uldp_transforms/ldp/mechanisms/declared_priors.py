@@ -68,7 +68,7 @@ class AttributeGRR(KaryRR):
         source="Tang et al.",
         payload=ONE_SYMBOL,
     )
-    declares_priors: ClassVar[bool] = True
+    names_values: ClassVar[bool] = True
 
     epsilon_inf: None = dataclasses.field(
         default=None, metadata={"schema": {"description": "Null or absent: there are no memos.", "type": "null"}}
@@ -137,7 +137,7 @@ class AttributeOUE(Rappor):
         payload=ALL_BITS,
     )
     max_hashes: ClassVar[int] = 1
-    declares_priors: ClassVar[bool] = True
+    names_values: ClassVar[bool] = True
 
     theta: None = dataclasses.field(
         default=None, metadata={"schema": {"description": "Null or absent: it is 1/2.", "type": "null"}}
