@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import json
 import sys
 import textwrap
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,18 +28,25 @@ class Reproduction:
     """What to repeat, and where to write it.
 
     Attributes:
-        experiment: None: only list them all.
+        experiments: in this order; none: only list them all.
         output: directory.
         runs: repetitions; None: as many as the experiment thinks right.
         reduced: a smaller experiment of some seconds.
-        seed: of all randomness.
+        seed: of all randomness of each experiment.
+        resume: skip experiments whose record in the directory says that they ran with the same options.
     """
 
-    experiment: Experiment | None
+    experiments: tuple[Experiment, ...]
     output: Path
     runs: int | None
     reduced: bool
     seed: int
+    resume: bool = False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a record must agree with."""
+        return {"seed": self.seed, "reduced": self.reduced, "runs": self.runs}
 
 
 def configure(argv: Sequence[str]) -> Reproduction:
@@ -47,10 +56,19 @@ def configure(argv: Sequence[str]) -> Reproduction:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("name", nargs="?", choices=experiments, metavar="NAME", help="name of the experiment")
     what.add_argument("--list", action="store_true", help="list all experiments")
-    parser.add_argument("--output", default="reproduce-output", help="directory for NAME.csv and NAME.png")
+    what.add_argument(
+        "--all",
+        action="store_true",
+        help="run all experiments one after another; started again, it skips those that finished with the same options",
+    )
+    parser.add_argument(
+        "--output",
+        default="reproduce-output",
+        help="directory for NAME.csv, NAME.png, NAME.svg and the record NAME.json (default: reproduce-output)",
+    )
     parser.add_argument("--runs", type=cli.positive(), help="repetitions over which losses are averaged")
     parser.add_argument("--reduced", action="store_true", help="a smaller version that takes seconds")
-    parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers (default: 0)")
     args = parser.parse_args(argv)
     if args.seed < 0:
         parser.error(f"--seed must be a whole number from 0, got {args.seed}")
@@ -61,31 +79,57 @@ def configure(argv: Sequence[str]) -> Reproduction:
         except ImportError:
             parser.error("the picture needs matplotlib, the extra 'plot': pip install '.[plot]'")
         output.mkdir(parents=True, exist_ok=True)
+    chosen = () if args.list else EXPERIMENTS if args.all else (experiments[args.name],)
     return Reproduction(
-        experiment=None if args.list else experiments[args.name],
-        output=output,
-        runs=args.runs,
-        reduced=args.reduced,
-        seed=args.seed,
+        experiments=chosen, output=output, runs=args.runs, reduced=args.reduced, seed=args.seed, resume=args.all
     )
 
 
 def job(reproduction: Reproduction) -> int:
-    """Run the experiment; write and print what it found."""
-    experiment = reproduction.experiment
-    if experiment is None:
-        print(*(f"{known.id:24}{known.title} ({known.source})" for known in EXPERIMENTS), sep="\n")
-        return cli.DONE
+    """Run the experiments; write and print what each found."""
+    if not reproduction.experiments:
+        print(*(f"{known.id:26}{known.title} ({known.source})" for known in EXPERIMENTS), sep="\n")
+    for number, experiment in enumerate(reproduction.experiments, 1):
+        if len(reproduction.experiments) > 1:
+            print(f"[{number}/{len(reproduction.experiments)}] {experiment.id}", flush=True)
+        if reproduction.resume and _has_run(experiment, reproduction):
+            print(f"finished earlier with the same options: {_file(reproduction, experiment, 'csv')}", "", sep="\n")
+        else:
+            reproduce(experiment, reproduction)
+    return cli.DONE
+
+
+def reproduce(experiment: Experiment, reproduction: Reproduction) -> Result:
+    """Run one experiment; write its table, pictures and, last, its record; print what it found."""
     print(f"{experiment.title} ({experiment.source})", "", textwrap.fill(experiment.abstract, 110), "", sep="\n")
     rng = np.random.default_rng(reproduction.seed)
+    started = time.process_time()
     result = experiment.run(rng, reduced=reproduction.reduced, runs=reproduction.runs)
-    table, picture = (reproduction.output / f"{experiment.id}.{kind}" for kind in ("csv", "png"))
+    seconds = time.process_time() - started
+    table, picture, vectors, record = (_file(reproduction, experiment, kind) for kind in ("csv", "png", "svg", "json"))
     write_table(result, reproduction, table)
     draw(experiment, result, picture)
+    draw(experiment, result, vectors)
+    verdicts = [dataclasses.asdict(verdict) for verdict in result.verdicts]
+    content = reproduction.options | {"cpu_seconds": round(seconds, 1), "verdicts": verdicts}
+    record.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(*table_lines(result.rows), "", *map(verdict_line, result.verdicts), "", sep="\n")
     size = "reduced" if reproduction.reduced else "full"
-    print(f"seed {reproduction.seed}, {size} size; written: {table}, {picture}")
-    return cli.DONE
+    print(f"seed {reproduction.seed}, {size} size, {seconds:.0f} CPU seconds; written: {table}, {picture}, {vectors}")
+    return result
+
+
+def _file(reproduction: Reproduction, experiment: Experiment, kind: str) -> Path:
+    return reproduction.output / f"{experiment.id}.{kind}"
+
+
+def _has_run(experiment: Experiment, reproduction: Reproduction) -> bool:
+    """Whether a run with these options finished: its record is written last."""
+    try:
+        content = json.loads(_file(reproduction, experiment, "json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and all(content.get(name) == value for name, value in reproduction.options.items())
 
 
 def write_table(result: Result, reproduction: Reproduction, path: Path) -> None:
@@ -98,15 +142,20 @@ def write_table(result: Result, reproduction: Reproduction, path: Path) -> None:
 
 
 def draw(experiment: Experiment, result: Result, path: Path) -> None:
-    """The picture of the experiment, in few colours, which keeps the file small."""
-    from matplotlib.figure import Figure  # noqa: PLC0415  # slow to import
+    """The picture of the experiment: .png in few colours, which keeps the file small, or .svg for print."""
+    from matplotlib import rc_context  # noqa: PLC0415  # slow to import
+    from matplotlib.figure import Figure  # noqa: PLC0415
     from PIL import Image  # noqa: PLC0415  # comes with matplotlib
 
     figure = Figure(figsize=(9, 4), layout="constrained")
     experiment.draw(result.rows, figure)
+    if path.suffix == ".svg":
+        with rc_context({"svg.hashsalt": experiment.id}):  # equal runs make equal files
+            figure.savefig(path, metadata={"Date": None})
+        return
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=DOTS_PER_INCH)
-    Image.open(buffer).convert("RGB").quantize(64).save(path, optimize=True)
+    Image.open(buffer).convert("RGB").quantize(128).save(path, optimize=True)
 
 
 def columns(rows: list[dict[str, Any]]) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import abc
 import csv
 import dataclasses
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from uldp_transforms.ldp.sampling import SeededSource, uniform_integers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+T = TypeVar("T")
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -81,6 +84,16 @@ class Experiment(abc.ABC):
     @abc.abstractmethod
     def draw(self, rows: list[dict[str, Any]], figure: Figure) -> None:
         """Draw the rows into an empty figure of matplotlib."""
+
+
+def progress(items: Iterable[T], what: str) -> Iterator[T]:
+    """The items, each named on standard error when it starts, if that is a terminal."""
+    for item in items:
+        if sys.stderr.isatty():
+            print(f"\r\033[K{what} {item}", end="", file=sys.stderr, flush=True)
+        yield item
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 # ----------------------------------------------------------------------------------------------- simulated clients

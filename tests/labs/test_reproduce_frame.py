@@ -6,6 +6,7 @@ import contextlib
 import csv
 import hashlib
 import io
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def run(tmp_path: Path, *, seed: int = 0, reduced: bool = False, runs: int | Non
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         code = reproduce.job(
-            reproduce.Reproduction(experiment=Dice(), output=tmp_path, runs=runs, reduced=reduced, seed=seed)
+            reproduce.Reproduction(experiments=(Dice(),), output=tmp_path, runs=runs, reduced=reduced, seed=seed)
         )
     assert code == 0
     return printed.getvalue(), (tmp_path / "dice.csv").read_text("utf-8")
@@ -64,6 +65,10 @@ def test_writes_table_and_picture_and_prints_verdicts(tmp_path: Path) -> None:
     assert sum(int(row["throws"]) for row in rows[:3]) == 100
     assert (rows[3]["throws"], rows[3]["share"], rows[3]["seed"], rows[3]["reduced"]) == ("", str(1 / 3), "0", "0")
     assert (tmp_path / "dice.png").read_bytes().startswith(b"\x89PNG")
+    assert "</svg>" in (tmp_path / "dice.svg").read_text("utf-8")
+    record = json.loads((tmp_path / "dice.json").read_text("utf-8"))
+    assert (record["seed"], record["reduced"], record["runs"]) == (0, False, None)
+    assert [verdict["holds"] for verdict in record["verdicts"]] == [True, False]
     assert "Throws of a die (nobody, figure 0)" in printed
     assert "holds: Every throw counts. 100 throws.\ndoes not hold: The die is fair. It is not.\n" in printed
     assert "seed 0, full size" in printed
@@ -78,6 +83,48 @@ def test_a_seed_repeats_a_run_exactly(tmp_path: Path) -> None:
     first, again, other = (run(tmp_path, seed=seed)[1] for seed in (3, 3, 4))
     assert first == again
     assert first.replace(",3,", ",4,") != other
+
+
+def test_all_experiments_are_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Coins(Dice):
+        id = "coins"
+
+    monkeypatch.setattr(reproduce, "EXPERIMENTS", (Dice(), Coins()))
+    options = ["--all", "--output", str(tmp_path)]
+    assert reproduce.main(options) == 0
+    first = capsys.readouterr().out
+    assert "[1/2] dice" in first
+    assert "[2/2] coins" in first
+    assert "finished earlier" not in first
+    (tmp_path / "coins.json").write_text("{")  # as of a run that was stopped
+    assert reproduce.main(options) == 0
+    again = capsys.readouterr().out
+    assert again.count("finished earlier with the same options") == 1
+    assert again.count("Throws of a die") == 1
+    assert reproduce.main([*options, "--seed", "1"]) == 0
+    assert "finished earlier" not in capsys.readouterr().out
+
+
+def test_equal_runs_make_equal_pictures(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        run(tmp_path / name)
+    assert all(
+        (tmp_path / "a" / f"dice.{kind}").read_bytes() == (tmp_path / "b" / f"dice.{kind}").read_bytes()
+        for kind in ("csv", "png", "svg")
+    )
+
+
+def test_progress_is_shown_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert list(frame.progress([1, 2], "step")) == [1, 2]
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert list(frame.progress([1, 2], "step")) == [1, 2]
+    assert "step 2" in capsys.readouterr().err
 
 
 def test_table_is_aligned() -> None:
@@ -101,11 +148,11 @@ def test_every_experiment_says_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("argv", "sentence"),
     [
-        ("", "one of the arguments NAME --list is required"),
+        ("", "one of the arguments NAME --list --all is required"),
         ("figure-99", "argument NAME: invalid choice: 'figure-99'"),
-        ("uldp-l2 --seed -1", "--seed must be a whole number from 0, got -1"),
-        ("uldp-l2 --runs 0", "--runs must be a whole number above 0, got '0'"),
-        ("uldp-l2 --output taken", "taken: File exists"),
+        ("uldp-figure-10 --seed -1", "--seed must be a whole number from 0, got -1"),
+        ("uldp-figure-10 --runs 0", "--runs must be a whole number above 0, got '0'"),
+        ("uldp-figure-10 --output taken", "taken: File exists"),
     ],
 )
 def test_says_in_one_line_what_is_wrong(
@@ -124,7 +171,7 @@ def test_without_matplotlib_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    assert reproduce.main(["uldp-l2", "--output", str(tmp_path)]) == 2
+    assert reproduce.main(["uldp-figure-10", "--output", str(tmp_path)]) == 2
     assert "the picture needs matplotlib, the extra 'plot'" in capsys.readouterr().err
 
 

@@ -10,35 +10,52 @@ import pytest
 
 from labs import reproduce
 from labs.experiments import EXPERIMENTS
-from labs.experiments.frame import Result
+from labs.experiments.drawn_counts import draw_counts, holders
+from labs.experiments.frame import Result, simulate_counts
 from labs.experiments.kairouz import budgets as kairouz_budget
 from labs.experiments.kairouz import crossover as kairouz_crossover
 from labs.experiments.kairouz import hashing_error as hashing
-from labs.experiments.kairouz import inputs
+from labs.experiments.kairouz import inputs, needed, plans
 from tests.support.cases import as_array
-from tests.support.tolerance import chi_square_limits, generator, within
+from tests.support.tolerance import chi_square_limits, generator, normal_limit, within
 from uldp_transforms.ldp import CohortCounts, Collection
 
 BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}
 
-# What the verdicts say, in order. Those of figures 7 to 10 and all but one of 2 and 3 follow from formulas. The others
-# are simulated, and far from the other answer in standard errors of the reduced size:
-# 1 and 11-16: the projected decoder loses by more than 10 where it loses most; decoders on the same reports differ by
-#   parts of a thousand, or by more than 10. 2: k-RAPPOR is more than 6 below the limit. 3: two hash functions lose by
-#   more than 6.
-FINDINGS = {
-    "kairouz-figure-1": [True, False, True],
+# What the verdicts say, in order; None: differences of a few per cent, which a reduced run may see either way. Most of
+# the others follow from formulas (9, 10, 14 and the experiments on counters: exact losses and forecasts). Those that
+# are simulated are far from the other answer in standard errors of the reduced size:
+# 1, 5 and decoder shapes: the projected decoder loses by more than 10 where it loses most. 2, 6 and crossover: k-RAPPOR
+#   is more than 6 below the limit. 3, 7, 13 and the sweeps: two hash functions lose by more than 6.
+FINDINGS: dict[str, list[bool | None]] = {
+    "kairouz-figure-1": [False, False, True, True],
     "kairouz-figure-2": [True, True, False],
-    "kairouz-figure-3": [True, True],
-    "kairouz-figure-7": [False, True],
-    "kairouz-figure-8": [True, True],
-    "kairouz-figure-9": [False, True, False, True],
-    "kairouz-figure-10": [True, True, True, True],
-    "kairouz-figures-11-16": [True, False, True],
+    "kairouz-figure-3": [None, True, None],
+    "kairouz-figure-4": [True],
+    "kairouz-figure-5": [False, False, True, True],
+    "kairouz-figure-6": [True, True, False],
+    "kairouz-figure-7": [None, True, None],
+    "kairouz-figure-8": [None, None],
+    "kairouz-figure-9": [False, True, None],
+    "kairouz-figure-10": [False, True, None],
+    "kairouz-figure-11": [None, True, True],
+    "kairouz-figure-12": [None, True],
+    "kairouz-figure-13": [None, True, None],
+    "kairouz-figure-14": [False, True, None],
+    "kairouz-figure-15": [None, True, True],
+    "kairouz-figure-16": [None, True, True],
+    "kairouz-decoder-curves": [True, False, True],
+    "kairouz-decoder-shapes": [True, False, True],
+    "kairouz-crossover": [True, True, False],
+    "kairouz-open-surnames": [True, True],
+    "kairouz-closed-counters": [False, True],
+    "kairouz-buckets-cohorts": [True, True],
+    "kairouz-epsilon-people": [False, True, False, True],
+    "kairouz-epsilon-values": [True, True, True, True],
 }
 
 
-SLOW = ("kairouz-figure-3", "kairouz-figure-7")  # half of the time of this file, for what other figures use too
+SLOW = ("kairouz-open-surnames", "kairouz-closed-counters")  # half of the time of this file
 
 findings = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in FINDINGS]
@@ -52,7 +69,9 @@ def reduced(name: str) -> Result:
 
 @findings
 def test_finds_what_the_documentation_says(name: str) -> None:
-    assert [verdict.holds for verdict in reduced(name).verdicts] == FINDINGS[name]
+    found = [verdict.holds for verdict in reduced(name).verdicts]
+    assert len(found) == len(FINDINGS[name])
+    assert all(expected in (None, holds) for holds, expected in zip(found, FINDINGS[name]))
 
 
 @findings
@@ -148,6 +167,92 @@ def test_the_epsilon_needed_gives_the_target(mechanism: str) -> None:
 def test_people_too_few_for_the_target_need_no_epsilon_at_all() -> None:
     plans = kairouz_budget.Plans.over(inputs.geometric(32), 1 << 11, closed=True)
     assert plans.needed("k-RR", 500) is None
+
+
+# ------------------------------------------------------------------------------------------------------- forecasts
+
+
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("mechanism", ["O-RR", "O-RAPPOR"])
+@pytest.mark.parametrize(("buckets", "cohorts"), [(4, 64), (4, 512), (16, 64), (32, 16)])
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_forecasts_are_the_exact_errors(
+    mechanism: str, closed: bool, buckets: int, cohorts: int, epsilon: float
+) -> None:
+    """On average over hash functions: within 8 % of the exact covariance of those that are used."""
+    people = inputs.population(inputs.geometric(64), 1_000_000)
+    exact = hashing.planned(people.values, people.frequencies, (buckets, cohorts), closed=closed)
+    plan = plans.Plan(mechanism=mechanism, closed=closed, size=64, num_buckets=buckets, num_cohorts=cohorts)
+    forecast = plan.variances(epsilon, people).sum() * people.number
+    assert forecast == pytest.approx(exact.expected(plans.IDS[mechanism], epsilon), rel=0.08)
+
+
+@pytest.mark.parametrize("hashes", [2, 8, 16])
+def test_several_hash_functions_cost_what_the_formula_says(hashes: int) -> None:
+    """v_h of docs/utility.md for rare values: everything but the inflation by C cohorts, which is the same."""
+    people, k, epsilon = inputs.population(inputs.uniform(64), 10**9), 64, 3.0
+    one, several = (
+        plans.Plan(mechanism="O-RAPPOR", closed=False, size=64, num_buckets=k, num_cohorts=256, num_hashes=h)
+        for h in (1, hashes)
+    )
+
+    def printed(h: int) -> float:
+        different = k * (1 - (1 - 1 / k) ** h)
+        return 1 / (4 * np.sinh(epsilon / (4 * h)) ** 2) / (different * (1 - different / k)) + 1 / (k - 1)
+
+    ratio = several.variances(epsilon, people).sum() / one.variances(epsilon, people).sum()
+    assert ratio == pytest.approx(printed(hashes) / printed(1), rel=0.01)
+
+
+def test_grids_hold_what_can_be_solved() -> None:
+    found = plans.grid("O-RAPPOR", 64, closed=False, buckets=(2, 16, 64), cohorts=(1, 2, 64), hashes=(1, 16))
+    assert all(plan.num_cohorts * (plan.num_buckets - 1) > 64 and plan.num_cohorts > 1 for plan in found)
+    assert {plan.num_hashes for plan in found if plan.num_buckets < 32} == {1}
+    closed = plans.grid("O-RR", 64, closed=True, buckets=(16, 64, 128), cohorts=(1, 64))
+    assert [(plan.num_buckets, plan.num_cohorts, plan.is_plain) for plan in closed] == [(16, 64, False), (64, 1, True)]
+
+
+def test_the_needed_epsilon_lies_on_the_curve() -> None:
+    curve = needed.Curve(epsilons=(1.0, 2.0, 4.0), l1=(0.4, 0.2, 0.1))
+    assert curve.needed(0.2) == pytest.approx(2.0)
+    assert curve.needed(0.1 * np.sqrt(2)) == pytest.approx(2 * np.sqrt(2))
+    assert curve.needed(0.05) is None
+    assert curve.needed(0.5) is None
+
+
+# ------------------------------------------------------------------------------------------- counts by their exact law
+
+LAWS = {
+    "k-RR": inputs.closed("krr", 5, 1.0),
+    "k-RAPPOR": inputs.closed("rappor", 5, 1.0),
+    "O-RR": inputs.hashed("krr", 3, 4, 1.0),
+    "O-RAPPOR": inputs.hashed("rappor", 6, 4, 1.0),
+    "O-RAPPOR, h = 3": inputs.hashed("rappor", 6, 4, 4.0, 3),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_drawn_counts_have_the_moments_of_the_reports(name: str) -> None:
+    """Means and variances of all cells over repetitions, against those of reports that clients draw one by one."""
+    collection, values, people = LAWS[name], inputs.names(5), np.array([60, 30, 20, 10, 0])
+    rng, repetitions = generator("drawn counts", name), 1500
+    samples = [
+        np.stack([draw(collection, values, people, rng).cells.ravel() for _ in range(repetitions)]).astype(float)
+        for draw in (draw_counts, simulate_counts)
+    ]
+    means = [sample.mean(axis=0) for sample in samples]
+    spread = [sample.std(axis=0, ddof=1) for sample in samples]
+    limit = normal_limit(means[0].size)
+    assert (np.abs(means[0] - means[1]) <= limit * np.hypot(*spread) / np.sqrt(repetitions)).all()
+    ratio = np.log(spread[0] / spread[1])  # of a nearly normal number: standard deviation 1 / sqrt(repetitions)
+    assert (np.abs(ratio) <= normal_limit(ratio.size) / np.sqrt(repetitions)).all()
+    totals = draw_counts(collection, values, people, rng).num_reports
+    assert totals.sum() == people.sum()
+
+
+def test_buckets_that_two_hashes_share_are_held_once() -> None:
+    table = np.array([[[0, 0], [0, 2]]])
+    assert holders(table, np.array([[3, 4]]), 3).tolist() == [[7, 0, 4]]
 
 
 # --------------------------------------------------------------------------------------------------- distributions

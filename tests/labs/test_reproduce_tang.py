@@ -14,12 +14,18 @@ from labs.experiments import EXPERIMENTS
 from labs.experiments.frame import Result
 from labs.experiments.tang import missing_answers as tang_missing
 from labs.experiments.tang import priors as tang_priors
+from labs.experiments.tang import two_stage as tang_two_stage
 from tests.support.tolerance import chi_square_limits, generator, within
 
 BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}
 
-FINDINGS = {"tang-figure-1": [True, True, True], "tang-figure-2": [True, True, False]}
-"""What the verdicts say, in order; all of them follow from formulas."""
+FINDINGS = {
+    "tang-figure-1": [True, True, True],
+    "tang-figure-2": [True, True],
+    "tang-priors": [True, True, True],
+    "tang-missing-answers": [True, True, False],
+}
+"""What the verdicts say, in order; they follow from formulas, or are six standard errors away from the other answer."""
 
 
 @functools.cache
@@ -64,7 +70,7 @@ def test_omega_of_the_overlapping_priors() -> None:
         assert tang_priors.omega(mechanism, tang_priors.OVERLAPPING, 0.5) == pytest.approx(0.5 - 0.1 * np.exp(0.5))
 
 
-@pytest.mark.parametrize("name", FINDINGS)
+@pytest.mark.parametrize("name", ["tang-priors", "tang-missing-answers"])
 def test_simulated_errors_are_the_expected_ones(name: str) -> None:
     """A mean of sums of squares; with at least one degree of freedom a run, whatever the correlations."""
     rows = [row for row in reduced(name).rows if row.get("runs")]
@@ -86,3 +92,10 @@ def test_log_ratio_of_independent_states_reaches_epsilon() -> None:
     spec = tang_missing.collection("tsp", (0.4, 0.05), 1.0)
     ratio = tang_missing.largest_log_ratio(spec, tang_missing.independent_states((0.4, 0.05)))
     assert 0.999 < ratio <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("p2", [0.45, 0.7, 0.95])
+def test_rates_give_the_wanted_probability_to_keep_a_missing_answer(p2: float) -> None:
+    alpha, beta = tang_two_stage.rates_for(p2, 0.1)
+    assert beta <= 0.1 <= alpha + 1e-12
+    assert tang_two_stage.kept(tang_two_stage.two_stage(alpha, beta)) == pytest.approx(p2)

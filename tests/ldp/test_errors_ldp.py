@@ -561,8 +561,8 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
-        lambda: Hashed(num_buckets=2, num_hashes=9),
-        "Hashed.num_hashes must be an integer in [1, 8], got 9",
+        lambda: Hashed(num_buckets=2, num_hashes=17),
+        "Hashed.num_hashes must be an integer in [1, 16], got 17",
     ),
     (
         SpecError,

@@ -133,6 +133,7 @@ SPECS = {
         *(_spec(f"spare-bits-{mechanism}", numbered(9), {"id": mechanism}) for mechanism in ("rappor", "ss", "hr")),
         _spec("two-sizes", numbered(9, 6), {"id": "uss", "subset_size": 1, "larger_share": 0.3}),
         _spec("two-sizes-all", numbered(5), {"id": "ss", "subset_size": 2, "larger_share": 1e-6}),
+        _spec("hashes-16", {"id": "hashed", "num_buckets": 40, "num_hashes": 16}, {"id": "rappor", "epsilon": 16}, 3),
     )
 }
 """Edge cases as they stand in a file: texts need not be canonical."""

@@ -1,4 +1,4 @@
-"""O-RR and O-RAPPOR: open alphabets (Figure 3) and closed ones (Figures 7 and 8)."""
+"""O-RR and O-RAPPOR with an equal number of counters: open alphabets, surnames, closed alphabets."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ COLORS = {O_RR: "tab:orange", O_RR_BAYES: "black", O_RAPPOR: "tab:blue", K_RR: "
 MORE_HASHES = {2: "tab:purple", 4: "tab:gray"}
 
 
-class Figure3(Experiment):
-    id = "kairouz-figure-3"
+class OpenSurnames(Experiment):
+    id = "kairouz-open-surnames"
     title = "Open alphabets: O-RR against O-RAPPOR"
-    source = f"{inputs.SOURCE}, Figure 3"
+    source = f"{inputs.SOURCE}, section 5.3; our data and counters"
     abstract = (
         "256 texts (reduced: 64) with geometric shares, and the 256 (64) most frequent surnames of the US census of "
         "1990 with theirs; the collector knows them as candidates, in an alphabet that stays open. Buckets are chosen "
@@ -80,10 +80,10 @@ class Figure3(Experiment):
         panels[0].set_ylabel("mean l1 loss")
 
 
-class Figure7(Experiment):
-    id = "kairouz-figure-7"
+class ClosedCounters(Experiment):
+    id = "kairouz-closed-counters"
     title = "Closed alphabets: O-RR with permutations against k-RR, k-RAPPOR and O-RAPPOR"
-    source = f"{inputs.SOURCE}, Figure 7"
+    source = f"{inputs.SOURCE}, section 5.4; our counters"
     abstract = (
         "256 values (reduced: 64) with geometric shares, all of them known. Buckets of O-RR and O-RAPPOR are chosen "
         "for each epsilon by the expected l2 loss, with as many cohorts as 16,384 (4,096) counters allow; with as many "
@@ -121,10 +121,10 @@ class Figure7(Experiment):
         axes.legend()
 
 
-class Figure8(Experiment):
-    id = "kairouz-figure-8"
+class BucketsAndCohorts(Experiment):
+    id = "kairouz-buckets-cohorts"
     title = "Closed-alphabet O-RR: buckets and cohorts"
-    source = f"{inputs.SOURCE}, Figure 8"
+    source = f"{inputs.SOURCE}, section 5.4; exact l2"
     abstract = (
         "Expected squared l2 loss, times the number of people, of O-RR with permutations over 256 values (reduced: 64) "
         "with geometric shares, for every number of buckets and of cohorts (powers of two) that tell all values apart "

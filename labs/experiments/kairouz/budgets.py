@@ -1,4 +1,4 @@
-"""The epsilon that a given precision costs: against the number of people (Figure 9) and of values (Figure 10)."""
+"""The epsilon that a given precision costs: squared l2, against the number of people and of values."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ class _Budget(Experiment):
         panels[0].set_ylabel(f"epsilon for a squared l2 loss of {TARGET:g}")
 
 
-class Figure9(_Budget):
-    id = "kairouz-figure-9"
+class EpsilonByPeople(_Budget):
+    id = "kairouz-epsilon-people"
     title = "The epsilon that a precision costs, against the number of people"
-    source = f"{inputs.SOURCE}, Figure 9"
+    source = f"{inputs.SOURCE}, section 5; for a squared l2 loss"
     abstract = (
         "The least epsilon with which the expected squared l2 loss of the empirical estimate is 0.001, for 256 values "
         "(reduced: 64) with geometric shares, found by bisection on the exact expected loss; O-RR and O-RAPPOR with "
@@ -95,11 +95,13 @@ class Figure9(_Budget):
         return [(256, number) for number in (3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 10_000_000)]
 
 
-class Figure10(_Budget):
-    id = "kairouz-figure-10"
+class EpsilonByValues(_Budget):
+    id = "kairouz-epsilon-values"
     title = "The epsilon that a precision costs, against the number of values"
-    source = f"{inputs.SOURCE}, Figure 10"
-    abstract = "As Figure 9 for 100,000 people and 16 to 512 (reduced: 16 and 64) values with geometric shares."
+    source = f"{inputs.SOURCE}, section 5; for a squared l2 loss"
+    abstract = (
+        "As kairouz-epsilon-people for 100,000 people and 16 to 512 (reduced: 16 and 64) values with geometric shares."
+    )
     against = "values"
 
     def points(self, reduced: bool) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Figure 2: k-RR against k-RAPPOR."""
+"""Where k-RR overtakes k-RAPPOR: Proposition 5."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 CONSTRAINED = ("normalized", "projected")
 
 
-class Figure2(Experiment):
-    id = "kairouz-figure-2"
+class Crossover(Experiment):
+    id = "kairouz-crossover"
     title = "k-RR against k-RAPPOR over the number of values and epsilon"
-    source = f"{inputs.SOURCE}, Figure 2 and Proposition 5"
+    source = f"{inputs.SOURCE}, Proposition 5; the geometric panel of Figure 2"
     abstract = (
         "Expected squared l2 loss of the empirical estimates by the exact formula, whose difference between the two "
         "mechanisms is the same for every distribution; and simulated l1 loss of the better constrained decoder "

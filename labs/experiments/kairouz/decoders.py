@@ -1,4 +1,4 @@
-"""Decoders compared: Figure 1 on the geometric distribution, Figures 11 to 16 on others."""
+"""Decoders compared on the geometric distribution and on others, over one alphabet size."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ TO_MATTER = 0.01
 """Share of a loss that a difference must exceed to be called one."""
 
 
-class Figure1(Experiment):
-    id = "kairouz-figure-1"
+class DecoderCurves(Experiment):
+    id = "kairouz-decoder-curves"
     title = "Decoders of k-RR and k-RAPPOR on the geometric distribution"
-    source = f"{inputs.SOURCE}, Figure 1"
+    source = f"{inputs.SOURCE}, section 4.3; for Figure 1 at one size"
     abstract = (
         "The l1 distance of the estimate to the distribution that people are drawn from, for 256 values (reduced: 64) "
         "with geometric shares of mean 256/5: against epsilon for 30,000 (4,000) people, and against the number of "
@@ -79,12 +79,13 @@ class Figure1(Experiment):
         panels[0].legend()
 
 
-class Figures11To16(Experiment):
-    id = "kairouz-figures-11-16"
+class DecoderShapes(Experiment):
+    id = "kairouz-decoder-shapes"
     title = "Decoders on uniform, Zipf, Dirichlet and step distributions"
-    source = f"{inputs.SOURCE}, Figures 11 to 16"
+    source = f"{inputs.SOURCE}, section 4.3; our distributions"
     abstract = (
-        "As Figure 1 on other distributions over 256 values (reduced: 64) at epsilon 1, 3 and 5 (reduced: 1 and 5): "
+        "As kairouz-decoder-curves on other distributions over 256 values (reduced: 64) at epsilon 1, 3 and 5 "
+        "(reduced: 1 and 5): "
         "equal shares, shares proportional to 1/rank, one distribution drawn uniformly from all, and a step (a tenth "
         "of the values is held by nine tenths of the people)."
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from labs.experiments.frame import draw_people, simulate_counts, simulate_reports
 from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
 
 SOURCE = "Kairouz, Bonawitz and Ramage 2016"
 
@@ -70,6 +71,11 @@ def hashed(mechanism: str, num_buckets: int, num_cohorts: int, epsilon: float, n
     if num_hashes > 1:
         alphabet["num_hashes"] = num_hashes
     return _collection(alphabet, num_cohorts, mechanism, epsilon)
+
+
+def over_symbols(mechanism: str, num_symbols: int, epsilon: float) -> Mechanism:
+    """The mechanism alone, over symbols that are all sensitive."""
+    return MECHANISMS[mechanism](num_symbols=num_symbols, num_sensitive=num_symbols, epsilon=epsilon)
 
 
 def _collection(alphabet: dict[str, Any], num_cohorts: int, mechanism: str, epsilon: float) -> Collection:

@@ -21,8 +21,8 @@ RATES = ((0.4, 0.2), (0.4, 0.05), (0.1, 0.05), (0.9, 0.1))
 COLORS = ("tab:blue", "tab:orange", "tab:green", "tab:red")
 
 
-class TangFigure2(Experiment):
-    id = "tang-figure-2"
+class MissingAnswers(Experiment):
+    id = "tang-missing-answers"
     title = "TSP against UP where answers may be missing"
     source = f"{SOURCE}, missing data"
     abstract = (

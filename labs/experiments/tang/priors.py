@@ -24,8 +24,8 @@ TELLING: Priors = ((1.0, 0.0, 0.0), (0.0, 0.5, 0.5))
 """The first value is certain in one state and impossible in the other: nothing is uncertain, omega = 1."""
 
 
-class TangFigure1(Experiment):
-    id = "tang-figure-1"
+class DeclaredPriors(Experiment):
+    id = "tang-priors"
     title = "AGRR and AOUE against GRR and OUE under declared priors"
     source = f"{SOURCE}, error against epsilon"
     abstract = (

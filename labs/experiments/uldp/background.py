@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labs.experiments.frame import draw_people, shares, simulate_counts, total_variation
+from labs.experiments.frame import draw_people, shares, simulate_counts, squared_error, total_variation
 from labs.experiments.uldp.check_ins import TAGS, CheckIns
 from labs.experiments.uldp.expected_losses import expected_with_bias, symbol_frequencies
 from uldp_transforms.ldp import Collection
@@ -47,7 +47,9 @@ def one_run(
     for name, protecting in ((NOTHING_HIDDEN, mechanism), (ALL_PROTECTED, "RR")):
         untagged = data.plain_collection(protecting, epsilon)
         counts = simulate_counts(untagged, data.values, plain, rng)
-        yield {"knowledge": name, "loss": total_variation(untagged.estimate(counts).frequencies, data.frequencies)}
+        found = untagged.estimate(counts).frequencies
+        losses = {"loss": total_variation(found, data.frequencies), "squared": squared_error(found, data.frequencies)}
+        yield {"knowledge": name} | losses
 
 
 def judged(data: CheckIns, collection: Collection, belief: np.ndarray | None, counts: CohortCounts) -> dict[str, float]:
@@ -61,6 +63,7 @@ def judged(data: CheckIns, collection: Collection, belief: np.ndarray | None, co
 
     Returns:
         loss: total variation distance to the truth.
+        squared, squared_expected, squared_floor: the same of the squared l2 distance.
         expected: its expected value; errors are taken for normal, and for small where nothing is known of a tag.
         floor: what is left of it with any number of people.
         bound: of the loss, by theorem 1, from this run's intermediate estimate r and assumed distributions pi behind
@@ -76,9 +79,13 @@ def judged(data: CheckIns, collection: Collection, belief: np.ndarray | None, co
     tags = np.abs(found[order[len(data.values) :]])
     means, deviations = _after_tags(collection, true, counts.total)
     bias = means[order[: len(data.values)]] - data.frequencies
+    own = deviations[order[: len(data.values)]]
     return {
         "loss": total_variation(estimate, data.frequencies),
-        "expected": expected_with_bias(bias, deviations[order[: len(data.values)]]),
+        "squared": squared_error(estimate, data.frequencies),
+        "squared_expected": float((bias**2 + own**2).sum()),
+        "squared_floor": float((bias**2).sum()),
+        "expected": expected_with_bias(bias, own),
         "floor": float(np.abs(bias).sum() / 2),
         "bound": total_variation(found, true) + float(tags @ wrong),
     } | dict(zip(TAGS, wrong))

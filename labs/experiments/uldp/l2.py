@@ -33,9 +33,9 @@ TOLERANCE = 0.35
 
 
 class SquaredError(Experiment):
-    id = "uldp-l2"
+    id = "uldp-figure-10"
     title = "Squared l2 loss against epsilon, simulated and expected"
-    source = "Murakami and Kawamoto 2019, appendix E"
+    source = "Murakami and Kawamoto 2019, Figure 10 and appendix E"
     abstract = (
         "Half of all people, drawn anew without replacement in every run, report once. The loss of the unbiased "
         "estimate against the distribution of all people is averaged over runs and laid beside its closed form. "

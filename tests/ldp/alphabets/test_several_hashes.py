@@ -37,14 +37,14 @@ def test_the_noise_is_at_least_h_times_that_of_one(num_buckets, theta):
         / noise_part(rappor(epsilon, 1, num_buckets, theta), 1)
         / h
         for epsilon in EPSILONS
-        for h in range(2, 9)
+        for h in range(2, 17)
         for different in range(1, min(h, num_buckets - 1) + 1)
     ]
     assert min(factors) >= 1 - 1e-6, "psi is rounded to 32 bits"
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("h", range(2, 9))
+@pytest.mark.parametrize("h", range(2, 17))
 def test_the_bit_noise_is_the_one_of_the_formula(epsilon, h):
     assert bit_noise(rappor(epsilon, h, 16)) == pytest.approx(1 / (4 * np.sinh(epsilon / (4 * h)) ** 2), rel=1e-6)
     assert bit_noise(rappor(epsilon, h, 16, 0.5)) == pytest.approx(1 / np.sinh(epsilon / (2 * h)) ** 2, rel=1e-6)

@@ -27,7 +27,7 @@ class Hashed(Alphabet):
     Attributes:
         num_buckets: k, for sensitive texts. Near e**epsilon + 1 the estimates are most precise.
         seed: names the hash functions; public.
-        num_hashes: h, buckets of one sensitive text, in [1, 8]; above 1 only without non-sensitive texts.
+        num_hashes: h, buckets of one sensitive text, in [1, 16]; above 1 only without non-sensitive texts.
         non_sensitive: the public list; None: everything is sensitive.
         num_clear_buckets: buckets for the listed texts; None: one symbol each.
 
@@ -46,7 +46,7 @@ class Hashed(Alphabet):
     def __post_init__(self) -> None:
         require_int("Hashed.num_buckets", self.num_buckets, 2, 1 << 16)
         require_int("Hashed.seed", self.seed, 0, (1 << 64) - 1)
-        require_int("Hashed.num_hashes", self.num_hashes, 1, 8 if self.non_sensitive is None else 1)
+        require_int("Hashed.num_hashes", self.num_hashes, 1, 16 if self.non_sensitive is None else 1)
         if self.non_sensitive is not None:
             require_texts("Hashed.non_sensitive", self.non_sensitive, at_least=1)
             listed = tuple(map(canonical, self.non_sensitive))

@@ -271,7 +271,7 @@ class Rappor(_Unary):
         payload=ALL_BITS,
     )
     protects_all: ClassVar[bool] = True
-    max_hashes: ClassVar[int] = 8
+    max_hashes: ClassVar[int] = 16
 
     @property
     def bit_epsilon(self) -> float:

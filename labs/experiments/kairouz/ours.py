@@ -1,0 +1,32 @@
+"""What this library does today with the questions of the paper: the planner's collection, and the estimator ``eb``."""
+
+from __future__ import annotations
+
+import functools
+
+from labs.experiments.kairouz import inputs
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.planning.closed_question import ClosedQuestion
+from uldp_transforms.ldp.planning.open_question import OpenQuestion
+from uldp_transforms.ldp.planning.planning import plan
+from uldp_transforms.ldp.utility import ldp_minimax
+
+OURS = "planner, eb"
+DECODER = "eb"
+
+
+@functools.lru_cache(maxsize=256)
+def planned(size: int, number: int, epsilon: float, *, closed: bool) -> Collection:
+    """What the planner recommends for so many values and people; it does not know how frequent the values are.
+
+    Every value of a closed alphabet is sensitive; all people hold one of the candidates of an open one.
+    """
+    if closed:
+        question = ClosedQuestion(num_values=size, num_sensitive=size, names=inputs.names(size))
+        return Collection.from_json(plan(question, epsilon, number).collection)
+    return Collection.from_json(plan(OpenQuestion(num_candidates=size, unlisted_share=0.0), epsilon, number).collection)
+
+
+def bound(size: int, number: int, epsilon: float) -> float:
+    """The least worst expected squared l2 loss of any epsilon-LDP mechanism, for many people (Ye and Barg 2018)."""
+    return ldp_minimax(size, epsilon).risk / number

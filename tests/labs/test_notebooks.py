@@ -1,0 +1,39 @@
+"""The notebooks run from their first cell to their last, and hold no output that could be out of date."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from tests.project.documents import ROOT
+
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+def code_cells(path: Path) -> list[str]:
+    """The sources of the code cells, in order."""
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_cell_runs(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As Jupyter does: one name space, cell after cell; the last expression of a cell is what it shows."""
+    names: dict[str, object] = {}
+    pictures = 0
+    for number, source in enumerate(code_cells(path)):
+        exec(compile(source, f"{path.name}, code cell {number}", "exec"), names)  # our own file
+        pictures += isinstance(names.get(source.splitlines()[-1]), Figure)
+    assert pictures == 3
+    printed = capsys.readouterr().out
+    assert "holds: " in printed
+    assert "simulated / forecast" in printed
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_stored_without_output(path: Path) -> None:
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells if cell["cell_type"] == "code")
