@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from uldp_transforms.beam.transforms.release_once import ReleaseOnce as ReleaseOnce
     from uldp_transforms.beam.transforms.smooth_estimates import SmoothEstimates as SmoothEstimates
     from uldp_transforms.calendar_windows import CalendarWindows as CalendarWindows
-    from uldp_transforms.rows.discovered_value import DiscoveredValue as DiscoveredValue
-    from uldp_transforms.rows.windowed_estimate import EstimatedValue as EstimatedValue
-    from uldp_transforms.rows.windowed_estimate import WindowedEstimate as WindowedEstimate
+    from uldp_transforms.rows.row_types import DiscoveredValue as DiscoveredValue
+    from uldp_transforms.rows.row_types import EstimatedValue as EstimatedValue
+    from uldp_transforms.rows.row_types import WindowedEstimate as WindowedEstimate
     from uldp_transforms.windows import Windows as Windows
 else:
     _HOME = {

@@ -16,6 +16,7 @@ from apache_beam.transforms.window import FixedWindows, TimestampedValue
 from labs.experiments.frame import DATA, simulate_counts
 from uldp_transforms import JobSpec
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, SmoothEstimates
+from uldp_transforms.jobs.demo import demo_command as demo
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -32,10 +33,11 @@ from uldp_transforms.ldp.smoothing import (
 )
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_identity import span_of
+from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
-from uldp_transforms.rows.window_health import WindowHealth, health_of_window
+from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.rows.window_history import Neighbours, jump_of
-from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
+from uldp_transforms.rows.windowed_estimate import estimate_window
 
 DAY = 86_400_000
 ALL, MONTH = 181, 31
@@ -175,7 +177,7 @@ def _series() -> dict[str, np.ndarray]:
 
 def _hours() -> np.ndarray:
     """Departures by hour of the day, (31, 24), of a month that has a snow storm."""
-    with gzip.open(DATA / "flights_2001_03.csv.gz", "rt", encoding="ascii", newline="") as file:
+    with gzip.open(demo.DATA / demo.VALUES, "rt", encoding="ascii", newline="") as file:
         moments = [line[1] for line in csv.reader(file)][1:]
     days = sorted({moment[:10] for moment in moments})
     found = np.zeros((len(days), 24))

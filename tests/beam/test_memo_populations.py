@@ -18,10 +18,11 @@ from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.repeated_people import _curve, with_repeated_people
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS
 from uldp_transforms.rows.row_identity import reports_of_a_person, span_of
+from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
-from uldp_transforms.rows.window_health import WindowHealth, health_of_window
+from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.rows.window_history import Neighbours, jump_of
-from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
+from uldp_transforms.rows.windowed_estimate import estimate_window
 
 DAY = 86_400_000
 VALUES = ("a", "b", "c", "d")

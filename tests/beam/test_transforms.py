@@ -41,11 +41,16 @@ from uldp_transforms.ldp.estimators import ESTIMATORS, expectation_maximization
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows import json_and_avro as forms
-from uldp_transforms.rows.ledger_row import LedgerRow, missing
-from uldp_transforms.rows.rejected_report import RejectedReport
-from uldp_transforms.rows.window_counts import WindowCounts
-from uldp_transforms.rows.window_health import WindowHealth
-from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate, estimate_window, value_estimates
+from uldp_transforms.rows.ledger_row import missing
+from uldp_transforms.rows.row_types import (
+    LedgerRow,
+    RejectedReport,
+    ValueEstimate,
+    WindowCounts,
+    WindowedEstimate,
+    WindowHealth,
+)
+from uldp_transforms.rows.windowed_estimate import estimate_window, value_estimates
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
 PLACES = Collection.from_json(cases.COLLECTIONS["hashed-krr"].to_json() | {"id": "places", "version": 7})

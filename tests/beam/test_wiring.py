@@ -48,8 +48,8 @@ KEYS = ", ".join(SpecValues.__annotations__)
 PAIRS = "Tuple[<class 'bytes'>, <class 'uldp_transforms.ldp.counts.cohort_counts.CohortCounts'>]"
 
 ROWS = (
-    "Tuple[<class 'bytes'>, Tuple[<class 'uldp_transforms.rows.windowed_estimate.WindowedEstimate'>, "
-    "<class 'uldp_transforms.rows.window_health.WindowHealth'>]]"
+    "Tuple[<class 'bytes'>, Tuple[<class 'uldp_transforms.rows.row_types.WindowedEstimate'>, "
+    "<class 'uldp_transforms.rows.row_types.WindowHealth'>]]"
 )
 
 

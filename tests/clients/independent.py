@@ -241,12 +241,23 @@ def stages_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict
     return {"sampler": "two_stages", "noise_weight": str(ceil(WORD * q2)), "answer_noise_weight": str(own)}, None
 
 
+def table_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[str, Any], None]:
+    columns = []
+    for column in zip(*fields["matrix"]):
+        exact = [Fraction(entry) if isinstance(entry, str) else Fraction(entry, WORD) for entry in column]
+        weights = [math.floor(WORD * share) for share in exact]
+        weights[exact.index(max(exact))] += WORD - sum(weights)
+        columns.append(list(map(str, weights)))
+    return {"sampler": "table", "weights": columns}, None
+
+
 WAYS = {
     "symbol": symbol_sampler,
     "bits": bits_sampler,
     "subset": subset_sampler,
     "column": column_sampler,
     "two_stages": stages_sampler,
+    "table": table_sampler,
 }
 
 
@@ -265,6 +276,8 @@ SAMPLERS, PROTECT_ALL = mechanisms_of_the_page()
 def weights_of(sampler: dict[str, Any], rate: Fraction | None) -> dict[str, int | str]:
     """What canonical JSON has of them."""
     if rate is None:
+        if sampler["sampler"] == "table":
+            return {"weights": sampler["weights"]}
         return {name: int(sampler[name]) for name in ("noise_weight", "answer_noise_weight")}
     if sampler["sampler"] == "memo":
         return weights_of(sampler["memo"], rate) | {"repeat_weight": int(sampler["repeat_weight"])}
@@ -280,6 +293,7 @@ def payload_layout(sampler: dict[str, Any], k: int, v: int) -> dict[str, Any]:
             clear += 1
         return {"layout": "bits", "bytes": bits + clear, "bit_bytes": bits, "clear_bytes": clear}
     outputs = 2 * sampler["half"] + k - v if sampler["sampler"] == "column" else k
+    outputs = len(sampler["weights"][0]) if sampler["sampler"] == "table" else outputs
     size = 1 if outputs <= 256 else 2 if outputs <= 65536 else 4
     return {"layout": "integer", "bytes": size, "num_outputs": outputs}
 
@@ -457,6 +471,7 @@ def symbols_of(form: dict[str, Any], value: str, cohort: int) -> list[int]:
 def payload(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
     """A payload for the symbols of a value."""
     by_name = {"symbol": _symbol, "bits": _bits, "subset": _subset, "column": _column, "two_stages": _two_stages}
+    by_name["table"] = _table
     return by_name[form["sampler"]["sampler"]](form, symbols, draw)
 
 
@@ -526,6 +541,15 @@ def _two_stages(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
     if word < (d - 1) * b:
         return _integer(form, (x + 1 + word // b) % d)
     return _integer(form, d if word < (d - 1) * b + a else x)
+
+
+def _table(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
+    word, output = draw(), 0
+    weights = list(map(int, form["sampler"]["weights"][symbols[0]]))
+    while word >= weights[output]:
+        word -= weights[output]
+        output += 1
+    return _integer(form, output)
 
 
 # ---------------------------------------------------------------------- memos

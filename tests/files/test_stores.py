@@ -53,3 +53,13 @@ def test_a_file_that_is_not_completed_leaves_the_old_one(tmp_path: Path) -> None
 def test_addresses_have_a_scheme() -> None:
     assert [stores.in_store(path) for path in ("gs://b/c", "/a/b", "a:b")] == [True, False, False]
     assert (stores.name_of("gs://b/c.json"), stores.joined("/a", "b")) == ("c.json", "/a/b")
+    assert [stores.folder_of(path) for path in ("gs://b/c/d.json", "/a/b", "b")] == ["gs://b/c", "/a", ""]
+
+
+def test_the_stamp_of_a_file_changes_with_its_content(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    stamp = stores.stamp_of(str(path))
+    assert stores.stamp_of(str(path)) == stamp
+    path.write_bytes(b"older")
+    assert stores.stamp_of(str(path)) != stamp

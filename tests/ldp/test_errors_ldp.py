@@ -46,6 +46,7 @@ from uldp_transforms.ldp.mechanisms import (
     MECHANISMS,
     AttributeGRR,
     AttributeOUE,
+    DeclaredChannel,
     KaryRR,
     Rappor,
     TwoStage,
@@ -54,6 +55,7 @@ from uldp_transforms.ldp.mechanisms import (
 )
 from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection, UtilityOptimizedSubsetSelection
 from uldp_transforms.ldp.registry import EntryPoints, Table
+from uldp_transforms.ldp.sampling import WORD
 
 SOURCES = sorted(Path(ldp.__file__).parent.rglob("*.py"))
 
@@ -168,6 +170,10 @@ def agrr(num_symbols: int, *priors: Any) -> Callable[[], Any]:
 
 def tsp(num_symbols: int, rates: Any) -> Callable[[], Any]:
     return lambda: TwoStage(num_symbols=num_symbols, num_sensitive=num_symbols, epsilon=1, missing_rates=rates)
+
+
+def channel(matrix: Any, num_symbols: int = 2, **fields: Any) -> Callable[[], Any]:
+    return lambda: DeclaredChannel(num_symbols=num_symbols, num_sensitive=num_symbols, matrix=matrix, **fields)
 
 
 def two_sizes(cls: Any, num_sensitive: int, size: Any, share: Any) -> Callable[[], Any]:
@@ -871,6 +877,46 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             f"AttributeGRR.priors must have rows of 2 shares in [0, 1] that sum to 1, got {row!r}",
         )
         for row in ((1, 0, 0), (0.5, 0.25), (1.5, -0.5), ("1", 0), (True, False), (1, float("nan")), "10", 1)
+    ),
+    (SpecError, channel([], 1025), "DeclaredChannel.num_symbols must be at most 1024, got 1025"),
+    (
+        SpecError,
+        channel((("1", "0"), ("0", "1")), clients="mine"),
+        "DeclaredChannel.clients must be 'own' or 'foreign', got 'mine'",
+    ),
+    *(
+        (SpecError, channel(matrix), f"DeclaredChannel.matrix must {rule}")
+        for matrix, rule in (
+            (None, "be a list of at least 2 rows, one an output, got None"),
+            ([["1", "1"]], "be a list of at least 2 rows, one an output, got 1 row"),
+            ([["1", "0"]] * (1 << 20), "have at most 1048576 entries, got 1048576 x 2"),
+            ([["1", "0"], ["0"]], "have rows of 2 probabilities, got 1 entry in row 1"),
+            ([["1", "0"], "01"], "have rows of 2 probabilities, got '01' in row 1"),
+            (
+                [["5/6", "1/6"], ["1/6", "1/2"]],
+                "have columns that sum to exactly 1, got 2/3 in column 1",
+            ),
+            (
+                [[WORD // 2, "1/2"], [WORD // 2 - 1, "1/2"]],
+                "have columns that sum to exactly 1, got 1 - 5.42e-20 in column 0",
+            ),
+            (
+                [["1", "1"], ["0", "0"]],
+                "let a symbol send every output, got zeros alone in row 1",
+            ),
+            (
+                [["1/2", "1/2"], ["1/2", "1/2"]],
+                "have columns that tell the symbols apart, got columns that are combinations of others, or nearly so",
+            ),
+            *(
+                (
+                    [["1", entry], ["0", "1"]],
+                    "have probabilities as texts such as '5/6' or '0.25', or as integers out of 2**64, got "
+                    f"{entry!r} in row 0",
+                )
+                for entry in (0.5, True, None, "half", "-1/2", "1e-3", "1/0", "3/2", -1, WORD + 1)
+            ),
+        )
     ),
     (
         SpecError,

@@ -244,6 +244,31 @@ REFUSALS = {
 
 
 @pytest.mark.slow
+def test_a_field_of_a_row(tree: Tree) -> None:
+    """One of the ledger, and one of each entry of an estimate, which has a value."""
+    ledger, windows, columns = "ledger.avsc", "windowed_estimate.avsc", "uldp_transforms/rows/entry_columns.py"
+    field = '{"name": "example", "type": ["null", "double"], "default": null, "doc": "An example."}'
+    tree.replace(f"schemas/{ledger}", '"}\n  ]\n}', f'"}},\n    {field}\n  ]\n}}')
+    tree.replace(f"schemas/{windows}", '"}\n      ]}}}', f'"}},\n        {field}\n      ]}}}}}}')
+    tree.insert(columns, '            "display_low": low,\n', '            "example": 2 * estimate.ci_low[shown],')
+    tree.insert("CHANGELOG.md", "\n", "")
+    tree.run("-m", "tests.support.golden")
+    made = {"uldp_transforms/rows/row_types.py", "schemas/estimated_value.avsc", "tests/golden/tables.json"}
+    assert tree.touched() == made | {f"schemas/{ledger}", f"schemas/{windows}", columns, "CHANGELOG.md"}
+    touched = {path.rpartition("/")[2] for path in tree.touched()}
+    assert touched - {ledger, windows} <= named(recipe("Adding a field of a row"))
+    written = (
+        "import json; from tests.beam.rows import test_schemas as t; "
+        "row = t.estimate_row(0); read = json.loads(t.to_json(row)); value = t.flat(row)[0]; "
+        "print(row.estimates[0].example == 2 * t.ESTIMATE.ci_low[0] == read['estimates'][0]['example'], "
+        "value.example == row.estimates[0].example, t.ledger_row(0).example)"
+    )
+    assert tree.run("-c", written).split() == ["True", "True", "None"]
+    tree.test(*(f"tests/beam/rows/test_{name}.py" for name in ("schemas", "rows_in_beam", "entry_columns", "rows")))
+    tree.test("tests/jobs/sinks/test_parquet.py", "tests/project/test_pages.py")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("folder", "name", "module", "last", "option"),
     [

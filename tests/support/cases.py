@@ -35,6 +35,7 @@ from uldp_transforms.ldp.mechanisms import (
     MECHANISMS,
     AttributeGRR,
     AttributeOUE,
+    DeclaredChannel,
     HadamardResponse,
     KaryRR,
     Mechanism,
@@ -64,6 +65,12 @@ ALL_SENSITIVE = ((2, 2), (3, 3), (5, 5))
 PART_SENSITIVE = ((2, 1), (3, 2), (3, 3), (6, 4))
 PRIORS = (((0.6, 0.3, 0.1), (0.2, 0.3, 0.5)), ((0.5, 0.5, 0.0), (0.0, 0.5, 0.5), (0.25, 0.5, 0.25)))
 PRIORS_OF_VALUES = ((0.3, 0.3, 0.2, 0.1, 0.1, 0.0), (0.1, 0.2, 0.2, 0.1, 0.2, 0.2))
+CROSSWISE = (("0.1594625", "0.8405375"), ("0.8405375", "0.1594625"))
+FORCED = (("5/6", "1/6"), ("1/6", "5/6"))
+UNRELATED = (("0.9", "0.35"), ("0.1", "0.65"))
+MORE_OUTPUTS = (("1/2", "1/8", "1/8"), ("1/4", "5/8", "1/8"), ("1/8", "1/8", "5/8"), ("1/8", "1/8", 1 << 61))
+OF_VALUES = tuple(tuple("3/8" if row == column else "1/8" for column in range(6)) for row in range(6))
+MANY_OUTPUTS = tuple(("1/512", "1/257") if row else ("1/2", "1/257") for row in range(257))
 MISSING_RATES = ((0.4, 0.05), (0.3, 0.2), (0.9, 0.5, 0.6))
 
 
@@ -126,6 +133,10 @@ MECHANISM_CASES: dict[str, list[Mechanism]] = {
     "tsp": instances(TwoStage, [(3, 3), (6, 6)], epsilon=EPSILONS, missing_rates=MISSING_RATES)
     + instances(TwoStage, [(257, 257)], epsilon=[1], missing_rates=MISSING_RATES[:1]),
     "up": instances(UniformPerturbation, ALL_SENSITIVE, epsilon=EPSILONS) + memos(UniformPerturbation, [(3, 3)]),
+    "channel": instances(DeclaredChannel, [(2, 2)], matrix=[CROSSWISE, FORCED, UNRELATED])
+    + instances(DeclaredChannel, [(3, 3)], matrix=[MORE_OUTPUTS])
+    + instances(DeclaredChannel, [(6, 6)], matrix=[OF_VALUES])
+    + instances(DeclaredChannel, [(2, 2)], matrix=[MANY_OUTPUTS]),
     "hr": instances(HadamardResponse, ALL_SENSITIVE, epsilon=EPSILONS)
     + instances(HadamardResponse, [(9, 9)], epsilon=[1])
     + memos(HadamardResponse, [(5, 5)]),
@@ -173,7 +184,7 @@ ESTIMATOR_CASES = {
 # all; those of the set-report family; those of it whose promise is about symbols (the others': about declared states)
 MECHANISMS_TO_TEST = [case for cases in MECHANISM_CASES.values() for case in cases]
 SET_REPORTS_TO_TEST = [case for case in MECHANISMS_TO_TEST if isinstance(case, SetReportMechanism)]
-PRIVATE_SYMBOLS_TO_TEST = [case for case in SET_REPORTS_TO_TEST if not case.declares_priors]
+PRIVATE_SYMBOLS_TO_TEST = [case for case in SET_REPORTS_TO_TEST if not case.names_values]
 ALPHABETS_TO_TEST = [case[1:] for cases in ALPHABET_CASES.values() for case in cases]
 
 
@@ -182,7 +193,7 @@ ALPHABETS_TO_TEST = [case[1:] for cases in ALPHABET_CASES.values() for case in c
 ANY_VALUES: dict[str, dict[str, Any]] = {
     name: {"subset_size": 2} if cls.takes("subset_size") else {}
     for name, cls in ((name, MECHANISMS[name]) for name in MECHANISMS)
-    if not (cls.declares_priors or cls.last_is_missing)
+    if not (cls.names_values or cls.last_is_missing)
 }
 UTILITY_OPTIMIZED = {name: fields for name, fields in ANY_VALUES.items() if not MECHANISMS[name].protects_all}
 
@@ -190,13 +201,14 @@ UTILITY_OPTIMIZED = {name: fields for name, fields in ANY_VALUES.items() if not 
 def label(case: Any) -> str:
     """Short name of a mechanism for test reports: its id, K, v and fields."""
     fields = [value for key, value in case.to_json().items() if key != "id"]
-    return "-".join(map(str, (case.id, case.num_symbols, case.num_sensitive, *fields)))
+    return "-".join(str(field)[:60] for field in (case.id, case.num_symbols, case.num_sensitive, *fields))
 
 
 def collection(alphabet: Any, num_cohorts: int, mechanism: str, **fields: Any) -> Collection:
     """The collection of an alphabet and a mechanism with epsilon 1 and these fields."""
     spec = {"id": "animals", "version": 1, "alphabet": alphabet.to_json(), "num_cohorts": num_cohorts}
-    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": 1.0} | fields})
+    chosen = {"epsilon": 1.0} if MECHANISMS[mechanism].takes("epsilon") else {}
+    return Collection.from_json(spec | {"mechanism": {"id": mechanism} | chosen | fields})
 
 
 ALPHABETS = {
@@ -207,7 +219,7 @@ ALPHABETS = {
 def fields_of(mechanism: str) -> dict[str, Any]:
     """Fields for VALUES that a mechanism cannot do without: those of its first instance with as many symbols."""
     needed = {field.name for field in MECHANISMS[mechanism].json_fields() if field.default is dataclasses.MISSING}
-    if needed == {"epsilon"}:
+    if needed <= {"epsilon"}:
         return {}
     fitting = (case for case in MECHANISM_CASES[mechanism] if case.num_symbols == len(VALUES))
     return {name: value for name, value in next(fitting).to_json().items() if name in needed - {"epsilon"}}
@@ -216,7 +228,7 @@ def fields_of(mechanism: str) -> dict[str, Any]:
 def suits(name: str, alphabet: Alphabet, mechanism: str) -> bool:
     """Whether an alphabet of the table goes with a mechanism, by id."""
     cls = MECHANISMS[mechanism]
-    if cls.declares_priors or cls.last_is_missing:
+    if cls.names_values or cls.last_is_missing:
         return name == "closed"
     return alphabet.num_hashes <= cls.max_hashes
 

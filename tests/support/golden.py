@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support import dataflow_template, form_types, spec_page, views
+from tests.support import dataflow_template, form_types, row_fields, spec_page, views
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
 
 ROOT = Path(__file__).parents[2]
@@ -81,6 +81,7 @@ def pages() -> dict[str, str]:
         spec_page.PATH: _with_tables(spec_page.PATH, (spec_page.HEADER, spec_page.rows())),
         "docs/wire.md": _with_tables("docs/wire.md", (["mechanism", "payload"], of_payload)),
         "schemas/collection.schema.json": _with_schemas("schemas/collection.schema.json", classes),
+        **row_fields.files(ROOT),
         **views.files(),
     }
 

@@ -23,7 +23,7 @@ from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.sinks import Output, RowFiles, Sink
 from uldp_transforms.jobs.sources import AvroFiles, Source
 from uldp_transforms.ldp import Collection
-from uldp_transforms.rows.ledger_row import LedgerRow
+from uldp_transforms.rows.row_types import LedgerRow
 from uldp_transforms.windows import LATENESS_SLACK, Windows
 
 _collected: dict[str, list[Any]] = {}

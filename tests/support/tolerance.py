@@ -39,7 +39,8 @@ def binomial_limits(trials: np.ndarray, probability: np.ndarray, rate: float = R
     """(low, high) with Pr(X < low) and Pr(X > high) at most rate / 2 each, from the exact tails."""
     trials, probability = np.broadcast_arrays(trials, probability)
     _spend(trials.size)
-    return stats.binom.ppf(rate / 2, trials, probability), stats.binom.isf(rate / 2, trials, probability)
+    failures = stats.binom.ppf(rate / 2, trials, 1 - probability)  # isf warns where it cannot bracket its root
+    return stats.binom.ppf(rate / 2, trials, probability), trials - failures
 
 
 def chi_square_limits(degrees: float, comparisons: int = 1, rate: float = RATE) -> tuple[float, float]:

@@ -28,7 +28,7 @@ from uldp_transforms.ldp.client.keyed_words import COHORT, MEMO, TURN, KeyedSour
 from uldp_transforms.ldp.client_window import DAY
 from uldp_transforms.ldp.collection import _without_floats
 from uldp_transforms.ldp.hashing import canonical, hash_words
-from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, TwoStage
+from uldp_transforms.ldp.mechanisms import MECHANISMS, DeclaredChannel, Mechanism, TwoStage
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, moment_of
 
@@ -89,7 +89,7 @@ TEXTS = (
 
 
 def _spec(name: str, alphabet: dict[str, Any], mechanism: dict[str, Any], num_cohorts: int = 1) -> dict[str, Any]:
-    with_epsilon = {"epsilon": 1.0} | mechanism
+    with_epsilon = ({"epsilon": 1.0} if MECHANISMS[mechanism["id"]].takes("epsilon") else {}) | mechanism
     return {"id": name, "version": 1, "alphabet": alphabet, "mechanism": with_epsilon, "num_cohorts": num_cohorts}
 
 
@@ -169,7 +169,10 @@ def weights() -> Iterator[Record]:
             "num_symbols": mechanism.num_symbols,
             "num_sensitive": mechanism.num_sensitive,
             "num_hashes": mechanism.num_hashes,
-            "weights": {name: str(weight) for name, weight in mechanism.exact_weights.items()},
+            "weights": {
+                name: weight if isinstance(weight, list) else str(weight)
+                for name, weight in mechanism.exact_weights.items()
+            },
             "sampler": mechanism.client_sampler,
             "payload": mechanism.client_payload,
         }
@@ -214,6 +217,9 @@ def _beginnings(mechanism: Mechanism) -> list[list[int]]:
         d, (noise, own) = mechanism.num_symbols - 1, map(int, mechanism.exact_weights.values())
         ends = (own, (d - 1) * own, (d - 1) * own + noise, d * noise, LAST)
         return [[word] for end in ends for word in (end - 1, end)]
+    if isinstance(mechanism, DeclaredChannel):
+        ends = {sum(map(int, column[: y + 1])) for column in mechanism.exact_weights["weights"] for y in range(3)}
+        return [[word] for end in sorted(ends) if end <= LAST for word in (end - 1, end)] + [[LAST]]
     keep = int(mechanism.client_sampler["keep_weight"])
     h, v = mechanism.num_hashes, mechanism.num_sensitive
     if h > 1:

@@ -23,12 +23,17 @@ from uldp_transforms.beam.transforms.read_report_files import ReadFiles
 from uldp_transforms.beam.transforms.release_once import ReleaseOnce
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.rows.discovered_value import DiscoveredValue
-from uldp_transforms.rows.ledger_row import LedgerRow
-from uldp_transforms.rows.rejected_report import RejectedReport, rejected_row
-from uldp_transforms.rows.window_counts import WindowCounts
-from uldp_transforms.rows.window_health import WindowHealth
-from uldp_transforms.rows.windowed_estimate import EstimatedValue, WindowedEstimate, flat
+from uldp_transforms.rows.rejected_report import rejected_row
+from uldp_transforms.rows.row_types import (
+    DiscoveredValue,
+    EstimatedValue,
+    LedgerRow,
+    RejectedReport,
+    WindowCounts,
+    WindowedEstimate,
+    WindowHealth,
+)
+from uldp_transforms.rows.windowed_estimate import flat
 
 
 class EstimatedReports(NamedTuple):

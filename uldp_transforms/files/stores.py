@@ -107,6 +107,19 @@ def joined(folder: str, name: str) -> str:
     return str(_stores().join(folder, name)) if in_store(folder) else os.path.join(folder, name)
 
 
+def folder_of(path: str) -> str:
+    """The path of the folder that a file is in."""
+    return path.rpartition("/")[0] if in_store(path) else os.path.dirname(path)
+
+
+def stamp_of(path: str) -> tuple[str, int, int]:
+    """A value that changes with the content of a file; in a store with its size, because files there are new ones."""
+    if in_store(path):
+        return path, _stores().match([path])[0].metadata_list[0].size_in_bytes, 0
+    found = os.stat(path)
+    return path, found.st_size, found.st_mtime_ns
+
+
 def name_of(path: str) -> str:
     """The last part of a path."""
     return path.rpartition("/")[2] if in_store(path) else os.path.basename(path)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import sys
 from collections.abc import Sequence
 
 from uldp_transforms.jobs import cli
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.privacy import Audit, Lifetime, audit
+
+_LONGEST = 400  # characters of weights
 
 REFUTED = 1
 
@@ -44,20 +47,36 @@ def describe(collection: Collection, found: Audit) -> str:
         f"collection  {collection.id} version {collection.version}, fingerprint {collection.fingerprint.hex()[:16]}...",
         f"mechanism   {mechanism.id}: {mechanism.num_symbols} symbols, {mechanism.num_sensitive} of them sensitive; "
         f"cohorts: {collection.num_cohorts}, drawn without looking at the value",
-        f"promise     the odds of {found.protects} move by at most e**{found.epsilon:g} with one report",
+        f"promise     {_promise(found)}",
         f"looked at   {found.method}",
-        f"weights     {', '.join(f'{name} {weight}' for name, weight in mechanism.exact_weights.items())}",
+        f"weights     {_shortened(', '.join(f'{name} {weight}' for name, weight in mechanism.exact_weights.items()))}",
         f"worst pair  report: {found.worst.report}; {found.worst.likelier} against {found.worst.less_likely}",
         f"            {_fraction(one)} to {_fraction(other)}, ratio {float(found.worst.ratio):.12g}",
         f"epsilon     {found.effective_epsilon} <= {found.epsilon:g}"
-        if not found.faults
+        if not found.faults and math.isfinite(found.epsilon)
         else f"epsilon     {found.effective_epsilon}",
         *([] if found.lifetime is None else _of_lifetime(found.lifetime)),
         *(f"note        {note}" for note in found.notes),
         *(f"FAULT       {fault}" for fault in found.faults),
-        f"verdict     {'the promise does NOT hold' if found.faults else 'the promise holds, exactly'}",
+        f"verdict     {_verdict(found)}",
     ]
     return "\n".join(lines)
+
+
+def _promise(found: Audit) -> str:
+    if math.isinf(found.epsilon):
+        return "none: a report can rule values out"
+    return f"the odds of {found.protects} move by at most e**{found.epsilon:g} with one report"
+
+
+def _verdict(found: Audit) -> str:
+    if math.isinf(found.epsilon):
+        return "nothing is promised: do not call these reports locally private"
+    return "the promise does NOT hold" if found.faults else "the promise holds, exactly"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} characters)"
 
 
 def _of_lifetime(found: Lifetime) -> list[str]:

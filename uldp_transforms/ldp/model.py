@@ -61,7 +61,7 @@ class Model:
                 f"{name}.mechanism must be for the alphabet's {expected[0]} symbols, {expected[1]} of them "
                 f"sensitive, got {of_mechanism[0]} and {of_mechanism[1]}"
             )
-        if self.mechanism.declares_priors:
+        if self.mechanism.names_values:
             self._check_priors(name)
         self.alphabet.check_cohorts(self.num_cohorts)
 

@@ -47,8 +47,10 @@ class WorstPair:
     probabilities: tuple[Fraction, Fraction]
 
     @property
-    def ratio(self) -> Fraction:
-        return self.probabilities[0] / self.probabilities[1]
+    def ratio(self) -> Fraction | float:
+        """Infinite if the less likely input never makes the report."""
+        likelier, less_likely = self.probabilities
+        return likelier / less_likely if less_likely else math.inf
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,7 +103,9 @@ class Lifetime:
         return _logarithm(self.worst.ratio)
 
 
-def _logarithm(ratio: Fraction) -> decimal.Decimal:
+def _logarithm(ratio: Fraction | float) -> decimal.Decimal:
+    if isinstance(ratio, float):
+        return decimal.Decimal(ratio).ln()
     context = decimal.Context(prec=60)
     quotient = context.divide(decimal.Decimal(ratio.numerator), decimal.Decimal(ratio.denominator))
     return context.quantize(context.ln(quotient), decimal.Decimal(10) ** -30)
@@ -136,7 +140,9 @@ def audit(collection: Collection) -> Audit:
 
 
 def _proved(mechanism: Mechanism, epsilon: float, name: str) -> tuple[WorstPair, str, list[str]]:
-    """The worst pair, how it was found, and what contradicts this epsilon."""
+    """The worst pair, how it was found, and what contradicts this epsilon; nothing contradicts an infinite one."""
+    if math.isinf(epsilon):
+        return _by_kind(mechanism), f"every one of the {mechanism.num_outputs} reports, in exact fractions of 2**64", []
     if mechanism.num_hashes == 1 and mechanism.num_outputs * mechanism.num_symbols <= MAX_CELLS:
         worst, faults = _enumerate(mechanism)
         method = (

@@ -92,7 +92,7 @@ class Registry(Generic[T]):
         """
         fields = dict(require_mapping(self.kind, spec))
         cls = self[fields.pop("id", None)]
-        allowed = {f.name: f for f in dataclasses.fields(cls) if f.name not in context}  # type: ignore[arg-type]
+        allowed = {f.name: f for f in dataclasses.fields(cls) if f.init and f.name not in context}  # type: ignore[arg-type]
         needed = [
             name
             for name, f in allowed.items()

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from uldp_transforms.ldp.checks import describe, require_int, require_keys, require_mapping
 from uldp_transforms.ldp.errors import SpecError
@@ -111,7 +111,7 @@ def manifest_text(files: Iterable[ListedFile]) -> bytes:
 class HashedFile:
     """Reads a file once, from its beginning, and hashes what goes by."""
 
-    def __init__(self, file: BinaryIO):
+    def __init__(self, file: IO[bytes]):
         self._file = file
         self._hash = hashlib.sha256()
 

@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
+from uldp_transforms.rows.avro_fields import Field, fields_of
+
 COMPRESSION = "zstd"
 
 _TYPES = {
@@ -17,6 +19,7 @@ _TYPES = {
     "long": pa.int64(),
     "double": pa.float64(),
     "boolean": pa.bool_(),
+    "time": pa.timestamp("us", tz="UTC"),
 }
 
 
@@ -26,27 +29,19 @@ def arrow_schema(schema: Mapping[str, Any]) -> Any:
     ``["null", T]`` may be null, everything else may not. A time is a ``timestamp[us, UTC]``, an array a list, a map a
     map, an inner record a struct, an enum its name as text.
     """
-    return pa.schema([_field(**field) for field in schema["fields"]])
+    return pa.schema(list(map(_column, fields_of(schema))))
 
 
-def _field(name: str, type: Any, **_: Any) -> Any:
-    nullable = isinstance(type, list)
-    return pa.field(name, _type(next(each for each in type if each != "null") if nullable else type), nullable)
+def _column(field: Field) -> Any:
+    return pa.field(field.name, _type(field.kind, list(map(_column, field.parts))), field.nullable)
 
 
-def _type(avro: Any) -> Any:
-    if isinstance(avro, str):
-        return _TYPES[avro]
-    if avro.get("logicalType") == "timestamp-millis":
-        return pa.timestamp("us", tz="UTC")
-    form = avro["type"]
-    if form == "array":
-        return pa.list_(_field("element", avro["items"]))
-    if form == "map":
-        return pa.map_(pa.string(), _field("value", avro["values"]))
-    if form == "record":
-        return pa.struct([_field(**field) for field in avro["fields"]])
-    return pa.string() if form == "enum" else _type(form)
+def _type(kind: str, parts: list[Any]) -> Any:
+    if kind == "array":
+        return pa.list_(*parts)
+    if kind == "map":
+        return pa.map_(pa.string(), *parts)
+    return pa.struct(parts) if kind == "record" else _TYPES[kind]
 
 
 def arrow_record(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,55 +1,19 @@
-"""Rows with the frequent values that were discovered in a window without a list of candidates.
+"""Rows with the frequent values that were discovered in a window without a list of candidates."""
 
-Annotations are real objects here, and ``Optional`` is spelled out: Beam makes schemas of nothing else.
-"""
+from __future__ import annotations
 
-# ruff: noqa: UP045
-from typing import Any, NamedTuple, Optional
+from typing import Any
 
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.discovery import can_discover, discover
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.rows.row_identity import name_of
-from uldp_transforms.schemas import load
-
-DISCOVERED_SCHEMA = load("discovered_value.avsc")
-
-
-class DiscoveredValue(NamedTuple):
-    """A frequent value that was discovered in one window, as one row.
-
-    The fields are those of ``schemas/discovered_value.avsc``.
-
-    Examples:
-        >>> from uldp_transforms import DiscoveredValue
-        >>> names = DiscoveredValue._fields
-        >>> names[names.index("value") :][:5]
-        ('value', 'frequency', 'standard_error', 'ci_low', 'ci_high')
-    """
-
-    collection_id: str
-    collection_version: int
-    fingerprint: str
-    window_start: Optional[str]
-    window_end: Optional[str]
-    pane_index: int
-    pane_timing: str
-    num_reports: Optional[int]
-    simulated: Optional[bool]
-    value: str
-    frequency: float
-    standard_error: float
-    ci_low: float
-    ci_high: float
-    q_value: float
-    level: int
-    num_scored: int
-    run: Optional[str] = None
+from uldp_transforms.rows.row_types import DiscoveredValue
 
 
 def discover_window(
-    collection: Collection, counts: CohortCounts, place: dict[str, Any], withheld: Optional[str]
+    collection: Collection, counts: CohortCounts, place: dict[str, Any], withheld: str | None
 ) -> list[DiscoveredValue]:
     """The rows of one window and pane, the most frequent value first; none if nothing can be, or may be, found.
 

@@ -14,8 +14,7 @@ from typing import Any, overload
 import numpy as np
 
 from uldp_transforms.ldp.estimators import Estimate
-from uldp_transforms.rows.window_health import HealthFinding, WindowHealth
-from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate, columns_of
+from uldp_transforms.rows.row_types import HealthFinding, ValueEstimate, WindowedEstimate, WindowHealth
 
 _NUMBERS = ValueEstimate._fields[1:]
 _VERSION = 1
@@ -52,9 +51,23 @@ class EntryColumns(Sequence[ValueEstimate]):
 
     @classmethod
     def of_estimate(cls, estimate: Estimate, show: int | None = None) -> EntryColumns:
-        """The result of ``value_estimates``, as columns."""
-        values, columns = columns_of(estimate, show)
-        return cls(tuple(values), _NUMBERS[: len(columns)], np.array(columns, dtype=np.float64))
+        """The ``show`` values (None: all) with the largest frequencies, in the estimate's order."""
+        number = len(estimate.values) if show is None else show
+        shown = estimate.largest(number)
+        low, high = estimate.display_intervals(number)
+        columns = {
+            "frequency": estimate.frequencies[shown],
+            "standard_error": estimate.standard_errors[shown],
+            "ci_low": estimate.ci_low[shown],
+            "ci_high": estimate.ci_high[shown],
+            "raw_frequency": estimate.raw_frequencies[shown],
+            "display_low": low,
+            "display_high": high,
+        }
+        if estimate.common_variances is not None:
+            columns["common_variance"] = estimate.common_variances[shown]
+        values = tuple(estimate.values[place] for place in shown)
+        return cls(values, tuple(columns), np.array(list(columns.values()), dtype=np.float64))
 
     def column(self, name: str) -> np.ndarray:
         """(S,) numbers of a field; NaN where there are none."""

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+from uldp_transforms.rows.avro_fields import time_fields
+from uldp_transforms.windows import rfc3339
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
@@ -45,9 +48,10 @@ def to_avro(row: NamedTuple, schema: Mapping[str, Any]) -> dict[str, Any]:
     return record
 
 
-def time_fields(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Names of the fields of an Avro schema that are times."""
-    for field in schema["fields"]:
-        branches = field["type"] if isinstance(field["type"], list) else [field["type"]]
-        if any(isinstance(branch, dict) and branch.get("logicalType") == "timestamp-millis" for branch in branches):
-            yield field["name"]
+def from_avro(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a row by name, from a record of an Avro reader; times as texts."""
+    return {name: _text(value) if type(value) is datetime.datetime else value for name, value in record.items()}
+
+
+def _text(time: datetime.datetime) -> str:
+    return rfc3339(round(time.timestamp() * 1000))

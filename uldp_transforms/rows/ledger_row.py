@@ -1,31 +1,9 @@
-"""What became of the reports of one collection and base period, and the law that holds between its numbers.
+"""What became of the reports of one collection and base period, and the law that holds between its numbers."""
 
-Annotations are real objects here, and ``Optional`` is spelled out: Beam makes schemas of nothing else.
-"""
+from __future__ import annotations
 
-# ruff: noqa: UP045
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Optional
-
-from uldp_transforms.schemas import load
-
-LEDGER_SCHEMA = load("ledger.avsc")
-
-
-class LedgerRow(NamedTuple):
-    """Numbers of reports of one collection and period; the fields are those of the Avro schema."""
-
-    collection_id: Optional[str]
-    collection_version: Optional[int]
-    fingerprint: Optional[str]
-    window_start: Optional[str]
-    window_end: Optional[str]
-    received: int
-    accepted: int
-    duplicates: int
-    rejected: Mapping[str, int]
-    run: Optional[str] = None
-    in_transit: Optional[int] = None
+from typing import Any
 
 
 def missing(row: Mapping[str, Any]) -> int:

@@ -15,8 +15,8 @@ from uldp_transforms.ldp.solvers.intervals import reaching
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.row_types import WindowedEstimate
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, has_numbers, places_of
-from uldp_transforms.rows.windowed_estimate import WindowedEstimate
 
 HORIZON = 64
 """Windows of a collection that a stream keeps: a correction of one of them corrects those that come after it."""

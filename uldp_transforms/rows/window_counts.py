@@ -1,35 +1,13 @@
-"""The counts of one collection in one window and pane, to be kept and estimated again.
+"""The counts of one collection in one window and pane, to be kept and estimated again."""
 
-Annotations are real objects here, and ``Optional`` is spelled out: Beam makes schemas of nothing else.
-"""
+from __future__ import annotations
 
-# ruff: noqa: UP045
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any
 
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.rows.row_identity import name_of
-from uldp_transforms.schemas import load
-
-COUNTS_SCHEMA = load("counts.avsc")
-
-
-class WindowCounts(NamedTuple):
-    """The counts of one collection in one window; the fields are those of the Avro schema."""
-
-    collection_id: str
-    collection_version: int
-    fingerprint: str
-    window_start: Optional[str]
-    window_end: Optional[str]
-    pane_index: int
-    pane_timing: str
-    complete: bool
-    num_reports: Sequence[int]
-    cells: Sequence[int]
-    run: Optional[str] = None
-    simulated: Optional[bool] = None
+from uldp_transforms.rows.row_types import WindowCounts
 
 
 def counts_of_window(

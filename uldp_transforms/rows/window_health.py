@@ -1,11 +1,8 @@
-"""What the sentinels, and the fit of an estimate, say of a window.
+"""What the sentinels, and the fit of an estimate, say of a window."""
 
-Annotations are real objects here, and ``Optional`` is spelled out: Beam makes schemas of nothing else.
-"""
+from __future__ import annotations
 
-# ruff: noqa: UP045
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any
 
 from scipy import special
 
@@ -14,9 +11,7 @@ from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.repeated_people import keeps_memos
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS, NOTHING_UNUSUAL, Finding, examine
 from uldp_transforms.rows.row_identity import name_of, reports_of_a_person
-from uldp_transforms.schemas import load
-
-HEALTH_SCHEMA = load("health.avsc")
+from uldp_transforms.rows.row_types import HealthFinding, WindowHealth
 
 FIT = "fit"
 _LEAST, _MOST = 1e-300, 1 - 1e-16  # probabilities whose z-scores are numbers
@@ -24,38 +19,12 @@ _LEAST, _MOST = 1e-300, 1 - 1e-16  # probabilities whose z-scores are numbers
 MISFIT = "The cohorts do not agree on these candidates: a frequent value is not listed, or clients are not honest."
 
 
-class HealthFinding(NamedTuple):
-    """Finding of one sentinel; the fields are those of the Avro schema."""
-
-    name: str
-    statistic: float
-    p_value: float
-    fired: bool
-    sentence: str
-
-
-class WindowHealth(NamedTuple):
-    """Findings of all sentinels for one window; the fields are those of the Avro schema."""
-
-    collection_id: str
-    collection_version: int
-    fingerprint: str
-    window_start: Optional[str]
-    window_end: Optional[str]
-    pane_index: int
-    pane_timing: str
-    num_reports: Optional[int]
-    status: str
-    findings: Sequence[HealthFinding]
-    run: Optional[str] = None
-
-
 def health_of_window(
     collection: Collection,
     counts: CohortCounts,
     place: dict[str, Any],
-    withheld: Optional[str],
-    fit_p_value: Optional[float],
+    withheld: str | None,
+    fit_p_value: float | None,
 ) -> WindowHealth:
     """The row of one window and pane; without findings if its numbers are withheld.
 

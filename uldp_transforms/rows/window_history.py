@@ -18,7 +18,7 @@ from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.smoothing import Past, Series, Track, judge
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.windowed_estimate import WindowedEstimate
+from uldp_transforms.rows.row_types import WindowedEstimate
 from uldp_transforms.windows import moment_of
 
 _DAY = 86_400_000

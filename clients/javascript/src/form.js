@@ -22,6 +22,7 @@ const MECHANISMS = {
   up: ["symbol", ALL],
   hr: ["column", ALL],
   uhr: ["column", SENSITIVE],
+  channel: ["table", ALL],
 };
 
 /** Alphabet -> rule, K, v. */
@@ -64,6 +65,7 @@ const INTEGERS = {
   },
   column: ({ keep_weight }, v) => ({ keep_weight, half: 2 ** (32 - Math.clz32(v - 1)) }),
   two_stages: ({ noise_weight, answer_noise_weight }) => ({ noise_weight, answer_noise_weight }),
+  table: ({ weights }) => ({ weights }),
 };
 
 /** The sampler of reports that repeat a memo, around the one that draws it. */
@@ -83,12 +85,12 @@ function times(fraction, factor) {
   return (BigInt(numerator) * factor) / BigInt(denominator);
 }
 
-function payloadOf({ sampler, half }, numSymbols, v) {
+function payloadOf({ sampler, half, weights }, numSymbols, v) {
   if (sampler === "bits" || sampler === "subset") {
     const [bit_bytes, clear_bytes] = [Math.ceil(v / 8), bytesOf(numSymbols - v)];
     return { layout: "bits", bytes: bit_bytes + clear_bytes, bit_bytes, clear_bytes };
   }
-  const num_outputs = sampler === "column" ? 2 * half + numSymbols - v : numSymbols;
+  const num_outputs = sampler === "column" ? 2 * half + numSymbols - v : sampler === "table" ? weights[0].length : numSymbols;
   return { layout: "integer", bytes: num_outputs <= 256 ? 1 : num_outputs <= 65536 ? 2 : 4, num_outputs };
 }
 

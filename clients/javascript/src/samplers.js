@@ -56,6 +56,11 @@ export const SAMPLERS = {
     if (word < (d - 1n) * b) return integer(form, (x + 1 + Number(word / b)) % last);
     return integer(form, word < (d - 1n) * b + a ? last : x);
   },
+
+  table(form, [x], draw) {
+    let word = draw();
+    return integer(form, form.sampler.weights[x].findIndex((weight) => (word -= BigInt(weight)) < 0n));
+  },
 };
 
 /** v bits, each 1 with probability rate / 2^32, 64 at a time. */

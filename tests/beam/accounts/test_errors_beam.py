@@ -69,7 +69,7 @@ from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, man
 from uldp_transforms.rows import entry_columns
 from uldp_transforms.rows.entry_columns import unpacked
 from uldp_transforms.rows.row_identity import name_of, span_of
-from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
+from uldp_transforms.rows.row_types import COUNTS_SCHEMA, WindowCounts
 from uldp_transforms.rows.window_history import Neighbours
 from uldp_transforms.windows import parse_duration
 

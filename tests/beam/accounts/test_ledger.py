@@ -48,10 +48,10 @@ from uldp_transforms.messages import wire
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.json_and_avro import to_avro, to_json
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow, imbalance, missing
-from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA, rejected_row
+from uldp_transforms.rows.ledger_row import imbalance, missing
+from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.row_identity import span_of
-from uldp_transforms.rows.windowed_estimate import WindowedEstimate
+from uldp_transforms.rows.row_types import LEDGER_SCHEMA, REJECTED_SCHEMA, LedgerRow, WindowedEstimate
 from uldp_transforms.windows import BasePeriods, Windows, rfc3339
 
 MINUTE = 60_000

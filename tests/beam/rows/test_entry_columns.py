@@ -14,9 +14,10 @@ from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.entry_columns import EntryColumns, packed, unpacked
 from uldp_transforms.rows.row_identity import span_of
+from uldp_transforms.rows.row_types import ValueEstimate, WindowedEstimate
 from uldp_transforms.rows.smoothed_rows import smooth_rows
 from uldp_transforms.rows.window_health import health_of_window
-from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate, value_estimates
+from uldp_transforms.rows.windowed_estimate import value_estimates
 
 PLACE = span_of(0, DAY) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": None}
 

@@ -24,8 +24,8 @@ from uldp_transforms.jobs.sinks import RowFiles
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
 from uldp_transforms.rows.row_identity import name_of, span_of
+from uldp_transforms.rows.row_types import LEDGER_SCHEMA, LedgerRow
 from uldp_transforms.windows import Windows
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]

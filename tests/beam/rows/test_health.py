@@ -21,8 +21,9 @@ from uldp_transforms.ldp.sentinels import examine
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.json_and_avro import as_dict, to_avro, to_json
 from uldp_transforms.rows.row_identity import name_of, span_of
-from uldp_transforms.rows.window_health import HEALTH_SCHEMA, WindowHealth, finding_of_fit, health_of_window
-from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, estimate_window
+from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, HEALTH_SCHEMA, WindowHealth
+from uldp_transforms.rows.window_health import finding_of_fit, health_of_window
+from uldp_transforms.rows.windowed_estimate import estimate_window
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

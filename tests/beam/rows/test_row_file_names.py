@@ -12,8 +12,8 @@ from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming
 
 from uldp_transforms.jobs.sinks.row_files import _WriteBundlesFn
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
 from uldp_transforms.rows.row_identity import name_of, span_of
+from uldp_transforms.rows.row_types import LEDGER_SCHEMA, LedgerRow
 
 HOUR = 3600
 

@@ -13,10 +13,11 @@ from uldp_transforms.beam.accounts.ledger import ReasonCountsCoder, SumByReasonF
 from uldp_transforms.beam.runtime.row_coders import timestamp_of
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.rows.json_and_avro import time_fields, to_avro, to_json
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
+from uldp_transforms.rows.avro_fields import time_fields
+from uldp_transforms.rows.json_and_avro import as_dict, from_avro, to_avro, to_json
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.row_identity import name_of, span_of
+from uldp_transforms.rows.row_types import LEDGER_SCHEMA, LedgerRow
 from uldp_transforms.windows import BasePeriods
 
 # ---------------------------------------------------------------------- rows
@@ -59,6 +60,7 @@ def test_times_of_rows_are_those_of_avro():
     before = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=datetime.timezone.utc)
     assert (record["window_start"], record["window_end"]) == (before, before + datetime.timedelta(milliseconds=1))
     assert to_avro(EMPTY._replace(window_start=None), LEDGER_SCHEMA)["window_start"] is None
+    assert from_avro(record) == as_dict(EMPTY)
 
 
 def test_rows_hold_finite_numbers_only():

@@ -34,17 +34,23 @@ from tests.support.tolerance import generator
 from uldp_transforms import EstimateReports
 from uldp_transforms.jobs.sinks.bigquery_tables import native_row, table_schema
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.json_and_avro import as_dict, time_fields, to_json
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
-from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA, RejectedReport
-from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
-from uldp_transforms.rows.window_health import HEALTH_SCHEMA, HealthFinding, WindowHealth
-from uldp_transforms.rows.windowed_estimate import (
+from uldp_transforms.rows.avro_fields import time_fields
+from uldp_transforms.rows.json_and_avro import as_dict, to_json
+from uldp_transforms.rows.row_types import (
+    COUNTS_SCHEMA,
     ESTIMATE_SCHEMA,
+    HEALTH_SCHEMA,
+    LEDGER_SCHEMA,
+    REJECTED_SCHEMA,
     VALUE_SCHEMA,
     EstimatedValue,
+    HealthFinding,
+    LedgerRow,
+    RejectedReport,
     ValueEstimate,
+    WindowCounts,
     WindowedEstimate,
+    WindowHealth,
 )
 
 HOUR = 3_600_000

@@ -26,19 +26,24 @@ from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.json_and_avro import as_dict, to_avro, to_json
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
-from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA, RejectedReport, rejected_row
+from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.row_identity import name_of, span_of
-from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
-from uldp_transforms.rows.window_health import HEALTH_SCHEMA, HealthFinding, WindowHealth
-from uldp_transforms.rows.windowed_estimate import (
+from uldp_transforms.rows.row_types import (
+    COUNTS_SCHEMA,
     ESTIMATE_SCHEMA,
+    HEALTH_SCHEMA,
+    LEDGER_SCHEMA,
+    REJECTED_SCHEMA,
     VALUE_SCHEMA,
     EstimatedValue,
+    HealthFinding,
+    LedgerRow,
+    RejectedReport,
+    WindowCounts,
     WindowedEstimate,
-    flat,
-    value_estimates,
+    WindowHealth,
 )
+from uldp_transforms.rows.windowed_estimate import flat, value_estimates
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods
 
 # ---------------------------------------------------------------------- rows

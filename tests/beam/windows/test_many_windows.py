@@ -24,7 +24,7 @@ from uldp_transforms.beam.runtime.beam_windows import beam_windows
 from uldp_transforms.beam.runtime.coders import fingerprint_and_start, key_of_sum
 from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.rejected_report import RejectedReport
+from uldp_transforms.rows.row_types import RejectedReport
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

@@ -25,7 +25,7 @@ from uldp_transforms.jobs.estimate.options import Job
 from uldp_transforms.jobs.sinks import Output, Sink
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.windowed_estimate import WindowedEstimate
+from uldp_transforms.rows.row_types import WindowedEstimate
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

@@ -29,10 +29,11 @@ from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.ldp.smoothing import Law, Past, filtered, judge, smoothed, track
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.row_identity import span_of
+from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.smoothed_rows import HORIZON, filter_row, horizon_of, smooth_rows
-from uldp_transforms.rows.window_health import WindowHealth, health_of_window, with_change
+from uldp_transforms.rows.window_health import health_of_window, with_change
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, jump_of
-from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
+from uldp_transforms.rows.windowed_estimate import estimate_window
 from uldp_transforms.windows import Windows
 
 DAY = 86_400_000

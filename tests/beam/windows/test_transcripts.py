@@ -32,9 +32,7 @@ from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets import Closed
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.ledger_row import LedgerRow
-from uldp_transforms.rows.rejected_report import RejectedReport
-from uldp_transforms.rows.windowed_estimate import WindowedEstimate
+from uldp_transforms.rows.row_types import LedgerRow, RejectedReport, WindowedEstimate
 from uldp_transforms.windows import Windows, parse_duration
 
 TRANSCRIPTS = sorted(Path(__file__).parents[2].joinpath("transcripts").glob("*.yaml"))

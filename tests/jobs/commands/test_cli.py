@@ -43,11 +43,7 @@ from uldp_transforms.jobs.engines.runners import check_options
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
-from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
-from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
-from uldp_transforms.rows.window_health import HEALTH_SCHEMA
-from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
+from uldp_transforms.rows.row_types import COUNTS_SCHEMA, ESTIMATE_SCHEMA, HEALTH_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, rfc3339
 
 ROOT = Path(__file__).parents[3]

@@ -15,8 +15,9 @@ from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.smoothing import judge
 from uldp_transforms.rows.row_identity import span_of
+from uldp_transforms.rows.row_types import WindowedEstimate
 from uldp_transforms.rows.window_history import Neighbours, jump_of
-from uldp_transforms.rows.windowed_estimate import WindowedEstimate, estimate_window
+from uldp_transforms.rows.windowed_estimate import estimate_window
 
 DAY, DRAWS = 86_400_000, 10
 STORM = ("2001-03-05", "2001-03-06")

@@ -20,7 +20,7 @@ from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA, DiscoveredValue
+from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, DiscoveredValue
 from uldp_transforms.windows import Windows
 
 HOUR = 3_600_000

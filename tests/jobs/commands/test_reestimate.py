@@ -34,8 +34,7 @@ from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_identity import name_of, span_of
-from uldp_transforms.rows.window_counts import COUNTS_SCHEMA, WindowCounts
-from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
+from uldp_transforms.rows.row_types import COUNTS_SCHEMA, ESTIMATE_SCHEMA, WindowCounts
 from uldp_transforms.windows import Windows, moment_of, rfc3339
 
 MINUTE = 60_000

@@ -39,10 +39,8 @@ from uldp_transforms.jobs.sinks.kafka_topics import AVRO, JSON, KafkaTopics, Rec
 from uldp_transforms.jobs.sources import AvroFiles
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA, LedgerRow
-from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
 from uldp_transforms.rows.row_identity import name_of, span_of
-from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, VALUE_SCHEMA
+from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA, VALUE_SCHEMA, LedgerRow
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
 DAY = 86_400_000

@@ -23,23 +23,19 @@ from uldp_transforms.beam.runtime.row_coders import timestamp_of
 from uldp_transforms.beam.spec.spec_fields import SHOW
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.estimate.run import configure
-from uldp_transforms.jobs.sinks.bigquery_tables import (
-    INSERTS,
-    LOADS,
-    UNDELIVERED_SCHEMA,
-    UndeliveredRow,
-    WriteTable,
-    native_row,
-    table_row,
-    table_schema,
-)
+from uldp_transforms.jobs.sinks.bigquery_tables import INSERTS, LOADS, WriteTable, native_row, table_row, table_schema
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.rows.json_and_avro import as_dict
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
-from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
-from uldp_transforms.rows.window_health import HEALTH_SCHEMA
-from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, ValueEstimate
+from uldp_transforms.rows.row_types import (
+    ESTIMATE_SCHEMA,
+    HEALTH_SCHEMA,
+    LEDGER_SCHEMA,
+    REJECTED_SCHEMA,
+    UNDELIVERED_SCHEMA,
+    UndeliveredRow,
+    ValueEstimate,
+)
 
 TABLES = {"estimates": ESTIMATE_SCHEMA, "ledger": LEDGER_SCHEMA, "rejected": REJECTED_SCHEMA, "health": HEALTH_SCHEMA}
 

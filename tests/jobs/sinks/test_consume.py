@@ -32,9 +32,7 @@ from uldp_transforms.jobs.sinks.bigquery_tables import table_schema
 from uldp_transforms.jobs.sinks.pubsub_topics import PublishRows
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
-from uldp_transforms.rows.window_health import HEALTH_SCHEMA
-from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, WindowedEstimate
+from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, HEALTH_SCHEMA, REJECTED_SCHEMA, WindowedEstimate
 from uldp_transforms.windows import rfc3339
 
 PAGE = (Path(__file__).parents[3] / "docs/consume.md").read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.jobs.sinks.row_files import RowFiles, file_of
 from uldp_transforms.rows.arrow_form import arrow_schema
 from uldp_transforms.rows.json_and_avro import as_dict
-from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
+from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA
 
 ROOT = Path(__file__).parents[3]
 SQL = ROOT / "schemas" / "sql"

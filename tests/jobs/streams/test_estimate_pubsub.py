@@ -38,7 +38,7 @@ from tests.support.messages_cases import BATCH, KRR, REPORT, decoder, packed, re
 from uldp_transforms.jobs import estimate
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
+from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA
 
 PROJECT = "projects/test-project"
 NUMBER, GARBAGE = 60, 4

@@ -30,9 +30,7 @@ from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
-from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
-from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA
+from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA
 from uldp_transforms.windows import Windows
 
 ROOT = Path(__file__).parents[3]

@@ -10,7 +10,8 @@ from tests.support.tolerance import RATE, generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate
 from uldp_transforms.ldp.sampling import SeededSource
 from uldp_transforms.rows.json_and_avro import to_json
-from uldp_transforms.rows.windowed_estimate import ValueEstimate, value_estimates
+from uldp_transforms.rows.row_types import ValueEstimate
+from uldp_transforms.rows.windowed_estimate import value_estimates
 
 SIZE, SHOWN, WINDOWS = 2000, 20, 60
 VALUES = tuple(f"value {i}" for i in range(SIZE))

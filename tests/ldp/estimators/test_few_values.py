@@ -258,11 +258,11 @@ def bound_beside_noise(size: int, error: float) -> float:
     return bound
 
 
-def test_one_to_three_candidates_cannot_be_near_the_best_of_both():
+def test_one_to_four_candidates_cannot_be_near_the_best_of_both():
     """Whether a list is complete has to be guessed; with more candidates that is a small part of the loss."""
-    bounds = [bound_beside_noise(size, 0.2) for size in (1, 2, 3, 8)]
+    bounds = [bound_beside_noise(size, 0.2) for size in (1, 2, 3, 4, 8)]
     assert bounds[0] > 1.3 and bounds[1] > 1.1 and bounds[2] > 1.06
-    assert bounds[3] < ALLOWED
+    assert bounds[3] > ALLOWED > bounds[4]
 
 
 @pytest.mark.parametrize("error", [0.1, 0.15])

@@ -122,7 +122,7 @@ def closed(name: str, size: int, epsilon: float) -> Collection:
         alphabet["sensitive"] = values[::2]
     if MECHANISMS[fields["id"]].takes("missing_rates"):
         fields["missing_rates"] = [0.4, 0.05]
-    if MECHANISMS[fields["id"]].declares_priors:
+    if MECHANISMS[fields["id"]].names_values:
         fields["priors"] = [shares_of("uniform", size).tolist(), shares_of("zipf", size).tolist()]
     return spec_of(alphabet, fields | {"epsilon": epsilon})
 

@@ -145,7 +145,7 @@ CLIENTS = {
 } | {  # and every mechanism whose promise is about values
     name: ("closed" if cls.protects_all else "closed-sensitive", name, {}, BOTH)
     for name, cls in ((name, MECHANISMS[name]) for name in MECHANISMS)
-    if not cls.declares_priors
+    if not cls.names_values
 }
 
 

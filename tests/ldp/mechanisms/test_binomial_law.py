@@ -30,6 +30,24 @@ def test_ends_leave_out_what_they_say_and_hardly_less(trials, z):
     np.testing.assert_allclose(low, 1 - clopper_pearson(trials - found, trials, z)[1], atol=1e-9)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("z", [1e-9, 0.01, 0.3, 1.96, 8.0, 25.0, 76.0, 200.0])
+@pytest.mark.parametrize("trials", [1, 5, 300, 1e4, 1e6, 1e11])
+def test_ends_are_numbers_for_every_z(trials, z):
+    """Student's law with few degrees of freedom asks for z of 50; where the mode is the end, 0 / 0 must not arise.
+
+    If all n trials succeed, the lower end is that of a Beta(n, 1) law, which leaves out p^n below p.
+    """
+    counts = np.concatenate([np.geomspace(0.5, trials, 60), trials - np.geomspace(0.5, trials, 60)])
+    low, high = clopper_pearson(counts, trials, z)
+    assert ((low >= 0) & (low <= 1) & (high >= 0) & (high <= 1)).all()
+    assert z < 1 or (low <= high).all()
+    expected = special.log_ndtr(-z) / trials
+    if -700 < expected < -1e-6:  # elsewhere the end is 0 or 1, but for rounding
+        end = clopper_pearson(np.array([trials]), trials, z)[0][0]
+        assert trials * np.log(end) == pytest.approx(trials * expected, abs=0.15)
+
+
 def test_no_count_is_0_and_all_are_1_and_no_interval_is_wanted_where_the_confidence_is_nan():
     low, high = binomial_intervals(np.array([0, 7, 10, 3]), 10, np.array([0.95, 0.99, 0.9999, np.nan]), strict=True)
     assert (low[0], high[2]) == (0, 1)

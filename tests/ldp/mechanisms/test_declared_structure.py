@@ -63,7 +63,9 @@ def test_supports_have_the_declared_size(mechanism):
 
 @mechanisms
 def test_the_promise_is_about_states_where_priors_are_declared(mechanism):
-    assert mechanism.declares_priors == (mechanism.protected_inputs is not None)
+    declared = any(mechanism.takes(name) for name in ("priors", "missing_rates"))
+    assert declared == (mechanism.protected_inputs is not None)
+    assert mechanism.names_values or not declared
 
 
 @pytest.mark.parametrize("name", list(MECHANISMS))

@@ -154,7 +154,7 @@ def test_memos_are_weighed_as_the_reports_are(mechanism):
     np.testing.assert_allclose(mechanism.memo.variances(shares), expected, atol=1e-12 * scale**2)
 
 
-@pytest.mark.parametrize("mechanism", [m for m in SET_REPORTS_TO_TEST if not m.declares_priors], ids=label)
+@pytest.mark.parametrize("mechanism", [m for m in SET_REPORTS_TO_TEST if not m.names_values], ids=label)
 def test_the_largest_effect_of_a_report_and_what_silence_says(mechanism):
     _, _, cells, inverse = enumerated(mechanism)
     K, v = mechanism.num_symbols, mechanism.num_sensitive

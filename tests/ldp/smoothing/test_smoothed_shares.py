@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.support.tolerance import generator, student_limit
+from tests.support.tolerance import chi_square_limits, generator, student_limit
 from uldp_transforms.ldp.smoothing import (
     LEAST_HISTORY,
     Series,
@@ -199,6 +199,25 @@ def test_values_that_move_more_have_larger_scales() -> None:
     assert (relative < 3).all()
 
 
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_the_power_of_shares_that_variances_are_proportional_to_is_found(power: float) -> None:
+    """By the evidence: with 200 windows that tell nuggets of 40 values exactly, the other power is e^3 less likely."""
+    rng, shares = generator("power", power), normalised(1 / np.arange(1, 41))
+    nugget = 1e-4 * shares[0] * (shares / shares[0]) ** power
+    series, _ = a_series(rng, normalised(shares + rng.normal(0, np.sqrt(nugget), (200, 40))), n=10_000_000, noise=0.01)
+    found = {other: scales_of(series, series.law().relative_to(other))[0].evidence for other in (1.0, 2.0)}
+    assert found[power] > found[3 - power] + 3
+
+
+def test_a_law_relative_to_shares_is_the_law() -> None:
+    series, _ = a_series(generator("relative"), drifting(generator("relative of"), 20))
+    law = series.law()
+    np.testing.assert_allclose(law.relative_to(1.0).shares, law.shares)
+    squared = law.relative_to(2.0).shares
+    np.testing.assert_allclose(squared / squared.max(), (law.shares / law.shares.max()) ** 2)
+    assert squared.max() == pytest.approx(law.shares.max())
+
+
 # ------------------------------------------------------------------------------------------- seasons
 
 
@@ -232,6 +251,24 @@ def test_a_week_is_found_and_its_effects_are_near_the_truth() -> None:
     better, worse = (((found.means - own) ** 2).sum() for found in (with_week, without))
     assert better < worse / 1.5
     assert (with_week.high - with_week.low).mean() < (without.high - without.low).mean()
+
+
+def test_residuals_of_a_season_are_as_large_as_the_noise_was() -> None:
+    """Of white noise beside strong weeks 77 of 84 degrees of freedom are left, made longer by 84 / 78; chi-square."""
+    rng = generator("residuals")
+    noise, effects = rng.normal(0, 1e-3, (84, len(SHARES))), rng.normal(0, 0.02, (7, len(SHARES)))
+    weeks, phases = SHARES + effects[np.arange(84) % 7], np.arange(84) % 7
+    series, _ = a_series(rng, drifting(rng, 84), n=1_000_000, phases=True)
+    series = dataclasses.replace(series, raw=weeks + noise, phases=phases, variances=np.full(noise.shape, 1e-6))
+    law = series.law()
+    season = season_of(series, law, 1e-12 * law.shares, 1e-12 * law.shares)
+    assert season is not None
+    assert (season.freedom > 5).all()
+    squares = ((left := season.residuals(series).raw) - left.mean(axis=0)) ** 2
+    low, high = (limit * 84 / 78 * 1e-6 for limit in chi_square_limits(77 * len(SHARES)))
+    assert low < squares.sum() < high
+    plain = season.effects
+    assert squares.sum() > 1.05 * ((series.raw - plain - (series.raw - plain).mean(axis=0)) ** 2).sum()
 
 
 def test_there_is_no_week_where_there_is_none() -> None:

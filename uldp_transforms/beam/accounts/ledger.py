@@ -36,8 +36,8 @@ from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.rows.ledger_row import LedgerRow
 from uldp_transforms.rows.row_identity import name_of, span_of_period
+from uldp_transforms.rows.row_types import LedgerRow
 from uldp_transforms.windows import BasePeriods
 
 RECEIVED, ACCEPTED, DUPLICATES = "received", "accepted", "duplicates"

@@ -19,7 +19,7 @@ from uldp_transforms.beam.accounts.ledger import IN_TRANSIT, LedgerEntry
 from uldp_transforms.beam.runtime.beam_windows import as_duration
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
-from uldp_transforms.rows.windowed_estimate import WindowedEstimate
+from uldp_transforms.rows.row_types import WindowedEstimate
 
 
 def handed_on(number: int) -> LedgerEntry:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from apache_beam import coders
 from apache_beam.utils.timestamp import Timestamp
 
-from uldp_transforms.rows.discovered_value import DiscoveredValue
-from uldp_transforms.rows.ledger_row import LedgerRow
-from uldp_transforms.rows.rejected_report import RejectedReport
-from uldp_transforms.rows.window_counts import WindowCounts
-from uldp_transforms.rows.window_health import WindowHealth
-from uldp_transforms.rows.windowed_estimate import EstimatedValue, WindowedEstimate
+from uldp_transforms.rows.row_types import (
+    DiscoveredValue,
+    EstimatedValue,
+    LedgerRow,
+    RejectedReport,
+    WindowCounts,
+    WindowedEstimate,
+    WindowHealth,
+)
 
 ROWS = (DiscoveredValue, EstimatedValue, LedgerRow, RejectedReport, WindowCounts, WindowHealth, WindowedEstimate)
 

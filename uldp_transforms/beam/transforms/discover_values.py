@@ -13,7 +13,8 @@ from uldp_transforms.beam.runtime.panes import place_of
 from uldp_transforms.beam.spec.inputs import require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
-from uldp_transforms.rows.discovered_value import DiscoveredValue, discover_window
+from uldp_transforms.rows.discovered_value import discover_window
+from uldp_transforms.rows.row_types import DiscoveredValue
 
 
 class DiscoverValues(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[DiscoveredValue]]):

@@ -18,9 +18,10 @@ from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, SmoothE
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.window_counts import WindowCounts, counts_of_window
-from uldp_transforms.rows.window_health import WindowHealth, health_of_window
-from uldp_transforms.rows.windowed_estimate import ValueEstimate, WindowedEstimate, estimate_window
+from uldp_transforms.rows.row_types import ValueEstimate, WindowCounts, WindowedEstimate, WindowHealth
+from uldp_transforms.rows.window_counts import counts_of_window
+from uldp_transforms.rows.window_health import health_of_window
+from uldp_transforms.rows.windowed_estimate import estimate_window
 
 
 class EstimatedWindows(NamedTuple):

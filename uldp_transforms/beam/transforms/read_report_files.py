@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.io import fileio
-from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import PBegin, PCollection, TaggedOutput
 
 from uldp_transforms.beam.accounts.ledger import RECEIVED, LedgerEntry
 from uldp_transforms.beam.accounts.transit import handed_on
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.file_patterns import absolute, check_files, files_of
+from uldp_transforms.files import stores
 from uldp_transforms.files.text_files import read_text
 from uldp_transforms.ldp.checks import describe, parse_json
 from uldp_transforms.ldp.errors import SpecError
@@ -103,7 +102,7 @@ class _ReadFn(beam.DoFn):
     def process(self, metadata: Any) -> Iterator[Any]:
         name, account = metadata.path.replace("\\", "/").rpartition("/")[2], Account()
         if self._listed is None:
-            with _open(metadata) as file:
+            with stores.opened(metadata.path) as file:
                 yield from _tagged(read_messages(file, name, account))
         elif metadata.path in self._listed:
             yield from _tagged(self._read_listed(metadata, name, account))
@@ -118,7 +117,7 @@ class _ReadFn(beam.DoFn):
         """The messages of a file, and a rejection for what it lacks of what is listed."""
         assert self._listed is not None
         messages = reports = rejected = 0
-        with _open(metadata) as file:
+        with stores.opened(metadata.path) as file:
             hashed = HashedFile(file)
             for item in read_messages(hashed, name, account):
                 if isinstance(item, Rejection):
@@ -131,10 +130,6 @@ class _ReadFn(beam.DoFn):
         difference = self._listed[metadata.path].difference(found, rejected)
         if difference is not None:
             yield difference
-
-
-def _open(metadata: Any) -> Any:
-    return FileSystems.open(metadata.path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
 def _tagged(items: Iterator[bytes | Rejection]) -> Iterator[Any]:
@@ -157,9 +152,9 @@ def _listed_files(pattern: str, manifest: str) -> dict[str, ListedFile]:
     matched = set(files_of(pattern))
     listed: dict[str, ListedFile] = {}
     for path in paths:
-        folder = FileSystems.split(path)[0]
+        folder = stores.folder_of(path)
         for file in files_of_manifest(parse_json(read_text(path), path)):
-            place = FileSystems.join(folder, file.name)
+            place = stores.joined(folder, file.name)
             if place not in matched:
                 raise SpecError(f"{path} must list files that match {pattern!r}, got {file.name!r}")
             if listed.setdefault(place, file) != file:

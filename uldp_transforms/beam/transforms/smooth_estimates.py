@@ -22,10 +22,10 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.repeated_people import keeps_memos
 from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.rows.entry_columns import packed, unpacked
+from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
-from uldp_transforms.rows.window_health import WindowHealth, with_change
+from uldp_transforms.rows.window_health import with_change
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, jump_of
-from uldp_transforms.rows.windowed_estimate import WindowedEstimate
 from uldp_transforms.windows import now
 
 Rows = tuple[WindowedEstimate, WindowHealth]

@@ -8,12 +8,7 @@ from uldp_transforms import EstimateReports
 from uldp_transforms.beam.runtime.engines import clock_is_watermark
 from uldp_transforms.jobs.estimate.options import Job
 from uldp_transforms.jobs.sinks import Output
-from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA
-from uldp_transforms.rows.ledger_row import LEDGER_SCHEMA
-from uldp_transforms.rows.rejected_report import REJECTED_SCHEMA
-from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
-from uldp_transforms.rows.window_health import HEALTH_SCHEMA
-from uldp_transforms.rows.windowed_estimate import ESTIMATE_SCHEMA, VALUE_SCHEMA
+from uldp_transforms.rows import row_types
 
 
 def build(pipeline: beam.Pipeline, job: Job) -> None:
@@ -23,15 +18,15 @@ def build(pipeline: beam.Pipeline, job: Job) -> None:
     with_counts = any(sink.takes_counts for sink in job.sinks)
     windows = job.source.read(pipeline) | "EstimateReports" >> EstimateReports(job.spec, with_counts=with_counts)
     outputs = [
-        Output("estimates", windows.estimates, ESTIMATE_SCHEMA),
-        Output("values", windows.values, VALUE_SCHEMA),
-        Output("rejected", windows.rejected, REJECTED_SCHEMA, keyed=False),
-        Output("ledger", windows.ledger, LEDGER_SCHEMA, late=late),
-        Output("health", windows.health, HEALTH_SCHEMA),
+        Output("estimates", windows.estimates, row_types.ESTIMATE_SCHEMA),
+        Output("values", windows.values, row_types.VALUE_SCHEMA),
+        Output("rejected", windows.rejected, row_types.REJECTED_SCHEMA, keyed=False),
+        Output("ledger", windows.ledger, row_types.LEDGER_SCHEMA, late=late),
+        Output("health", windows.health, row_types.HEALTH_SCHEMA),
     ]
     if windows.counts is not None:
-        outputs.append(Output("counts", windows.counts, COUNTS_SCHEMA))
+        outputs.append(Output("counts", windows.counts, row_types.COUNTS_SCHEMA))
     if windows.discovered is not None:
-        outputs.append(Output("discovered", windows.discovered, DISCOVERED_SCHEMA))
+        outputs.append(Output("discovered", windows.discovered, row_types.DISCOVERED_SCHEMA))
     for sink in job.sinks:
         sink.write(outputs)

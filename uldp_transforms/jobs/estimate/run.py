@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import CrossLanguageOptions, GoogleCloudOptions
 from apache_beam.runners.runner import PipelineState
 from apache_beam.utils.subprocess_server import JavaJarServer
 
 from uldp_transforms.beam.accounts.rejected_share import facts_of
 from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.files import stores
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.runners import ends_elsewhere, is_only_launched, runs_in_this_process, stop_engine
 from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
@@ -245,7 +245,7 @@ def _ledger(job: Job, *, strict: bool) -> list[dict[str, Any]] | None:
     directory = job.directory
     try:
         if job.spec.bounded:
-            return read_lines([FileSystems.join(directory.rows, "ledger.jsonl")]) if strict else None
+            return read_lines([stores.joined(directory.rows, "ledger.jsonl")]) if strict else None
         return read_lines(files_of(directory.path, f"ledger-{job.spec.run}-*.jsonl"))
     except (OSError, ValueError):
         if strict:

@@ -79,8 +79,8 @@ def open_ways(
 
 def _why_not(cls: type[Mechanism], *, has_others: bool) -> str | None:
     """Why a mechanism cannot be tried on values of any kind, some of which may be not sensitive; None if it can."""
-    needed = [field.name for field in cls.json_fields() if field.default is dataclasses.MISSING]
-    needed.remove("epsilon")
+    fields = (field for field in cls.json_fields() if field.default is dataclasses.MISSING)
+    needed = [field.name for field in fields if field.name != "epsilon"]
     if needed:
         return f"it needs {' and '.join(needed)}, which only a collection can declare"
     if cls.last_is_missing:

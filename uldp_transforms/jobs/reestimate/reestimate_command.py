@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import glob
 import itertools
 import operator
 import os
@@ -21,10 +20,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from apache_beam.io.filesystems import FileSystems
-
 from uldp_transforms import JobSpec
 from uldp_transforms.beam.spec.spec_fields import ALARM_EVERY
+from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
@@ -36,16 +34,12 @@ from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.repeated_people import keeps_memos
-from uldp_transforms.rows.discovered_value import DISCOVERED_SCHEMA, DiscoveredValue, discover_window
+from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, DiscoveredValue, WindowedEstimate
 from uldp_transforms.rows.smoothed_rows import smooth_rows
 from uldp_transforms.rows.window_history import jump_of
-from uldp_transforms.rows.windowed_estimate import (
-    ESTIMATE_SCHEMA,
-    WindowedEstimate,
-    estimate_window,
-    reason_to_withhold,
-)
+from uldp_transforms.rows.windowed_estimate import estimate_window, reason_to_withhold
 from uldp_transforms.windows import rfc3339
 
 _OTHERWISE: dict[str, dict[str, str]] = {
@@ -103,10 +97,7 @@ def configure(argv: Sequence[str]) -> Reestimation:
     if os.path.isfile(args.output):
         raise SpecError(f"--output must be a directory, got the file {args.output!r}")
     os.makedirs(args.output, exist_ok=True)
-    records = [
-        list(itertools.chain(*map(read_records, sorted({FileSystems.split(name)[0] for name in names}))))
-        for names in files
-    ]
+    records = [list(itertools.chain(*map(read_records, sorted(set(map(stores.folder_of, names)))))) for names in files]
     return Reestimation(
         spec=spec,
         files=files,
@@ -120,12 +111,9 @@ def configure(argv: Sequence[str]) -> Reestimation:
 
 def _files_of(counts: str) -> list[str]:
     """Files of a directory or pattern, local or of a store such as gs://; there a directory ends with a slash."""
-    folder = os.path.isdir(counts) or ("://" in counts and counts.endswith("/"))
-    pattern = FileSystems.join(counts, "counts*.avro") if folder else counts
-    if "://" not in pattern:
-        files = sorted(glob.glob(pattern))
-    else:
-        files = sorted(found.path for found in FileSystems.match([pattern])[0].metadata_list)
+    folder = counts.endswith("/") if stores.in_store(counts) else os.path.isdir(counts)
+    pattern = stores.joined(counts, "counts*.avro") if folder else counts
+    files = stores.matching(pattern)
     if not files:
         raise SpecError(f"--counts must match at least one file, got {pattern!r}")
     return files

@@ -16,7 +16,8 @@ from uldp_transforms.jobs.records.run_records import STOPPED, RunRecord
 from uldp_transforms.jobs.reestimate.regroup import Key, check_stored, regrouped
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.rows.window_counts import COUNTS_SCHEMA
+from uldp_transforms.rows.json_and_avro import from_avro
+from uldp_transforms.rows.row_types import COUNTS_SCHEMA
 from uldp_transforms.windows import Windows, moment_of
 
 Row = dict[str, Any]
@@ -153,6 +154,6 @@ def _read(files: Sequence[str]) -> Iterator[tuple[str, Row]]:
         yield from ((name, row) for row in rows)
 
 
-def _in_milliseconds(row: Any) -> Row:
-    times = {name: row[name] and round(row[name].timestamp() * 1000) for name in ("window_start", "window_end")}
-    return row | times
+def _in_milliseconds(record: Any) -> Row:
+    row = from_avro(record)
+    return row | {name: row[name] and moment_of(row[name]) for name in ("window_start", "window_end")}

@@ -65,8 +65,7 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
         ("Protected", protects),
         (
             "Epsilon of one report",
-            f"{epsilon:g}: a protected report is at most {math.exp(epsilon):,.3g} times likelier from one value than "
-            f"from any other. Who held two values for equally likely is at most {_sure(epsilon)} sure after seeing it",
+            _epsilon_in_words(epsilon),
         ),
     ]
     if has_unknown_repeats(collection):
@@ -85,6 +84,15 @@ def reports_in_words(windows: Sequence[Mapping[str, Any]]) -> str:
     spread = f"{min(numbers):,} to {max(numbers):,} in each of the {len(numbers):,} windows that tell it"
     overlap = any(start < end for start, end in zip(starts[1:], ends))
     return f"{spread}; windows overlap" if overlap else f"{sum(numbers):,}, {spread}"
+
+
+def _epsilon_in_words(epsilon: float) -> str:
+    if math.isinf(epsilon):
+        return "infinite: a report can rule values out"
+    return (
+        f"{epsilon:g}: a protected report is at most {math.exp(epsilon):,.3g} times likelier from one value than from "
+        f"any other. Who held two values for equally likely is at most {_sure(epsilon)} sure after seeing it"
+    )
 
 
 def _sure(epsilon: float) -> str:

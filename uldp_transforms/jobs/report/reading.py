@@ -6,20 +6,18 @@ that count, and entries are read again, row by row, of the windows that are show
 
 from __future__ import annotations
 
-import datetime
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import fastavro
-from apache_beam.io.filesystems import FileSystems
 
+from uldp_transforms.files import stores
 from uldp_transforms.jobs.check import latest_rows, state_of
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of, read_records
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.windows import rfc3339
+from uldp_transforms.rows.json_and_avro import from_avro
 
 Row = Mapping[str, Any]
 
@@ -102,7 +100,7 @@ class RowDirectory:
         records = self.records()
         paths = [path for name in _KINDS for path in self._files(name)]
         state = state_of(records[-1], self.path) if records else None
-        return tuple(map(_stamp_of, paths)), records, state
+        return tuple(map(stores.stamp_of, paths)), records, state
 
     def _files(self, name: str) -> list[str]:
         """JSON lines; where there are none, Avro."""
@@ -111,14 +109,6 @@ class RowDirectory:
             if found:
                 return found
         return []
-
-
-def _stamp_of(path: str) -> tuple[str, int, int]:
-    """Files of a stream are new ones; those of other jobs change under their names."""
-    if "://" in path:
-        return path, FileSystems.match([path])[0].metadata_list[0].size_in_bytes, 0
-    found = os.stat(path)
-    return path, found.st_size, found.st_mtime_ns
 
 
 def _in_order(row: Row) -> tuple[Any, ...]:
@@ -139,7 +129,7 @@ def _rows_of(path: str) -> Iterator[Row]:
 def _chosen(path: str, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
     """Number and row of the rows of a file that are wanted; None: all of them. Others are not parsed."""
     read = _avro if path.endswith(".avro") else _json_lines
-    with FileSystems.open(path) as file:
+    with stores.opened(path) as file:
         try:
             yield from read(file, lines)
         except (ValueError, TypeError, KeyError, EOFError):
@@ -155,9 +145,4 @@ def _json_lines(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
 def _avro(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
     for number, row in enumerate(fastavro.reader(file)):
         if lines is None or number in lines:
-            yield number, {name: _text(value) for name, value in row.items()}  # type: ignore[union-attr]
-
-
-def _text(value: Any) -> Any:
-    """Times as JSON lines have them."""
-    return rfc3339(round(value.timestamp() * 1000)) if isinstance(value, datetime.datetime) else value
+            yield number, from_avro(row)  # type: ignore[arg-type]

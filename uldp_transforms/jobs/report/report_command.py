@@ -12,8 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from apache_beam.io.filesystems import FileSystems
-
+from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.run_records import of_jobs
@@ -153,7 +152,7 @@ def write(asked: Asked, output: str | None, png: str | None) -> None:
 def write_report_into(directory: str) -> None:
     """``report.html`` and ``report.png`` in the directory itself; raises as ``write``."""
     asked = Asked(directory=directory, title=TITLE)
-    write(asked, *(FileSystems.join(directory, name) for name in ("report.html", "report.png")))
+    write(asked, *(stores.joined(directory, name) for name in ("report.html", "report.png")))
 
 
 def job(task: Task) -> int:

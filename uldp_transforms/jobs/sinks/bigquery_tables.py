@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
@@ -19,22 +19,14 @@ from uldp_transforms.jobs.sinks.row_files import WriteRowFiles, flush_every
 from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.rows.json_and_avro import as_dict, time_fields
-from uldp_transforms.schemas import load
-
-UNDELIVERED_SCHEMA = load("undelivered_row.avsc")
+from uldp_transforms.rows.avro_fields import Field, fields_of, time_fields
+from uldp_transforms.rows.json_and_avro import as_dict
+from uldp_transforms.rows.row_types import UNDELIVERED_SCHEMA, UndeliveredRow
 
 LOADS, INSERTS, STORAGE_WRITE_API = "loads", "inserts", "storage_write_api"
 
 _TYPES = {"string": "STRING", "int": "INTEGER", "long": "INTEGER", "double": "FLOAT", "boolean": "BOOLEAN"}
-
-
-class UndeliveredRow(NamedTuple):
-    """A row that BigQuery refused; the fields are those of the Avro schema."""
-
-    table: str
-    errors: list[str]
-    row: str
+_TYPES |= {"time": "TIMESTAMP", "record": "RECORD", "map": "RECORD"}
 
 
 def table_schema(schema: Any) -> dict[str, Any]:
@@ -44,32 +36,28 @@ def table_schema(schema: Any) -> dict[str, Any]:
     versions of a schema may add, is NULLABLE, so that it can be added to a table that has rows. A map is a repeated
     record of ``key`` and ``value``, an enum its name as STRING.
     """
-    return {"fields": [_column(**field) for field in schema["fields"]]}
+    return {"fields": list(map(_column, fields_of(schema)))}
 
 
-def _column(name: str, type: Any, doc: str, **rest: Any) -> dict[str, Any]:
-    mode = "NULLABLE" if "default" in rest else "REQUIRED"
-    if isinstance(type, list):
-        mode, type = "NULLABLE", next(branch for branch in type if branch != "null")
-    form = type["type"] if isinstance(type, dict) else type
-    if form == "array":
-        column = _column(name, type["items"], doc)
-        return column | {"mode": "REPEATED"}
-    column = {"name": name, "mode": mode, "description": doc}
-    if form == "map":
-        value = _column("value", type["values"], "What stands under this key.")
-        return column | {"type": "RECORD", "mode": "REPEATED", "fields": [_column("key", "string", "Key."), value]}
-    if form == "record":
-        return column | {"type": "RECORD"} | table_schema(type)
-    if form == "enum":
-        return column | {"type": "STRING"}
-    logical = type.get("logicalType") if isinstance(type, dict) else None
-    return column | {"type": "TIMESTAMP" if logical == "timestamp-millis" else _TYPES[form]}
+def _column(field: Field) -> dict[str, Any]:
+    parts = field.parts
+    if field.kind == "array":
+        return _column(parts[0]._replace(name=field.name, doc=field.doc)) | {"mode": "REPEATED"}
+    mode = "NULLABLE" if field.nullable or field.has_default else "REQUIRED"
+    column = {"name": field.name, "mode": mode, "description": field.doc, "type": _TYPES[field.kind]}
+    if field.kind == "map":
+        column["mode"] = "REPEATED"
+        parts = (Field("key", "string", doc="Key."), parts[0]._replace(doc="What stands under this key."))
+    return column | ({"fields": list(map(_column, parts))} if parts else {})
 
 
 def table_row(row: Any, schema: Any) -> dict[str, Any]:
     """The row with the columns of ``table_schema``, ready for JSON; times as RFC 3339."""
-    return _maps_as_entries(as_dict(row), schema)
+    record = as_dict(row)
+    for name, value in record.items():
+        if type(value) is dict:
+            record[name] = [{"key": key, "value": each} for key, each in value.items()]
+    return record
 
 
 def native_row(row: Any, schema: Any) -> dict[str, Any]:
@@ -77,14 +65,6 @@ def native_row(row: Any, schema: Any) -> dict[str, Any]:
     record = table_row(row, schema)
     times = {name: timestamp_of(record[name]) for name in time_fields(schema) if record[name] is not None}
     return record | times
-
-
-def _maps_as_entries(record: dict[str, Any], schema: Any) -> dict[str, Any]:
-    for field in schema["fields"]:
-        if isinstance(field["type"], dict) and field["type"]["type"] == "map":
-            entries = record[field["name"]].items()
-            record[field["name"]] = [{"key": key, "value": value} for key, value in entries]
-    return record
 
 
 class WriteTable(beam.PTransform[PCollection[Any], PCollection[UndeliveredRow]]):

@@ -19,7 +19,8 @@ from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.wire import single_object_header
-from uldp_transforms.rows.json_and_avro import time_fields, to_json
+from uldp_transforms.rows.avro_fields import time_fields
+from uldp_transforms.rows.json_and_avro import to_json
 
 JSON, AVRO = "json", "avro"
 

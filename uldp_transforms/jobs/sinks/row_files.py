@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 import apache_beam as beam
 import fastavro
 from apache_beam.io.avroio import WriteToAvro
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.io.parquetio import WriteToParquet
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import PCollection
 
 from uldp_transforms.beam.spec.spec_fields import FINAL
+from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.flushed_rows import FLUSH_EVERY, MOST_FLUSH_EVERY, FlushRows
@@ -120,7 +120,7 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
         self._flush_every = flush_every
         self._final = final
         self._late = late
-        self._path = FileSystems.join(directory, name if run is None or not unbounded else f"{name}-{run}")
+        self._path = stores.joined(directory, name if run is None or not unbounded else f"{name}-{run}")
         self._form = form
         self._schema = schema
         self._unbounded = unbounded
@@ -286,8 +286,8 @@ class RowFiles(Sink):
                 )
 
     def prepare(self) -> None:
-        old_counts = FileSystems.join(self.directory, "counts.avro")
-        if not self._unbounded and not self.takes_counts and FileSystems.exists(old_counts):
+        old_counts = stores.joined(self.directory, "counts.avro")
+        if not self._unbounded and not self.takes_counts and stores.exists(old_counts):
             raise SpecError(
                 "--output has counts.avro of an earlier job, which would not belong to the new estimates: give "
                 f"--write_counts or another directory, got {self.directory!r}"

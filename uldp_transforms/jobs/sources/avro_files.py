@@ -7,13 +7,12 @@ import os
 from typing import ClassVar
 
 import apache_beam as beam
-from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from uldp_transforms import ReadReportFiles
 from uldp_transforms.beam.runtime.file_patterns import absolute, check_files, files_of
 from uldp_transforms.beam.transforms.read_report_files import ReadFiles
+from uldp_transforms.files import stores
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.runners import choose_local_engine
 from uldp_transforms.jobs.sources.source import Source
@@ -56,7 +55,7 @@ class AvroFiles(Source):
 
     def example(self) -> bytes | None:
         for path in files_of(self.pattern):
-            with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+            with stores.opened(path) as file:
                 found = next(read_messages(file, path), None)
                 if isinstance(found, bytes):
                     return found

@@ -191,8 +191,13 @@ def _client_form(mechanism: Mechanism) -> Iterator[str]:
         yield "client_sampler that is no JSON object with the name of a sampler"
     if layout["bytes"] != mechanism.payload_size:
         yield "client_payload with other bytes than payload_size"
-    if not all(type(weight) in (int, str) for weight in mechanism.exact_weights.values()):
+    if not all(map(_are_integers_or_texts, mechanism.exact_weights.values())):
         yield "exact_weights that are neither integers nor texts"
+
+
+def _are_integers_or_texts(weight: object) -> bool:
+    """Also lists of them."""
+    return all(map(_are_integers_or_texts, weight)) if isinstance(weight, list) else type(weight) in (int, str)
 
 
 _EXACT = (_privacy, _payloads, _definition, _structure, _counts, _inverse, _client_form)

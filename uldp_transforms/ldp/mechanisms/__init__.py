@@ -1,5 +1,6 @@
 """Mechanisms: symbol -> report, and counts -> symbol frequencies. A new one is a file here and a name below."""
 
+from uldp_transforms.ldp.mechanisms.declared_channel import DeclaredChannel as DeclaredChannel
 from uldp_transforms.ldp.mechanisms.declared_priors import AttributeGRR as AttributeGRR
 from uldp_transforms.ldp.mechanisms.declared_priors import AttributeOUE as AttributeOUE
 from uldp_transforms.ldp.mechanisms.hadamard_response import HadamardResponse as HadamardResponse
@@ -35,5 +36,6 @@ MECHANISMS: Registry[Mechanism] = Registry(
         UniformPerturbation,
         HadamardResponse,
         UtilityOptimizedHadamardResponse,
+        DeclaredChannel,
     ),
 )

@@ -11,6 +11,8 @@ from scipy import special
 
 _MOST_STEPS = 100  # of Newton's method, which needs six or seven
 _NEAR = 1e-9  # in logits
+# Standard units from the mode within which r is 0 but for rounding: this, and this times the scale.
+_AT_MODE, _ROUNDED = 1e-3, 5e-7
 _FEWEST = 0.5  # counts below are none
 _LEAST_CURVATURE = 1e-18
 _LEAST_ROOT = 1e-150
@@ -83,13 +85,18 @@ def _beta_quantile(a: np.ndarray, b: np.ndarray, z: float | np.ndarray) -> np.nd
     """
     total, mode = a + b, np.log(a) - np.log(b)
     scale = np.sqrt(a * (b / total))
+    skew = (b / total - a / total) / (3 * scale)  # what ln(u / r) / r is at the mode
     at_mode = a * special.log_expit(mode) + b * special.log_expit(-mode)
     at = mode + z / scale
     for _ in range(_MOST_STEPS):
+        away = scale * (at - mode)
+        near = np.abs(away) < _AT_MODE + _ROUNDED * scale
         fallen = at_mode - a * special.log_expit(at) - b * special.log_expit(-at)
-        r = np.sign(z) * np.sqrt(2 * np.maximum(fallen, 0))
-        u = (total * special.expit(at) - a) / scale
-        step = (r + np.log(u / r) / r - z) * r / (u * scale)
+        r = np.where(near, 1, np.copysign(np.sqrt(2 * np.maximum(fallen, 0)), away))
+        u = np.where(near, 1, (total * special.expit(at) - a) / scale)
+        excess = np.where(near, away + skew, r + np.log(u / r) / r) - z
+        most = (np.abs(away) / 2 + 1) / scale  # from far out a whole step may lead far beyond the mode
+        step = np.clip(excess * r / (u * scale), -most, most)
         at = at - step
         if not (np.abs(step) > _NEAR).any():
             break

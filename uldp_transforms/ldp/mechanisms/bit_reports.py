@@ -21,7 +21,7 @@ from uldp_transforms.ldp.reasons import Reason
 
 ALL_BITS = "one bit per symbol: symbol j is bit j % 8, least significant first, of byte j // 8; spare bits are 0"
 BITS_OR_CLEAR = (
-    "bits as of `rappor` for the v sensitive symbols, 0 to v - 1; then, if there are others, a number (below)"
+    "bits as for `rappor`, for the v sensitive symbols, 0 to v - 1; then, if there are other symbols, a number (below)"
 )
 
 

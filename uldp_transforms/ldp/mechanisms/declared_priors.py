@@ -63,12 +63,12 @@ class AttributeGRR(KaryRR):
 
     id: ClassVar[str] = "agrr"
     about: ClassVar[About] = About(
-        sends="one symbol, with the noise that declared `priors` Pr(value given state) leave to do",
+        sends="one symbol, with only as much noise as the declared `priors` Pr(value given state) require",
         protects="states, under these priors only",
         source="Tang et al.",
         payload=ONE_SYMBOL,
     )
-    declares_priors: ClassVar[bool] = True
+    names_values: ClassVar[bool] = True
 
     epsilon_inf: None = dataclasses.field(
         default=None, metadata={"schema": {"description": "Null or absent: there are no memos.", "type": "null"}}
@@ -131,13 +131,13 @@ class AttributeOUE(Rappor):
 
     id: ClassVar[str] = "aoue"
     about: ClassVar[About] = About(
-        sends="one bit per symbol, with the noise that declared `priors` leave to do",
+        sends="one bit per symbol, with only as much noise as the declared `priors` require",
         protects="states, under these priors only",
         source="Tang et al.",
         payload=ALL_BITS,
     )
     max_hashes: ClassVar[int] = 1
-    declares_priors: ClassVar[bool] = True
+    names_values: ClassVar[bool] = True
 
     theta: None = dataclasses.field(
         default=None, metadata={"schema": {"description": "Null or absent: it is 1/2.", "type": "null"}}

@@ -26,9 +26,9 @@ from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
 from uldp_transforms.ldp.sampling import WordSource
 
 _PAYLOAD = (
-    "an integer y, little-endian, in 1, 2 or 4 bytes, as few as the largest one needs. With H the least power of two "
-    "that is at least v: y < 2 H supports the symbols u < v for which (H + u) & y has an even number of ones; "
-    "2 H + z - v is the symbol z in clear"
+    "an integer y, little-endian, in 1, 2 or 4 bytes, as few as the largest y needs. Let H be the smallest power of "
+    "two that is at least v. A y < 2 H supports the symbols u < v for which (H + u) & y has an even number of ones; "
+    "y = 2 H + z - v is the symbol z in clear"
 )
 
 

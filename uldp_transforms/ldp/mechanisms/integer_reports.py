@@ -52,5 +52,5 @@ class IntegerReportMechanism(Mechanism):
     def count_places(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> tuple[np.ndarray, np.ndarray]:
         if not self.one_place:
             return super().count_places(payloads, groups, num_groups)
-        places = groups.astype(np.int64) * self.num_symbols + self.integers(payloads)
+        places = groups.astype(np.int64) * self.num_cells + self.integers(payloads)
         return np.unique(places, return_counts=True)

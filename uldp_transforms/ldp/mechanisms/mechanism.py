@@ -62,7 +62,7 @@ class Mechanism(abc.ABC):
         num_symbols: K.
         num_sensitive: v, in [1, K].
         num_hashes: h, symbols that one value has at once; 1 except for Bloom filters.
-        epsilon: the guarantee of one report, in (0, 16].
+        epsilon: the guarantee of one report, in (0, 16]; a mechanism that derives it may have a larger or infinite one.
     """
 
     id: ClassVar[str]
@@ -77,7 +77,7 @@ class Mechanism(abc.ABC):
     """True if noise supports each sensitive symbol by a coin of its own, whatever else it supports."""
     one_place: ClassVar[bool] = False
     """True if a report is an integer, that of the one cell in which it is counted."""
-    declares_priors: ClassVar[bool] = False
+    names_values: ClassVar[bool] = False
     """True if its fields speak of single values, in the alphabet's order, each of which then needs its own symbol."""
 
     num_symbols: int
@@ -102,14 +102,16 @@ class Mechanism(abc.ABC):
             object.__setattr__(self, "num_sensitive", self.num_symbols)
         require_int(f"{name}.num_sensitive", self.num_sensitive, 1, self.num_symbols)
         require_int(f"{name}.num_hashes", self.num_hashes, 1, self.max_hashes)
-        allowed = f"a number in (0, {MAX_EPSILON:g}]"
-        require_number(
-            f"{name}.epsilon", self.epsilon, allowed, is_number(self.epsilon) and 0 < self.epsilon <= MAX_EPSILON
-        )
-        object.__setattr__(self, "epsilon", float(self.epsilon))
+        self.check_epsilon()
         self.check_own_fields()
         if not self.has_signal:
             raise SpecError(f"{name}.epsilon must be large enough to leave a signal in 64 bits, got {self.epsilon!r}")
+
+    def check_epsilon(self) -> None:
+        """Check epsilon and make it a float (raises SpecError)."""
+        ok = is_number(self.epsilon) and 0 < self.epsilon <= MAX_EPSILON
+        require_number(f"{type(self).__name__}.epsilon", self.epsilon, f"a number in (0, {MAX_EPSILON:g}]", ok)
+        object.__setattr__(self, "epsilon", float(self.epsilon))
 
     def check_own_fields(self) -> None:  # noqa: B027  # most mechanisms have none
         """Check the fields that a subclass adds (raises SpecError); the others are checked already."""
@@ -123,7 +125,7 @@ class Mechanism(abc.ABC):
     def json_fields(cls) -> list[dataclasses.Field[Any]]:
         """Fields that are in the JSON form: epsilon and those that a subclass adds."""
         outside = {f.name for f in dataclasses.fields(Mechanism)} - {"epsilon"}
-        return [f for f in dataclasses.fields(cls) if f.name not in outside]
+        return [f for f in dataclasses.fields(cls) if f.init and f.name not in outside]
 
     @classmethod
     def takes(cls, name: str) -> bool:
@@ -193,7 +195,7 @@ class Mechanism(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def exact_weights(self) -> dict[str, int | str]:
+    def exact_weights(self) -> dict[str, Any]:
         """The integers that decide the client's probabilities; part of the fingerprint."""
 
     @property

@@ -16,17 +16,13 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from uldp_transforms.ldp.checks import describe, is_number
-from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
-from uldp_transforms.ldp.mechanisms.count_intervals import score_intervals
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES
-from uldp_transforms.ldp.mechanisms.integer_reports import ONE_SYMBOL, IntegerReportMechanism
+from uldp_transforms.ldp.mechanisms.integer_reports import ONE_SYMBOL
+from uldp_transforms.ldp.mechanisms.matrix_channel import MatrixChannel, Weights
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
-from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds
 
@@ -41,7 +37,7 @@ class UniformPerturbation(KaryRR):
     id: ClassVar[str] = "up"
     about: ClassVar[About] = About(
         sends='one symbol by k-RR, the last of which means "no answer"',
-        protects="every value, and that it is missing",
+        protects="every value, and whether it is missing",
         source="Tang et al.",
         payload=ONE_SYMBOL,
     )
@@ -49,7 +45,7 @@ class UniformPerturbation(KaryRR):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TwoStage(IntegerReportMechanism):
+class TwoStage(MatrixChannel):
     """TSP: an answer is perturbed among the answers, then answers and "missing" among all K symbols.
 
     With probabilities p1, q1 of the first and p2, q2 of the second stage (the mechanism draws both at once):
@@ -70,14 +66,13 @@ class TwoStage(IntegerReportMechanism):
     id: ClassVar[str] = "tsp"
     about: ClassVar[About] = About(
         sends='one symbol, the last of which means "no answer"; `missing_rates`',
-        protects="answers; that one is missing, under these rates only and if answers do not depend on the state",
+        protects="answers; whether one is missing: under these rates only, and if answers do not depend on the state",
         source="Tang et al.",
         payload=ONE_SYMBOL,
     )
     protects_all: ClassVar[bool] = True
-    declares_priors: ClassVar[bool] = True
+    names_values: ClassVar[bool] = True
     last_is_missing: ClassVar[bool] = True
-    one_place: ClassVar[bool] = True
 
     missing_rates: tuple[float, ...] = dataclasses.field(
         metadata={
@@ -122,33 +117,23 @@ class TwoStage(IntegerReportMechanism):
         return tuple(-(-(WORD * q).numerator // (WORD * q).denominator) for q in (q2, q_star))  # type: ignore[return-value]
 
     @functools.cached_property
-    def _channel(self) -> list[list[Fraction]]:
-        """Rows: reported symbol; columns: true symbol."""
+    def weights(self) -> Weights:
         d, (q2, q_star) = self.num_symbols - 1, self._weights
         matrix = np.full((d + 1, d + 1), q_star, dtype=object)
         matrix[d, :], matrix[:, d] = q2, q2
         np.fill_diagonal(matrix, WORD - q2 - (d - 1) * q_star)
         matrix[d, d] = WORD - d * q2
-        return [[Fraction(int(weight), WORD) for weight in row] for row in matrix]
-
-    @functools.cached_property
-    def _matrix(self) -> np.ndarray:
-        """(K, K) float64: Q[reported, true]."""
-        return np.array(self._channel, dtype=np.float64)
-
-    @functools.cached_property
-    def _inverse(self) -> np.ndarray:
-        return np.linalg.inv(self._matrix)
+        return tuple(tuple(map(int, row)) for row in matrix)
 
     @property
     def has_signal(self) -> bool:
-        rows = self._channel
+        rows = self.weights
         return rows[-1][-1] > rows[-1][0] and rows[0][0] > rows[0][1]
 
     @property
     def exact_ratio(self) -> Fraction:
         """The larger of the ratio between two answers and that between two states."""
-        d, rows = self.num_symbols - 1, self._channel
+        d, rows = self.num_symbols - 1, self.channel()[1]
         missing = [rows[d][d] * rate + rows[d][0] * (1 - rate) for rate in map(Fraction, self.missing_rates)]
         present = [1 - share for share in missing]
         answers = (rows[0][0], rows[0][1])
@@ -201,20 +186,12 @@ class TwoStage(IntegerReportMechanism):
     @property
     def epsilon_if_state_is_value(self) -> float:
         """ln of the largest ratio between states if every answer is a state of its own, with any declared rate."""
-        d, rows = self.num_symbols - 1, self._channel
+        d, rows = self.num_symbols - 1, self.channel()[1]
         rates = list(map(Fraction, self.missing_rates))
         own = [rate * rows[0][d] + (1 - rate) * rows[0][0] for rate in rates]
         other = [rate * rows[0][d] + (1 - rate) * rows[0][1] for rate in rates]
         shares = (*own, *other)
         return max(self.effective_epsilon, math.log(max(shares) / min(shares)))
-
-    def channel(self) -> tuple[list[bytes], list[list[Fraction]]]:
-        return [self.as_bytes(symbol) for symbol in range(self.num_symbols)], self._channel
-
-    def log_prob(self, payloads: np.ndarray) -> np.ndarray:
-        with np.errstate(divide="ignore"):
-            logs: np.ndarray = np.log(self._matrix)[self.integers(payloads)]
-            return logs
 
     # ------------------------------------------------------------------ reports
 
@@ -233,69 +210,3 @@ class TwoStage(IntegerReportMechanism):
         to_other = words < slices * others.astype(np.uint64)
         to_missing = ~missing & ~to_other & below(words, (d - 1) * q_star + q2)
         return self.as_payloads(np.where(to_other, noise, np.where(to_missing, d, symbols)))
-
-    def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
-        index = groups.astype(np.int64) * self.num_symbols + self.integers(payloads)
-        return np.bincount(index, minlength=num_groups * self.num_symbols).reshape(num_groups, self.num_symbols)
-
-    # ------------------------------------------------------------------ what counts say
-
-    def response(self, frequencies: np.ndarray) -> np.ndarray:
-        counted: np.ndarray = frequencies @ self._matrix.T
-        return counted
-
-    def invert(self, counts: CohortCounts) -> np.ndarray:
-        """The inverse of the channel applied to the shares of reported symbols; see ``Mechanism.invert``."""
-        frequencies: np.ndarray = counts.cells / np.maximum(counts.num_reports, 1)[:, np.newaxis] @ self._inverse.T
-        return frequencies
-
-    def variances(self, frequencies: np.ndarray) -> np.ndarray:
-        variances: np.ndarray = self.response(frequencies) @ (self._inverse**2).T - frequencies**2
-        return variances
-
-    def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
-        """Reports of people who hold the symbol are taken out; the rest stays as it is."""
-        without = self.response(frequencies)[np.newaxis] - frequencies[:, np.newaxis] * self._matrix.T
-        variances: np.ndarray = (without * self._inverse**2).sum(axis=1)
-        return variances
-
-    def intervals(
-        self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The score interval; see ``Mechanism.intervals``. Own reports add (inverse^2)^T channel to the variance."""
-        own, n = ((self._inverse**2) * self._matrix.T).sum(axis=1), counts.total
-        null, counted = self.null_variances(frequencies), counts.cells[0] / n
-        raw, jump = self.invert(counts)[0], self.jumps / n
-        return score_intervals(raw, null / n, own / n, 1 / n, jump, counted, confidence=confidence, strict=strict)
-
-    @property
-    def jumps(self) -> np.ndarray:
-        jumps: np.ndarray = np.diag(self._inverse)
-        return jumps
-
-    @property
-    def largest_effects(self) -> np.ndarray:
-        return self.jumps
-
-    def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-        per_report = weights @ self._inverse
-        variances: np.ndarray = per_report**2 @ self.response(frequencies) - (weights @ frequencies) ** 2
-        return variances
-
-    @property
-    def reveal_rate(self) -> float:
-        return 0.0
-
-    def outcomes_of_counts(self, counts: CohortCounts) -> Outcomes:
-        cohorts, symbols = np.nonzero(counts.cells)
-        return self._outcomes(counts.cells[cohorts, symbols], cohorts, symbols)
-
-    def outcomes_of_reports(self, payloads: np.ndarray, cohorts: np.ndarray) -> Outcomes:
-        kinds, counts = np.unique(
-            cohorts.astype(np.int64) * self.num_symbols + self.integers(payloads), return_counts=True
-        )
-        return self._outcomes(counts, *np.divmod(kinds, self.num_symbols))
-
-    def _outcomes(self, counts: np.ndarray, cohorts: np.ndarray, symbols: np.ndarray) -> Outcomes:
-        rows = sparse.csr_array(self._matrix[symbols])
-        return Outcomes(counts.astype(np.float64), cohorts.astype(np.int64), np.zeros(len(symbols)), rows)

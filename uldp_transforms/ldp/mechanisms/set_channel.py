@@ -64,7 +64,7 @@ class SetChannel(Mechanism):
         if self.epsilon_inf is None:
             return
         where, given = f"{type(self).__name__}.epsilon_inf", self.epsilon_inf
-        if self.declares_priors or self.num_hashes > 1:
+        if self.names_values or self.num_hashes > 1:
             raise SpecError(
                 f"{where} must be absent with declared priors or several hash functions, got {describe(given)}"
             )

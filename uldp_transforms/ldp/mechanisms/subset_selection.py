@@ -58,7 +58,7 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         sends="a set of sensitive symbols, or a non-sensitive one in clear; never far from optimal",
         protects="sensitive values",
         source="Yoon et al. 2025",
-        payload="as of `urap`, exactly `subset_size` bits set in a protected report, or, with `larger_share`, one more",
+        payload="as for `urap`; a protected report has exactly `subset_size` bits set, or one more with `larger_share`",
     )
 
     subset_size: int | None = dataclasses.field(
@@ -320,10 +320,10 @@ class SubsetSelection(UtilityOptimizedSubsetSelection):
 
     id: ClassVar[str] = "ss"
     about: ClassVar[About] = About(
-        sends="a set of `subset_size` symbols (none given: the best size if everybody's value is sensitive); optimal "
+        sends="a set of `subset_size` symbols (default: the best size if everybody's value is sensitive); optimal "
         "for many reports",
         protects="every value",
         source="Ye & Barg 2018",
-        payload="bits as of `rappor`, exactly `subset_size` of them set, or, with `larger_share`, one more",
+        payload="bits as for `rappor`; exactly `subset_size` of them are set, or one more with `larger_share`",
     )
     protects_all: ClassVar[bool] = True

@@ -47,7 +47,7 @@ class _Unary(BitReportMechanism):
         metadata={
             "schema": {
                 "description": "Probability that the own bit is 1; null or absent: the symmetric choice; optimal: the "
-                "least worst error.",
+                "smallest worst error.",
                 "anyOf": [
                     {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
                     {"enum": ["optimal", None]},
@@ -265,7 +265,7 @@ class Rappor(_Unary):
 
     id: ClassVar[str] = "rappor"
     about: ClassVar[About] = About(
-        sends='one bit per symbol; `theta` 0.5 is OUE, `"optimal"` the least worst error; over `hashed` O-RAPPOR',
+        sends='one bit per symbol; `theta` 0.5 is OUE, `"optimal"` minimises the worst error; O-RAPPOR over `hashed`',
         protects="every value",
         source="Kairouz, Bonawitz & Ramage 2016, sections 4.2, 5.2; Wang et al. 2017",
         payload=ALL_BITS,

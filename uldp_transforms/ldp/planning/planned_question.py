@@ -122,7 +122,7 @@ def placeholders(number: int) -> list[str]:
 def comparable() -> dict[str, type[Mechanism]]:
     """The mechanisms for values of any kind, by id: those that protect all symbols first."""
     classes = {name: MECHANISMS[name] for name in MECHANISMS}
-    fitting = {name: cls for name, cls in classes.items() if not (cls.declares_priors or cls.last_is_missing)}
+    fitting = {name: cls for name, cls in classes.items() if not (cls.names_values or cls.last_is_missing)}
     return dict(sorted(fitting.items(), key=lambda item: not item[1].protects_all))
 
 

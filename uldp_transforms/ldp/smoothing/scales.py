@@ -30,12 +30,14 @@ class Scales:
         pairs: (G, 2) drift and nugget, on a finer grid.
         priors: (H, G) densities over pairs, of which one is that of the collection.
         weights: (H,) how likely each of them is.
+        evidence: logarithm of the likelihood of the collection, all of it averaged over; up to a constant of the data.
     """
 
     centre: tuple[float, float]
     pairs: np.ndarray
     priors: np.ndarray
     weights: np.ndarray
+    evidence: float = 0.0
 
     @property
     def common(self) -> tuple[float, float]:
@@ -88,11 +90,13 @@ def scales_of(series: Series, law: Law) -> tuple[Scales, np.ndarray]:
     everything = Scales(centre, grid.factors * centre, grid.priors, grid.density)
     likelihoods = everything.likelihoods(series, law)
     few = likelihoods[:, np.argsort(-law.shares, kind="stable")[:FITTED]]
-    evidence = np.log(grid.priors @ np.exp(few - few.max(axis=0))).sum(axis=1) + np.log(grid.density)
+    most = few.max(axis=0)
+    evidence = np.log(grid.priors @ np.exp(few - most)).sum(axis=1) + most.sum() + np.log(grid.density)
     weights = np.exp(evidence - evidence.max())
-    kept = weights > _LEAST_WEIGHT * weights.sum()
+    whole, kept = weights.sum(), weights > _LEAST_WEIGHT * weights.sum()
     weights = weights[kept] / weights[kept].sum()
-    return Scales(centre, everything.pairs, grid.priors[kept], weights), likelihoods
+    found = float(evidence.max() + np.log(whole))
+    return Scales(centre, everything.pairs, grid.priors[kept], weights, found), likelihoods
 
 
 def _likely(series: Series, law: Law) -> tuple[float, float]:

@@ -42,11 +42,16 @@ class Season:
         found: np.ndarray = self.means[self.phases]
         return found
 
-    def fitted_away(self, law: Law, nugget: np.ndarray) -> np.ndarray:
-        """(S,) by how much the variance of what is left of a window is smaller because effects were fitted to it."""
-        whole = (law.noise + law.people).mean(axis=0) + nugget
-        found: np.ndarray = whole * self.freedom / np.maximum(len(self.phases) - self.freedom, 1)
-        return found
+    def residuals(self, series: Series) -> Series:
+        """What is left without the effects, moved away from its mean as far as fitting the effects drew it there.
+
+        Of white noise the fit takes the share ``freedom`` / T, so that scales of what is left would be too small.
+        """
+        raw, seen = series.raw - self.effects, series.seen
+        times = np.maximum(seen.sum(axis=0), 1)
+        mean = np.where(seen, raw, 0).sum(axis=0) / times
+        longer = np.sqrt(times / np.maximum(times - self.freedom, 1))
+        return dataclasses.replace(series, raw=mean + longer * (raw - mean))
 
     def values(self, places: np.ndarray) -> Season:
         """That of some values, (M,) int64 places."""

@@ -71,7 +71,7 @@ class Law:
     """The noise of a series.
 
     Attributes:
-        shares: (S,) p, at least LEAST_SHARE.
+        shares: (S,) p, at least LEAST_SHARE; or what else drifts and nuggets are relative to, see ``relative_to``.
         noise: (T, S) R. The variance of a report, the mean of all windows, by the number of reports: what a single
             window says of its own variance depends on its own estimate, and would weight small estimates more.
         people: (T, S) the mean of p (1 - p) over windows, by n: what people differ from the population by.
@@ -84,3 +84,8 @@ class Law:
     def values(self, places: np.ndarray) -> Law:
         """That of some values, (M,) int64 places."""
         return Law(self.shares[places], self.noise[:, places], self.people[:, places])
+
+    def relative_to(self, power: float) -> Law:
+        """The same with drifts and nuggets relative to p to that power; for the largest p nothing changes."""
+        largest = float(self.shares.max(initial=LEAST_SHARE))
+        return dataclasses.replace(self, shares=largest * (self.shares / largest) ** power)

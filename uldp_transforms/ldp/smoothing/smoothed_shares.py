@@ -16,8 +16,11 @@ from uldp_transforms.ldp.smoothing.series import Law, Series
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 
 _Z = float(special.ndtri((1 + CONFIDENCE) / 2))
-_ALONE = float(special.ndtri(0.95))  # one honest window in 10 contradicts its neighbours by as many standard deviations
+_ALONE = float(special.ndtri(0.95))  # standard errors by which an interval goes beyond the window's own, at most
+_BESIDE = 1.2  # standard deviations from its neighbours, from which it goes that far; from twice that on, beyond
+_POWERS = (1.0, 1.5, 2.0)  # of shares that drifts and nuggets, which are variances, may be proportional to
 _BLOCK = 1024  # values that are smoothed at once
+_TINY = 1e-300
 _ROUNDS = 2  # of a season and the scales of what is left
 
 
@@ -92,13 +95,22 @@ def _fitted(series: Series) -> _Fitted:
 
 
 def _scaled(series: Series, law: Law, season: Season | None) -> _Fitted:
+    """Scales relative to each power of shares, averaged over by their likelihoods; of breaks, to the likeliest."""
     left = series if season is None else dataclasses.replace(series, raw=series.raw - season.effects)
-    scales, likelihoods = scales_of(left, law)
+    unfitted = series if season is None else season.residuals(series)
+    fits = [_of_power(left, unfitted, law.relative_to(power), season) for power in _POWERS]
+    evidence = np.array([one.scales.evidence for one in fits])
+    weights = special.softmax(evidence)
+    own = np.tensordot(weights, np.sqrt([one.own for one in fits]), 1) ** 2
+    likely = np.exp(np.tensordot(weights, np.log([one.likely for one in fits]), 1))
+    return dataclasses.replace(fits[int(evidence.argmax())], own=own, likely=likely)
+
+
+def _of_power(left: Series, unfitted: Series, law: Law, season: Season | None) -> _Fitted:
+    """Of one power: the law has it."""
+    scales, likelihoods = scales_of(unfitted, law)
     posterior, _ = scales.posterior(likelihoods)
-    own = np.stack(scales.means(posterior, law))
-    if season is not None:
-        own[1] += season.fitted_away(law, own[1])
-    return _Fitted(left, law, scales, own, scales.likely(posterior, law), season)
+    return _Fitted(left, law, scales, np.stack(scales.means(posterior, law)), scales.likely(posterior, law), season)
 
 
 def _of_values(model: _Fitted, here: np.ndarray) -> np.ndarray:
@@ -129,10 +141,10 @@ def _around(series: Series, law: Law, course: Course, extra: np.ndarray) -> tupl
     """(T, S) means, and ends of intervals: up to that of the window alone, where it contradicts all others."""
     means, variances = own_shares(series, law, course)
     half = _Z * np.sqrt(variances + extra)
-    own = _ALONE * np.sqrt(law.noise + series.common)
-    apart = course.pulse**2 > _ALONE**2 * course.pulse_information
-    low = np.where(apart, np.minimum(means - half, series.raw - own), means - half)
-    high = np.where(apart, np.maximum(means + half, series.raw + own), means + half)
+    apart = np.abs(course.pulse) / np.sqrt(np.maximum(course.pulse_information, _TINY)) / _BESIDE - 1
+    own = _ALONE * np.clip(apart, 0, 1) * np.sqrt(law.noise + series.common)
+    low = np.where(apart > 0, np.minimum(means - half, series.raw - own), means - half)
+    high = np.where(apart > 0, np.maximum(means + half, series.raw + own), means + half)
     return means, low, high
 
 

@@ -1,0 +1,197 @@
+"""Reports that are one integer, and a matrix of their probabilities: counts, inverse, variances and intervals.
+
+Q[y, x] = Pr(output y | symbol x), in integers out of 2**64. With D the diagonal of outputs that a uniform population is
+expected to have, the inverse is
+
+    B = (Q^T D^-1 Q)^-1 Q^T D^-1,    so that B Q = 1 and B c / n is unbiased for every population,
+
+which is Q^-1 where there are as many outputs as symbols. The covariance of one report is B diag(Q p) B^T - p p^T.
+
+Letters: n reports, C cohorts, K symbols, M >= K outputs, each of which is a counted cell.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import functools
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
+from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals, score_intervals
+from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanism
+from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
+from uldp_transforms.ldp.sampling import WORD, WordSource
+
+SMALLEST_SINGULAR_VALUE = 1e-6
+"""Of D**(-1/2) Q: below it symbols differ too little in their reports to be told apart."""
+
+Weights = tuple[tuple[int, ...], ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MatrixChannel(IntegerReportMechanism):
+    """What counts of the outputs of a channel say; a subclass says which channel it is."""
+
+    one_place: ClassVar[bool] = True
+
+    @property
+    @abc.abstractmethod
+    def weights(self) -> Weights:
+        """2**64 Q: M rows of K integers, whose columns each sum to 2**64."""
+
+    @functools.cached_property
+    def probabilities(self) -> np.ndarray:
+        """Q, (M, K) float64."""
+        return np.array([[weight / WORD for weight in row] for row in self.weights])
+
+    @functools.cached_property
+    def inverse(self) -> np.ndarray:
+        """B, (K, M) float64; see the module."""
+        if self.num_outputs == self.num_symbols:
+            return np.linalg.inv(self.probabilities)
+        scaled = self.probabilities / self.probabilities.mean(axis=1, keepdims=True)
+        inverse: np.ndarray = np.linalg.solve(self.probabilities.T @ scaled, scaled.T)
+        return inverse
+
+    @property
+    def has_signal(self) -> bool:
+        expected = self.probabilities.mean(axis=1, keepdims=True)
+        return bool(
+            np.linalg.svd(self.probabilities / np.sqrt(expected), compute_uv=False)[-1] > SMALLEST_SINGULAR_VALUE
+        )
+
+    @property
+    def num_cells(self) -> int:
+        return self.num_outputs
+
+    def channel(self) -> tuple[list[bytes], list[list[Fraction]]]:
+        payloads = [self.as_bytes(output) for output in range(self.num_outputs)]
+        return payloads, [[Fraction(weight, WORD) for weight in row] for row in self.weights]
+
+    def log_prob(self, payloads: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            logs: np.ndarray = np.log(self.probabilities)[self.integers(payloads)]
+            return logs
+
+    # ------------------------------------------------------------------ reports
+
+    def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
+        """One word w a report: the first output y whose weights up to it, of the symbol's column, exceed w."""
+        words = source.words(len(symbols))
+        outputs: np.ndarray = np.empty(len(symbols), dtype=np.int64)
+        order = np.argsort(symbols, kind="stable")
+        present, starts = np.unique(symbols[order], return_index=True)
+        for symbol, rows in zip(present.tolist(), np.split(order, starts[1:])):
+            never, last_words = self._last_words(symbol)
+            outputs[rows] = never + np.searchsorted(last_words, words[rows], side="left")
+        return self.as_payloads(outputs)
+
+    def _last_words(self, symbol: int) -> tuple[int, np.ndarray]:
+        """How many first outputs the symbol never sends; the last word of each of the others."""
+        total, last = 0, []
+        for row in self.weights:
+            total += row[symbol]
+            if total:
+                last.append(total - 1)
+        return self.num_outputs - len(last), np.array(last, dtype=np.uint64)
+
+    def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
+        index = groups.astype(np.int64) * self.num_outputs + self.integers(payloads)
+        return np.bincount(index, minlength=num_groups * self.num_outputs).reshape(num_groups, self.num_outputs)
+
+    # ------------------------------------------------------------------ what counts say
+
+    def response(self, frequencies: np.ndarray) -> np.ndarray:
+        counted: np.ndarray = frequencies @ self.probabilities.T
+        return counted
+
+    def invert(self, counts: CohortCounts) -> np.ndarray:
+        """B c / n; see ``Mechanism.invert``."""
+        frequencies: np.ndarray = counts.cells / np.maximum(counts.num_reports, 1)[:, np.newaxis] @ self.inverse.T
+        return frequencies
+
+    def variances(self, frequencies: np.ndarray) -> np.ndarray:
+        variances: np.ndarray = self.response(frequencies) @ (self.inverse**2).T - frequencies**2
+        return variances
+
+    def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
+        """Reports of people who hold the symbol are taken out; the rest stays as it is."""
+        without = self.response(frequencies)[np.newaxis] - frequencies[:, np.newaxis] * self.probabilities.T
+        variances: np.ndarray = (without * self.inverse**2).sum(axis=1)
+        return variances
+
+    def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+        per_report = weights @ self.inverse
+        variances: np.ndarray = per_report**2 @ self.response(frequencies) - (weights @ frequencies) ** 2
+        return variances
+
+    def intervals(
+        self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The score interval, for whose variance own reports count (B**2)^T Q; see ``Mechanism.intervals``.
+
+        Where one output alone says how frequent a symbol is, its count is binomial, and the interval is that of its
+        probability.
+        """
+        own, n = ((self.inverse**2) * self.probabilities.T).sum(axis=1), counts.total
+        null, counted = self.null_variances(frequencies), counts.cells[0, self.inverse.argmax(axis=1)] / n
+        raw, jump = self.invert(counts)[0], self.jumps / n
+        low, high = score_intervals(raw, null / n, own / n, 1 / n, jump, counted, confidence=confidence, strict=strict)
+        symbols, outputs, base, slope = self._outputs_that_tell
+        which = np.broadcast_to(confidence, raw.shape)[symbols]
+        ends = binomial_intervals(counts.cells[0, outputs], n, which if strict else confidence, strict)
+        ends = tuple((end - base) / slope for end in ends)
+        low[symbols], high[symbols] = np.minimum(*ends), np.maximum(*ends)
+        return low, high
+
+    @functools.cached_property
+    def _outputs_that_tell(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Symbols x, and for each an output y with Pr(y) = base + slope p_x, whatever else people hold.
+
+        Where M = K the unbiased linear estimate of p_x is unique, hence (c_y / n - base) / slope.
+        """
+        found: list[tuple[int, int, float, float]] = []
+        if self.num_outputs == self.num_symbols:
+            for symbol, output in enumerate(np.abs(self.inverse - np.median(self.inverse, axis=1)[:, None]).argmax(1)):
+                row = self.weights[output]
+                others = {weight for other, weight in enumerate(row) if other != symbol}
+                if len(others) == 1:
+                    base = others.pop()
+                    found.append((symbol, int(output), base / WORD, (row[symbol] - base) / WORD))
+        symbols, outputs, base_rates, slopes = zip(*found) if found else ((), (), (), ())
+        return np.array(symbols, dtype=int), np.array(outputs, dtype=int), np.array(base_rates), np.array(slopes)
+
+    @property
+    def jumps(self) -> np.ndarray:
+        return self.largest_effects
+
+    @property
+    def largest_effects(self) -> np.ndarray:
+        effects: np.ndarray = self.inverse.max(axis=1)
+        return effects
+
+    @property
+    def reveal_rate(self) -> float:
+        return 0.0
+
+    # ------------------------------------------------------------------ likelihood
+
+    def outcomes_of_counts(self, counts: CohortCounts) -> Outcomes:
+        cohorts, outputs = np.nonzero(counts.cells)
+        return self._outcomes(counts.cells[cohorts, outputs], cohorts, outputs)
+
+    def outcomes_of_reports(self, payloads: np.ndarray, cohorts: np.ndarray) -> Outcomes:
+        kinds, counts = np.unique(
+            cohorts.astype(np.int64) * self.num_outputs + self.integers(payloads), return_counts=True
+        )
+        return self._outcomes(counts, *np.divmod(kinds, self.num_outputs))
+
+    def _outcomes(self, counts: np.ndarray, cohorts: np.ndarray, outputs: np.ndarray) -> Outcomes:
+        rows = sparse.csr_array(self.probabilities[outputs])
+        return Outcomes(counts.astype(np.float64), cohorts.astype(np.int64), np.zeros(len(outputs)), rows)

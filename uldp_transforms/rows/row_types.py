@@ -1,0 +1,243 @@
+"""The kinds of rows, one class each, with Beam schemas. Their fields are written by ``make golden``.
+
+``schemas/*.avsc`` defines them: edit a field there. Annotations are real objects here, and ``Optional`` is spelled out:
+Beam makes schemas of nothing else.
+"""
+
+# ruff: noqa: UP045
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Optional
+
+from uldp_transforms.schemas import load
+
+
+class ValueEstimate(NamedTuple):
+    """One value of an estimate."""
+
+    value: str
+    frequency: float
+    standard_error: float
+    ci_low: float
+    ci_high: float
+    raw_frequency: float
+    display_low: Optional[float] = None
+    display_high: Optional[float] = None
+    common_variance: Optional[float] = None
+    smoothed_frequency: Optional[float] = None
+    smoothed_low: Optional[float] = None
+    smoothed_high: Optional[float] = None
+
+
+class WindowedEstimate(NamedTuple):
+    """Estimated distribution of one collection in one window and pane, as one row.
+
+    The fields are those of ``schemas/windowed_estimate.avsc``.
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import EstimateReports, ReadReportFiles
+        >>> with beam.Pipeline() as pipeline:
+        ...     files = pipeline | ReadReportFiles("reports*.avro")
+        ...     estimated = files | EstimateReports(
+        ...         collections=["C.json"], window="1d"
+        ...     )
+        ...     rows = estimated.estimates
+        ...     _ = rows | beam.Map(lambda row: print(row.window_start))
+        2001-09-09T00:00:00Z
+    """
+
+    collection_id: str
+    collection_version: int
+    fingerprint: str
+    window_start: Optional[str]
+    window_end: Optional[str]
+    pane_index: int
+    pane_timing: str
+    num_reports: Optional[int]
+    simulated: Optional[bool]
+    estimator: str
+    unexplained_mass: Optional[float]
+    unexplained_standard_error: Optional[float]
+    redistributed_mass: Optional[float]
+    fit_p_value: Optional[float]
+    status: str
+    software: str
+    estimates: Sequence[ValueEstimate]
+    run: Optional[str] = None
+    num_values: Optional[int] = None
+    unexplained_low: Optional[float] = None
+    unexplained_high: Optional[float] = None
+    unexplained_status: Optional[str] = None
+    interval: Optional[str] = None
+
+
+class EstimatedValue(NamedTuple):
+    """Estimate of one value in one window and pane, as one flat row.
+
+    The fields are those of ``schemas/estimated_value.avsc``.
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import EstimateReports, ReadReportFiles
+        >>> with beam.Pipeline() as pipeline:
+        ...     files = pipeline | ReadReportFiles("reports*.avro")
+        ...     estimated = files | EstimateReports(
+        ...         collections=["C.json"], window="1d"
+        ...     )
+        ...     rows = estimated.values
+        ...     hiv = rows | beam.Filter(lambda row: row.value == "hiv")
+        ...     _ = hiv | beam.Map(lambda row: print(row.num_reports))
+        10000
+    """
+
+    collection_id: str
+    collection_version: int
+    fingerprint: str
+    window_start: Optional[str]
+    window_end: Optional[str]
+    pane_index: int
+    pane_timing: str
+    status: str
+    num_reports: Optional[int]
+    simulated: Optional[bool]
+    estimator: str
+    value: str
+    frequency: float
+    standard_error: float
+    ci_low: float
+    ci_high: float
+    raw_frequency: float
+    run: Optional[str] = None
+    display_low: Optional[float] = None
+    display_high: Optional[float] = None
+    num_values: Optional[int] = None
+    common_variance: Optional[float] = None
+    smoothed_frequency: Optional[float] = None
+    smoothed_low: Optional[float] = None
+    smoothed_high: Optional[float] = None
+    interval: Optional[str] = None
+
+
+class HealthFinding(NamedTuple):
+    """Finding of one sentinel."""
+
+    name: str
+    statistic: float
+    p_value: float
+    fired: bool
+    sentence: str
+
+
+class WindowHealth(NamedTuple):
+    """Findings of all sentinels for one window; the fields are those of ``schemas/health.avsc``."""
+
+    collection_id: str
+    collection_version: int
+    fingerprint: str
+    window_start: Optional[str]
+    window_end: Optional[str]
+    pane_index: int
+    pane_timing: str
+    num_reports: Optional[int]
+    status: str
+    findings: Sequence[HealthFinding]
+    run: Optional[str] = None
+
+
+class WindowCounts(NamedTuple):
+    """The counts of one collection in one window; the fields are those of ``schemas/counts.avsc``."""
+
+    collection_id: str
+    collection_version: int
+    fingerprint: str
+    window_start: Optional[str]
+    window_end: Optional[str]
+    pane_index: int
+    pane_timing: str
+    complete: bool
+    num_reports: Sequence[int]
+    cells: Sequence[int]
+    run: Optional[str] = None
+    simulated: Optional[bool] = None
+
+
+class DiscoveredValue(NamedTuple):
+    """A frequent value that was discovered in one window, as one row.
+
+    The fields are those of ``schemas/discovered_value.avsc``.
+
+    Examples:
+        >>> from uldp_transforms import DiscoveredValue
+        >>> names = DiscoveredValue._fields
+        >>> names[names.index("value") :][:5]
+        ('value', 'frequency', 'standard_error', 'ci_low', 'ci_high')
+    """
+
+    collection_id: str
+    collection_version: int
+    fingerprint: str
+    window_start: Optional[str]
+    window_end: Optional[str]
+    pane_index: int
+    pane_timing: str
+    num_reports: Optional[int]
+    simulated: Optional[bool]
+    value: str
+    frequency: float
+    standard_error: float
+    ci_low: float
+    ci_high: float
+    q_value: float
+    level: int
+    num_scored: int
+    run: Optional[str] = None
+
+
+class LedgerRow(NamedTuple):
+    """Numbers of reports of one collection and period; the fields are those of ``schemas/ledger.avsc``."""
+
+    collection_id: Optional[str]
+    collection_version: Optional[int]
+    fingerprint: Optional[str]
+    window_start: Optional[str]
+    window_end: Optional[str]
+    received: int
+    accepted: int
+    duplicates: int
+    rejected: Mapping[str, int]
+    run: Optional[str] = None
+    in_transit: Optional[int] = None
+
+
+class RejectedReport(NamedTuple):
+    """Reports that were not counted; the fields are those of ``schemas/rejected_report.avsc``."""
+
+    reason: str
+    num_reports: int
+    collection_id: Optional[str]
+    collection_version: Optional[int]
+    fingerprint: Optional[str]
+    window_start: Optional[str]
+    window_end: Optional[str]
+    received_at: Optional[str]
+    message_bytes: int
+    source: str
+    run: Optional[str] = None
+
+
+class UndeliveredRow(NamedTuple):
+    """A row that BigQuery refused; the fields are those of ``schemas/undelivered_row.avsc``."""
+
+    table: str
+    errors: Sequence[str]
+    row: str
+
+
+ESTIMATE_SCHEMA = load("windowed_estimate.avsc")
+VALUE_SCHEMA = load("estimated_value.avsc")
+HEALTH_SCHEMA = load("health.avsc")
+COUNTS_SCHEMA = load("counts.avsc")
+DISCOVERED_SCHEMA = load("discovered_value.avsc")
+LEDGER_SCHEMA = load("ledger.avsc")
+REJECTED_SCHEMA = load("rejected_report.avsc")
+UNDELIVERED_SCHEMA = load("undelivered_row.avsc")
