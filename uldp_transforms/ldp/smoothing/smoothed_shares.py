@@ -16,7 +16,7 @@ from uldp_transforms.ldp.smoothing.series import Law, Series
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 
 _Z = float(special.ndtri((1 + CONFIDENCE) / 2))
-_ALONE = float(special.ndtri(0.95))  # standard errors by which an interval goes beyond the window's own estimate, at most
+_ALONE = float(special.ndtri(0.95))  # standard errors by which an interval goes beyond the window's own, at most
 _BESIDE = 1.2  # standard deviations from its neighbours, from which it goes that far; from twice that on, beyond
 _POWERS = (1.0, 1.5, 2.0)  # of shares that drifts and nuggets, which are variances, may be proportional to
 _BLOCK = 1024  # values that are smoothed at once
