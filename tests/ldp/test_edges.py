@@ -16,8 +16,8 @@ from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import Tagged
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms.ldp.mechanisms.channels.missing_values import TwoStage
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES, checked_priors
-from uldp_transforms.ldp.mechanisms.missing_values import TwoStage
 from uldp_transforms.ldp.mechanisms.unary import Rappor
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sentinels import examine

@@ -1,6 +1,8 @@
 """Mechanisms: symbol -> report, and counts -> symbol frequencies. A new one is a file here and a name below."""
 
-from uldp_transforms.ldp.mechanisms.declared_channel import DeclaredChannel as DeclaredChannel
+from uldp_transforms.ldp.mechanisms.channels.declared_channel import DeclaredChannel as DeclaredChannel
+from uldp_transforms.ldp.mechanisms.channels.missing_values import TwoStage as TwoStage
+from uldp_transforms.ldp.mechanisms.channels.missing_values import UniformPerturbation as UniformPerturbation
 from uldp_transforms.ldp.mechanisms.declared_priors import AttributeGRR as AttributeGRR
 from uldp_transforms.ldp.mechanisms.declared_priors import AttributeOUE as AttributeOUE
 from uldp_transforms.ldp.mechanisms.hadamard_response import HadamardResponse as HadamardResponse
@@ -8,8 +10,6 @@ from uldp_transforms.ldp.mechanisms.hadamard_response import (
     UtilityOptimizedHadamardResponse as UtilityOptimizedHadamardResponse,
 )
 from uldp_transforms.ldp.mechanisms.mechanism import Mechanism as Mechanism
-from uldp_transforms.ldp.mechanisms.missing_values import TwoStage as TwoStage
-from uldp_transforms.ldp.mechanisms.missing_values import UniformPerturbation as UniformPerturbation
 from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR as KaryRR
 from uldp_transforms.ldp.mechanisms.randomized_response import UtilityOptimizedRR as UtilityOptimizedRR
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism as SetReportMechanism

@@ -19,9 +19,9 @@ import numpy as np
 
 from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms.channels.matrix_channel import MatrixChannel, Weights
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES
 from uldp_transforms.ldp.mechanisms.integer_reports import ONE_SYMBOL
-from uldp_transforms.ldp.mechanisms.matrix_channel import MatrixChannel, Weights
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds

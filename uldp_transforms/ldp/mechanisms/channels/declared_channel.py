@@ -20,8 +20,8 @@ import numpy as np
 
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms.channels.matrix_channel import MatrixChannel, Weights
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES
-from uldp_transforms.ldp.mechanisms.matrix_channel import MatrixChannel, Weights
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.sampling import WORD, WordSource, exp_bounds
 
