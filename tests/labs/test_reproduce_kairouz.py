@@ -179,20 +179,20 @@ def test_people_too_few_for_the_target_need_no_epsilon_at_all() -> None:
 def test_forecasts_are_the_exact_errors(
     mechanism: str, closed: bool, buckets: int, cohorts: int, epsilon: float
 ) -> None:
-    """On average over hash functions: within 8 % of the exact covariance of those that are used."""
+    """On average over hash functions: within 15 % of the exact covariance of those in use."""
     people = inputs.population(inputs.geometric(64), 1_000_000)
     exact = hashing.planned(people.values, people.frequencies, (buckets, cohorts), closed=closed)
     plan = plans.Plan(mechanism=mechanism, closed=closed, size=64, num_buckets=buckets, num_cohorts=cohorts)
     forecast = plan.variances(epsilon, people).sum() * people.number
-    assert forecast == pytest.approx(exact.expected(plans.IDS[mechanism], epsilon), rel=0.08)
+    assert forecast == pytest.approx(exact.expected(plans.IDS[mechanism], epsilon), rel=0.15)
 
 
 @pytest.mark.parametrize("hashes", [2, 8, 16])
 def test_several_hash_functions_cost_what_the_formula_says(hashes: int) -> None:
     """v_h of docs/utility.md for rare values: everything but the inflation by C cohorts, which is the same."""
-    people, k, epsilon = inputs.population(inputs.uniform(64), 10**9), 64, 3.0
+    people, k, epsilon = inputs.population(inputs.uniform(4096), 10**9), 64, 3.0
     one, several = (
-        plans.Plan(mechanism="O-RAPPOR", closed=False, size=64, num_buckets=k, num_cohorts=256, num_hashes=h)
+        plans.Plan(mechanism="O-RAPPOR", closed=False, size=4096, num_buckets=k, num_cohorts=256, num_hashes=h)
         for h in (1, hashes)
     )
 

@@ -41,7 +41,7 @@ def test_the_picture_can_be_drawn(found: tuple[str, Result]) -> None:
     name, result = found
     figure = Figure()
     OURS[name].draw(result.rows, figure)
-    assert all(axes.get_xlabel() or axes.get_title() for axes in figure.axes)
+    assert all(axes.get_xlabel() or axes.get_ylabel() or axes.get_title() for axes in figure.axes)
     assert any(len(axes.lines) + len(axes.patches) > 3 for axes in figure.axes) or name == "uldp-figure-9"
     figure.savefig(picture := io.BytesIO())
     assert picture.getvalue().startswith(b"\x89PNG")

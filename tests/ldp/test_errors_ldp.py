@@ -1222,6 +1222,11 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
+        lambda: utility.worst_case_l1(channel((("1", "0"), ("0", "1")))(), 9),
+        "TwoBlocks.of: mechanism must treat all symbols of a block alike, got channel, which need not",
+    ),
+    (
+        SpecError,
         calling(utility.worst_case_l1, BLOOM, 9),
         "TwoBlocks.of: mechanism must give every value one symbol, got 2 hash functions",
     ),

@@ -38,7 +38,9 @@ ALPHABETS: dict[str, tuple[dict, int]] = {
     "clear": ({"id": "hashed", "num_buckets": 4, "non_sensitive": ("bee", "fox"), "num_clear_buckets": 3}, 9),
     "tagged": ({"id": "tagged", "values": VALUES, "tags": ("home",), "sensitive": ("fox", "bee")}, 1),
 }
+KEEP = [["3/8" if output == symbol else "1/8" for symbol in range(6)] for output in range(6)]
 FIELDS: dict[str, dict] = {
+    "channel": {"matrix": KEEP},
     "tsp": {"missing_rates": [0.4, 0.05]},
     "agrr": {"priors": PRIORS},
     "aoue": {"priors": PRIORS},
@@ -56,7 +58,9 @@ def collection(alphabet: str, mechanism: str, epsilon: float = 1.0) -> Collectio
     if mechanism in OF_VALUES:
         lists = {"id": "closed", "values": list(VALUES)}
     name = "urap" if mechanism == "marginal" else mechanism
-    fields = {"id": name, "epsilon": epsilon} | FIELDS.get(mechanism, {})
+    fields = (
+        {"id": name} | ({"epsilon": epsilon} if MECHANISMS[name].takes("epsilon") else {}) | FIELDS.get(mechanism, {})
+    )
     return Collection.from_json(
         {"id": "c", "version": 1, "alphabet": lists, "mechanism": fields, "num_cohorts": num_cohorts}
     )
@@ -64,7 +68,7 @@ def collection(alphabet: str, mechanism: str, epsilon: float = 1.0) -> Collectio
 
 PAIRS = [(alphabet, mechanism) for alphabet in ALPHABETS for mechanism in (*BY_COUNTS, *BY_REPORTS)]
 PAIRS += [("closed", mechanism) for mechanism in OF_VALUES]
-COUNTED = [pair for pair in PAIRS if pair[1] in (*BY_COUNTS, "up", "agrr", "tsp")]
+COUNTED = [pair for pair in PAIRS if pair[1] in (*BY_COUNTS, "up", "agrr", "tsp", "channel")]
 
 
 def reports(item: Collection, n: int, *names: object) -> ReportBatch:

@@ -80,6 +80,9 @@ class Mechanism(abc.ABC):
     names_values: ClassVar[bool] = False
     """True if its fields speak of single values, in the alphabet's order, each of which then needs its own symbol."""
 
+    alike_in_blocks: ClassVar[bool] = True
+    """True if sensitive symbols differ in their names only, and so do the others (answers and "missing")."""
+
     num_symbols: int
     num_sensitive: int
     num_hashes: int = 1

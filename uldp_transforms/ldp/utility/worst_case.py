@@ -5,7 +5,7 @@ The expected squared loss is linear in p minus sum(p**2), and the root of each v
 So both losses are concave in p, and equal for distributions that differ by an exchange inside a block: they are
 largest where symbols of one block are equally frequent. What remains is the share of the first block. The squared
 loss is a parabola in it; the absolute loss is concave, and its maximum is found numerically (to twelve digits of the
-loss). This holds for every mechanism of the library.
+loss). This holds for every mechanism of the library but declared channels, whose columns may all differ.
 
 Source: the closed forms of Murakami and Kawamoto 2019, Propositions 7, 8, 10, 15, 16 and 18 and of Kairouz, Bonawitz
 and Ramage 2016 are the special cases that the tests compare with; docs/utility.md has the derivation.
@@ -54,9 +54,13 @@ class TwoBlocks:
                 symbols; all but the last if all are sensitive.
 
         Raises:
-            SpecError: if values have more than one symbol.
+            SpecError: if values have more than one symbol, or the mechanism does not treat them alike.
         """
         require_one_symbol("TwoBlocks.of: mechanism", mechanism)
+        if not mechanism.alike_in_blocks:
+            raise SpecError(
+                f"TwoBlocks.of: mechanism must treat all symbols of a block alike, got {mechanism.id}, which need not"
+            )
         k, v = mechanism.num_symbols, mechanism.num_sensitive
         first = first if first is not None else v if v < k else k - 1
         ends = np.zeros((2, k))

@@ -59,6 +59,7 @@ class DeclaredChannel(MatrixChannel):
     )
     protects_all: ClassVar[bool] = True
     names_values: ClassVar[bool] = True
+    alike_in_blocks: ClassVar[bool] = False
 
     epsilon: float = dataclasses.field(init=False, default=math.inf)
     matrix: Matrix = dataclasses.field(
