@@ -25,6 +25,7 @@ class DiscoverValues(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PC
 
     Examples:
         >>> import apache_beam as beam
+        >>> import numpy as np
         >>> from uldp_transforms import DiscoverValues, JobSpec
         >>> from uldp_transforms.ldp import Collection
         >>> fields = {
@@ -41,7 +42,7 @@ class DiscoverValues(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PC
         ...     "mechanism": {"id": "krr", "epsilon": 8.0},
         ... }
         >>> words = Collection.from_json(fields)
-        >>> counts = words.count(words.perturb(["abba"] * 5000))
+        >>> counts = words.count(words.perturb(["abba"] * 5000, np.random.default_rng(1)))  # simulated
         >>> spec = JobSpec.of(collections=[words], discover=True)
         >>> with beam.Pipeline() as pipeline:
         ...     pairs = pipeline | beam.Create([(words.fingerprint, counts)])
