@@ -100,12 +100,12 @@ class DeclaredChannel(MatrixChannel):
         for output, row in enumerate(self.weights):
             if not any(row):
                 raise SpecError(f"{name}.matrix must let a symbol send every output, got zeros alone in row {output}")
-        object.__setattr__(self, "epsilon", _epsilon_of(self.weights))
         if not self.has_signal:
             raise SpecError(
                 f"{name}.matrix must have columns that tell the symbols apart, got columns that are combinations of "
                 "others, or nearly so"
             )
+        object.__setattr__(self, "epsilon", _epsilon_of(self.weights))
 
     # ------------------------------------------------------------------ the definition
 
@@ -227,7 +227,10 @@ def _column(entries: Sequence[str | int]) -> list[int]:
 
 
 def _epsilon_of(weights: Weights) -> float:
-    """The smallest float whose power of e is known to be no less than every ratio in a row; inf beside a 0."""
+    """The smallest float whose power of e is known to be no less than every ratio in a row; inf beside a 0.
+
+    One ratio must be above 1.
+    """
     if any(min(row) == 0 for row in weights):
         return math.inf
     ratio = max(Fraction(max(row), min(row)) for row in weights)
