@@ -55,7 +55,7 @@ from uldp_transforms.ldp.mechanisms import (
 )
 from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection, UtilityOptimizedSubsetSelection
 from uldp_transforms.ldp.registry import EntryPoints, Table
-from uldp_transforms.ldp.sampling import WORD
+from uldp_transforms.ldp.sampling import WORD, SystemSource
 
 SOURCES = sorted(Path(ldp.__file__).parent.rglob("*.py"))
 
@@ -879,6 +879,13 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         for row in ((1, 0, 0), (0.5, 0.25), (1.5, -0.5), ("1", 0), (True, False), (1, float("nan")), "10", 1)
     ),
     (SpecError, channel([], 1025), "DeclaredChannel.num_symbols must be at most 1024, got 1025"),
+    (
+        SpecError,
+        lambda: channel((("1", "0"), ("0", "1")), clients="foreign")().perturb(
+            np.zeros(1, dtype=np.int64), SystemSource()
+        ),
+        "DeclaredChannel.clients must be 'own' to draw reports, got 'foreign', whose reports are only decoded",
+    ),
     (
         SpecError,
         channel((("1", "0"), ("0", "1")), clients="mine"),
