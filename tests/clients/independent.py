@@ -598,10 +598,17 @@ def repeated(form: dict[str, Any], memo: bytes, draw: Words) -> bytes:
     return memo if repeats else noise
 
 
+def epsilon_of(weights: list[list[str]]) -> float:
+    """Of a declared channel: infinite if an output rules a symbol out."""
+    rows = [[int(weight) for weight in row] for row in zip(*weights)]
+    return math.inf if any(min(row) == 0 for row in rows) else max(math.log(max(row) / min(row)) for row in rows)
+
+
 def said(form: dict[str, Any], reports: int) -> float:
     """What so many reports of one symbol say together, at most: f."""
     if form["sampler"]["sampler"] != "memo":
-        return reports * float(json.loads(form["canonical"])["mechanism"]["epsilon"])
+        fields = json.loads(form["canonical"])["mechanism"]
+        return reports * (float(fields["epsilon"]) if "epsilon" in fields else epsilon_of(form["sampler"]["weights"]))
     memo, repeat = form["sampler"]["memo"], int(form["sampler"]["repeat_weight"]) / WORD
     keep = int(memo["keep_weight"]) / WORD
     found = []

@@ -133,6 +133,7 @@ SPECS = {
         *(_spec(f"spare-bits-{mechanism}", numbered(9), {"id": mechanism}) for mechanism in ("rappor", "ss", "hr")),
         _spec("two-sizes", numbered(9, 6), {"id": "uss", "subset_size": 1, "larger_share": 0.3}),
         _spec("two-sizes-all", numbered(5), {"id": "ss", "subset_size": 2, "larger_share": 1e-6}),
+        _spec("direct", numbered(3), {"id": "channel", "matrix": [["0", "1", "0"], ["1", "0", "0"], ["0", "0", "1"]]}),
         _spec("hashes-16", {"id": "hashed", "num_buckets": 40, "num_hashes": 16}, {"id": "rappor", "epsilon": 16}, 3),
     )
 }
@@ -220,7 +221,7 @@ def _beginnings(mechanism: Mechanism) -> list[list[int]]:
         return [[word] for end in ends for word in (end - 1, end)]
     if isinstance(mechanism, DeclaredChannel):
         ends = {sum(map(int, column[: y + 1])) for column in mechanism.exact_weights["weights"] for y in range(3)}
-        return [[word] for end in sorted(ends) if end <= LAST for word in (end - 1, end)] + [[LAST]]
+        return [[word] for end in sorted(ends) if 0 < end <= LAST for word in (end - 1, end)] + [[0], [LAST]]
     keep = int(mechanism.client_sampler["keep_weight"])
     h, v = mechanism.num_hashes, mechanism.num_sensitive
     if h > 1:
@@ -317,8 +318,9 @@ _COSTS = ((1, 1), (1, 3), (2, 1), (2, 2), (5, 2), (5, 7), (12, 1), (12, 5), (365
 
 def costs() -> Iterator[Record]:
     """What n reports cost of a person who has had at most D symbols."""
-    for name in (*MEMOS, "order-krr"):
-        mechanism = Collection.from_json(MEMOS.get(name) or SPECS[name]).mechanism
+    specs = MEMOS | {"order-krr": SPECS["order-krr"], "closed-channel": COLLECTIONS["closed-channel"].to_json()}
+    for name, spec in specs.items():
+        mechanism = Collection.from_json(spec).mechanism
         found = [[number, symbols, cost_of_reports(mechanism, number, symbols)] for number, symbols in _COSTS]
         yield {"collection": name, "costs": found}
 

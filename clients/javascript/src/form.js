@@ -90,7 +90,7 @@ function payloadOf({ sampler, half, weights }, numSymbols, v) {
     const [bit_bytes, clear_bytes] = [Math.ceil(v / 8), bytesOf(numSymbols - v)];
     return { layout: "bits", bytes: bit_bytes + clear_bytes, bit_bytes, clear_bytes };
   }
-  const num_outputs = sampler === "column" ? 2 * half + numSymbols - v : sampler === "table" ? weights[0].length : numSymbols;
+  const num_outputs = half ? 2 * half + numSymbols - v : (weights?.[0].length ?? numSymbols);
   return { layout: "integer", bytes: num_outputs <= 256 ? 1 : num_outputs <= 65536 ? 2 : 4, num_outputs };
 }
 
@@ -151,7 +151,14 @@ function agreeing(form, fingerprint) {
     const known = Number.isInteger(cohort) && cohort >= 0 && cohort < follows.num_cohorts;
     require(known && same(symbolsOf(form, value, cohort), symbols), "examples must have the symbols of their values, got others");
   }
-  return { ...follows, epsilon: Number(JSON.parse(canonical).mechanism.epsilon), fingerprint };
+  const { weights } = follows.sampler;
+  return { ...follows, epsilon: weights ? epsilonOf(weights) : Number(JSON.parse(canonical).mechanism.epsilon), fingerprint };
+}
+
+/** The epsilon of a declared channel; infinite if an output rules a symbol out. */
+function epsilonOf(weights) {
+  const rows = weights[0].map((_, y) => weights.map((column) => Number(column[y])));
+  return Math.log(Math.max(...rows.map((row) => Math.max(...row) / Math.min(...row))));
 }
 
 /** JSON without spaces, the keys of each object sorted: what form_fingerprint is the SHA-256 of. */

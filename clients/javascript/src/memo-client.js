@@ -181,7 +181,7 @@ export class MemoClient {
       const before = total(state[ledger]);
       this.#count(state[ledger], 1);
       const after = total(state[ledger]);
-      if (after > limit * (1 + ROUNDING)) {
+      if (!(after <= limit * (1 + ROUNDING))) {
         const field = ledger === "ever" ? "lifetime" : "epsilon";
         const seen = `${before.toPrecision(4)} of ${limit} spent and a report that adds ${(after - before).toPrecision(4)}`;
         throw new BudgetSpentError(`budget.${field} must not be exceeded, got ${seen}`);

@@ -68,7 +68,8 @@ export function epsilonAfter(form, reports) {
 export function costOf(form, reports, symbols) {
   const more = reports % symbols;
   const each = (reports - more) / symbols;
-  return (symbols - more) * concave(form, each, reports) + more * concave(form, each + 1, reports);
+  const part = (number, size) => number && number * concave(form, size, reports); // 0 of an infinite cost is 0
+  return part(symbols - more, each) + part(more, each + 1);
 }
 
 function concave(form, size, reports) {

@@ -179,7 +179,7 @@ function loaded(name, files = new Map()) {
   return files;
 }
 
-for (const [entry, most] of [["client.js", 10_000], ["index.js", 14_600]]) {
+for (const [entry, most] of [["client.js", 10_000], ["index.js", 14_700]]) {
   test(`it is small: all files that ${entry} loads as they are, compressed together, including the hash`, () => {
     const files = [...loaded(entry).values()];
     const size = gzipSync(files.join(""), { level: 9 }).length;

@@ -9,7 +9,7 @@ import { epsilonAfter, memoOf, nameOf, purposeBytes } from "../src/memos.js";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../../../schemas/vectors/${name}.json`, import.meta.url), "utf8"));
 const forms = Object.fromEntries(read("memos").map(({ client }) => [client.id, client]));
-const plain = read("collections").find(({ name }) => name === "order-krr").client;
+const [plain, direct] = ["order-krr", "direct"].map((name) => read("collections").find((record) => record.name === name).client);
 const DAY = 86_400_000;
 const budget = { epsilon: 1, lifetime: 10 };
 const opened = (options = {}, form = forms["memo-krr"]) => MemoClient.open(form, { storage: new MemoryState(), budget, ...options });
@@ -149,6 +149,14 @@ test("fresh reports cost epsilon each", async () => {
   await assert.rejects(client.report("flu", 0), {
     name: "UldpError",
     message: "eventTime must not be before the period of an earlier call, got 1 before it",
+  });
+});
+
+test("no budget has room for a report that rules values out", async () => {
+  const client = await opened({ budget: { epsilon: 1e6 } }, direct);
+  await assert.rejects(client.report("0", 0), {
+    name: "BudgetSpentError",
+    message: "budget.epsilon must not be exceeded, got 0.000 of 1000000 spent and a report that adds Infinity",
   });
 });
 

@@ -17,8 +17,9 @@ import pytest
 from tests.support.cases import MECHANISM_CASES
 from tests.support.tolerance import generator
 from uldp_transforms.jobs import audit as audit_command
-from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp import Budget, Client, CohortCounts, Collection, InMemory
+from uldp_transforms.ldp.client.client_form import client_form
+from uldp_transforms.ldp.errors import BudgetSpentError, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import DeclaredChannel, Mechanism
 from uldp_transforms.ldp.privacy import audit
@@ -145,6 +146,8 @@ def test_reports_of_foreign_clients_are_decoded_and_never_drawn():
     foreign = question(FORCED, clients="foreign")
     with pytest.raises(SpecError, match=r"^DeclaredChannel\.clients must be 'own' to draw reports, got 'foreign'"):
         foreign.perturb(["yes"])
+    with pytest.raises(SpecError, match=r"^DeclaredChannel\.clients must be 'own' to draw reports, got 'foreign'"):
+        client_form(foreign)
     own = question(FORCED)
     assert own.fingerprint != foreign.fingerprint
     counts = own.count(own.perturb(["yes"] * 100, generator("own")))
@@ -159,3 +162,17 @@ def test_every_estimator_takes_more_outputs_than_symbols(estimator):
     estimate = asked.estimate(counts, estimator)
     limit = 6 * estimate.standard_errors
     assert (np.abs(estimate.frequencies - [0.6, 0.3, 0.1]) < limit).all()
+
+
+def test_no_budget_has_room_for_a_report_that_rules_values_out():
+    client = Client(question([["1", "0"], ["0", "1"]]), InMemory(), Budget(epsilon=1e6))
+    with pytest.raises(BudgetSpentError, match=r"^Budget\.epsilon must not be exceeded, got 0 of 1e\+06 spent and"):
+        client.report("yes", 0)
+
+
+def test_a_budget_counts_the_epsilon_that_follows_from_the_matrix():
+    client = Client(question(FORCED), InMemory(), Budget(epsilon=2 * math.log(5), period_ms=10 * 86_400_000))
+    for day in range(2):
+        client.report("yes", day * 86_400_000)
+    with pytest.raises(BudgetSpentError, match="a report that adds 1.609"):
+        client.report("yes", 2 * 86_400_000)

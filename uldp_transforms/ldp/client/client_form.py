@@ -21,8 +21,12 @@ def client_form(collection: Collection) -> dict[str, Any]:
 
     Nothing in it has to be computed again: a client checks it against ``canonical``, whose SHA-256 is the fingerprint.
     No number in it is above 2**53, so that readers of JSON in all languages carry it; weights are decimal texts.
+
+    Raises:
+        SpecError: if the collection's reports come from clients of others.
     """
     mechanism, asked = collection.mechanism, collection.asked
+    mechanism.check_clients()
     return {
         "client_form": CLIENT_FORM,
         "id": collection.id,

@@ -119,6 +119,9 @@ class Mechanism(abc.ABC):
     def check_own_fields(self) -> None:  # noqa: B027  # most mechanisms have none
         """Check the fields that a subclass adds (raises SpecError); the others are checked already."""
 
+    def check_clients(self) -> None:  # noqa: B027  # most mechanisms have clients of their own
+        """Refuse to draw reports, or to tell clients how (raises SpecError), if they are only decoded."""
+
     def to_json(self) -> dict[str, Any]:
         """``{"id": ..., field: value}`` without what the alphabet determines."""
         fields = {f.name: getattr(self, f.name) for f in self.json_fields()}

@@ -160,12 +160,15 @@ class DeclaredChannel(MatrixChannel):
         Raises:
             SpecError: if the clients are not ours.
         """
+        self.check_clients()
+        return super().perturb(symbols, source)
+
+    def check_clients(self) -> None:
         if self.clients == "foreign":
             raise SpecError(
                 f"{type(self).__name__}.clients must be 'own' to draw reports, got 'foreign', whose reports are only "
                 "decoded"
             )
-        return super().perturb(symbols, source)
 
 
 def _checked(where: str, matrix: object, num_symbols: int) -> Matrix:
