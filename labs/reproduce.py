@@ -28,11 +28,11 @@ class Reproduction:
     """What to repeat, and where to write it.
 
     Attributes:
-        experiments: in this order; none: only list them all.
+        experiments: what to run, in this order (default: only list all experiments).
         output: directory.
-        runs: repetitions; None: as many as the experiment thinks right.
-        reduced: a smaller experiment of some seconds.
-        seed: of all randomness of each experiment.
+        runs: number of repetitions (default: the experiment's own).
+        reduced: whether to run smaller experiments, which take seconds.
+        seed: seed of each experiment's random numbers.
         resume: skip experiments whose record in the directory says that they ran with the same options.
     """
 
@@ -144,7 +144,7 @@ def write_table(result: Result, reproduction: Reproduction, path: Path) -> None:
 def draw(experiment: Experiment, result: Result, path: Path) -> None:
     """The picture of the experiment: .png in few colours, which keeps the file small, or .svg for print."""
     from matplotlib import rc_context  # noqa: PLC0415  # slow to import
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415  # slow to import
     from PIL import Image  # noqa: PLC0415  # comes with matplotlib
 
     figure = Figure(figsize=(9, 4), layout="constrained")

@@ -1,7 +1,8 @@
 """Which tests wait for ``make slow``, and why: the only list that divides the suite, besides ``pytest.mark.slow``.
 
-A test is named by its file below tests/ and its function. ``tests/conftest.py`` marks them as slow; ``KEEP`` says how
-many of their cases stay in ``make test``. A test that is asked for by the id of one case always runs.
+A test is named by its file below tests/ and its function. ``tests/conftest.py`` marks them as slow; ``keep`` says how
+many of their cases stay in ``make test``. A test that is asked for by the id of one case runs, unless no case of it
+stays: then add ``-m slow``.
 """
 
 from __future__ import annotations

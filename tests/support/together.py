@@ -19,8 +19,8 @@ def together(
     """Decorate a test to run all its cases and to fail with the ids of all that fail.
 
     ``names``, ``cases`` and ``ids`` are those of ``pytest.mark.parametrize``. With ``by`` there is one test for each
-    group of cases (default: one test for all). Fixtures of function scope are shared by the cases of a group, and a
-    group is skipped if all its cases are.
+    group of cases (default: one test for all). Fixtures of function scope are shared by the cases of a group. A case
+    that skips fails, because nobody would see that it was skipped; leave such cases out of the list.
     """
     arguments = (names,) if isinstance(names, str) else names
     groups: dict[str, dict[str, tuple[Any, ...]]] = {}
@@ -28,6 +28,7 @@ def together(
         values = tuple(getattr(case, "values", (case,) if isinstance(names, str) else case))
         subject = values[0] if len(values) == 1 else values
         cases_of_group = groups.setdefault(by(subject) if by else "", {})
+        assert not getattr(case, "marks", ()), f"marks of a single case would be lost: {case}"
         name = getattr(case, "id", None) if hasattr(case, "marks") else None
         cases_of_group[f"{name or ids(subject)} #{len(cases_of_group)}"] = values
 
@@ -37,16 +38,12 @@ def together(
         @functools.wraps(test)
         def run_all(**others: Any) -> None:
             group = others.pop(chosen, "")
-            failed, skipped = {}, []
+            failed: dict[str, BaseException] = {}
             for name, values in groups[group].items():
                 try:
                     test(**dict(zip(arguments, values, strict=True)), **others)
-                except pytest.skip.Exception as reason:
-                    skipped.append(reason)
-                except (Exception, pytest.fail.Exception) as error:
+                except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
                     failed[name] = error
-            if len(skipped) == len(groups[group]):
-                raise skipped[-1]
             if failed:
                 shown = "".join(f"\n  {name}: {error!r:.300}" for name, error in failed.items())
                 raise AssertionError(f"{len(failed)} of {len(groups[group])} cases fail:{shown}") from next(
@@ -57,7 +54,7 @@ def together(
         left = [parameter for name, parameter in signature.parameters.items() if name not in arguments]
         if by:
             left.insert(0, inspect.Parameter(chosen, inspect.Parameter.POSITIONAL_OR_KEYWORD))
-        run_all.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+        run_all.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]  # pytest reads it
         return pytest.mark.parametrize(chosen, list(groups))(run_all) if by else run_all
 
     return decorate

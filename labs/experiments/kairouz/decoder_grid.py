@@ -7,6 +7,7 @@ decoded together, as if they were cohorts.
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -60,9 +61,9 @@ class _DecoderGrid(Experiment):
                         rows += cell_rows(k, epsilon, users, shape, self.loss, runs, rng)
         return Result(rows=rows, verdicts=self.judge(rows))
 
+    @abc.abstractmethod
     def judge(self, rows: list[dict[str, Any]]) -> list[Verdict]:
         """What the paper says of this picture."""
-        raise NotImplementedError
 
     def _maps(
         self,

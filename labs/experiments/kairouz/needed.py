@@ -98,8 +98,7 @@ class _Needed(Experiment):
 ABOUT = (
     "The least epsilon at which the expected l1 loss of the projected estimate reaches the target, against the number "
     "of people; geometric shares. All k, C and h = 1 of the grid are searched by the forecast; at the epsilon found "
-    "the "
-    "best plan is simulated (column l1). The curve of the planner's collection with eb is interpolated between "
+    "the best plan is simulated (column l1). The curve of the planner's collection with eb is interpolated between "
     "simulations."
 )
 

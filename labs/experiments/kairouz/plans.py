@@ -10,8 +10,14 @@ where r is n times the variance of one inverted bucket (docs/utility.md). Least 
     (1 - 1 / C) / (1 - (S - 1) / (C (k - 1)))              permuted
 
 The second is the trace of the inverse of a sum of C free projections of rank k - 1; with k = S it is 1: one permutation
-is as good as many. More than 512 hashed candidates are estimated by message passing, whose error is that of the
-library's planner (``hashed_noise``).
+is as good as many. Two permuted values share a bucket with probability c, the same for all pairs. With miss and delta
+of an inverted bucket, a report therefore says (hit - miss - delta c) / (delta (1 - c)) of a value, and
+
+    n Var = (miss (1 - miss) + (1 - 2 miss) delta (c + (1 - c) p)) / (delta (1 - c))^2 - (p + c / (1 - c))^2.
+
+Centred least squares leaves out the mean of independent bits: for these the first term is multiplied by 1 - 1 / k, and
+1 / (k (1 - c))^2 is added. More than 512 hashed candidates are estimated by message passing, whose error is that of
+the library's planner (``hashed_noise``).
 """
 
 from __future__ import annotations
@@ -34,10 +40,6 @@ from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 O_RR, O_RAPPOR = "O-RR", "O-RAPPOR"
 IDS = {O_RR: "krr", O_RAPPOR: "rappor"}
 
-MANY = 1 << 40
-"""Cohorts and people without end, for what a single report says."""
-
-RARE = Groups(np.array([1.0]), np.ones(1, dtype=np.int64))
 NOBODY = Groups(np.zeros(0), np.zeros(0, dtype=np.int64))
 FEW_TWINS = 0.001
 """Expected pairs of candidates that share their buckets in all cohorts, up to which exact least squares is tried."""
@@ -92,23 +94,29 @@ class Plan:
 
     def variances(self, epsilon: float, people: inputs.Population) -> np.ndarray:
         """(S,) expected variances of the empirical estimates."""
-        mechanism, n, k = self._mechanism(epsilon), people.number, self.num_buckets
+        mechanism, n = self._mechanism(epsilon), people.number
         if self.is_plain:
             plain: np.ndarray = mechanism.variances(people.frequencies) / n
             return plain
-        groups = Groups.of(people.frequencies)
         if self.closed:
-            noise = hashed_noise(mechanism, MANY, max(n, MANY), RARE, 0.0, NOBODY)
-            each, rank = noise.common * max(n, MANY) / n, self.num_cohorts * (k - 1) / (self.size - 1)
-            of_many = each * (1 - 1 / self.size) - 1 / (self.size * n)  # permuted values collide less often
-            common = of_many * (1 - 1 / self.num_cohorts) / (1 - 1 / rank)
-        else:
-            fewer = max(round(n / self._cost_of_hashes(epsilon)), 1)  # hash functions cost as much as these people
-            noise = hashed_noise(mechanism, self.num_cohorts, fewer, groups, 0.0, NOBODY)
-            common = noise.common
+            return self._permuted_variances(mechanism, people)
+        fewer = max(round(n / self._cost_of_hashes(epsilon)), 1)  # hash functions cost as much as these people
+        noise = hashed_noise(mechanism, self.num_cohorts, fewer, Groups.of(people.frequencies), 0.0, NOBODY)
         p = people.frequencies
-        variances: np.ndarray = np.maximum(common + (noise.own * p - p**2) / n, 0.0)
+        variances: np.ndarray = np.maximum(noise.common + (noise.own * p - p**2) / n, 0.0)
         return variances
+
+    def _permuted_variances(self, mechanism: SetReportMechanism, people: inputs.Population) -> np.ndarray:
+        """(S,): see the module."""
+        p, k, (least, more) = people.frequencies, self.num_buckets, divmod(self.size, self.num_buckets)
+        shared = (k * least * (least - 1) + 2 * more * least) / (self.size * (self.size - 1))
+        rest, miss, delta = 1 - shared, mechanism.miss, mechanism.delta
+        squares = (miss * (1 - miss) + (1 - 2 * miss) * delta * (shared + rest * p)) / (delta * rest) ** 2
+        if mechanism.independent_bits:
+            squares = squares * (1 - 1 / k) + 1 / (k * rest) ** 2
+        rank = self.num_cohorts * (k - 1) / (self.size - 1)
+        variances: np.ndarray = squares - (p + shared / rest) ** 2
+        return np.maximum(variances * (1 - 1 / self.num_cohorts) / (1 - 1 / rank), 0.0) / people.number
 
     def _mechanism(self, epsilon: float) -> SetReportMechanism:
         """Over the buckets, with one hash function."""
@@ -135,8 +143,8 @@ def _null_noise(mechanism: object) -> float:
 
 
 def forecast_l1(variances: np.ndarray, frequencies: np.ndarray) -> float:
-    """Expected l1 loss of the projected estimate, if raw errors are independent and normal with these variances "
-    "(S,)."""
+    """Expected l1 loss of the projected estimate, if raw errors are independent and normal with these
+    variances, (S,)."""
     errors = np.random.default_rng(0).normal(size=(FORECAST_DRAWS, len(frequencies)))
     projected = project_onto_simplex(frequencies + errors * np.sqrt(variances))
     return float(np.abs(projected - frequencies).sum(axis=1).mean())

@@ -63,6 +63,7 @@ from uldp_transforms.jobs.sinks import row_files
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import MECHANISMS
+from uldp_transforms.ldp.registry import Registry
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
@@ -202,10 +203,10 @@ def estimating(options: str) -> Callable[[], Any]:
     return run(estimate.configure, f"--collection krr.json --input good.avro --output out {options}")
 
 
-class BrokenTable:
+class BrokenTable(Registry[Any]):
     """A registry to which a package adds what cannot be imported."""
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         raise SpecError("mechanism 'x' of the package broken cannot be added: none")
 
 
@@ -758,7 +759,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (SpecError, estimating("--input ."), "--input must be a pattern of file names, got the directory '.'"),
     (
         argparse.ArgumentTypeError,
-        lambda: evaluate._ids("krr", BrokenTable()),  # type: ignore[arg-type]
+        lambda: evaluate._ids("krr", BrokenTable("mechanism", ())),
         "mechanism 'x' of the package broken cannot be added: none",
     ),
     (SpecError, estimating("--slide 1h"), "--slide needs --window, got none"),

@@ -22,9 +22,9 @@ class Verdict:
     """What a message held.
 
     Attributes:
-        fingerprint: of the collection of its accepted reports; none: empty.
-        accepted: how many reports were.
-        refused: how many were not, by reason.
+        fingerprint: the collection of the accepted reports; empty if there are none.
+        accepted: number of accepted reports.
+        refused: number of refused reports by reason.
     """
 
     fingerprint: bytes

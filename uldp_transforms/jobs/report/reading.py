@@ -145,4 +145,4 @@ def _json_lines(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
 def _avro(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
     for number, row in enumerate(fastavro.reader(file)):
         if lines is None or number in lines:
-            yield number, from_avro(row)  # type: ignore[arg-type]
+            yield number, from_avro(row)  # type: ignore[arg-type]  # records of these schemas are mappings
