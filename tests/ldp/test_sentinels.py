@@ -67,6 +67,9 @@ FEW = [  # mechanism, values, sensitive ones, cohorts, reports, fields: all wind
     ("aoue", 2, 2, 1, 8, {"priors": PRIORS}),
     ("tsp", 3, 3, 2, 5, {"missing_rates": [0.4, 0.05]}),
     ("up", 3, 3, 2, 5, {}),
+    ("channel", 2, 2, 2, 6, {"matrix": [["0.9", "0.35"], ["0.1", "0.65"]]}),
+    ("channel", 2, 2, 1, 8, {"matrix": [["1/2", "1/8"], ["1/4", "3/4"], ["1/4", "1/8"]]}),
+    ("channel", 3, 3, 1, 8, {"matrix": [["0", "1", "0"], ["1", "0", "0"], ["0", "0", "1"]]}),
 ]
 
 
@@ -89,7 +92,8 @@ def small(mechanism: str, num_values: int, v: int, num_cohorts: int, fields: dic
     values = list(VALUES[:num_values])
     alphabet = {"id": "closed", "values": values} | ({"sensitive": values[:v]} if v < num_values else {})
     spec = {"id": "few", "version": 1, "alphabet": alphabet, "num_cohorts": num_cohorts}
-    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": 1.0} | fields})
+    chosen = {"epsilon": 1.0} if MECHANISMS[mechanism].takes("epsilon") else {}
+    return Collection.from_json(spec | {"mechanism": {"id": mechanism} | chosen | fields})
 
 
 @pytest.mark.parametrize(("mechanism", "num_values", "v", "num_cohorts", "n", "fields"), FEW)

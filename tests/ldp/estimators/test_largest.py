@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,7 +22,7 @@ from uldp_transforms.ldp.discovery import discover
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators.estimator import Estimator
 from uldp_transforms.ldp.mechanisms import MECHANISMS
-from uldp_transforms.ldp.sampling import SeededSource
+from uldp_transforms.ldp.sampling import WORD, SeededSource
 from uldp_transforms.rows.windowed_estimate import value_estimates
 
 LARGEST = (1, 3, 10, 30, 100)
@@ -127,9 +128,14 @@ def closed(name: str, size: int, epsilon: float) -> Collection:
         alphabet["sensitive"] = values[::2]
     if MECHANISMS[fields["id"]].takes("missing_rates"):
         fields["missing_rates"] = [0.4, 0.05]
-    if MECHANISMS[fields["id"]].names_values:
+    if MECHANISMS[fields["id"]].takes("priors"):
         fields["priors"] = [shares_of("uniform", size).tolist(), shares_of("zipf", size).tolist()]
-    return spec_of(alphabet, fields | {"epsilon": epsilon})
+    if MECHANISMS[fields["id"]].takes("matrix"):
+        rest = round(WORD / (size - 1 + math.exp(epsilon)))
+        fields["matrix"] = [[WORD - (size - 1) * rest if x == y else rest for x in range(size)] for y in range(size)]
+    if MECHANISMS[fields["id"]].takes("epsilon"):
+        fields["epsilon"] = epsilon
+    return spec_of(alphabet, fields)
 
 
 @pytest.mark.parametrize("name", ["krr", "urr"])

@@ -16,8 +16,9 @@ import pytest
 
 from tests.support.cases import MECHANISM_CASES
 from tests.support.tolerance import generator
+from tests.support.vectors import Memory
 from uldp_transforms.jobs import audit as audit_command
-from uldp_transforms.ldp import Budget, Client, CohortCounts, Collection, InMemory
+from uldp_transforms.ldp import Budget, Client, CohortCounts, Collection
 from uldp_transforms.ldp.client.client_form import client_form
 from uldp_transforms.ldp.errors import BudgetSpentError, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -165,13 +166,13 @@ def test_every_estimator_takes_more_outputs_than_symbols(estimator):
 
 
 def test_no_budget_has_room_for_a_report_that_rules_values_out():
-    client = Client(question([["1", "0"], ["0", "1"]]), InMemory(), Budget(epsilon=1e6))
+    client = Client(question([["1", "0"], ["0", "1"]]), Memory(), Budget(epsilon=1e6))
     with pytest.raises(BudgetSpentError, match=r"^Budget\.epsilon must not be exceeded, got 0 of 1e\+06 spent and"):
         client.report("yes", 0)
 
 
 def test_a_budget_counts_the_epsilon_that_follows_from_the_matrix():
-    client = Client(question(FORCED), InMemory(), Budget(epsilon=2 * math.log(5), period_ms=10 * 86_400_000))
+    client = Client(question(FORCED), Memory(), Budget(epsilon=2 * math.log(5), period_ms=10 * 86_400_000))
     for day in range(2):
         client.report("yes", day * 86_400_000)
     with pytest.raises(BudgetSpentError, match=r"a report that adds 1\.609$"):
