@@ -96,7 +96,8 @@ def alphabet_of(spec: dict[str, Any]) -> dict[str, Any]:
 
 def fields_of(spec: dict[str, Any]) -> dict[str, Any]:
     """The fields of the mechanism that were given."""
-    fields = {key: value for key, value in spec["mechanism"].items() if value is not None}
+    defaults = {"clients": "own"} if "matrix" in spec["mechanism"] else {}
+    fields = defaults | {key: value for key, value in spec["mechanism"].items() if value is not None}
     if fields.get("inversion") == "aware":
         del fields["inversion"]
     return {key: floats(value) if key in FLOATS else value for key, value in fields.items()}
