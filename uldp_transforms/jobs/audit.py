@@ -6,6 +6,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Sequence
+from fractions import Fraction
 
 from uldp_transforms.jobs import cli
 from uldp_transforms.ldp import Collection
@@ -51,16 +52,20 @@ def describe(collection: Collection, found: Audit) -> str:
         f"looked at   {found.method}",
         f"weights     {_shortened(', '.join(f'{name} {weight}' for name, weight in mechanism.exact_weights.items()))}",
         f"worst pair  report: {found.worst.report}; {found.worst.likelier} against {found.worst.less_likely}",
-        f"            {_fraction(one)} to {_fraction(other)}, ratio {float(found.worst.ratio):.12g}",
+        f"            {_fraction(one)} to {_fraction(other)}, ratio {_ratio(found.worst.ratio)}",
         f"epsilon     {found.effective_epsilon} <= {found.epsilon:g}"
         if not found.faults and math.isfinite(found.epsilon)
-        else f"epsilon     {found.effective_epsilon}",
+        else f"epsilon     {found.effective_epsilon if found.faults else 'infinite'}",
         *([] if found.lifetime is None else _of_lifetime(found.lifetime)),
         *(f"note        {note}" for note in found.notes),
         *(f"FAULT       {fault}" for fault in found.faults),
         f"verdict     {_verdict(found)}",
     ]
     return "\n".join(lines)
+
+
+def _ratio(ratio: Fraction | float) -> str:
+    return f"{float(ratio):.12g}" if math.isfinite(ratio) else "infinite"
 
 
 def _promise(found: Audit) -> str:

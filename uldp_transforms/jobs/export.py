@@ -31,7 +31,9 @@ def configure(argv: Sequence[str]) -> Export:
     parser.add_argument("collection", help="JSON file of the collection")
     parser.add_argument("--output", help="JSON file to write (default: standard output)")
     args = parser.parse_args(argv)
-    return Export(collection=cli.read_collections([args.collection])[0], output=args.output)
+    [collection] = cli.read_collections([args.collection])
+    collection.mechanism.check_clients()
+    return Export(collection=collection, output=args.output)
 
 
 def job(export: Export) -> int:

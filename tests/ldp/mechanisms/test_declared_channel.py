@@ -129,6 +129,7 @@ def test_a_direct_question_is_exact_and_its_audit_promises_nothing():
     assert math.isinf(found.epsilon) and found.effective_epsilon.is_infinite() and not found.faults
     text = audit_command.describe(asked, found)
     assert "promise     none: a report can rule values out" in text
+    assert "ratio infinite\nepsilon     infinite\n" in text
     assert "note        No epsilon holds: output 0 rules out symbol 1; output 1 rules out symbol 0." in text
     assert text.endswith("verdict     nothing is promised: do not call these reports locally private")
 

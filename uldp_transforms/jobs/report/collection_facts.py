@@ -58,15 +58,13 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
         return [("Question", "not known: the directory has no record of a run that names the collection")]
     mechanism = collection.mechanism
     epsilon = mechanism.epsilon
-    protects = mechanism.about.protects.replace("`", "").partition(". ")[0]  # without its special cases
+    promised = mechanism.about.protects.replace("`", "").partition(". ")[0]  # without its special cases
+    protects = promised if math.isfinite(epsilon) else "nothing: a report can rule values out"
     facts = [
         ("Answers", _answers(collection, specification)),
         ("A device sends", f"{mechanism.about.sends.replace('`', '')} ({mechanism.id})"),
         ("Protected", protects),
-        (
-            "Epsilon of one report",
-            _epsilon_in_words(epsilon),
-        ),
+        ("Epsilon of one report", _epsilon_in_words(epsilon)),
     ]
     if has_unknown_repeats(collection):
         facts.append(("Reports of one person", _UNKNOWN_REPEATS))
@@ -88,7 +86,7 @@ def reports_in_words(windows: Sequence[Mapping[str, Any]]) -> str:
 
 def _epsilon_in_words(epsilon: float) -> str:
     if math.isinf(epsilon):
-        return "infinite: a report can rule values out"
+        return "infinite"
     return (
         f"{epsilon:g}: a protected report is at most {math.exp(epsilon):,.3g} times likelier from one value than from "
         f"any other. Who held two values for equally likely is at most {_sure(epsilon)} sure after seeing it"

@@ -90,6 +90,7 @@ def configure(argv: Sequence[str]) -> Simulation:
         args.seed = int(args.seed)
         require_int("--seed", args.seed, 0, (1 << 64) - 1)
     args.collection = cli.read_collections([args.collection])[0]
+    args.collection.mechanism.check_clients()
     given = vars(args)
     path, column, person = args.values, given.pop("value_column"), given.pop("person_column")
     clock = given.pop("time_column"), given.pop("timezone")

@@ -53,7 +53,7 @@ class DeclaredChannel(MatrixChannel):
     id: ClassVar[str] = "channel"
     about: ClassVar[About] = About(
         sends="one of M outputs, with the declared probabilities of `matrix`; `clients` own or foreign",
-        protects="every value, by the epsilon that follows from the matrix, which may be infinite",
+        protects="every value, with the epsilon that follows from the matrix; nothing if that is infinite",
         source="Warner 1965; Boruch 1971; Yu, Tian & Tang 2008",
         payload="the output, little-endian, in 1 byte (up to 256 outputs), 2 (up to 65,536) or 4",
     )
