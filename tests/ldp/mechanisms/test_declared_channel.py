@@ -8,14 +8,16 @@ papers 8 and 17, in the R package GLMMRR 0.6.0); those of Nigeria are of the R p
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.support.cases import MECHANISM_CASES
-from tests.support.tolerance import generator
+from tests.support.tolerance import binomial_limits, generator
 from tests.support.vectors import Memory
 from uldp_transforms.jobs import audit as audit_command
 from uldp_transforms.ldp import Budget, Client, CohortCounts, Collection
@@ -178,3 +180,30 @@ def test_a_budget_counts_the_epsilon_that_follows_from_the_matrix():
         client.report("yes", day * 86_400_000)
     with pytest.raises(BudgetSpentError, match=r"a report that adds 1\.609$"):
         client.report("yes", 2 * 86_400_000)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "truth"),
+    [
+        ([["0.9", "0.35"], ["0.1", "0.65"]], (0.7, 0.3)),
+        ([["0.9", "0.35"], ["0.1", "0.65"]], (0.98, 0.02)),
+        ([["1/2", "1/8", "1/8"], ["1/4", "5/8", "1/8"], ["1/8", "1/8", "5/8"], ["1/8", "1/8", "1/8"]], (0.6, 0.3, 0.1)),
+        ([["1/2", "1/4", "0"], ["1/4", "1/2", "1/4"], ["1/4", "1/4", "3/4"]], (0.2, 0.05, 0.75)),
+    ],
+)
+def test_intervals_hold_the_truth_in_94_per_cent_of_windows_or_more(matrix, truth):
+    asked, windows, people = question(matrix, tuple("abc"[: len(truth)])), 500, 1000
+    law = asked.mechanism.response(np.array(truth))
+    held = np.zeros(len(truth), dtype=np.int64)
+    for cells in generator("intervals", str(matrix), truth).multinomial(people, law, size=windows):
+        estimate = asked.estimate(CohortCounts(np.array([people]), cells[np.newaxis]))
+        held += (estimate.ci_low <= truth) & (truth <= estimate.ci_high)
+    low, _ = binomial_limits(np.full(len(truth), windows), np.full(len(truth), 0.94))
+    assert (held >= low).all()
+
+
+def test_the_page_prints_what_it_says(capsys):
+    page = (Path(__file__).parents[3] / "docs" / "channels.md").read_text(encoding="utf-8")
+    code, printed = re.findall(r"```(?:python)?\n(.*?)```", page, flags=re.DOTALL)
+    exec(code, {})
+    assert capsys.readouterr().out == printed
