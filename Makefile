@@ -100,7 +100,7 @@ lint: $(VENV)/.test-installed
 	$(BIN)/mypy
 
 PIP := -m pip install --quiet --disable-pip-version-check
-LOCKED := $(PIP) --no-build-isolation --require-hashes
+LOCKED := $(PIP) --no-build-isolation --no-deps --require-hashes
 
 # the tested versions, by their hashes; setuptools first, which builds what comes without wheels, and this package
 $(VENV)/.%-installed: setup.py requirements/%.txt requirements/build.txt
@@ -117,7 +117,7 @@ LOCK := $(TOOLS)/bin/uv pip compile --quiet --upgrade --universal --python-versi
 
 $(TOOLS)/.installed: requirements/tools.txt
 	test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
-	$(TOOLS)/bin/python $(PIP) --require-hashes --requirement requirements/tools.txt
+	$(TOOLS)/bin/python $(PIP) --no-deps --require-hashes --requirement requirements/tools.txt
 	@touch $@
 
 lock: $(TOOLS)/.installed  ## the newest versions that setup.py allows, with their hashes, in requirements/
@@ -138,9 +138,9 @@ sbom: $(VENV)/.test-installed $(TOOLS)/.installed  ## what is installed, as Cycl
 	$(TOOLS)/bin/cyclonedx-py environment --output-reproducible --output-format JSON --output-file build/sbom.json \
 	  $(BIN)/python
 
-packages: $(TOOLS)/.installed  ## sdist, wheel (built from the sdist) and the client in JavaScript, checked, in dist/
+packages: $(TOOLS)/.installed  ## sdist, wheel (built from the sdist) and the client in JavaScript, checked, in dist/; the same bytes each time
 	rm -rf dist && mkdir dist
-	$(TOOLS)/bin/python -m build --no-isolation --outdir dist .
+	$(TOOLS)/bin/python -m requirements.packages dist
 	$(TOOLS)/bin/twine check --strict dist/*.tar.gz dist/*.whl
 	cd clients/javascript && npm pack --pack-destination ../../dist
 

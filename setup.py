@@ -46,6 +46,7 @@ TEST = [
     "jsonschema>=4.20,<5",
     "kubernetes-validate>=1.30,<2",
     "packaging>=23.2",
+    "polars>=1,<3",
     "pyiceberg[sql-sqlite]>=0.9,<1",
     "pyyaml>=6,<7",
 ]
@@ -100,7 +101,7 @@ setup(
     package_data={
         NAME: ["py.typed"],
         f"{NAME}.jobs.demo": ["data/*"],
-        f"{NAME}.jobs.live": ["ask.*"],
+        f"{NAME}.jobs.live": ["ask*.*"],
         f"{NAME}.jobs.report": ["*.jinja", "*.css", "*.js"],
     },
     entry_points={"console_scripts": [f"uldp = {NAME}.jobs.uldp:main"]},
@@ -115,6 +116,7 @@ setup(
     extras_require={
         "gcp": GCP,
         "plot": PLOT,
+        "notebook": [*PLOT, "pandas>=2,<4"],
         "kafka": KAFKA,
         "gateway": GATEWAY,
         "yaml": YAML,
