@@ -26,10 +26,10 @@ export class Client {
   readonly fingerprint: string;
   /**
    * One report, as bytes to be stored, and sent until one attempt succeeds. Each call costs epsilon anew.
-   * Throws UldpError for a value that the collection does not have.
+   * Throws UldpError for a value that the collection does not have. Numbers are for alphabets `ordered`.
    * @param eventTime milliseconds since 1970 UTC; now if absent
    */
-  report(value: string, eventTime?: number): Uint8Array;
+  report(value: string | number, eventTime?: number): Uint8Array;
 }
 
 /** Where a queue keeps messages; methods may return promises. */
@@ -138,5 +138,5 @@ export class MemoClient {
    * not this device's turn. Rejects with BudgetSpentError, or with UldpError for a value that the collection does not have.
    * @param eventTime milliseconds since 1970 UTC; now if absent
    */
-  report(value: string, eventTime?: number): Promise<Uint8Array | null>;
+  report(value: string | number, eventTime?: number): Promise<Uint8Array | null>;
 }

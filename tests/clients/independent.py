@@ -32,6 +32,8 @@ def number_text(number: float) -> str:
     """A 64-bit float as the text that canonical JSON has; from its digits, not from Python's notation."""
     if number == 0:
         return "0.0"
+    if number < 0:
+        return "-" + number_text(-number)
     digits, exponent = next(  # the fewest digits that read as the same float
         (digits.replace(".", ""), int(exponent))
         for places in range(17)
@@ -82,6 +84,9 @@ def floats(value: Any) -> Any:
 def alphabet_of(spec: dict[str, Any]) -> dict[str, Any]:
     """The alphabet with all its defaults, as it is hashed."""
     given = {key: normal(value) for key, value in spec["alphabet"].items()}
+    if given["id"] == "ordered":
+        kept = {"others": given.get("others", []), "unit": given.get("unit", "")}
+        return {"id": "ordered", "edges": edges_of(given)} | kept
     defaults = {
         "closed": {"sensitive": None},
         "tagged": {"sensitive": []},
@@ -92,6 +97,26 @@ def alphabet_of(spec: dict[str, Any]) -> dict[str, Any]:
     alphabet = defaults | {key: value for key, value in given.items() if value is not None}
     alphabet.pop("background", None)
     return alphabet
+
+
+def edges_of(given: dict[str, Any]) -> list[float]:
+    """The edges of bins; in 60 digits, by another way than logarithms where they have equal ratios."""
+    if given.get("edges") is not None:
+        return list(map(float, given["edges"]))
+    low, high, number = Fraction(repr(given["low"])), Fraction(repr(given["high"])), given.get("num_bins") or 32
+    if given.get("scale") != "log":
+        return [float(low + (high - low) * i / number) for i in range(number + 1)]
+    inner = []
+    for i in range(1, number):
+        # edge**number = low**(number - i) high**i: the integer part of the root of a number with many digits
+        power, scale = low ** (number - i) * high**i, 10**30
+        root, step = 0, 1 << 200
+        while step:
+            if Fraction(root + step, scale) ** number <= power:
+                root += step
+            step //= 2
+        inner.append(float(half_even_digits(Fraction(root), 4) / scale))
+    return [float(low), *inner, float(high)]
 
 
 def fields_of(spec: dict[str, Any]) -> dict[str, Any]:
@@ -252,6 +277,18 @@ def table_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[
     return {"sampler": "table", "weights": columns}, None
 
 
+def wave_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[str, Any], None]:
+    others, epsilon = fields["num_others"], fields["epsilon"]
+    f, bins = math.exp(epsilon), k - others
+    best = (epsilon * f - math.expm1(epsilon)) / (2 * f * (math.expm1(epsilon) - epsilon))
+    b = fields.get("half_width") or max(1, round(bins * best))
+    w = 2 * b + 1
+    far = bins + 2 * b - w + w * others
+    noise = ceil(WORD / (w * power_of_e(epsilon) + far)) + w
+    weights = {"near_weight": str((WORD - far * noise) // w), "noise_weight": str(noise)}
+    return {"sampler": "wave", "half_width": b, "num_others": others} | weights, None
+
+
 WAYS = {
     "symbol": symbol_sampler,
     "bits": bits_sampler,
@@ -259,6 +296,7 @@ WAYS = {
     "column": column_sampler,
     "two_stages": stages_sampler,
     "table": table_sampler,
+    "wave": wave_sampler,
 }
 
 
@@ -279,6 +317,9 @@ def weights_of(sampler: dict[str, Any], rate: Fraction | None) -> dict[str, int 
     if rate is None:
         if sampler["sampler"] == "table":
             return {"weights": sampler["weights"]}
+        if sampler["sampler"] == "wave":
+            weights = {name: int(sampler[name]) for name in ("near_weight", "noise_weight")}
+            return {"half_width": sampler["half_width"]} | weights
         return {name: int(sampler[name]) for name in ("noise_weight", "answer_noise_weight")}
     if sampler["sampler"] == "memo":
         return weights_of(sampler["memo"], rate) | {"repeat_weight": int(sampler["repeat_weight"])}
@@ -295,6 +336,7 @@ def payload_layout(sampler: dict[str, Any], k: int, v: int) -> dict[str, Any]:
         return {"layout": "bits", "bytes": bits + clear, "bit_bytes": bits, "clear_bytes": clear}
     outputs = 2 * sampler["half"] + k - v if sampler["sampler"] == "column" else k
     outputs = len(sampler["weights"][0]) if sampler["sampler"] == "table" else outputs
+    outputs += 2 * sampler["half_width"] if sampler["sampler"] == "wave" else 0
     size = 1 if outputs <= 256 else 2 if outputs <= 65536 else 4
     return {"layout": "integer", "bytes": size, "num_outputs": outputs}
 
@@ -309,6 +351,9 @@ def rule_of(alphabet: dict[str, Any]) -> tuple[dict[str, Any], int, int]:
         symbols = [*first, *(value for value in alphabet["values"] if value not in first)]
         v = len(symbols) if alphabet["sensitive"] is None else len(first)
         return {"rule": "list", "symbols": symbols}, len(symbols), v
+    if alphabet["id"] == "ordered":
+        k = len(alphabet["edges"]) - 1 + len(alphabet["others"])
+        return {"rule": "bins", "edges": list(map(number_text, alphabet["edges"])), "others": alphabet["others"]}, k, k
     k, seed = alphabet["num_buckets"], str(alphabet["seed"])
     if alphabet["id"] == "permuted":
         return {"rule": "permutation", "values": alphabet["values"], "num_buckets": k, "seed": seed}, k, k
@@ -326,7 +371,8 @@ def form(spec: dict[str, Any]) -> dict[str, Any]:
     alphabet, fields = alphabet_of(spec), fields_of(spec)
     rule, k, v = rule_of(alphabet)
     v = k if fields["id"] in PROTECT_ALL else v
-    sampler, rate = SAMPLERS[fields["id"]](fields, k, v, alphabet.get("num_hashes", 1))
+    with_others = fields | {"num_others": len(alphabet.get("others", []))}
+    sampler, rate = SAMPLERS[fields["id"]](with_others, k, v, alphabet.get("num_hashes", 1))
     sampler = with_memo(sampler, rate, fields, v)
     num_cohorts = spec.get("num_cohorts", 1)
     meaning = {"id": spec["id"], "version": spec["version"], "num_cohorts": num_cohorts, "wire_version": 1}
@@ -405,7 +451,7 @@ def check(form: Any, pinned: str | None = None) -> None:
 def form_of(canonical: str) -> dict[str, Any]:
     """The form, computed again from the text that is hashed; ValueError if that is not canonical."""
     spec = json.loads(canonical)
-    weights = ("keep_weight", "noise_rate", "repeat_weight", "noise_weight", "answer_noise_weight")
+    weights = ("keep_weight", "noise_rate", "repeat_weight", "noise_weight", "answer_noise_weight", "near_weight")
     given = {key: value for key, value in spec["mechanism"].items() if key not in weights}
     fields = {key: numbers(value) if key in FLOATS and value != "optimal" else value for key, value in given.items()}
     found = form({key: value for key, value in spec.items() if key != "wire_version"} | {"mechanism": fields})
@@ -448,11 +494,23 @@ def prefix_bucket(rule: dict[str, Any], value: str, cohort: int) -> int:
     return total % (1 << 16) * rule["num_buckets"] >> 16
 
 
+def bin_of(rule: dict[str, Any], value: str) -> int:
+    """How many inner edges are at most as large; or the place of another text behind the bins."""
+    if value in rule["others"]:
+        place: int = rule["others"].index(value)
+        return len(rule["edges"]) - 1 + place
+    if not re.fullmatch(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?", value):
+        raise ValueError("a value must be a number")
+    return sum(float(edge) <= float(value) for edge in rule["edges"][1:-1])
+
+
 def symbols_of(form: dict[str, Any], value: str, cohort: int) -> list[int]:
     """The symbols of a value in a cohort; ValueError for one that is not in the list."""
     rule, value = form["symbols"], unicodedata.normalize("NFC", value)
     if rule["rule"] == "list":
         return [rule["symbols"].index(value)]
+    if rule["rule"] == "bins":
+        return [bin_of(rule, value)]
     k, seed = rule["num_buckets"], int(rule["seed"])
     if rule["rule"] == "permutation":
         order = sorted(rule["values"], key=lambda other: hash_word(other, seed, cohort))  # stable
@@ -472,7 +530,7 @@ def symbols_of(form: dict[str, Any], value: str, cohort: int) -> list[int]:
 def payload(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
     """A payload for the symbols of a value."""
     by_name = {"symbol": _symbol, "bits": _bits, "subset": _subset, "column": _column, "two_stages": _two_stages}
-    by_name["table"] = _table
+    by_name |= {"table": _table, "wave": _wave}
     return by_name[form["sampler"]["sampler"]](form, symbols, draw)
 
 
@@ -551,6 +609,21 @@ def _table(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
         word -= weights[output]
         output += 1
     return _integer(form, output)
+
+
+def _wave(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
+    """By a list of the outputs of all shares."""
+    sampler, word = form["sampler"], draw()
+    b, w = sampler["half_width"], 2 * sampler["half_width"] + 1
+    line = form["num_symbols"] - sampler["num_others"] + 2 * b
+    outputs = [*range(line), *(line + other for other in range(sampler["num_others"]) for _ in range(w))]
+    first = outputs.index(symbols[0]) if symbols[0] + 2 * b < line else outputs.index(symbols[0] + 2 * b)
+    near, far = outputs[first : first + w], outputs[:first] + outputs[first + w :]
+    noise, own = int(sampler["noise_weight"]), int(sampler["near_weight"])
+    if word < len(far) * noise:
+        return _integer(form, far[word // noise])
+    step = (word - len(far) * noise) // own
+    return _integer(form, near[step] if step < w else near[b])
 
 
 # ---------------------------------------------------------------------- memos

@@ -63,7 +63,9 @@ def test_weights() -> None:
     for record in records("weights"):
         fields = independent.fields_of(record)
         k, v, h = (record[name] for name in ("num_symbols", "num_sensitive", "num_hashes"))
-        sampler, rate = independent.SAMPLERS[fields["id"]](fields, k, v, h)
+        sampler, rate = independent.SAMPLERS[fields["id"]](
+            fields | {"num_others": record.get("num_others", 0)}, k, v, h
+        )
         sampler = independent.with_memo(sampler, rate, fields, v)
         found = independent.weights_of(sampler, rate).items()
         weights = {name: weight if isinstance(weight, list) else str(weight) for name, weight in found}

@@ -23,6 +23,7 @@ const MECHANISMS = {
   hr: ["column", ALL],
   uhr: ["column", SENSITIVE],
   channel: ["table", ALL],
+  sw: ["wave", ALL],
 };
 
 /** Alphabet -> rule, K, v. */
@@ -36,6 +37,10 @@ const ALPHABETS = {
   prefixes({ num_buckets, seed, tokens, lengths, non_sensitive: listed = [] }) {
     const rule = { rule: "prefixes", num_buckets, seed, tokens, lengths, listed };
     return [rule, num_buckets + listed.length, num_buckets];
+  },
+  ordered({ edges, others }) {
+    const size = edges.length - 1 + others.length;
+    return [{ rule: "bins", edges, others }, size, size];
   },
   permuted({ values, num_buckets, seed }) {
     return [{ rule: "permutation", values, num_buckets, seed }, num_buckets, num_buckets];
@@ -66,6 +71,7 @@ const INTEGERS = {
   column: ({ keep_weight }, v) => ({ keep_weight, half: 2 ** (32 - Math.clz32(v - 1)) }),
   two_stages: ({ noise_weight, answer_noise_weight }) => ({ noise_weight, answer_noise_weight }),
   table: ({ weights }) => ({ weights }),
+  wave: ({ half_width, near_weight, noise_weight }, v, num_others) => ({ half_width, near_weight, noise_weight, num_others }),
 };
 
 /** The sampler of reports that repeat a memo, around the one that draws it. */
@@ -85,12 +91,12 @@ function times(fraction, factor) {
   return (BigInt(numerator) * factor) / BigInt(denominator);
 }
 
-function payloadOf({ sampler, half, weights }, numSymbols, v) {
+function payloadOf({ sampler, half, weights, half_width: b = 0 }, numSymbols, v) {
   if (sampler === "bits" || sampler === "subset") {
     const [bit_bytes, clear_bytes] = [Math.ceil(v / 8), bytesOf(numSymbols - v)];
     return { layout: "bits", bytes: bit_bytes + clear_bytes, bit_bytes, clear_bytes };
   }
-  const num_outputs = half ? 2 * half + numSymbols - v : (weights?.[0].length ?? numSymbols);
+  const num_outputs = half ? 2 * half + numSymbols - v : (weights?.[0].length ?? numSymbols + 2 * b);
   return { layout: "integer", bytes: num_outputs <= 256 ? 1 : num_outputs <= 65536 ? 2 : 4, num_outputs };
 }
 
@@ -101,7 +107,7 @@ function bytesOf(number) {
 /** The form without its examples, as it follows from the text that is hashed. */
 export function formOf(canonical) {
   // integers that may exceed 2^53 are read as texts; such a key cannot stand in a text, whose quotes are escaped
-  const quoted = canonical.replace(/("(?:seed|keep_weight|noise_weight|answer_noise_weight|repeat_weight)":)(\d+)/g, '$1"$2"');
+  const quoted = canonical.replace(/("(?:seed|(?:keep|noise|answer_noise|near|repeat)_weight)":)(\d+)/g, '$1"$2"');
   const { alphabet, id, mechanism, num_cohorts, version, wire_version, client_window: length, client_timezone } = JSON.parse(quoted);
   require(wire_version === WIRE_VERSION, `wire_version must be ${WIRE_VERSION}, got ${wire_version}`);
   require(Object.hasOwn(ALPHABETS, alphabet.id), `the alphabet must be one of ${Object.keys(ALPHABETS)}, got ${alphabet.id}`);
@@ -112,7 +118,7 @@ export function formOf(canonical) {
   const [symbols, num_symbols, v] = ALPHABETS[alphabet.id](alphabet);
   const [name, protects] = MECHANISMS[mechanism.id];
   const num_sensitive = protects === ALL ? num_symbols : v;
-  const once = { sampler: name, ...INTEGERS[name](mechanism, num_sensitive) };
+  const once = { sampler: name, ...INTEGERS[name](mechanism, num_sensitive, alphabet.others?.length ?? 0) };
   const sampler = mechanism.epsilon_inf === undefined ? once : memoOf(once, mechanism.repeat_weight, num_sensitive);
   const payload = payloadOf(once, num_symbols, num_sensitive);
   const own = length && { client_window: windowOf(length, client_timezone) };

@@ -27,6 +27,13 @@ export const RULES = {
     return [Math.floor((sum * num_buckets) / 65536)];
   },
 
+  bins({ edges, others }, value) {
+    const other = others.indexOf(value);
+    if (other >= 0) return [edges.length - 1 + other];
+    require(/^-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?$/i.test(value), "a value must be a number, or one of `others`, got another one");
+    return [edges.slice(1, -1).filter((edge) => Number(edge) <= Number(value)).length];
+  },
+
   permutation({ values, num_buckets, seed }, value, cohort) {
     const own = indexIn(values, value);
     const words = values.map((other) => hashWord(other, BigInt(seed), cohort));
@@ -37,7 +44,8 @@ export const RULES = {
 
 /** One symbol, or num_hashes of them. */
 export function symbolsOf(form, value, cohort) {
-  return RULES[form.symbols.rule](form.symbols, canonical(value), cohort);
+  const text = form.symbols.edges && typeof value === "number" ? String(value) : value;
+  return RULES[form.symbols.rule](form.symbols, canonical(text), cohort);
 }
 
 /** The longest token that fits, again and again; a character where none begins has a number of its own; then the end, 0. */
