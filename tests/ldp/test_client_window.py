@@ -105,12 +105,12 @@ DAYS = "Collection.client_window must be a number of days or weeks with client_t
         ),
         (
             BERLIN | {"client_timezone": "Europe/Atlantis"},
-            "Collection.client_timezone must be the name of a time zone that this machine knows, such as "
+            "Collection.client_timezone must be the name of a time zone in this machine's database, such as "
             "\"Europe/Berlin\", got 'Europe/Atlantis'",
         ),
         (
             BERLIN | {"client_timezone": 1},
-            "Collection.client_timezone must be the name of a time zone that this machine knows, such as "
+            "Collection.client_timezone must be the name of a time zone in this machine's database, such as "
             '"Europe/Berlin", got 1',
         ),
     ],

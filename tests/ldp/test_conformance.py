@@ -129,21 +129,21 @@ class OtherLaw(HadamardResponse):
 
 
 FAULTS = [
-    (RaisingClient, "must answer, got NotImplementedError: no draw"),
-    (RaisingForm, "must answer, got KeyError: 'half'"),
-    (NoNoise, "got reports of symbol 0 whose frequencies are not those of the channel"),
-    (Unsupported, "got reports of symbol 0 whose frequencies are not those of the channel"),
+    (RaisingClient, "must not raise, got NotImplementedError: no draw"),
+    (RaisingForm, "must not raise, got KeyError: 'half'"),
+    (NoNoise, "got reports of symbol 0 whose frequencies differ from the channel"),
+    (Unsupported, "got reports of symbol 0 whose frequencies differ from the channel"),
     (TooKeen, "got the ratio .* is above e"),
-    (RarerTriples, r"got noise that supports the symbols \(0, 1, 2\) with probability 1/8, where triple_rate says 1/6"),
-    (FixedSize, "got noise that supports other numbers of symbols than support_size"),
+    (RarerTriples, r"got noise that supports the symbols \(0, 1, 2\) with probability 1/8, whereas triple_rate is 1/6"),
+    (FixedSize, "got noise that supports a number of symbols other than support_size"),
     (Independent, "got noise for which independent_bits is not True"),
-    (OfAnotherOrder, "got (response other than the expected counts|counts of valid payloads without)"),
+    (OfAnotherOrder, "got (a response that differs from the expected counts|counts of valid payloads without)"),
     (CountsOnce, "got counts of several reports that are not the sum of their counts"),
-    (Clipped, "got an inverse that is biased"),
-    (TooSure, "got variances other than those of the inverse"),
-    (TakesAnything, "got no violation of payloads that no client can send"),
+    (Clipped, "got a biased inverse"),
+    (TooSure, "got variances that differ from those of the inverse"),
+    (TakesAnything, "got no violations of payloads that no client can send"),
     (RefusesItsOwn, "got violations of payloads that a client can send"),
-    (OtherLaw, "got log_prob other than the logarithm of the channel"),
+    (OtherLaw, "got a log_prob that is not the logarithm of the channel"),
 ]
 
 
@@ -207,13 +207,13 @@ class Raising(Projected):
 
 
 FAULTS_OF_ESTIMATORS = [
-    (Uniform, "got frequencies that are not the truth where"),
-    (ClippedRaw, "got raw_frequencies other than those of the linear estimate"),
-    (Certain, "got standard_errors other than those of the linear estimate"),
+    (Uniform, "got frequencies that differ from the truth for"),
+    (ClippedRaw, "got raw_frequencies that differ from the unbiased ones of the linear estimate"),
+    (Certain, "got standard_errors that differ from those of the linear estimate"),
     (Undefined, "got frequencies that are not 5 finite numbers"),
     (Stranger, "got an estimate that names 'other'"),
-    (SupportsNothing, "must support one of the collections, got none"),
-    (Raising, "must answer, got ZeroDivisionError: no shares"),
+    (SupportsNothing, "must support at least one of the collections, got none"),
+    (Raising, "must not raise, got ZeroDivisionError: no shares"),
 ]
 
 

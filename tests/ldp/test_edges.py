@@ -96,7 +96,7 @@ def test_people_with_public_values_do_not_blur_hashed_ones() -> None:
 
 def test_an_epsilon_that_only_states_survive_leaves_no_signal() -> None:
     """In 64 bits "missing" is still seen at epsilon 2e-18, one answer among eight others is not."""
-    with pytest.raises(SpecError, match=r"TwoStage\.epsilon must be large enough to leave a signal in 64 bits"):
+    with pytest.raises(SpecError, match=r"TwoStage\.epsilon must be large enough for a signal in 64-bit weights"):
         TwoStage(num_symbols=9, num_sensitive=9, epsilon=2e-18, missing_rates=(0.4, 0.6))
 
 
@@ -141,5 +141,5 @@ def test_reports_with_two_verdicts_were_received_once() -> None:
 def test_priors_may_be_for_exactly_as_many_values_as_is_said() -> None:
     rows = ((1 / MAX_VALUES,) * MAX_VALUES,) * 2
     assert checked_priors("X", rows, MAX_VALUES) == rows
-    with pytest.raises(SpecError, match=f"for at most {MAX_VALUES} values, got {MAX_VALUES + 1}"):
+    with pytest.raises(SpecError, match=f"cover at most {MAX_VALUES} values, got {MAX_VALUES + 1}"):
         checked_priors("X", rows, MAX_VALUES + 1)

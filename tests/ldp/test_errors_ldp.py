@@ -15,6 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.ldp import test_clear_numbers, test_regression
+from tests.ldp.estimators import test_estimates_in_notebooks
+from tests.ldp.mechanisms import test_survey_designs
+from tests.ldp.solvers import test_pooled_versions
 from tests.support.cases import COLLECTIONS, DECOMPOSED, VALUES
 from uldp_transforms import ldp
 from uldp_transforms.ldp import (
@@ -30,7 +34,7 @@ from uldp_transforms.ldp import (
     planning,
     utility,
 )
-from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Permuted, PersonalTags, Prefixes, Tagged
+from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Ordered, Permuted, PersonalTags, Prefixes, Tagged
 from uldp_transforms.ldp.checks import parse_json
 from uldp_transforms.ldp.conformance import check_estimator, check_mechanism, estimator_checks
 from uldp_transforms.ldp.discovery import discover
@@ -42,6 +46,7 @@ from uldp_transforms.ldp.errors import (
 )
 from uldp_transforms.ldp.estimators import ESTIMATORS, Projected
 from uldp_transforms.ldp.estimators.estimator import PostProcessed
+from uldp_transforms.ldp.estimators.number_estimates import check_limits, check_quantiles, estimate_numbers
 from uldp_transforms.ldp.mechanisms import (
     MECHANISMS,
     AttributeGRR,
@@ -49,6 +54,7 @@ from uldp_transforms.ldp.mechanisms import (
     DeclaredChannel,
     KaryRR,
     Rappor,
+    SquareWave,
     TwoStage,
     UtilityOptimizedRappor,
     UtilityOptimizedRR,
@@ -120,6 +126,11 @@ COUNTS = CLOSED.count(BATCH)
 OPEN_COUNTS = OPEN.count(OPEN.perturb(["ant", "bee"]))
 SPEC = CLOSED.to_json()
 MANY_TEXTS = tuple(map(str, range(100_000)))
+NUMBERS = Ordered(edges=(0, 1, 2), others=("none",))
+OF_NUMBERS = Collection.from_json(
+    {"id": "c", "version": 1, "alphabet": NUMBERS.to_json(), "mechanism": {"id": "krr", "epsilon": 1}}
+)
+NO_COHORTS = np.zeros(3, dtype=int)
 LONG = "x" * 70
 SHORTENED = f"'{'x' * 56}..."
 TWICE = Collection.from_json(
@@ -150,6 +161,10 @@ def krr(**fields: Any) -> Callable[[], Any]:
 
 def closed(*values: Any, **fields: Any) -> Callable[[], Any]:
     return lambda: Closed(values=values, **fields)
+
+
+def ordered(fields: dict[str, Any]) -> Callable[[], Any]:
+    return lambda: Ordered(**({"low": 0, "high": 1} | fields))
 
 
 def prefixes(**fields: Any) -> Callable[[], Any]:
@@ -281,12 +296,12 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         spec(id="Animals!"),
-        "Collection.id must be 1 to 64 of the letters a-z, 0-9, '.', '_' and '-', got 'Animals!'",
+        "Collection.id must be 1 to 64 of the characters a-z, 0-9, '.', '_' and '-', got 'Animals!'",
     ),
     (
         SpecError,
         spec(id="x" * 65),
-        f"Collection.id must be 1 to 64 of the letters a-z, 0-9, '.', '_' and '-', got '{'x' * 56}...",
+        f"Collection.id must be 1 to 64 of the characters a-z, 0-9, '.', '_' and '-', got '{'x' * 56}...",
     ),
     (SpecError, spec(version=0), "Collection.version must be an integer in [1, 2147483647], got 0"),
     (SpecError, spec(version=1.0), "Collection.version must be an integer in [1, 2147483647], got 1.0"),
@@ -299,7 +314,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         spec(client_window="1d", client_timezone="Europe/Atlantis"),
-        "Collection.client_timezone must be the name of a time zone that this machine knows, such as "
+        "Collection.client_timezone must be the name of a time zone in this machine's database, such as "
         "\"Europe/Berlin\", got 'Europe/Atlantis'",
     ),
     (
@@ -343,7 +358,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: Collection(id="a", version=1, alphabet=OPEN.alphabet, mechanism=CLOSED.mechanism, num_cohorts=2),
-        "Collection.mechanism must be for the alphabet's 4 symbols, 4 of them sensitive, got 6 and 6",
+        "Collection.mechanism must match the alphabet's 4 symbols, 4 of them sensitive, got 6 and 6",
     ),
     (
         SpecError,
@@ -354,7 +369,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             mechanism=COLLECTIONS["closed-rappor"].mechanism,
             num_cohorts=2,
         ),
-        "Collection.mechanism must be for the alphabet's 2 hash functions, got 1",
+        "Collection.mechanism must support the alphabet's 2 hash functions, got a mechanism for 1",
     ),
     (
         SpecError,
@@ -367,8 +382,8 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             alphabet={"id": "closed", "values": ["a", "b"], "sensitive": ["a"]},
             mechanism={"id": "agrr", "epsilon": 1, "priors": [[1, 0], [0, 1]]},
         ),
-        "Collection.alphabet must give every value a symbol of its own, in the order of the values, and call none "
-        "non-sensitive for AttributeGRR, "
+        "Collection.alphabet must give every value its own symbol, in the order of the values, and must "
+        "have only sensitive values for AttributeGRR, "
         "got Closed with 2 known values, 2 symbols and 1 sensitive ones",
     ),
     (
@@ -378,13 +393,13 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             mechanism={"id": "tsp", "epsilon": 1, "missing_rates": [0.5, 0.1]},
             num_cohorts=2,
         ),
-        "Collection.alphabet must give every value a symbol of its own, in the order of the values, and call none "
-        "non-sensitive for TwoStage, "
+        "Collection.alphabet must give every value its own symbol, in the order of the values, and must "
+        "have only sensitive values for TwoStage, "
         "got Hashed with 0 known values, 3 symbols and 3 sensitive ones",
     ),
     # files
     (SpecError, file_of(b"\xff"), "FILE must be a UTF-8 text file, got other bytes"),
-    (SpecError, file_of(b"{\n'"), "FILE must be JSON, got a fault at line 2: "),
+    (SpecError, file_of(b"{\n'"), "FILE must be JSON, got an error in line 2: "),
     (SpecError, file_of(b'{"id": "a", "b": 1, "id": "c"}'), "FILE must not repeat a key, got id more than once"),
     (
         SpecError,
@@ -421,35 +436,50 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             ),
             (
                 closed(*MANY_TEXTS, sensitive=(*MANY_TEXTS, "x")),
-                "Closed.sensitive must be a part of Closed.values, got 'x'",
+                "Closed.sensitive must contain only entries of Closed.values, got 'x'",
             ),
             (
                 closed("a", LONG, LONG),
                 f"Closed.values must not repeat an entry (in Unicode NFC), got {SHORTENED} twice",
             ),
             (closed("a", "\ud800" + LONG), "Closed.values must be Unicode text, got '\\ud800" + "x" * 50 + "..."),
-            (closed("a", "b", sensitive=(LONG,)), f"Closed.sensitive must be a part of Closed.values, got {SHORTENED}"),
+            (
+                closed("a", "b", sensitive=(LONG,)),
+                f"Closed.sensitive must contain only entries of Closed.values, got {SHORTENED}",
+            ),
             (
                 tagged(values=("a", LONG), tags=(LONG,)),
                 f"Tagged.tags must differ from all values, got {SHORTENED} in both",
             ),
-            (tagged(sensitive=(LONG,)), f"Tagged.sensitive must be a part of Tagged.values, got {SHORTENED}"),
+            (
+                tagged(sensitive=(LONG,)),
+                f"Tagged.sensitive must contain only entries of Tagged.values, got {SHORTENED}",
+            ),
             (
                 tagged(tags=(LONG,), background={LONG: {"a": 2}}),
-                f"Tagged.background must give every tag shares in [0, 1] that sum to 1, got others for {SHORTENED}",
+                "Tagged.background must give every tag shares in [0, 1] that sum to 1, got other numbers "
+                f"for {SHORTENED}",
             ),
             (
                 tagged(background={"t": {LONG: 1}}),
-                f"Tagged.background must speak of values that are not sensitive to everybody, got {SHORTENED}",
+                f"Tagged.background must name only values that are not sensitive to everybody, got {SHORTENED}",
             ),
             (
                 spec(alphabet={"id": LONG}),
-                f"alphabet.id must be one of closed, hashed, permuted, prefixes, tagged, got {SHORTENED}",
+                f"alphabet.id must be one of closed, hashed, ordered, permuted, prefixes, tagged, got {SHORTENED}",
             ),
         )
     ],
-    (SpecError, file_of(b"1" * 5000), "FILE must be JSON of sensible size, got too many digits or levels"),
-    (SpecError, file_of(b"[" * 100_000), "FILE must be JSON of sensible size, got too many digits or levels"),
+    (
+        SpecError,
+        file_of(b"1" * 5000),
+        "FILE must be JSON with numbers and nesting of moderate size, got too many digits or levels",
+    ),
+    (
+        SpecError,
+        file_of(b"[" * 100_000),
+        "FILE must be JSON with numbers and nesting of moderate size, got too many digits or levels",
+    ),
     (SpecError, lambda: parse_json("[-Infinity]", "it"), "it must hold finite numbers, got -Infinity"),
     # registries
     (
@@ -492,40 +522,40 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: check_mechanism(AttributeGRR),
-        "check_mechanism needs instances where fields have no default, got a class with ['priors']",
+        "check_mechanism needs instances if fields have no default, got a class with ['priors']",
     ),
     (
         SpecError,
         lambda: check_mechanism(KaryRR(num_symbols=1000, num_sensitive=1000, epsilon=1.0)),
-        "check_mechanism needs instances with one hash and at most 131072 cells, got others",
+        "check_mechanism needs instances with one hash function and at most 131072 cells, got others",
     ),
     (
         ConformanceError,
         lambda: check_mechanism(NotAnswering(num_symbols=2, num_sensitive=2, epsilon=1.0)),
-        "NotAnswering(num_symbols=2, num_sensitive=2, num_hashes=1, epsilon=1.0, epsilon_inf=None) must answer, got "
-        "ZeroDivisionError: none",
+        "NotAnswering(num_symbols=2, num_sensitive=2, num_hashes=1, epsilon=1.0, epsilon_inf=None) "
+        "must not raise, got ZeroDivisionError: none",
     ),
     (
         ConformanceError,
         lambda: check_mechanism(OtherWidth(num_symbols=2, num_sensitive=2, epsilon=1.0)),
-        "OtherWidth(num_symbols=2, num_sensitive=2, num_hashes=1, epsilon=1.0, epsilon_inf=None) must do what it "
-        "declares, got payloads that have not payload_size = 2 bytes",
+        "OtherWidth(num_symbols=2, num_sensitive=2, num_hashes=1, epsilon=1.0, epsilon_inf=None) must "
+        "behave as it declares, got payloads whose size is not payload_size = 2 bytes",
     ),
     (
         ConformanceError,
         lambda: check_estimator(Projected, []),
-        "Projected() must support one of the collections, got none that it supports",
+        "Projected() must support at least one of the collections, got none",
     ),
     (
         ConformanceError,
         lambda: check_estimator(Lost, [SOME]),
-        "Lost() on 'closed' with 'krr' must answer, got ZeroDivisionError: none",
+        "Lost() on 'closed' with 'krr' must not raise, got ZeroDivisionError: none",
     ),
     (
         ConformanceError,
         lambda: check_estimator(Uniform, [SOME]),
-        "Uniform() on 'closed' with 'krr' must do what estimators do, got frequencies that are not the truth where "
-        "1,000,000,000,000 reports a cohort have no noise",
+        "Uniform() on 'closed' with 'krr' must keep the contract of estimators, got frequencies that "
+        "differ from the truth for 1,000,000,000,000 noiseless reports per cohort",
     ),
     # alphabets
     (SpecError, lambda: Closed(values="abc"), "Closed.values must be a list of texts, got 'abc'"),
@@ -541,7 +571,11 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         closed("a", "é", sensitive=("é", DECOMPOSED)),
         "Closed.sensitive must not repeat an entry (in Unicode NFC), got 'é' twice",
     ),
-    (SpecError, closed("a", "b", sensitive=("c",)), "Closed.sensitive must be a part of Closed.values, got 'c'"),
+    (
+        SpecError,
+        closed("a", "b", sensitive=("c",)),
+        "Closed.sensitive must contain only entries of Closed.values, got 'c'",
+    ),
     (SpecError, lambda: Permuted(values=("a",), num_buckets=2), "Permuted.values must have at least 2 entries, got 1"),
     (
         SpecError,
@@ -608,7 +642,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         (
             SpecError,
             prefixes(lengths=lengths),
-            f"Prefixes.lengths must be at most 7 rising integers in [1, 64], and null at the end, got {lengths!r}",
+            f"Prefixes.lengths must be at most 7 increasing integers in [1, 64] followed by null, got {lengths!r}",
         )
         for lengths in (
             2,
@@ -632,7 +666,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: discover(OPEN, OPEN_COUNTS),
-        "collection 'animals' must have an alphabet of prefixes for values that nobody listed, got 'hashed'",
+        "collection 'animals' must have the alphabet prefixes to discover unlisted values, got 'hashed'",
     ),
     (
         SpecError,
@@ -642,7 +676,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         InsufficientCohortsError,
         lambda: discover(WORDS, ONE_LEVEL),
-        "a search for values needs reports of each of its 2 levels, got none of level 1",
+        "a search for values needs reports of each of the 2 levels, got none of level 1",
     ),
     (SpecError, tagged(values=("a",)), "Tagged.values must have at least 2 entries, got 1"),
     (SpecError, tagged(tags=()), "Tagged.tags must have at least 1 entries, got 0"),
@@ -656,29 +690,33 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         tagged(values=[str(i) for i in range(4095)], tags=("t", "u")),
-        "Tagged.values and Tagged.tags must be at most 4096 together, got 4097",
+        "Tagged.values and Tagged.tags must have at most 4096 entries together, got 4097",
     ),
     (SpecError, tagged(tags=("b",)), "Tagged.tags must differ from all values, got 'b' in both"),
-    (SpecError, tagged(sensitive=("c",)), "Tagged.sensitive must be a part of Tagged.values, got 'c'"),
+    (SpecError, tagged(sensitive=("c",)), "Tagged.sensitive must contain only entries of Tagged.values, got 'c'"),
     (
         SpecError,
         tagged(sensitive=("a", "b")),
-        "Tagged.sensitive must leave a value that a tag can hide, got all values",
+        "Tagged.sensitive must leave at least one value that a tag can hide, got all values",
     ),
-    (SpecError, tagged(background=[1]), "Tagged.background must be an object of tags, got [1]"),
-    (SpecError, tagged(background={"u": {"a": 1}}), "Tagged.background must have tags as keys, each once, got 'u'"),
+    (SpecError, tagged(background=[1]), "Tagged.background must be an object with tags as keys, got [1]"),
+    (
+        SpecError,
+        tagged(background={"u": {"a": 1}}),
+        "Tagged.background must have each tag as a key exactly once, got 'u'",
+    ),
     *(
         (
             SpecError,
             tagged(background={"t": shares}),
-            "Tagged.background must give every tag shares in [0, 1] that sum to 1, got others for 't'",
+            "Tagged.background must give every tag shares in [0, 1] that sum to 1, got other numbers for 't'",
         )
         for shares in (None, {}, {"a": 0.5}, {"a": 1.5, "b": -0.5}, {"a": "1"}, {"a": True}, {"a": float("nan")})
     ),
     (
         SpecError,
         tagged(sensitive=("a",), background={"t": {"a": 1}}),
-        "Tagged.background must speak of values that are not sensitive to everybody, got 'a'",
+        "Tagged.background must name only values that are not sensitive to everybody, got 'a'",
     ),
     (
         SpecError,
@@ -688,42 +726,47 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"t": "a"}),
-        "PersonalTags must have a list of values behind 't', got one text",
+        "PersonalTags must have a list of values for 't', got a single text",
     ),
     (
         SpecError,
         lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"t": ["secret"]}),
-        "PersonalTags must hide values of the alphabet, got another text behind 't'",
+        "PersonalTags must hide values of the alphabet, got another text for 't'",
     ),
     (
         SpecError,
         lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"t": ["a"], "u": ["a"]}),
-        "PersonalTags must have every value behind one tag, got one behind 'u' and another",
+        "PersonalTags must hide every value with only one tag, got a value that 'u' and another tag hide",
     ),
     (
         SpecError,
         lambda: Collection.from_json(
             SPEC | {"alphabet": {"id": "tagged", "values": ["a", "b"], "tags": ["t"]}}
         ).perturb(["a", "yak"]),
-        "Tagged.values and tags lists 3 values, got 1 value(s) that are not among them",
+        "Tagged.values and tags lists 3 values, got 1 value(s) outside this list",
     ),
     (
         SpecError,
         lambda: CLOSED.perturb(["ant", "yak", "gnu"]),
-        "Closed.values lists 6 values, got 2 value(s) that are not among them",
+        "Closed.values lists 6 values, got 2 value(s) outside this list",
     ),
     (
         SpecError,
         lambda: COLLECTIONS["permuted-krr"].perturb(["yak"]),
-        "Permuted.values lists 6 values, got 1 value(s) that are not among them",
+        "Permuted.values lists 6 values, got 1 value(s) outside this list",
     ),
-    (SpecError, lambda: CLOSED.perturb("ant"), "values must be a list of texts, got one str"),
+    (SpecError, lambda: CLOSED.perturb("ant"), "values must be a list of texts, got a single str"),
     (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates="ant"), "candidates must be a list of texts, got 'ant'"),
-    (TypeError, lambda: CLOSED.perturb([7]), "values must be text (str), got int"),
+    (TypeError, lambda: CLOSED.perturb([7]), "values must be text (str), got int in row 0"),
+    (
+        TypeError,
+        lambda: OPEN.perturb(["ant", None, "bee", float("nan")]),
+        "values must be text (str), got NoneType in row 1 and 1 more",
+    ),
     (
         SpecError,
         lambda: OPEN.perturb(["\ud800"]),
-        "values must be Unicode text, got one with a surrogate, which has no UTF-8 form",
+        "values must be Unicode text, got a text with a surrogate, which UTF-8 cannot encode",
     ),
     # the client
     (SpecError, lambda: Budget(epsilon=0), "Budget.epsilon must be a number above 0, got 0"),
@@ -736,7 +779,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         client_of(window_ms=7),
-        "Client.window_ms must divide the budget's period of 86400000, got 7",
+        "Client.window_ms must divide Budget.period_ms, 86400000, got 7",
     ),
     (SpecError, client_of(window_ms=0), "Client.window_ms must be an integer in [1, 9007199254740992], got 0"),
     (SpecError, client_of(time_unit_ms=0), "Client.time_unit_ms must be an integer in [1, 9007199254740992], got 0"),
@@ -751,24 +794,24 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda folder: Client(ASKED_DAILY, FileStorage(folder / "s.json"), Budget(epsilon=1), window_ms=86_400_000),
-        "Client.window_ms must be absent where the collection has client_window, which is 1d, got 86400000",
+        "Client.window_ms must be absent if the collection has client_window, which is 1d, got 86400000",
     ),
     (SpecError, client_of(report_every=0), "Client.report_every must be an integer in [1, 2147483648], got 0"),
-    (SpecError, client_of(secret=b"short"), "Client.secret must be 32 bytes, got others"),
+    (SpecError, client_of(secret=b"short"), "Client.secret must be 32 bytes (the value is not shown)"),
     (
         SpecError,
         lambda folder: [client_of(secret=bytes([i]) * 32)(folder) for i in (1, 2)],
-        "Client.secret must be the one in the storage, got another one",
+        "Client.secret must be the secret in the storage, got a different one",
     ),
     (
         SpecError,
         lambda folder: [client_of(period_ms=1000 * i, window_ms=1000)(folder) for i in (1, 2)],
-        "Budget.period_ms must stay as it was when the storage was begun, 1000, got 2000",
+        "Budget.period_ms must be the same as when the storage was created, 1000, got 2000",
     ),
     (
         SpecError,
         lambda folder: [client_of()(folder).report("ant", days * 86_400_000) for days in (2, 1)],
-        "Client.report: event_time must not be before the period of an earlier call, got one 1 period(s) before it",
+        "Client.report: event_time must not be in a period before that of an earlier call, got one 1 period(s) earlier",
     ),
     (
         SpecError,
@@ -802,7 +845,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: utility.variance_of_mean(CLOSED.mechanism, np.full(5, 1 / 5), 1),
-        "variance_of_mean.frequencies must have 6 entries in its last axis, got the shape (5,)",
+        "variance_of_mean.frequencies must have 6 entries along its last axis, got the shape (5,)",
     ),
     (
         SpecError,
@@ -824,7 +867,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         krr(epsilon=1e-20),
-        "KaryRR.epsilon must be large enough to leave a signal in 64 bits, got 1e-20",
+        "KaryRR.epsilon must be large enough for a signal in 64-bit weights, got 1e-20",
     ),
     *(
         (
@@ -864,11 +907,11 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         lambda: AttributeOUE(num_symbols=2, num_sensitive=2, epsilon=1, theta=0.5, priors=((1, 0), (0, 1))),
         "AttributeOUE.theta must be absent (it is 1/2), got 0.5",
     ),
-    (SpecError, agrr(1025, (), ()), "AttributeGRR.priors must be for at most 1024 values, got 1025"),
+    (SpecError, agrr(1025, (), ()), "AttributeGRR.priors must cover at most 1024 values, got 1025"),
     (
         SpecError,
         agrr(2, (0.5, 0.5)),
-        "AttributeGRR.priors must be a list of at least 2 rows, one a state, got ((0.5, 0.5),)",
+        "AttributeGRR.priors must be a list of at least 2 rows, one per state, got ((0.5, 0.5),)",
     ),
     *(
         (
@@ -877,6 +920,98 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             f"AttributeGRR.priors must have rows of 2 shares in [0, 1] that sum to 1, got {row!r}",
         )
         for row in ((1, 0, 0), (0.5, 0.25), (1.5, -0.5), ("1", 0), (True, False), (1, float("nan")), "10", 1)
+    ),
+    *(
+        (SpecError, ordered(fields), f"Ordered.{sentence}")
+        for fields, sentence in (
+            ({"num_bins": 1}, "num_bins must be an integer in [2, 256], got 1"),
+            ({"num_bins": 257}, "num_bins must be an integer in [2, 256], got 257"),
+            ({"scale": "square"}, "scale must be one of linear, log, got 'square'"),
+            (
+                {"low": 1},
+                "low and Ordered.high must be numbers below 1e15, the second larger than the first, got 1 and 1",
+            ),
+            (
+                {"high": None},
+                "low and Ordered.high must be numbers below 1e15, the second larger than the first, got 0 and None",
+            ),
+            ({"scale": "log"}, "low must be above 0 on the scale log, got 0.0"),
+            (
+                {"low": 1, "high": 1.01, "scale": "log"},
+                "num_bins must leave edges that differ, got 32 bins from 1.0 to 1.01",
+            ),
+            ({"unit": 3}, "unit must be a text of at most 20 characters, got 3"),
+            ({"others": ("a", "a")}, "others must not repeat an entry (in Unicode NFC), got 'a' twice"),
+            ({"others": ("1e3",)}, "others must be texts that are neither numbers nor names of bins, got '1e3'"),
+            (
+                {"others": (">= 0.5",), "num_bins": 2},
+                "others must be texts that are neither numbers nor names of bins, got '>= 0.5'",
+            ),
+            ({"edges": (0, 1, 2)}, "low must be absent beside Ordered.edges, got 0"),
+            (
+                {"low": None, "high": None, "edges": (0, 1)},
+                "edges must be a list of 3 to 257 numbers below 1e15, got (0, 1)",
+            ),
+            ({"low": None, "high": None, "edges": (0, 2, 1)}, "edges must be increasing, got [0, 2, 1]"),
+        )
+    ),
+    (
+        SpecError,
+        lambda: NUMBERS.encode([1.5, True], NO_COHORTS, 1),
+        "a value must be a number, or one of the 1 texts of Ordered.others, got true or false",
+    ),
+    (
+        SpecError,
+        lambda: NUMBERS.encode([float("nan"), 1.5, float("inf")], NO_COHORTS, 1),
+        "a value must be a number, or one of the 1 texts of Ordered.others, got 2 not finite",
+    ),
+    (
+        SpecError,
+        lambda: NUMBERS.encode(["secret", "1", "none"], NO_COHORTS, 1),
+        "a value must be a number, or one of the 1 texts of Ordered.others, got 1 other text(s)",
+    ),
+    (
+        SpecError,
+        lambda: NUMBERS.encode(["none", None], NO_COHORTS, 1),
+        "a value must be a number, or one of the 1 texts of Ordered.others, got another type or a number that is not "
+        "finite",
+    ),
+    (
+        SpecError,
+        lambda: SquareWave(num_symbols=1025, num_sensitive=1, epsilon=1),
+        "SquareWave.num_symbols must be at most 1024, two or more of them with a place in the order, got 1025, 1025 of "
+        "them with a place in the order",
+    ),
+    (
+        SpecError,
+        lambda: SquareWave(num_symbols=4, num_sensitive=1, epsilon=1, half_width=5),
+        "SquareWave.half_width must be an integer in [1, 4], got 5",
+    ),
+    (
+        SpecError,
+        lambda: KaryRR(num_symbols=4, num_sensitive=4, num_others=5, epsilon=1),
+        "KaryRR.num_others must be an integer in [0, 4], got 5",
+    ),
+    (
+        SpecError,
+        lambda: Collection(
+            id="c", version=1, alphabet=NUMBERS, mechanism=KaryRR(num_symbols=3, num_sensitive=3, epsilon=1)
+        ),
+        "Collection.mechanism must know of the alphabet's 1 symbols without a place in the order, got a mechanism for "
+        "0",
+    ),
+    (SpecError, lambda: estimate_numbers(CLOSED, COUNTS), "numbers need the alphabet ordered, got closed"),
+    (NoReportsError, lambda: estimate_numbers(OF_NUMBERS, CohortCounts.empty(1, 3)), "no reports"),
+    (
+        SpecError,
+        lambda: check_limits([4], [NUMBERS, Ordered(edges=(0, 5, 6, 7))]),
+        "limits must be numbers from 1.0 to 1.0 or from 5.0 to 6.0, between inner edges, got 4",
+    ),
+    (SpecError, lambda: check_quantiles([0.5, 1]), "quantiles must be numbers in (0, 1), got 1"),
+    (
+        SpecError,
+        lambda: check_quantiles([0.5, 0.5]),
+        "quantiles must be at most 64 different numbers, got 2, [0.5, 0.5]",
     ),
     (SpecError, channel([], 1025), "DeclaredChannel.num_symbols must be at most 1024, got 1025"),
     (
@@ -1004,17 +1139,17 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: CLOSED.count(batch(payloads=np.zeros((2, 3), dtype=np.uint8))),
-        f"{ID} has payloads of 1 bytes and cohorts below 1, got payloads of 3 bytes and cohorts up to 0",
+        f"{ID} needs payloads of 1 bytes and cohorts below 1, got payloads of 3 bytes and cohorts up to 0",
     ),
     (
         SpecError,
         lambda: CLOSED.count(batch(cohorts=np.array([0, 9], dtype=np.uint16))),
-        f"{ID} has payloads of 1 bytes and cohorts below 1, got payloads of 1 bytes and cohorts up to 9",
+        f"{ID} needs payloads of 1 bytes and cohorts below 1, got payloads of 1 bytes and cohorts up to 9",
     ),
     (
         SpecError,
         lambda: CLOSED.count(batch(payloads=np.array([[5], [6]], dtype=np.uint8))),
-        f"{ID} counts valid payloads only, got 1 invalid one(s)",
+        f"{ID} counts only valid payloads, got 1 invalid payload(s)",
     ),
     # counts
     (
@@ -1035,12 +1170,12 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: COUNTS + OPEN_COUNTS,
-        "CohortCounts can be added only in equal shapes, got (1, 6) and (16, 4)",
+        "CohortCounts can be added only if their shapes are equal, got (1, 6) and (16, 4)",
     ),
     (
         SpecError,
         lambda: CohortCounts.empty(1, 6, 2) + CohortCounts.empty(1, 6, 3),
-        "CohortCounts.patterns can be added only in equal lengths, got 2 and 3",
+        "CohortCounts.patterns can be added only if their lengths are equal, got 2 and 3",
     ),
     (
         SpecError,
@@ -1051,27 +1186,27 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: CLOSED.estimate(OPEN_COUNTS),
-        f"{ID} has counts of shape (1, 6), got (16, 4)",
+        f"{ID} needs counts of shape (1, 6), got (16, 4)",
     ),
     (
         SpecError,
         lambda: CLOSED.check_counts(CohortCounts(np.array([9]), np.full((1, 6), 10))),
-        f"counts of {ID} must have no cell above the reports of its cohort, got others in cohort 0",
+        f"counts of {ID} must have no cell above the reports of its cohort, got a violation in cohort 0",
     ),
     (
         SpecError,
         lambda: OPEN.estimate(OPEN_COUNTS, "ml", ["ant"]),
-        f"estimator 'ml' does not support {ID}: values need symbols of their own; em takes others",
+        f"estimator 'ml' does not support {ID}: every value needs its own symbol; the estimator em has no such limit",
     ),
     (
         SpecError,
         lambda: OPEN.estimate_reports(OPEN.perturb(["ant"]), "ml", ["ant"]),
-        f"estimator 'ml' does not support {ID}: values need symbols of their own; em takes others",
+        f"estimator 'ml' does not support {ID}: every value needs its own symbol; the estimator em has no such limit",
     ),
     (
         SpecError,
         lambda: BITS.estimate(BITS.count(BITS.perturb(["ant"])), "ml"),
-        f"estimator 'ml' does not support {ID}: there is no closed form for rappor; em takes others",
+        f"estimator 'ml' does not support {ID}: there is no closed form for rappor; use the estimator em",
     ),
     (
         SpecError,
@@ -1087,7 +1222,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t",)), {"t": ["a"]}).hide("ab"),
-        "PersonalTags.hide must get a list of texts, got one text",
+        "PersonalTags.hide needs a list of texts, got a single text",
     ),
     (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates=[]), "candidates must have at least 1 entries, got 0"),
     (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates=[7]), "candidates must be a list of texts, got (7,)"),
@@ -1104,7 +1239,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: OPEN.estimate(OPEN_COUNTS, candidates=["ant", "bee "]),
-        "candidates must have no white space before or after the value, got some at position 1",
+        "candidates must not begin or end with white space, got such a value at position 1",
     ),
     (
         SpecError,
@@ -1119,7 +1254,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: OPEN.estimate(OPEN_COUNTS, candidates=[str(i) for i in range((1 << 20) + 1)]),
-        "candidates of an open alphabet, with its non-sensitive values, must be at most 1048576, got 1048577",
+        "candidates of an open alphabet, including its non-sensitive values, must be at most 1048576, got 1048577",
     ),
     (
         InsufficientCohortsError,
@@ -1129,7 +1264,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         most_likely_of_a_long_list,
-        "candidates of an open alphabet, with its non-sensitive values, must be at most 8192 for estimator 'em', "
+        "candidates of an open alphabet, including its non-sensitive values, must be at most 8192 for estimator 'em', "
         "got 8193",
     ),
     (
@@ -1140,7 +1275,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: CLOSED.estimate(COUNTS, candidates=["ant", "yak"]),
-        f"{ID} has a closed alphabet of 6 values, got 1 candidate(s) that are not among them",
+        f"{ID} has a closed alphabet of 6 values, got 1 candidate(s) outside this list",
     ),
     (
         NoReportsError,
@@ -1180,13 +1315,13 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         calling(utility.expected_l2, URR, THREE[:2], 9),
-        "expected loss: frequencies must have 3 entries in its last axis, got the shape (2,)",
+        "expected loss: frequencies must have 3 entries along its last axis, got the shape (2,)",
     ),
     *(
         (
             SpecError,
             calling(utility.expected_l2, URR, frequencies, 9),
-            "expected loss: frequencies must be shares of at least 0 that sum to 1, got others",
+            "expected loss: frequencies must be non-negative shares that sum to 1, got other numbers",
         )
         for frequencies in ([0.5, 0.5, 0.1], [1.5, -0.5, 0], [1, float("nan"), 0])
     ),
@@ -1223,7 +1358,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         (
             SpecError,
             calling(function, np.float64(1), 9),
-            f"{function.__name__}.frequencies must have one or more entries in its last axis, got the shape ()",
+            f"{function.__name__}.frequencies must have one or more entries along its last axis, got the shape ()",
         )
         for function in (utility.l1_without_privacy, utility.l2_without_privacy)
     ),
@@ -1354,7 +1489,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
                 TSP,
                 (9, 9, 3),
                 {"sensitive_share": 0.5},
-                "sensitive_share must be 1 where every symbol is sensitive, got 0.5",
+                "sensitive_share must be 1 if every symbol is sensitive, got 0.5",
             ),
         )
     ),
@@ -1376,7 +1511,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         calling(utility.tagged_l1_bound, TAGS, THREE, THREE[:1], BEHIND),
-        "tagged_l1_bound.true must have 3 entries in its last axis, got the shape (1,)",
+        "tagged_l1_bound.true must have 3 entries along its last axis, got the shape (1,)",
     ),
     (
         SpecError,
@@ -1395,7 +1530,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         calling(utility.tagged_l2, TAGS, URR, THREE * 2, 9, BEHIND),
-        "tagged_l2.frequencies must be shares of at least 0 that sum to 1, got others",
+        "tagged_l2.frequencies must be non-negative shares that sum to 1, got other numbers",
     ),
     (SpecError, calling(utility.tagged_l2, TAGS, URR, THREE, 0, BEHIND), f"tagged_l2.num_reports {NO_REPORTS}"),
     *(
@@ -1409,15 +1544,15 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             ),
             (
                 {"num_values": 3, "num_sensitive": 3, "sensitive_share": 1},
-                "sensitive_share must be absent where all values are sensitive, got 1",
+                "sensitive_share must be absent if all values are sensitive, got 1",
             ),
             (
                 {"num_values": 3, "num_sensitive": 2, "frequencies": (0.5, 0.5)},
-                "frequencies must have 3 entries in its last axis, got the shape (2,)",
+                "frequencies must have 3 entries along its last axis, got the shape (2,)",
             ),
             (
                 {"num_values": 2, "num_sensitive": 1, "frequencies": (0.5, 0.5), "sensitive_share": 0.5},
-                "sensitive_share must be absent where frequencies are given, got 0.5",
+                "sensitive_share must be absent if frequencies are given, got 0.5",
             ),
             (
                 {"num_values": 3, "num_sensitive": 2, "names": ("ant", "bee", "ant")},
@@ -1439,7 +1574,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             ),
             (
                 {"num_candidates": 3, "sensitive_share": 1},
-                "sensitive_share must be absent where all texts are sensitive or frequencies are given, got 1",
+                "sensitive_share must be absent if all texts are sensitive or frequencies are given, got 1",
             ),
             (
                 {"num_candidates": 3, "num_non_sensitive": 2, "sensitive_share": 0.2, "unlisted_share": 0.3},
@@ -1450,7 +1585,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             ({"num_candidates": 3, "law": "normal"}, 'law must be "zipf" or "flat", got \'normal\''),
             (
                 {"num_candidates": 2, "frequencies": (0.5, 0.6)},
-                "frequencies must be shares of at least 0 that sum to 1, got others",
+                "frequencies must be non-negative shares that sum to 1, got other numbers",
             ),
             ({"num_candidates": 3, "names": ("ant",)}, "names must be 0 texts, got 1"),
         )
@@ -1469,10 +1604,15 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             (
                 (1, 9),
                 {"target_l1": 1, "target_l2": 2},
-                "target must be given once at most, got l1, l2",
+                "target must be given at most once, got l1, l2",
             ),
         )
     ),
+    *test_estimates_in_notebooks.REFUSED,
+    *test_survey_designs.REFUSED,
+    *test_pooled_versions.REFUSED,
+    *test_regression.REFUSED,
+    *test_clear_numbers.REFUSED,
 ]
 
 
@@ -1521,7 +1661,9 @@ def test_the_refusals_are_found():
     assert len({place for source in SOURCES for place, _ in refusals(source)}) > 50
 
 
-KINDS = sorted({kind for kind, _, _ in SENTENCES} - {TypeError, ConformanceError}, key=lambda kind: kind.__name__)
+KINDS = sorted(
+    {kind for kind, _, _ in SENTENCES} - {TypeError, ConformanceError, ImportError}, key=lambda kind: kind.__name__
+)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

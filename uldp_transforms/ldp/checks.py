@@ -1,4 +1,4 @@
-"""Reading and checking configuration: strict JSON, and the checks of single fields."""
+"""Strict JSON parsing and checks of configuration fields."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from uldp_transforms.ldp.errors import SpecError
 
-_FEW = 5  # names that a sentence lists
-_SHORTEST, _ALIKE = 4, 0.75  # letters of a name that is looked for, and difflib's ratio
+_FEW = 5  # maximum number of names in an error message
+_SHORTEST, _ALIKE = 4, 0.75  # minimum length of a name to compare, and minimum ratio of difflib
 
 
 def parse_json(text: str, what: str) -> Any:
-    """JSON without the liberties that Python's reader takes: no repeated keys, no NaN or Infinity.
+    """Parse strict JSON: unlike Python's parser, refuse repeated keys, NaN and Infinity.
 
     Raises:
-        SpecError: naming ``what`` and the fault.
+        SpecError: if the text is not strict JSON; the message names ``what`` and the fault.
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -35,11 +35,13 @@ def parse_json(text: str, what: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
     except json.JSONDecodeError as error:
-        raise SpecError(f"{what} must be JSON, got a fault at line {error.lineno}: {error.msg}") from None
+        raise SpecError(f"{what} must be JSON, got an error in line {error.lineno}: {error.msg}") from None
     except SpecError:
         raise
     except (ValueError, RecursionError):
-        raise SpecError(f"{what} must be JSON of sensible size, got too many digits or levels") from None
+        raise SpecError(
+            f"{what} must be JSON with numbers and nesting of moderate size, got too many digits or levels"
+        ) from None
 
 
 def require_mapping(owner: str, value: object) -> Mapping[str, Any]:
@@ -49,7 +51,7 @@ def require_mapping(owner: str, value: object) -> Mapping[str, Any]:
 
 
 def require_keys(owner: str, spec: Mapping[str, Any], needed: Iterable[str], allowed: Collection[str]) -> None:
-    """Check that a JSON object has all needed keys and no others than the allowed ones."""
+    """Check that a JSON object has all needed keys and only allowed ones."""
     missing = [name for name in needed if name not in spec]
     if missing:
         raise SpecError(f"{owner} needs the key {missing[0]!r}, got {_few(map(repr, spec)) or 'no keys'}")
@@ -62,7 +64,7 @@ def require_keys(owner: str, spec: Mapping[str, Any], needed: Iterable[str], all
 
 
 def nearest(name: object, known: Iterable[str]) -> str | None:
-    """The known name that is probably meant by an unknown one: one that contains it, or differs by few letters."""
+    """The known name that most resembles an unknown one: it contains it, or differs by a few letters; else None."""
     names = list(known)
     if not isinstance(name, str) or len(name) < _SHORTEST:
         return None
@@ -76,17 +78,17 @@ def require_int(where: str, value: object, low: int, high: int) -> None:
 
 
 def require_number(where: str, value: object, allowed: str, ok: bool) -> None:
-    """``ok`` is the test in a form that NaN fails; evaluated by the caller only for numbers."""
+    """Require a number for which ``ok`` is true; the caller writes ``ok`` so that NaN fails."""
     if not is_number(value) or not ok:
         raise SpecError(f"{where} must be {allowed}, got {describe(value)}")
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def require_texts(where: str, values: object, at_least: int) -> None:
-    """A list of different texts without surrogates (they have no UTF-8 form)."""
+    """Require a list of at least ``at_least`` different texts without surrogates (which have no UTF-8 form)."""
     if not isinstance(values, (list, tuple)) or not all(isinstance(v, str) for v in values):
         raise SpecError(f"{where} must be a list of texts, got {describe(values)}")
     if len(values) < at_least:
@@ -103,7 +105,7 @@ def require_texts(where: str, values: object, at_least: int) -> None:
 
 
 def describe(value: object) -> str:
-    """What came, short enough for a sentence."""
+    """Describe a value briefly for an error message."""
     return _short(repr(value))
 
 
@@ -112,6 +114,6 @@ def _short(text: str) -> str:
 
 
 def _few(texts: Iterable[str]) -> str:
-    """The first of some texts, short enough for a sentence."""
+    """The first few texts, shortened for an error message."""
     first = list(itertools.islice(texts, _FEW + 1))
     return ", ".join([*map(_short, first[:_FEW]), *["..."] * (len(first) > _FEW)])

@@ -34,13 +34,13 @@ from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.ldp.sampling import WordSource, is_reproducible, uniform_integers, word_source
 
 WIRE_VERSION = 1
-"""Version of the meaning of report bytes; part of every fingerprint."""
+"""Version of the interpretation of report bytes; part of every fingerprint."""
 
 PREFIX_BYTES = 8
-"""Bytes of the fingerprint that a report carries."""
+"""Number of fingerprint bytes in a report."""
 
 MAX_CANDIDATE_BYTES = 4096
-"""Longest candidate, in UTF-8: candidates are part of every row of an estimate."""
+"""Maximum length of a candidate in UTF-8 bytes, because every row of an estimate contains the candidates."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -109,6 +109,7 @@ class Collection(Model):
             num_symbols=alphabet.num_symbols,
             num_sensitive=alphabet.num_sensitive,
             num_hashes=alphabet.num_hashes,
+            num_others=alphabet.num_others,
         )
         rest = {key: spec[key] for key in ("id", "version", *optional) if key in spec}
         return cls(alphabet=alphabet, mechanism=mechanism, **rest)
@@ -134,7 +135,7 @@ class Collection(Model):
 
     @property
     def canonical(self) -> str:
-        """All that determines what a report means, as canonical JSON.
+        """Everything that determines the meaning of a report, as canonical JSON.
 
         It has sorted keys and no spaces, integers and texts only (real numbers as the shortest decimal text), and
         holds the JSON form, the exact integer weights of the client, and the wire version.
@@ -153,25 +154,26 @@ class Collection(Model):
 
     def perturb(
         self,
-        values: Sequence[str],
+        values: Sequence[Any] | np.ndarray,
         rng: np.random.Generator | WordSource | None = None,
         event_times: Sequence[int] | np.ndarray | None = None,
     ) -> ReportBatch:
         """Draw one report per value, on the client.
 
         Args:
-            values: n texts.
+            values: n texts; for the alphabet ``ordered`` numbers, in a list or an array, or its texts.
             rng: source of randomness (default: the operating system's secure source, the only one that protects real
-                people). A numpy Generator makes reproducible reports for simulations. With any source but the default
-                the batch is marked ``seeded``.
+                people). A numpy Generator makes reproducible reports for simulations. With any
+                source but the default the batch is marked ``seeded``.
             event_times: (n,) milliseconds since 1970 UTC, which reports carry unchanged (default: now, rounded down to
                 the start of the client window, or to the hour if the collection has no client window).
 
         Raises:
             SpecError: if a value is not in a closed alphabet, or the lengths differ. The message does not show values.
+            TypeError: if a value is missing (None, NaN) or not text; the message says in which row.
         """
         if isinstance(values, (str, bytes)):
-            raise SpecError(f"values must be a list of texts, got one {type(values).__name__}")
+            raise SpecError(f"values must be a list of texts, got a single {type(values).__name__}")
         source = word_source(rng)
         n = len(values)
         if event_times is None:
@@ -212,12 +214,13 @@ class Collection(Model):
         width = self.mechanism.payload_size
         if batch.payloads.shape[1] != width or (batch.cohorts >= self.num_cohorts).any():
             raise SpecError(
-                f"collection {self.id!r} has payloads of {width} bytes and cohorts below {self.num_cohorts}, got "
-                f"payloads of {batch.payloads.shape[1]} bytes and cohorts up to {max(batch.cohorts, default=0)}"
+                f"collection {self.id!r} needs payloads of {width} bytes and cohorts below "
+                f"{self.num_cohorts}, got payloads of {batch.payloads.shape[1]} bytes and cohorts up to "
+                f"{max(batch.cohorts, default=0)}"
             )
         invalid = int((~self.mechanism.is_valid(batch.payloads)).sum())
         if invalid:
-            raise SpecError(f"collection {self.id!r} counts valid payloads only, got {invalid} invalid one(s)")
+            raise SpecError(f"collection {self.id!r} counts only valid payloads, got {invalid} invalid payload(s)")
         return self.count_groups(batch.payloads, batch.cohorts, 1, bit_patterns)[0]
 
     def estimate(
@@ -255,7 +258,7 @@ class Collection(Model):
     def _check_shape(self, counts: CohortCounts) -> None:
         if counts.shape != (self.num_cohorts, self.num_cells):
             raise SpecError(
-                f"collection {self.id!r} has counts of shape {(self.num_cohorts, self.num_cells)}, got {counts.shape}"
+                f"collection {self.id!r} needs counts of shape {(self.num_cohorts, self.num_cells)}, got {counts.shape}"
             )
 
     def check_counts(self, counts: CohortCounts) -> None:
@@ -268,7 +271,7 @@ class Collection(Model):
         for rule, impossible in self.mechanism.count_violations(counts):
             if impossible.any():
                 raise SpecError(
-                    f"counts of collection {self.id!r} must have {rule}, got others in cohort "
+                    f"counts of collection {self.id!r} must have {rule}, got a violation in cohort "
                     f"{int(np.argmax(impossible))}"
                 )
 
@@ -292,7 +295,7 @@ def canonical_candidates(candidates: Sequence[str]) -> tuple[str, ...]:
     for position, value in enumerate(result):
         if value != value.strip():
             raise SpecError(
-                f"candidates must have no white space before or after the value, got some at position {position}"
+                f"candidates must not begin or end with white space, got such a value at position {position}"
             )
         size = len(value.encode("utf-8"))
         if size > MAX_CANDIDATE_BYTES:

@@ -14,7 +14,7 @@ class UldpError(Exception):
 
 
 class SpecError(UldpError, ValueError):
-    """A configuration is not allowed. The message names the class and field, what is allowed and what was given.
+    """A configuration is not allowed. The message names the class and the field, the allowed values and the given one.
 
     Examples:
         >>> from uldp_transforms.ldp import Budget, SpecError
@@ -27,7 +27,7 @@ class SpecError(UldpError, ValueError):
 
 
 class BudgetSpentError(UldpError, ValueError):
-    """A report was not made because it could cost more than what is left of a person's privacy budget.
+    """A report was not made because it could exceed the remaining privacy budget of the person.
 
     Examples:
         >>> from uldp_transforms.ldp import Budget, BudgetSpentError
@@ -58,14 +58,14 @@ class EstimationError(UldpError, ValueError):
         empty
 
     Attributes:
-        status: value of the ``status`` field of a windowed estimate in this case.
+        status: ``status`` of a windowed estimate with this error.
     """
 
     status = "failed"
 
 
 class NoReportsError(EstimationError):
-    """There are no reports."""
+    """The counts contain no reports."""
 
     status = "empty"
 
@@ -83,4 +83,4 @@ class IllConditionedError(EstimationError):
 
 
 class ConformanceError(UldpError, AssertionError):
-    """A mechanism or an estimator that does not do what it declares; the sentence names the instance and the fault."""
+    """A mechanism or an estimator does not behave as declared; the message names the instance and the fault."""

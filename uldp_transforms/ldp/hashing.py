@@ -1,8 +1,8 @@
 """The public hash family of open alphabets: SHAKE-128, one 64-bit word per (cohort, hash index).
 
-One extendable-output call gives the words of all cohorts of a value, so a table for thousands of candidates and
-cohorts costs one call per candidate. ``docs/hashing.md`` specifies it byte for byte, with golden vectors.
-Privacy does not depend on it: any fixed public function keeps the guarantee; quality matters for utility only.
+One call of the extendable-output function gives the words of all cohorts of a value, so a table for thousands of
+candidates and cohorts costs one call per candidate. ``docs/hashing.md`` specifies it byte for byte, with test vectors.
+Privacy does not depend on the hash function, which is fixed and public; its quality affects utility only.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _DOMAIN = b"uldp-hash-1\x00"
 
 
 def canonical(value: str) -> str:
-    """The form in which values are compared and hashed: Unicode NFC, nothing else.
+    """Convert a value to the form in which values are compared and hashed: Unicode NFC.
 
     Raises:
         TypeError: if the value is not text.
-        SpecError: if it has no UTF-8 form. The message does not repeat the value: it may be a secret.
+        SpecError: if it has no UTF-8 form. The message does not show the value, which may be sensitive.
     """
     if not isinstance(value, str):
         raise TypeError(f"values must be text (str), got {type(value).__name__}")
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-        raise SpecError("values must be Unicode text, got one with a surrogate, which has no UTF-8 form")
+        raise SpecError("values must be Unicode text, got a text with a surrogate, which UTF-8 cannot encode")
     return unicodedata.normalize("NFC", value)
 
 

@@ -1,4 +1,4 @@
-"""A model of reports: what estimators know of a collection."""
+"""Statistical model of reports, as estimators use it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from uldp_transforms.ldp.mechanisms import Mechanism
 
 MAX_COHORTS = 1 << 16
 MAX_CELLS = 1 << 22
-"""Counters of one window; bounds the memory of an accumulator to 32 MiB."""
+"""Maximum number of counters per window, which limits an accumulator to 32 MiB."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Model:
-    """How values become reports, and reports counts.
+    """Maps values to reports, and reports to counts.
 
     Attributes:
-        id: name, ``[a-z0-9._-]{1,64}``.
+        id: identifier, ``[a-z0-9._-]{1,64}``.
         alphabet: value -> symbol.
         mechanism: symbol -> report.
-        num_cohorts: C, groups of reports with a hash function of their own.
+        num_cohorts: C, number of groups of reports, each with its own hash function.
     """
 
     id: str
@@ -40,7 +40,7 @@ class Model:
         name = type(self).__name__
         if not isinstance(self.id, str) or not re.fullmatch(r"[a-z0-9._-]{1,64}", self.id):
             raise SpecError(
-                f"{name}.id must be 1 to 64 of the letters a-z, 0-9, '.', '_' and '-', got {describe(self.id)}"
+                f"{name}.id must be 1 to 64 of the characters a-z, 0-9, '.', '_' and '-', got {describe(self.id)}"
             )
         require_int(f"{name}.num_cohorts", self.num_cohorts, 1, MAX_COHORTS)
         if self.num_cohorts * self.num_cells > MAX_CELLS:
@@ -52,35 +52,41 @@ class Model:
         of_mechanism = (self.mechanism.num_symbols, self.mechanism.num_sensitive)
         if self.mechanism.num_hashes != self.alphabet.num_hashes:
             raise SpecError(
-                f"{name}.mechanism must be for the alphabet's {self.alphabet.num_hashes} hash functions, "
-                f"got {self.mechanism.num_hashes}"
+                f"{name}.mechanism must support the alphabet's {self.alphabet.num_hashes} hash functions, "
+                f"got a mechanism for {self.mechanism.num_hashes}"
             )
         expected = (of_alphabet[0], of_alphabet[0]) if self.mechanism.protects_all else of_alphabet
         if of_mechanism != expected:
             raise SpecError(
-                f"{name}.mechanism must be for the alphabet's {expected[0]} symbols, {expected[1]} of them "
+                f"{name}.mechanism must match the alphabet's {expected[0]} symbols, {expected[1]} of them "
                 f"sensitive, got {of_mechanism[0]} and {of_mechanism[1]}"
+            )
+        if self.mechanism.num_others != self.alphabet.num_others:
+            raise SpecError(
+                f"{name}.mechanism must know of the alphabet's {self.alphabet.num_others} symbols without a place in "
+                f"the order, got a mechanism for {self.mechanism.num_others}"
             )
         if self.mechanism.names_values:
             self._check_priors(name)
         self.alphabet.check_cohorts(self.num_cohorts)
 
     def _check_priors(self, name: str) -> None:
-        """The tables of the mechanism are in the order of values: symbols have to be values, in that order."""
+        """Require that symbols are values in the same order, because the tables of the mechanism refer to values."""
         values = self.alphabet.known_values or ()
         own = len(values) == self.alphabet.num_symbols == self.alphabet.num_sensitive
         own = own and bool(self.alphabet.has_own_symbol(values).all())
         if not own or (self.alphabet.symbol_table(values, 1)[0] != np.arange(len(values))).any():
             raise SpecError(
-                f"{name}.alphabet must give every value a symbol of its own, in the order of the values, and call "
-                f"none non-sensitive for {type(self.mechanism).__name__}, got {type(self.alphabet).__name__} with "
+                f"{name}.alphabet must give every value its own symbol, in the order of the values, and "
+                f"must have only sensitive values for {type(self.mechanism).__name__}, got "
+                f"{type(self.alphabet).__name__} with "
                 f"{len(values)} known values, {self.alphabet.num_symbols} symbols and {self.alphabet.num_sensitive} "
                 f"sensitive ones"
             )
 
     @property
     def num_cells(self) -> int:
-        """M, cells that the mechanism counts per cohort."""
+        """M, number of cells that the mechanism counts per cohort."""
         return self.mechanism.num_cells
 
     def count_groups(
@@ -91,11 +97,11 @@ class Model:
         Args:
             payloads: (n, W) uint8, valid.
             rows: (n,) integers, ``period * num_cohorts + cohort`` of each report.
-            num_periods: how many.
-            bit_patterns: look inside the reports too, for two more sentinels; takes time.
+            num_periods: number of periods.
+            bit_patterns: also count patterns of bits within reports, for two further sentinels; this takes time.
 
         Returns:
-            One for each period.
+            Counts of each period.
         """
         num_rows = num_periods * self.num_cohorts
         num_reports = np.bincount(rows, minlength=num_rows).reshape(num_periods, self.num_cohorts)
@@ -107,22 +113,23 @@ class Model:
         return list(map(CohortCounts, num_reports, cells, patterns))
 
     def are_many(self, num_reports: Any, num_periods: int = 1) -> Any:
-        """Whether so many reports (an integer, or an array) are better counted in full tables of so many periods."""
+        """Whether this number of reports (an integer or an array) is counted faster in full tables of all periods."""
         cells_of_a_report = 1 if self.mechanism.one_place else self.num_cells
         return num_reports * cells_of_a_report * PAYS >= num_periods * self.num_cohorts * self.num_cells
 
     def count_few(
         self, payloads: np.ndarray, rows: np.ndarray, num_periods: int, bit_patterns: bool = False
     ) -> list[CohortCounts]:
-        """``count_groups`` where reports are few: only the cohorts of a period that sent some are counted.
+        """``count_groups`` for few reports: counts only the cohorts that sent reports in a period.
 
-        Time and memory grow with the reports times M, at most, and not with C. Counts are sparse where that pays.
+        Time and memory are at most proportional to the number of reports times M, and do not depend on C. Counts are
+        sparse where that saves memory.
 
         Args:
             payloads, rows, num_periods, bit_patterns: as for ``count_groups``.
 
         Returns:
-            One for each period.
+            Counts of each period.
         """
         shapes = np.broadcast_to([self.num_cohorts, self.num_cells], (num_periods, 2))
         present, groups, sizes = np.unique(rows, return_inverse=True, return_counts=True)
@@ -137,5 +144,5 @@ class Model:
         of_reports = periods_of_rows * length + cohorts
         of_cells = periods_of_rows[row] * length + self.num_cohorts + cohorts[row] * self.num_cells + cell
         places = np.concatenate([of_reports, of_cells])
-        order = np.argsort(places, kind="stable")  # linear: both parts are in order
+        order = np.argsort(places, kind="stable")  # linear: both parts are sorted
         return split_counts(shapes, places[order], np.concatenate([sizes, numbers])[order], patterns)

@@ -1,8 +1,8 @@
-"""An exact audit: what the reports of a collection really give away, in rational numbers.
+"""Exact audit of the privacy loss of a collection's reports, in rational numbers.
 
-Nothing is sampled and nothing is rounded. Small instances are enumerated, every report under every symbol; of large
-ones every kind of report is looked at, the rest of whose probability cancels. The bound is a rational number below
-e**epsilon, so a collection that passes is private to the last digit.
+The audit neither samples nor rounds. Small instances are enumerated completely, every report under every symbol; for
+large ones every kind of report is enumerated, because the rest of its probability cancels in ratios. The bound is a
+rational number below e**epsilon, so a collection that passes satisfies its epsilon exactly.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.sampling import WORD, exp_bounds
 
 MAX_CELLS = 1 << 17
-"""Reports times symbols up to which every single one is looked at."""
+"""Maximum number of reports times symbols for full enumeration."""
 
 MAX_SEQUENCE_CELLS = 1 << 15
-"""Sequences of reports times memos times symbols up to which every sequence is looked at."""
+"""Maximum number of sequences times memos times symbols for enumeration of all sequences."""
 
 LIFETIMES = (1, 2, 3, 7, 30, 365)
-"""Numbers of reports of one person whose loss is told."""
+"""Numbers of reports of one person for which the loss is computed."""
 
 LDP, ULDP, STATES = "every value", "every sensitive value", "every declared state"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WorstPair:
-    """The report that says the most, and the two inputs that it tells apart.
+    """The report with the largest privacy loss, and the two inputs that it distinguishes.
 
     Attributes:
-        report: the payload in hexadecimal digits, or what kind of report it is.
-        likelier, less_likely: the inputs, in words.
-        probabilities: of the report under each, exactly, or up to a common factor if it stands for a kind.
+        report: the payload in hexadecimal digits, or a description of the kind of report.
+        likelier, less_likely: descriptions of the two inputs.
+        probabilities: exact probabilities of the report under each input, for a kind of report up to a common factor.
     """
 
     report: str
@@ -48,23 +48,23 @@ class WorstPair:
 
     @property
     def ratio(self) -> Fraction | float:
-        """Infinite if the less likely input never makes the report."""
+        """Ratio of the two probabilities; infinite if the less likely input never produces the report."""
         likelier, less_likely = self.probabilities
         return likelier / less_likely if less_likely else math.inf
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Audit:
-    """What was proved about a collection.
+    """Result of the audit of a collection.
 
     Attributes:
-        epsilon: the promise.
-        protects: what of, in words.
-        method: what was looked at, in words.
+        epsilon: the declared epsilon.
+        protects: description of the protected inputs.
+        method: description of the enumeration.
         worst: the worst pair.
-        faults: everything that contradicts the promise, one sentence each; empty if it holds.
-        notes: what the promise does not say, where this collection makes it worth saying.
-        lifetime: what all reports of one symbol say together; None if each is drawn anew.
+        faults: violations of the declared guarantee, one sentence each; empty if it holds.
+        notes: limits of the guarantee that are relevant for this collection.
+        lifetime: audit of all reports of one symbol together; None if every report is drawn anew.
     """
 
     epsilon: float
@@ -83,13 +83,13 @@ class Audit:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Lifetime:
-    """What was proved about all reports of one symbol together, where clients keep memos.
+    """Result of the audit of all reports of one symbol together, for clients with memos.
 
     Attributes:
-        epsilon_inf: the promise.
-        method: what was looked at, in words.
-        worst: the memo that says the most, of which all reports are made without looking at the value again.
-        after: number of reports -> ln of the worst ratio of all of them together.
+        epsilon_inf: the declared epsilon of all reports together.
+        method: description of the enumeration.
+        worst: worst pair for the memo, from which all reports are made without using the value again.
+        after: number of reports -> ln of the worst ratio for that number of reports together.
     """
 
     epsilon_inf: float
@@ -115,7 +115,7 @@ def audit(collection: Collection) -> Audit:
     """Prove or refute the epsilon of a collection.
 
     Returns:
-        what was found; ``faults`` is empty exactly if the promise holds.
+        The result; ``faults`` is empty if and only if the guarantee holds.
 
     Source: Murakami and Kawamoto 2019, Definition 2 (ULDP); Kairouz, Bonawitz and Ramage 2016, section 2 (LDP).
     """
@@ -140,7 +140,7 @@ def audit(collection: Collection) -> Audit:
 
 
 def _proved(mechanism: Mechanism, epsilon: float, name: str) -> tuple[WorstPair, str, list[str]]:
-    """The worst pair, how it was found, and what contradicts this epsilon; nothing contradicts an infinite one."""
+    """The worst pair, the method, and the violations of this epsilon; an infinite epsilon has none."""
     if math.isinf(epsilon):
         return _by_kind(mechanism), f"every one of the {mechanism.num_outputs} reports, in exact fractions of 2**64", []
     if mechanism.num_hashes == 1 and mechanism.num_outputs * mechanism.num_symbols <= MAX_CELLS:
@@ -152,19 +152,19 @@ def _proved(mechanism: Mechanism, epsilon: float, name: str) -> tuple[WorstPair,
     else:
         worst, faults = _by_kind(mechanism), []
         method = (
-            f"every kind of the {_in_words(mechanism.num_outputs)} reports, in exact fractions of 2**64 (what "
-            f"reports of one kind differ in cancels)"
+            f"every kind of the {_in_words(mechanism.num_outputs)} reports, in exact fractions of 2**64 "
+            "(the differences between reports of one kind cancel)"
         )
     bound = exp_bounds(epsilon)[0]
     if worst.ratio > bound:
         faults.append(f"the ratio {float(worst.ratio):.17g} is above e**{name} = {float(bound):.17g}")
     if worst.ratio != mechanism.exact_ratio:
-        faults.append("the worst ratio is not the one that the mechanism claims")
+        faults.append("the worst ratio differs from the one that the mechanism claims")
     return worst, method, faults
 
 
 def _lifetime(mechanism: SetReportMechanism, epsilon_inf: float) -> tuple[Lifetime, list[str]]:
-    """Of the memo, which bounds all reports; and of the first reports, one by one where they are few."""
+    """The audit of the memo, which bounds all reports; and of sequences of reports, where these are few."""
     worst, method, faults = _proved(mechanism.memo, epsilon_inf, "epsilon_inf")
     faults = [f"memos: {fault}" for fault in faults]
     method = method.replace("reports", "memos")
@@ -174,7 +174,7 @@ def _lifetime(mechanism: SetReportMechanism, epsilon_inf: float) -> tuple[Lifeti
         if sequences * mechanism.num_outputs * mechanism.num_symbols <= MAX_SEQUENCE_CELLS:
             enumerated.append(number)
             if _worst_of_several(mechanism, number) != mechanism.ratio_after(number):
-                faults.append(f"the worst ratio of {number} reports is not the one that the mechanism claims")
+                faults.append(f"the worst ratio of {number} reports differs from the one that the mechanism claims")
     if enumerated:
         method += f"; all sequences of up to {enumerated[-1]} reports"
     after = {number: mechanism.epsilon_after(number) for number in LIFETIMES}
@@ -182,9 +182,9 @@ def _lifetime(mechanism: SetReportMechanism, epsilon_inf: float) -> tuple[Lifeti
 
 
 def _worst_of_several(mechanism: SetReportMechanism, number: int) -> Fraction:
-    """The largest ratio of the probabilities of so many protected reports of one person whose symbol stays.
+    """The largest ratio of the probabilities of ``number`` protected reports of one person with a constant symbol.
 
-    Over all sequences of reports (their order does not matter), each of them over all memos that may be behind it.
+    The maximum is over all multisets of reports; each probability is a sum over all possible memos.
     """
     payloads, rows = mechanism.memo.channel()
     noise = {payload: share for payload, share, _ in mechanism.noise_law()}
@@ -197,13 +197,13 @@ def _worst_of_several(mechanism: SetReportMechanism, number: int) -> Fraction:
             for memo in range(len(payloads))
         ]
         shares = [sum((p * q for p, q in zip(of_memo, column) if p), Fraction(0)) for column in zip(*rows)]
-        if all(shares):  # if not, a report in clear is among them
+        if all(shares):  # otherwise the sequence contains a clear report
             worst = max(worst, max(shares) / min(shares))
     return worst
 
 
 def _enumerate(mechanism: Mechanism) -> tuple[WorstPair, list[str]]:
-    """The worst pair of all, and what is wrong with the channel otherwise."""
+    """The worst pair, and all other faults of the channel."""
     payloads, rows = mechanism.channel()
     faults = []
     if any(sum(column) != 1 for column in zip(*rows)):
@@ -231,9 +231,9 @@ def _worst_of(
     nouns: tuple[str, ...],
     faults: list[str],
 ) -> WorstPair:
-    """The pair of inputs of one group (None: of symbols), and the report, with the largest ratio of probabilities.
+    """The two inputs of one group (None: symbols) and the report with the largest ratio of probabilities.
 
-    A report that rules an input out altogether is added to the faults.
+    A report that has probability 0 under an input is added to the faults.
     """
     best: WorstPair | None = None
     for payload, row in zip(payloads, rows):
@@ -261,7 +261,7 @@ def _worst_of(
 
 
 def _by_kind(mechanism: Mechanism) -> WorstPair:
-    """The worst of the kinds of reports, which follow from the client's integers."""
+    """The worst of the kinds of reports, computed from the client's integer weights."""
     pairs = []
     for kind in mechanism.kinds():
         (one, other), (p, q) = kind.inputs, kind.probabilities
@@ -273,7 +273,7 @@ def _by_kind(mechanism: Mechanism) -> WorstPair:
 
 
 def _misplaced(collection: Collection) -> list[str]:
-    """Public values must have clear symbols, and no others, in every cohort."""
+    """Faults in the symbols: public values must have clear symbols in every cohort, and all others must not."""
     values = collection.alphabet.clear_values
     if not values or collection.mechanism.protects_all:
         return []

@@ -1,4 +1,4 @@
-"""The closed list of what can happen to a report at the collector.
+"""The closed list of outcomes of a report at the collector.
 
 A reason never changes its number or its meaning; a new fault gets a new reason. ``ACCEPTED`` is zero, so that an
 array of reasons is false exactly where the reports are good.

@@ -1,7 +1,7 @@
-"""Tables of named classes: what stands in a table can be named in JSON, or on a command line.
+"""Registries of named classes for JSON and command lines.
 
-Other packages add classes by entry points, whose group is the name of the table. They are loaded when somebody asks for
-a name that the table does not have, or for all of it; importing this package loads none.
+Other packages add classes by entry points, whose group is the name of the table. They are loaded when an unknown name,
+or the complete table, is requested; importing this package loads none.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ T = TypeVar("T")
 
 
 class EntryPoints:
-    """The classes that other packages register in a group, loaded once."""
+    """The classes that other packages register in a group of entry points, loaded once."""
 
     def __init__(self, kind: str, group: str, add: Callable[[Any], object]):
         self._kind, self._group, self._add = kind, group, add
         self._loaded = False
 
     def load(self) -> None:
-        """Add them all.
+        """Load and register all classes of the group.
 
         Raises:
-            SpecError: for the first one that cannot be imported, or whose name is taken; the next call tries again.
+            SpecError: if a class cannot be imported, or its name is taken; the next call tries again.
         """
         if self._loaded:
             return
         from importlib.metadata import entry_points  # noqa: PLC0415  # most programs never ask
 
-        self._loaded = True  # what is loaded may ask for the table itself
+        self._loaded = True  # loaded modules may use the table themselves
         for entry in entry_points(group=self._group):
             try:
                 self._add(entry.load())
@@ -44,7 +44,7 @@ class EntryPoints:
 
 
 class Registry(Generic[T]):
-    """Named classes of one kind. Each class has an ``id``; an id is never given twice and never changes meaning."""
+    """Named classes of one kind. Each class has an ``id``; ids are never reused and never change meaning."""
 
     def __init__(self, kind: str, classes: Iterable[type[T]]):
         self.kind = kind
@@ -57,7 +57,7 @@ class Registry(Generic[T]):
         """Add a class (also usable as a decorator).
 
         Raises:
-            SpecError: if its id is taken by another class.
+            SpecError: if another class has its id.
         """
         name = cls.id  # type: ignore[attr-defined]
         if self._classes.get(name, cls) is not cls:
@@ -66,7 +66,7 @@ class Registry(Generic[T]):
         return cls
 
     def __contains__(self, name: object) -> bool:
-        """Whether a class has this id; those of other packages are loaded only for an id that is not known yet."""
+        """Whether a class has this id; classes of other packages are loaded only for an unknown id."""
         if isinstance(name, str) and name not in self._classes:
             self._others.load()
         return isinstance(name, str) and name in self._classes
@@ -81,14 +81,14 @@ class Registry(Generic[T]):
         return iter(self._classes)
 
     def build(self, spec: object, **context: Any) -> T:
-        """The object that a JSON object describes: ``id`` names the class, the other keys are its fields.
+        """Build an object from its JSON object: ``id`` names the class, the other keys are its fields.
 
         Args:
             spec: ``{"id": ..., field: value, ...}``.
-            context: fields that do not come from the JSON.
+            context: fields that are not in the JSON object.
 
         Raises:
-            SpecError: for a missing or unknown key or a value that the class refuses.
+            SpecError: if a key is missing or unknown, or the class refuses a value.
         """
         fields = dict(require_mapping(self.kind, spec))
         cls = self[fields.pop("id", None)]
@@ -103,22 +103,22 @@ class Registry(Generic[T]):
 
 
 class Table(list[T]):
-    """A list of classes in their order on the command line; those of other packages come last."""
+    """A list of classes in the order of the command line; classes of other packages are last."""
 
     def __init__(self, kind: str, classes: Iterable[T], options: Callable[[T], Iterable[str]]):
         """Make the table.
 
         Args:
             kind: ``uldp_transforms.<kind>s`` is the group of entry points.
-            classes: those of this package.
-            options: of a class, which no other one may have.
+            classes: classes of this package.
+            options: function that returns the options of a class, which no other class may have.
         """
         super().__init__(classes)
         self._kind, self._options = kind, options
         self._others = EntryPoints(kind, f"uldp_transforms.{kind}s", self.register)
 
     def register(self, cls: T) -> None:
-        """Add a class behind the others.
+        """Append a class.
 
         Raises:
             SpecError: if another class has one of its options.

@@ -1,11 +1,12 @@
-"""What the noise that stays with a person does to estimates: people who report several times, memos that last.
+"""Effect of repeated reports of the same people, with and without memos, on the uncertainty of estimates.
 
-n reports of people with r_i <= m reports each have a mean whose n-fold variance is
+For n reports of people with r_i <= m reports each, n times the variance of the mean is
 
     (V - L) + L sum_i r_i^2 / n  <=  V + (m - 1) L,
 
-V of one report, L the covariance of two reports of a person: the variance of memos for people whose values stay (see
-``utility.variance_of_mean``), less for others; f (1 - f) without memos. The bound is reached if all report m times.
+with V the variance of one report and L the covariance of two reports of a person: the variance of memos for people with
+    constant values (see ``utility.variance_of_mean``), less for others; f (1 - f) without memos. Equality holds if all
+    people report m times.
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ _SHARES = np.linspace(0, 1, 65)
 
 
 def keeps_memos(model: Model) -> bool:
-    """Whether clients keep a memo of each symbol, so that reports of a person have noise in common."""
+    """Whether clients keep a memo of each symbol, so that the noise of a person's reports is correlated."""
     mechanism = model.mechanism
     return isinstance(mechanism, SetReportMechanism) and mechanism.epsilon_inf is not None
 
 
 def with_repeated_people(model: Model, estimate: Estimate, times: int | None) -> Estimate:
-    """The estimate of a window in which each person has up to so many reports.
+    """The estimate of a window in which each person sends at most ``times`` reports.
 
-    Standard errors and intervals are those of the worst case, in which everybody has that many. The noise of memos is
-    part of the common variances, because windows of the same people share it. Shares that are shown do not change.
+    Standard errors and intervals are those of the worst case, in which everybody sends that number. The noise of memos
+    is part of the common variances, because windows with the same people share it. Displayed shares are unchanged.
 
     Args:
-        model: what the reports were made for.
-        estimate: as if all reports were of different people.
-        times: m, at least 1. None: not known; intervals are those of 1. The fit takes reports as independent, so with
-            memos it is asked for 1 alone.
+        model: the collection's alphabet and mechanism.
+        estimate: estimate that treats all reports as those of different people.
+        times: m, at least 1. None: unknown; the intervals are those for 1. The goodness of fit assumes independent
+            reports, so with memos it is tested only for 1.
     """
     if keeps_memos(model) and times != 1:
         estimate = dataclasses.replace(estimate, fit_p_value=None)
@@ -68,10 +69,10 @@ def with_repeated_people(model: Model, estimate: Estimate, times: int | None) ->
 
 
 def _common(estimate: Estimate, lasting: np.ndarray, times: int) -> np.ndarray:
-    """(S,): the variance that windows of the same people share, as estimates of the shares of these people.
+    """(S,): the variance that windows of the same people share, relative to the shares of these people.
 
-    It is L / n without the sampling of people, f (1 - f) / n, and what hash functions add. In hashed alphabets it also
-    has how people fell into the cohorts that they stay in.
+    It is L / n without the sampling variance of people, f (1 - f) / n, plus that of hash functions. In hashed alphabets
+    it also includes the random assignment of people to the cohorts in which they stay.
     """
     hashed = np.maximum(0.0 if estimate.common_variances is None else estimate.common_variances, 0)
     shares = np.clip(estimate.raw_frequencies, 0, 1)
@@ -81,9 +82,9 @@ def _common(estimate: Estimate, lasting: np.ndarray, times: int) -> np.ndarray:
 
 
 def _lasting(model: Model, estimate: Estimate) -> np.ndarray:
-    """(S,): what share L / V of the variance of a report all reports of a person have in common.
+    """(S,): L / V, the share of the variance of a report that all reports of a person have in common.
 
-    Of a value that shares hashed symbols the share of people is that of its symbol, others included.
+    For a value with shared hashed symbols, the frequency is that of its symbol, other values included.
     """
     alphabet, mechanism = model.alphabet, model.mechanism
     if mechanism.num_hashes > 1:
@@ -107,7 +108,7 @@ def _lasting(model: Model, estimate: Estimate) -> np.ndarray:
 
 @functools.lru_cache(maxsize=64)
 def _curve(mechanism: Mechanism, symbol: int) -> np.ndarray:
-    """L / V of a symbol at the shares ``_SHARES``, whether other people's symbols are sensitive or not: the larger."""
+    """L / V of a symbol at the shares ``_SHARES``: the larger of the cases that all others are sensitive or none is."""
     size, v = mechanism.num_symbols, mechanism.num_sensitive
     memo = mechanism.memo if isinstance(mechanism, SetReportMechanism) and mechanism.epsilon_inf is not None else None
     lasting = np.zeros(len(_SHARES))
@@ -127,7 +128,7 @@ def _curve(mechanism: Mechanism, symbol: int) -> np.ndarray:
 def _stretched(
     intervals: Callable[..., tuple[Any, Any]], centres: Any, stretch: Any, confidence: Confidence, **strict: bool
 ) -> tuple[Any, Any]:
-    """Intervals that are longer on both sides of an estimate, as far as a share goes."""
+    """Intervals extended on both sides of an estimate by the factor ``stretch``, clipped to possible shares."""
     low, high = intervals(confidence, **strict)
     longer_low, longer_high = (np.clip(centres + stretch * (end - centres), 0, 1) for end in (low, high))
     return np.minimum(low, longer_low), np.maximum(high, longer_high)

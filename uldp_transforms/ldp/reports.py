@@ -1,4 +1,4 @@
-"""Many perturbed reports at once, as columns. A single report is a batch of one."""
+"""Batches of perturbed reports, stored as columns. A single report is a batch of one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from uldp_transforms.ldp.errors import SpecError
 
 ID_BYTES = 16
-"""Length of a report id: random, drawn once by the client, equal in every retry of the same report."""
+"""Number of bytes of a report id, which the client draws at random once and repeats in every retry of the report."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -28,11 +28,11 @@ class ReportBatch:
     Attributes:
         fingerprint: 32 bytes that identify the collection of the reports.
         cohorts: (n,) uint16.
-        payloads: (n, W) uint8, what the mechanism sends.
+        payloads: (n, W) uint8, encoded reports of the mechanism.
         event_times: (n,) int64, milliseconds since 1970 UTC.
         report_ids: (n, 16) uint8; (0, 16) if the batch carries no ids.
         seeded: True if any report was drawn from another source than the operating system's secure one. Such reports
-            are for simulations and protect nobody.
+            are for simulations and do not protect anybody.
     """
 
     fingerprint: bytes
@@ -69,7 +69,7 @@ class ReportBatch:
     __hash__ = None  # type: ignore[assignment]  # holds arrays: equal by content, not hashable
 
     def __getitem__(self, rows: slice | np.ndarray) -> ReportBatch:
-        """The reports at a slice, at indices or at a mask."""
+        """The reports selected by a slice, indices or a mask."""
         ids = self.report_ids[rows] if len(self.report_ids) else self.report_ids
         return dataclasses.replace(
             self,
@@ -81,24 +81,24 @@ class ReportBatch:
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of the columns in memory."""
+        """Number of bytes of the columns in memory."""
         return sum(column.nbytes for column in (self.cohorts, self.payloads, self.event_times, self.report_ids))
 
     @classmethod
     def several(
         cls, fingerprints: Sequence[bytes], sizes: np.ndarray, columns: Mapping[str, np.ndarray]
     ) -> list[ReportBatch]:
-        """Batches of several collections from columns in which their reports stand one collection after the other.
+        """Batches of several collections from columns in which reports are sorted by collection.
 
-        It takes a microsecond or two for each batch, because all are checked together.
+        All batches are checked together, so it takes only a microsecond or two per batch.
 
         Args:
-            fingerprints: of B collections.
-            sizes: (B,) int64, the number of reports of each, n together.
+            fingerprints: fingerprints of B collections.
+            sizes: (B,) int64, number of reports of each collection; their sum is n.
             columns: the arrays of ``ReportBatch`` by name, for all n reports; the batches have views of them.
 
         Raises:
-            SpecError: for columns that no batch can have.
+            SpecError: if the columns do not form valid batches.
         """
         cohorts, payloads, times, ids = (columns[name] for name in _COLUMNS)
         cls(fingerprint=b"", cohorts=cohorts, payloads=payloads, event_times=times, report_ids=ids)
@@ -106,7 +106,7 @@ class ReportBatch:
         for fingerprint, size in zip(fingerprints, sizes.tolist()):
             start, stop = stop, stop + size
             batch = object.__new__(cls)
-            vars(batch).update(  # the class is frozen
+            vars(batch).update(  # sets the fields of a frozen class
                 fingerprint=fingerprint,
                 cohorts=cohorts[start:stop],
                 payloads=payloads[start:stop],

@@ -1,8 +1,8 @@
 """Exact client randomness: integer thresholds out of 2**64 and a secure source of words.
 
-A client compares 64-bit words with integers and computes nothing in floating point, so the probabilities that it
-uses are exact rational numbers, and the collector inverts those same numbers. Rounding is always towards privacy
-(mathematics: one coin of probability ``keep / 2**64``, rounded down).
+A client compares 64-bit words with integers and computes nothing in floating point, so its probabilities are exact
+rational numbers, and the collector inverts the same numbers. Rounding is always in favour of privacy (for a single coin
+with probability ``keep / 2**64``, downwards).
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from typing import Protocol
 import numpy as np
 
 WORD = 1 << 64
-"""Number of values of one random word."""
+"""Number of possible values of one random word."""
 
 BIT_PLANES = 32
-"""Precision, in bits, of the noise rate of unary reports (any rate is private: the coin is computed from it)."""
+"""Precision, in bits, of the noise rate of unary reports (any rate is private, because the keep probability follows
+from it).
+"""
 
-_CHUNK_WORDS = 1 << 15  # 256 KiB of words at a time stay in the cache
+_CHUNK_WORDS = 1 << 15  # 256 KiB of words, which fit into the cache
 
 
 class WordSource(Protocol):
-    """Where a client takes its random words from."""
+    """Source of a client's random words."""
 
     def words(self, *shape: int) -> np.ndarray:
         """Uniform, independent uint64 words of the given shape."""
@@ -42,7 +44,7 @@ class SystemSource:
 
 
 class SeededSource:
-    """A numpy generator: reproducible, therefore for simulation only. Reports made with it say so."""
+    """Random words from a numpy generator: reproducible, and therefore for simulation only, as its reports state."""
 
     name = "seeded"
 
@@ -54,10 +56,10 @@ class SeededSource:
 
 
 def word_source(rng: np.random.Generator | WordSource | None) -> WordSource:
-    """The source behind an ``rng`` argument: None is the operating system's.
+    """The word source for an ``rng``; None means the operating system's.
 
     Raises:
-        TypeError: for anything that is neither None, a numpy Generator nor a word source.
+        TypeError: if ``rng`` is neither None, a numpy Generator nor a word source.
     """
     if rng is None:
         return SystemSource()
@@ -69,15 +71,15 @@ def word_source(rng: np.random.Generator | WordSource | None) -> WordSource:
 
 
 def is_reproducible(source: WordSource) -> bool:
-    """Whether words of this source may come again: true of every source but the operating system's own."""
+    """Whether words of this source can be reproduced: true for every source except the operating system's."""
     return type(source) is not SystemSource
 
 
 @functools.lru_cache(maxsize=1024)
 def exp_bounds(epsilon: float) -> tuple[Fraction, Fraction]:
-    """Rational bounds ``(low, high)`` with ``low < e**epsilon < high``, 70 significant digits apart.
+    """Rational bounds ``(low, high)`` with ``low < e**epsilon < high``, which agree to 70 significant digits.
 
-    The float is taken at its exact binary value, so that two programs that read the same number agree.
+    The float is used with its exact binary value, so that two programs that read the same number agree.
     """
     context = decimal.Context(prec=80)
     value = context.exp(decimal.Decimal(epsilon))
@@ -86,7 +88,7 @@ def exp_bounds(epsilon: float) -> tuple[Fraction, Fraction]:
 
 
 def floor_weight(probability: Fraction) -> int:
-    """Largest threshold K such that ``word < K`` happens with at most this probability."""
+    """Largest threshold K such that ``word < K`` has at most this probability."""
     return (probability.numerator * WORD) // probability.denominator
 
 
@@ -101,8 +103,8 @@ def below(words: np.ndarray, threshold: int) -> np.ndarray:
 def uniform_integers(words: np.ndarray, bound: int) -> np.ndarray:
     """Map words to int64 in ``[0, bound)`` by multiply-and-shift; ``bound`` up to 2**32.
 
-    Each integer gets floor or ceiling of ``2**64 / bound`` words: a relative deviation below ``bound / 2**64``. Used
-    for buckets and cohorts, which carry no privacy; mechanisms use exact thresholds.
+    Each integer gets floor or ceiling of ``2**64 / bound`` words: a relative deviation below ``bound / 2**64``. It is
+    used for buckets and cohorts, which do not affect privacy; mechanisms use exact thresholds.
     """
     high, low = words >> np.uint64(32), words & np.uint64(0xFFFFFFFF)
     factor = np.uint64(bound)
@@ -113,7 +115,7 @@ def uniform_integers(words: np.ndarray, bound: int) -> np.ndarray:
 def small_integers(words: np.ndarray, bound: int) -> np.ndarray:
     """``uniform_integers`` for a ``bound`` up to 2**16, as uint16, from the upper 16 bits of most words.
 
-    The bits below add less than ``bound`` to the lower 16 bits of the product; where they could carry, all are used.
+    The lower bits change the product by less than ``bound``; where they could carry, the full word is used.
 
     Args:
         words: uint64, contiguous.
@@ -130,13 +132,12 @@ def small_integers(words: np.ndarray, bound: int) -> np.ndarray:
 def bernoulli_planes(source: WordSource, num_rows: int, num_bits: int, numerator: int) -> np.ndarray:
     """Independent bits, each 1 with probability exactly ``numerator / 2**BIT_PLANES``, packed.
 
-    One bit is the comparison of a random binary fraction with the rate, made on 64 bits at a time: from the least
-    significant digit of the rate to the most significant, ``result = word | result`` where the digit is 1 and
-    ``word & result`` where it is 0. Every bit has its own random digits; the number of words drawn depends on the
-    sizes alone.
+    Each bit compares a random binary fraction with the rate, for 64 bits at a time: from the least significant digit of
+    the rate to the most significant, ``result = word | result`` where the digit is 1 and ``word & result`` where it is
+    0. Every bit has its own random digits; the number of words drawn depends on the sizes alone.
 
     Args:
-        source: where the words come from.
+        source: source of random words.
         num_rows: n, number of reports.
         num_bits: bits per report.
         numerator: the rate times 2**BIT_PLANES, in [1, 2**BIT_PLANES).

@@ -1,13 +1,13 @@
-"""Sentinels: do the counts of a window look like those of clients that follow the protocol?
+"""Sentinels: tests whether the counts of a window are consistent with clients that follow the protocol.
 
-Each one compares the counts with all populations of honest people at once. Its p-value comes from binomial and
-hypergeometric tails, not from a limit law, so it holds for every population, every number of reports and cohorts:
-honest clients make p <= a with probability at most a. docs/sentinels.md derives them.
+Each test holds for all populations of honest people. Its p-value is based on binomial and hypergeometric tails, not on
+an asymptotic distribution, so it is valid for every number of reports and cohorts: for honest clients, p <= a with
+probability at most a. docs/sentinels.md has the derivations.
 
-None changes an estimate. An attacker who follows the protocol with false values is invisible to all of them; they see
-broken clients, biased random generators, wrong epsilons and crude attacks.
+Sentinels do not change estimates. They cannot detect an attacker who follows the protocol with false values; they
+detect broken clients, biased random generators, wrong epsilons and crude attacks.
 
-Letters: n reports, C cohorts, K symbols of which v sensitive.
+Notation: n reports, C cohorts, K symbols, v of them sensitive.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.model import Model
 
 FALSE_ALARMS = 1e-3
-"""Largest probability that any sentinel fires in a window of honest reports; shared equally by those that can judge.
+"""Maximum probability that any sentinel fires in a window of honest reports; divided equally by the applicable ones.
 
-Which ones can depends on the collection and on what was counted, never on the reports.
+Which sentinels apply depends on the collection and on the kinds of counts, never on the reports.
 """
 
 NOTHING_UNUSUAL = "Nothing unusual."
 
-_OUTSIDE = 1e-5  # probability that the people with sensitive values are more or fewer than the limits say
-_LEFT_OUT = 1e-18  # probability that a sum over a binomial law leaves out at each end
-_TERMS = 4096  # of that sum, at most
+_OUTSIDE = 1e-5  # probability that the number of people with sensitive values is outside its confidence limits
+_LEFT_OUT = 1e-18  # probability that a sum over a binomial distribution omits at each end
+_TERMS = 4096  # maximum number of terms of that sum
 _SMALLEST = 1e-300
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What one sentinel says of one window.
+    """Result of one sentinel for one window.
 
     Attributes:
-        name: of the sentinel.
+        name: name of the sentinel.
         statistic: z-score or chi-square.
-        p_value: honest clients make it at most a with probability at most a, whatever their values are.
-        fired: p_value is below the sentinel's share of ``FALSE_ALARMS``.
-        sentence: what it means, for a person.
+        p_value: for honest clients, at most a with probability at most a, for any values of the people.
+        fired: whether p_value is below the sentinel's share of ``FALSE_ALARMS``.
+        sentence: explanation for readers.
     """
 
     name: str
@@ -66,7 +66,7 @@ Sentinel = Callable[[Model, CohortCounts], _Judgement | None]
 
 
 def examine(model: Model, counts: CohortCounts) -> list[Finding]:
-    """The findings of all sentinels that can judge this collection; none for a window without reports."""
+    """The findings of all sentinels that apply to this collection; none for a window without reports."""
     if not counts.total:
         return []
     asked = {name: judge(model, counts) for name, (judge, _) in SENTINELS.items()}
@@ -87,11 +87,11 @@ def examine(model: Model, counts: CohortCounts) -> list[Finding]:
 
 
 def floor(model: Model, counts: CohortCounts) -> _Judgement | None:
-    """Sensitive symbols cannot be rarer than noise makes them: the j rarest together, for every j.
+    """Test that sensitive symbols are not rarer than noise alone: the j rarest together, for every j.
 
-    j symbols that nobody holds are supported binomially often, j symbols that somebody holds more often. There are
-    v over j sets of j symbols, and v sizes: the p-value is that of the most unusual size times both (union bound).
-    That is known where a report is one symbol, and where its bits are independent; elsewhere it is one symbol alone.
+    The count of reports that support any of j symbols is binomial if nobody holds them, and larger otherwise. There are
+    v over j sets of j symbols, and v sizes: the p-value is that of the most unusual size times both (union bound). All
+    sizes are tested if a report is one symbol or has independent bits; otherwise only single symbols are.
     """
     mechanism = model.mechanism
     rate = mechanism.floor_rate
@@ -110,7 +110,7 @@ def floor(model: Model, counts: CohortCounts) -> _Judgement | None:
     sets = special.gammaln(v + 1) - special.gammaln(sizes + 1) - special.gammaln(v - sizes + 1) + np.log(len(sizes))
     shares = supports / np.maximum(trials, 1)
     distances = special.rel_entr(shares, rates) + special.rel_entr(1 - shares, 1 - rates)
-    bounds = np.where(shares < rates, -trials * distances, 0.0)  # of ln of the tails (Chernoff)
+    bounds = np.where(shares < rates, -trials * distances, 0.0)  # upper bounds of ln of the tails (Chernoff)
     best = int(np.argmin(bounds + sets))
     count, n, rate = supports[best], trials[best], rates[best]
     tail = stats.binom.cdf(count, n, rate)
@@ -119,7 +119,7 @@ def floor(model: Model, counts: CohortCounts) -> _Judgement | None:
 
 
 def ceiling(model: Model, counts: CohortCounts) -> _Judgement | None:
-    """Not more reports can be in clear than the coin lets through, even if nobody held a sensitive value."""
+    """Test that the number of clear reports is not above the maximum that the reveal rate allows for any population."""
     mechanism = model.mechanism
     rate = mechanism.reveal_rate
     if mechanism.num_sensitive == mechanism.num_symbols:
@@ -129,11 +129,11 @@ def ceiling(model: Model, counts: CohortCounts) -> _Judgement | None:
 
 
 def weight(model: Model, counts: CohortCounts) -> _Judgement | None:
-    """Bits set in all reports together are as many as people and noise explain; for independent bits.
+    """Test that the total number of set bits agrees with people and noise; for independent bits.
 
-    h own bits of each person with a sensitive value (1 to h, if hash functions collide) are set with one probability,
-    all others with another. How many people that are is known, or within confidence limits from the clear reports.
-    Mechanisms that report one symbol or a set of fixed size have nothing to weigh.
+    For each person with a sensitive value, h own bits (1 to h, if hash functions collide) are set with one probability,
+    and all others with another. The number of such people is known, or is within confidence limits from the clear
+    reports. The test does not apply to mechanisms that report one symbol or a set of fixed size.
     """
     mechanism = model.mechanism
     if not isinstance(mechanism, SetReportMechanism) or not mechanism.independent_bits:
@@ -151,15 +151,15 @@ def weight(model: Model, counts: CohortCounts) -> _Judgement | None:
         excess = ones - holders * own - (bits - holders) * noise
         spread = np.sqrt(holders * own * (1 - own) + (bits - holders) * noise * (1 - noise))
         judgements.append(_judgement(max(excess, 0) if upper else min(excess, 0), spread, 2 * tail + outside))
-    return min(judgements, key=lambda judgement: judgement.p_value)  # z is 0 if the limits explain the bits
+    return min(judgements, key=lambda judgement: judgement.p_value)  # z is 0 if a number within the limits fits
 
 
 def histogram(model: Model, counts: CohortCounts) -> _Judgement | None:
-    """For every weight, reports with so many bits set are as many as people and noise explain; needs bit patterns.
+    """Test that the number of reports of each weight (number of set bits) agrees with people and noise.
 
-    Given its person, a report has a weight with a known probability: one for people with sensitive values (one for each
-    number of own bits, 1 to h), one for the others. The p-value is that of the most unusual weight, on either side,
-    times two and the number of weights (union bound).
+    It needs bit patterns. Given the person, a report has each weight with a known probability: one for people with
+    sensitive values (one for each number of own bits, 1 to h), one for all others. The p-value is that of the most
+    unusual weight, on either side, times two and the number of weights (union bound).
     """
     mechanism, v = model.mechanism, model.mechanism.num_sensitive
     if not isinstance(mechanism, SetReportMechanism) or not mechanism.independent_bits or not len(counts.patterns):
@@ -182,11 +182,12 @@ def histogram(model: Model, counts: CohortCounts) -> _Judgement | None:
 
 
 def pairs(model: Model, counts: CohortCounts) -> _Judgement | None:
-    """No two bits are set together more often than independent bits; needs bit patterns.
+    """Test that no two bits are set together more often than independent bits; needs bit patterns.
 
-    Nobody has two own bits, so who favours one bit of a pair does not favour the other. Given how often each of the two
-    is set, they then meet at most as often as two random sets of reports of these sizes: hypergeometric. The p-value is
-    that of the most unusual pair, times the number of pairs (union bound).
+    A person has at most one of the two bits as an own bit, so favouring one bit of a pair excludes favouring the other.
+    Given the number of reports with each bit, the number with both is then at most that of two random sets of reports
+    of these sizes: hypergeometric. The p-value is that of the most unusual pair, times the number of pairs
+    (union bound).
     """
     mechanism, v = model.mechanism, model.mechanism.num_sensitive
     both = counts.patterns[v + 1 :]
@@ -206,10 +207,10 @@ def pairs(model: Model, counts: CohortCounts) -> _Judgement | None:
 
 
 def cohorts(model: Model, counts: CohortCounts) -> _Judgement | None:
-    """Clients draw their cohort evenly.
+    """Test that clients draw their cohort uniformly.
 
-    Cohort after cohort, its share of the reports that are left is binomial; Fisher's sum of the ln p, 2 (C - 1) degrees
-    of freedom.
+    In sequence, each cohort's share of the remaining reports is binomial; the p-values are combined by Fisher's method,
+    with 2 (C - 1) degrees of freedom.
     """
     num_cohorts = model.num_cohorts
     if num_cohorts < 2:
@@ -221,10 +222,10 @@ def cohorts(model: Model, counts: CohortCounts) -> _Judgement | None:
 
 
 def homogeneity(model: Model, counts: CohortCounts) -> _Judgement | None:
-    """Where symbols mean the same in all cohorts, a cohort has its share of each: the most unusual cell of all.
+    """Test that each cohort has its share of each symbol, where symbols have the same meaning in all cohorts.
 
-    Given how often a symbol was counted, its count in one cohort is hypergeometric; times the number of cells (union
-    bound).
+    Given the total count of a symbol, its count in one cohort is hypergeometric; the p-value is that of the most
+    unusual cell times the number of cells (union bound).
     """
     alphabet = model.alphabet
     listed = alphabet.known_values or alphabet.clear_values
@@ -249,11 +250,11 @@ SENTINELS: dict[str, tuple[Sentinel, str]] = {
     "cohorts": (cohorts, "Reports are not spread evenly over the cohorts."),
     "homogeneity": (homogeneity, "Cohorts report differently although their members hold the same values."),
 }
-"""Name -> sentinel, and what it means when it fires."""
+"""Name -> sentinel, and the meaning of its alarm."""
 
 
 def _judgement(difference: float, spread: float, p_value: float) -> _Judgement:
-    """A z-score, 0 where nothing can vary, and a p-value of at most 1."""
+    """A z-score, 0 if the statistic cannot vary, and a p-value of at most 1."""
     return _Judgement(difference / spread if spread > 0 else 0.0, min(float(p_value), 1.0))
 
 
@@ -262,9 +263,10 @@ def _in_clear(mechanism: Mechanism, counts: CohortCounts) -> int:
 
 
 def _people_with_sensitive_values(mechanism: Mechanism, total: int, clear: int) -> tuple[int, int]:
-    """Confidence limits of their number: everybody else is in clear with the reveal rate. Each fails with _OUTSIDE / 2.
+    """Confidence limits of the number of people with sensitive values; each fails with probability _OUTSIDE / 2.
 
-    The reports up to the r-th clear one of the others are negative binomial.
+    Everybody else sends a clear report with the reveal rate, so the number of others up to their r-th clear report is
+    negative binomial.
     """
     if mechanism.num_sensitive == mechanism.num_symbols:
         return total, total
@@ -277,12 +279,12 @@ def _people_with_sensitive_values(mechanism: Mechanism, total: int, clear: int) 
 def _tail_of_two_binomials(ones: int, first: tuple[int, float], second: tuple[int, float], *, upper: bool) -> float:
     """Pr(X + Y >= ones) if ``upper``, else Pr(X + Y <= ones); X and Y binomial, as (trials, rate).
 
-    Where X can be more than ``_TERMS`` numbers, neighbouring ones are taken together and the result is an upper bound:
-    each group has the probability of its likeliest number and the tail of its most favourable one.
+    If X has more than ``_TERMS`` possible values, neighbouring ones are grouped and the result is an upper bound: each
+    group has its total probability and the tail of its most favourable value.
     """
     (trials, rate), other = first, stats.binom(*second)
     lowest = stats.binom.ppf(_LEFT_OUT, trials, rate)
-    highest = trials - stats.binom.ppf(_LEFT_OUT, trials, 1 - rate)  # isf works with 1 - _LEFT_OUT, which is 1
+    highest = trials - stats.binom.ppf(_LEFT_OUT, trials, 1 - rate)  # isf would round 1 - _LEFT_OUT to 1
     groups = int(min(highest - lowest + 1, _TERMS))
     starts = np.rint(np.linspace(lowest, highest + 1, groups + 1))
     least, most = starts[:-1], starts[1:] - 1
@@ -293,17 +295,17 @@ def _tail_of_two_binomials(ones: int, first: tuple[int, float], second: tuple[in
 
 
 def _law_of_weight(mechanism: SetReportMechanism, own: int) -> np.ndarray:
-    """(v + 1,): probability of each number of bits set in a report of a person with so many own bits."""
+    """(v + 1,): probabilities of the number of set bits in a report of a person with ``own`` own bits."""
     v, miss = mechanism.num_sensitive, mechanism.miss
     of_own = stats.binom.pmf(np.arange(own + 1), own, miss + mechanism.delta)
     return np.convolve(of_own, stats.binom.pmf(np.arange(v - own + 1), v - own, miss))
 
 
 def _bound_of_tail(counts: np.ndarray, trials: int, means: np.ndarray, *, upper: bool) -> np.ndarray:
-    """At least Pr(X >= counts) if ``upper``, else Pr(X <= counts); X independent trials with these means in sum.
+    """Upper bound of Pr(X >= counts) if ``upper``, else Pr(X <= counts); X sums independent trials with these means.
 
-    Unequal trials spread less than equal ones, so the binomial tail is larger one or more from the mean (Hoeffding
-    1956, theorem 4). Nearer to it the bound is 1, or the mean (Markov) where the count is 1.
+    Unequal trials have less spread than equal ones, so the binomial tail is an upper bound at distance one or more from
+    the mean (Hoeffding 1956, theorem 4). Nearer to the mean the bound is 1, or the mean (Markov) if the count is 1.
     """
     if not upper:
         return _bound_of_tail(trials - counts, trials, trials - means, upper=True)
@@ -314,7 +316,7 @@ def _bound_of_tail(counts: np.ndarray, trials: int, means: np.ndarray, *, upper:
 
 
 def _two_sided(law: Any, count: np.ndarray, *parameters: Any) -> np.ndarray:
-    """Twice the smaller tail of discrete laws, at most 1 and never 0."""
+    """Twice the smaller tail of discrete distributions, at most 1 and never 0."""
     tails = np.minimum(law.cdf(count, *parameters), law.sf(count - 1, *parameters))
     p_values: np.ndarray = np.clip(2 * tails, _SMALLEST, 1.0)
     return p_values

@@ -409,7 +409,7 @@ def test_a_given_secret_is_kept(storage: FileStorage) -> None:
     client(storage, secret=SECRET)
     client(storage, secret=SECRET)
     client(storage)
-    with pytest.raises(SpecError, match="got another one"):
+    with pytest.raises(SpecError, match="got a different one"):
         client(storage, secret=bytes(32))
 
 

@@ -122,7 +122,7 @@ def test_patterns_add_up_where_both_have_them():
         first, second, third = order
         assert (first + second) + third == first + (second + third) == A + A + A
     assert WITH.patterns.tolist() == [9, 10]
-    with pytest.raises(SpecError, match="equal lengths, got 2 and 3"):
+    with pytest.raises(SpecError, match="their lengths are equal, got 2 and 3"):
         WITH + CohortCounts.empty(2, 3, 3)
 
 
@@ -149,7 +149,7 @@ def test_counts_are_not_hashable_and_equal_nothing_else():
 
 @pytest.mark.parametrize("other", [CohortCounts.empty(2, 2), CohortCounts.empty(1, 3), CohortCounts.empty(1, 1)])
 def test_other_shapes_are_not_added(other):
-    with pytest.raises(SpecError, match="equal shapes"):
+    with pytest.raises(SpecError, match="only if their shapes are equal"):
         A + other
 
 

@@ -101,20 +101,24 @@ def test_numbers_that_wrap_around_are_not_taken_for_small_ones(mechanism):
     """2,048 cells of 2**53 sum to 0 modulo 2**64."""
     of = collection(Closed(values=tuple(map(str, range(2048)))), 1, mechanism)
     counts = CohortCounts(np.array([9]), np.full((1, 2048), 1 << 53))
-    with pytest.raises(SpecError, match="must have no cell above the reports of its cohort, got others in cohort 0"):
+    with pytest.raises(
+        SpecError, match="must have no cell above the reports of its cohort, got a violation in cohort 0"
+    ):
         of.check_counts(counts)
 
 
 def test_another_shape_is_refused():
     of = collection(Closed(values=("a", "b")), 1, "krr")
-    with pytest.raises(SpecError, match=r"has counts of shape \(1, 2\), got \(1, 3\)"):
+    with pytest.raises(SpecError, match=r"needs counts of shape \(1, 2\), got \(1, 3\)"):
         of.check_counts(CohortCounts.empty(1, 3))
 
 
 def test_the_first_cohort_is_named():
     of = collection(Closed(values=("a", "b")), 3, "krr")
     counts = CohortCounts(np.array([4, 4, 4]), np.array([[2, 2], [3, 3], [0, 0]]))
-    sentence = "counts of collection 'animals' must have cells that sum to the reports of their cohort, got others in "
+    sentence = (
+        "counts of collection 'animals' must have cells that sum to the reports of their cohort, got a violation in "
+    )
     with pytest.raises(SpecError, match=f"^{sentence}cohort 1$"):
         of.check_counts(counts)
 

@@ -99,7 +99,9 @@ def test_sums_without_patterns_and_of_other_shapes():
     for other in (CohortCounts.empty(4, 41), counts_at((4, 41), np.array([0]), np.array([1]), one.patterns)):
         assert one != other
         for left, right in ((one, other), (other, one)):
-            with pytest.raises(SpecError, match=r"^CohortCounts can be added only in equal shapes, got \(4, 4"):
+            with pytest.raises(
+                SpecError, match=r"^CohortCounts can be added only if their shapes are equal, got \(4, 4"
+            ):
                 left + right
     with pytest.raises(TypeError):
         one + 1

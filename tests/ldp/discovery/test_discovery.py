@@ -1,4 +1,4 @@
-"""The search for values that nobody listed: what it may try, how it scores, and how often it is wrong."""
+"""The search for values: what it may try, how it scores, and how often it is wrong."""
 
 from __future__ import annotations
 

@@ -360,7 +360,7 @@ def test_no_distribution_on_a_grid_is_more_likely(mechanism):
 @mechanisms
 def test_json_form_makes_an_equal_mechanism(mechanism):
     fields = {key: value for key, value in mechanism.to_json().items() if key != "id"}
-    sizes = {"num_symbols": mechanism.num_symbols, "num_sensitive": mechanism.num_sensitive}
+    sizes = {name: getattr(mechanism, name) for name in ("num_symbols", "num_sensitive", "num_others")}
     assert type(mechanism)(**sizes, **fields) == mechanism
 
 
@@ -384,7 +384,8 @@ def test_without_clear_symbols_some_utility_optimized_form_is_the_plain_one(mech
 @each_mechanism([m for m in MECHANISMS_TO_TEST if m.protects_all])
 def test_plain_mechanisms_protect_every_symbol(mechanism):
     fields = {key: value for key, value in mechanism.to_json().items() if key != "id"}
-    assert type(mechanism)(num_symbols=mechanism.num_symbols, num_sensitive=1, **fields) == mechanism
+    sizes = {"num_symbols": mechanism.num_symbols, "num_others": mechanism.num_others}
+    assert type(mechanism)(**sizes, num_sensitive=1, **fields) == mechanism
 
 
 def test_two_symbols_make_warners_randomized_response():

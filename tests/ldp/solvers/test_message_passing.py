@@ -106,7 +106,7 @@ def test_errors_have_mean_zero_and_the_reported_variance(name, unlisted, uneven)
 
 
 def covered(found: list[Estimate], truth: np.ndarray) -> np.ndarray:
-    """(windows,) shares of the intervals that hold the truth."""
+    """(windows,) shares of the intervals that contain the truth."""
     return np.array([((e.ci_low <= truth) & (truth <= e.ci_high)).mean() for e in found])
 
 

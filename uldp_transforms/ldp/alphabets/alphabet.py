@@ -1,11 +1,11 @@
-"""What an alphabet is: the public map from values to the symbols that a mechanism perturbs."""
+"""Base class of alphabets: the public map from values to the symbols that a mechanism perturbs."""
 
 from __future__ import annotations
 
 import abc
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,9 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 
 _TABLE_CELLS = 1 << 22  # encoding many different values looks at a part of the table at a time
+
+_ANY_TEXTS = ("", "uldp", "\N{LATIN SMALL LETTER E WITH ACUTE}")
+_EXAMPLES = 4
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,6 +66,11 @@ class Alphabet(abc.ABC):
         """v, the symbols 0..v-1 are sensitive."""
 
     @property
+    def num_others(self) -> int:
+        """Symbols at the end that have no place in the order of symbols."""
+        return 0
+
+    @property
     def num_hashes(self) -> int:
         """h, symbols that one value has at once in a cohort."""
         return 1
@@ -71,6 +79,33 @@ class Alphabet(abc.ABC):
     def clear_values(self) -> tuple[str, ...]:
         """The values of an open alphabet that are known in advance, because they are public and not sensitive."""
         return ()
+
+    @property
+    def bin_edges(self) -> np.ndarray | None:
+        """(B + 1,) float64, increasing, if the first B symbols are bins of numbers between these edges; else None."""
+        return None
+
+    @property
+    def bin_centres(self) -> np.ndarray | None:
+        """(B,) float64: the number that a mean takes for each bin; None if no mean of such numbers would be honest."""
+        return None
+
+    @property
+    def allowed(self) -> str:
+        """What a value must be, for messages about an alphabet with ``strangers``."""
+        return f"one of the {len(self.known_values or ())} values of the collection"
+
+    def strangers(self, values: Sequence[str]) -> np.ndarray:
+        """(n,) bool: texts that are no values of this alphabet."""
+        known = self.known_values
+        listed = None if known is None else set(known)
+        return np.array([listed is not None and canonical(value) not in listed for value in values], dtype=bool)
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        """Some values that a client may have, to compare its symbols with."""
+        known = self.known_values
+        return (*self.clear_values[:_EXAMPLES], *_ANY_TEXTS) if known is None else known[:_EXAMPLES]
 
     def has_own_symbol(self, values: tuple[str, ...]) -> np.ndarray:
         """(S,) bool: the value is the only one with its symbol, and has the same one in all cohorts."""
@@ -145,11 +180,11 @@ class Alphabet(abc.ABC):
     def check_cohorts(self, num_cohorts: int) -> None:  # noqa: B027  # most alphabets accept any number
         """Refuse a number of cohorts with which this alphabet can never be decoded (raises SpecError)."""
 
-    def encode(self, values: Sequence[str], cohorts: np.ndarray, num_cohorts: int) -> np.ndarray:
+    def encode(self, values: Sequence[Any] | np.ndarray, cohorts: np.ndarray, num_cohorts: int) -> np.ndarray:
         """Run by the client: the symbol of each value in its cohort.
 
         Args:
-            values: n texts.
+            values: n texts, or what a subclass takes.
             cohorts: (n,) integers in [0, C).
             num_cohorts: C.
 
@@ -158,6 +193,7 @@ class Alphabet(abc.ABC):
         """
         positions: dict[str, int] = {}
         inverse = np.fromiter((positions.setdefault(v, len(positions)) for v in values), np.int64, len(values))
+        _require_text(positions, inverse)
         texts = tuple(map(canonical, positions))
         symbols = np.empty((len(values), self.num_hashes) if self.num_hashes > 1 else len(values), dtype=np.int64)
         step = max(1, _TABLE_CELLS // num_cohorts)
@@ -187,7 +223,7 @@ def index_of(where: str, values: Sequence[str], known: dict[str, int]) -> np.nda
         return np.fromiter((known[value] for value in values), dtype=np.int64, count=len(values))
     except KeyError:
         unknown = sum(value not in known for value in values)
-        raise SpecError(f"{where} lists {len(known)} values, got {unknown} value(s) that are not among them") from None
+        raise SpecError(f"{where} lists {len(known)} values, got {unknown} value(s) outside this list") from None
 
 
 def places_in_list(listed: tuple[str, ...], values: Sequence[str]) -> np.ndarray:
@@ -199,3 +235,12 @@ def places_in_list(listed: tuple[str, ...], values: Sequence[str]) -> np.ndarray
 @functools.lru_cache(maxsize=16)
 def _places(listed: tuple[str, ...]) -> dict[str, int]:
     return {value: place for place, value in enumerate(listed)}
+
+
+def _require_text(positions: Mapping[Any, int], inverse: np.ndarray) -> None:
+    """Refuse missing cells and numbers among n values, by row; raises TypeError, which does not show them."""
+    strange = {position: type(value).__name__ for value, position in positions.items() if not isinstance(value, str)}
+    if strange:
+        rows = np.flatnonzero(np.isin(inverse, list(strange)))
+        more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
+        raise TypeError(f"values must be text (str), got {strange[int(inverse[rows[0]])]} in row {rows[0]}{more}")

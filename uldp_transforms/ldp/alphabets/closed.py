@@ -44,7 +44,9 @@ class Closed(Alphabet):
             known = set(self.values)
             strangers = [value for value in sensitive if value not in known]
             if strangers:
-                raise SpecError(f"Closed.sensitive must be a part of Closed.values, got {describe(strangers[0])}")
+                raise SpecError(
+                    f"Closed.sensitive must contain only entries of Closed.values, got {describe(strangers[0])}"
+                )
             object.__setattr__(self, "sensitive", sensitive)
 
     @property

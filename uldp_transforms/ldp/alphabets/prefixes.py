@@ -19,10 +19,10 @@ MAX_TOKENS = 1 << 16
 MAX_LEVELS = 8
 MAX_LENGTH = 64
 MAX_BUCKETS = 1 << 12
-"""Words have 16 bits: with so many buckets or fewer, the sizes of two differ by a sixteenth at most."""
+"""Maximum number of buckets: hash words have 16 bits, so the sizes of two buckets differ by at most one sixteenth."""
 
 END = 0
-"""The number that ends every sequence."""
+"""Number that marks the end of a token sequence."""
 
 _DOMAIN = b"uldp-prefix-1\x00"
 
@@ -80,8 +80,8 @@ class Prefixes(Alphabet):
         rising = numbers == sorted(set(numbers)) == listed[:-1]
         if not (rising and listed and listed[-1] is None and len(listed) <= MAX_LEVELS):
             raise SpecError(
-                f"Prefixes.lengths must be at most {MAX_LEVELS - 1} rising integers in [1, {MAX_LENGTH}], and null at "
-                f"the end, got {describe(given)}"
+                f"Prefixes.lengths must be at most {MAX_LEVELS - 1} increasing integers in [1, "
+                f"{MAX_LENGTH}] followed by null, got {describe(given)}"
             )
         object.__setattr__(self, "lengths", tuple(listed))
 

@@ -16,7 +16,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 
 MAX_VALUES = 4096
-"""Values and tags together: standard errors need dense matrices of that size."""
+"""Maximum number of values and tags together, because standard errors need dense matrices of that size."""
 
 _SUM_SLACK = 1e-9
 
@@ -55,8 +55,8 @@ class Tagged(Alphabet):
             object.__setattr__(self, name, texts)
         if len(self.values) + len(self.tags) > MAX_VALUES:
             raise SpecError(
-                f"Tagged.values and Tagged.tags must be at most {MAX_VALUES} together, "
-                f"got {len(self.values) + len(self.tags)}"
+                f"Tagged.values and Tagged.tags must have at most {MAX_VALUES} entries together, got "
+                f"{len(self.values) + len(self.tags)}"
             )
         known = set(self.values)
         for tag in self.tags:
@@ -64,35 +64,35 @@ class Tagged(Alphabet):
                 raise SpecError(f"Tagged.tags must differ from all values, got {describe(tag)} in both")
         for value in self.sensitive:
             if value not in known:
-                raise SpecError(f"Tagged.sensitive must be a part of Tagged.values, got {describe(value)}")
+                raise SpecError(f"Tagged.sensitive must contain only entries of Tagged.values, got {describe(value)}")
         if len(self.sensitive) == len(self.values):
-            raise SpecError("Tagged.sensitive must leave a value that a tag can hide, got all values")
+            raise SpecError("Tagged.sensitive must leave at least one value that a tag can hide, got all values")
         self._check_background()
 
     def _check_background(self) -> None:
         if self.background is None:
             return
         if not isinstance(self.background, Mapping):
-            raise SpecError(f"Tagged.background must be an object of tags, got {describe(self.background)}")
+            raise SpecError(f"Tagged.background must be an object with tags as keys, got {describe(self.background)}")
         hidden, tags = set(self.values) - set(self.sensitive), set(self.tags)
         checked: dict[str, dict[str, float]] = {}
         for tag, shares in self.background.items():
             name = canonical(tag) if isinstance(tag, str) else tag
             if name not in tags or name in checked:
-                raise SpecError(f"Tagged.background must have tags as keys, each once, got {describe(tag)}")
+                raise SpecError(f"Tagged.background must have each tag as a key exactly once, got {describe(tag)}")
             numbers = isinstance(shares, Mapping) and all(is_number(s) and 0 <= s <= 1 for s in shares.values())
             if not numbers or abs(sum(shares.values()) - 1) > _SUM_SLACK:
                 raise SpecError(
-                    f"Tagged.background must give every tag shares in [0, 1] that sum to 1, "
-                    f"got others for {describe(tag)}"
+                    "Tagged.background must give every tag shares in [0, 1] that sum to 1, got other "
+                    f"numbers for {describe(tag)}"
                 )
             require_texts("Tagged.background", [canonical(value) for value in shares], at_least=1)
             checked[name] = {canonical(value): float(share) for value, share in shares.items()}
             strangers = [value for value in checked[name] if value not in hidden]
             if strangers:
                 raise SpecError(
-                    f"Tagged.background must speak of values that are not sensitive to everybody, "
-                    f"got {describe(strangers[0])}"
+                    "Tagged.background must name only values that are not sensitive to everybody, got "
+                    f"{describe(strangers[0])}"
                 )
         object.__setattr__(self, "background", checked or None)
 
@@ -207,13 +207,14 @@ class PersonalTags:
             if tag not in alphabet.tags:  # whatever it is, it may be a value
                 raise SpecError(f"PersonalTags must use the tags {', '.join(alphabet.tags)}, got another text")
             if isinstance(values, str):
-                raise SpecError(f"PersonalTags must have a list of values behind {tag!r}, got one text")
+                raise SpecError(f"PersonalTags must have a list of values for {tag!r}, got a single text")
             for value in map(canonical, values):
                 if value not in known:
-                    raise SpecError(f"PersonalTags must hide values of the alphabet, got another text behind {tag!r}")
+                    raise SpecError(f"PersonalTags must hide values of the alphabet, got another text for {tag!r}")
                 if self._tag_of.setdefault(value, tag) != tag:
                     raise SpecError(
-                        f"PersonalTags must have every value behind one tag, got one behind {tag!r} and another"
+                        f"PersonalTags must hide every value with only one tag, got a value that {tag!r} "
+                        "and another tag hide"
                     )
         self._everybody = set(alphabet.sensitive)
 
@@ -224,7 +225,7 @@ class PersonalTags:
             SpecError: if ``values`` is one text instead of a list.
         """
         if isinstance(values, str):
-            raise SpecError("PersonalTags.hide must get a list of texts, got one text")
+            raise SpecError("PersonalTags.hide needs a list of texts, got a single text")
         texts = map(canonical, values)
         return [text if text in self._everybody else self._tag_of.get(text, text) for text in texts]
 

@@ -1,1 +1,1 @@
-"""What runs on a person's device: one report per client window, memos, a budget that outlives restarts."""
+"""Code for a person's device: one report per client window, memos, and a persistent privacy budget."""

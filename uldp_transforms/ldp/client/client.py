@@ -1,9 +1,9 @@
-"""A client for repeated questions: one answer per window, memoized noise, and a budget that survives restarts.
+"""A client for repeated questions: one answer per window, memoized noise, and a persistent privacy budget.
 
 A storage keeps the device's secret, the number of reports made, and the answers of the current period. Cohort, memo and
 turn are derived from the secret (``keyed_words``); all other randomness is drawn anew from the operating system.
-``report`` stores an answer before it returns it, so a window never gets a second answer. Whether a window is answered
-does not depend on the value: the budget counts reports, and the turn is derived from the secret.
+``report`` stores an answer before it returns it, so a window never gets a second answer. Whether the client answers a
+window does not depend on the value: the budget counts reports, and the turn is derived from the secret.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.ldp.sampling import SystemSource
 
-_ROUNDING = 1e-9  # of sums that should be the budget
+_ROUNDING = 1e-9  # tolerance for sums that should equal the budget
 
 
 class Client:
-    """Answers one question about one person, at most once a window.
+    """Answers one question about one person, at most once per window.
 
     Examples:
         >>> from uldp_transforms.ldp import Budget, Client
@@ -84,7 +84,7 @@ class Client:
         self._window = _window_of(collection, window_ms)
         if budget.period_ms % self._window.length:
             raise SpecError(
-                f"Client.window_ms must divide the budget's period of {budget.period_ms}, got {self._window.length}"
+                f"Client.window_ms must divide Budget.period_ms, {budget.period_ms}, got {self._window.length}"
             )
         if time_unit_ms is not None:
             require_int("Client.time_unit_ms", time_unit_ms, 1, MAX_MILLISECONDS)
@@ -96,7 +96,7 @@ class Client:
         self._time_unit = time_unit_ms or (HOUR if in_hours else None)
         require_int("Client.report_every", report_every, 1, 1 << 31)
         if secret is not None and (not isinstance(secret, bytes) or len(secret) != SECRET_BYTES):
-            raise SpecError(f"Client.secret must be {SECRET_BYTES} bytes, got others")
+            raise SpecError(f"Client.secret must be {SECRET_BYTES} bytes (the value is not shown)")
         if distinct_values is not None:
             require_int("Client.distinct_values", distinct_values, 1, 1 << 31)
         num_symbols = collection.mechanism.num_symbols
@@ -116,7 +116,7 @@ class Client:
         answers of the previous period, even if that call fails.
 
         Args:
-            value: of the person.
+            value: the person's value.
             event_time: milliseconds since 1970 UTC. The report carries it rounded down (``time_unit_ms``).
 
         Returns:
@@ -124,9 +124,9 @@ class Client:
 
         Raises:
             SpecError: if a report must be drawn and the value is not in the alphabet (the value is not shown), or if
-                the time is before the period of an earlier call, whose spending is no longer known.
-            BudgetSpentError: if another report, whatever its value, could cost more than what is left. The client then
-                makes no report until the period ends, or never again if ``Budget.lifetime`` is spent.
+            the time is in an earlier period than a previous call, whose spending is no longer stored.
+            BudgetSpentError: if one more report, whatever its value, could exceed the remaining budget. The client then
+            makes no report until the period ends, or never again if ``Budget.lifetime`` is spent.
             OSError: if the storage cannot be read or written.
         """
         require_int("Client.report: event_time", event_time, -MAX_MILLISECONDS, MAX_MILLISECONDS)
@@ -143,7 +143,8 @@ class Client:
         return max(start, event_time // self._time_unit * self._time_unit)
 
     def _name_of(self, event_time: int) -> str:
-        """The window's key in the storage: its start, or a slash and its end if it can reach into a new period."""
+        """The window's key in the storage: its start, or a slash and its end if the window can extend into a new
+        period."""
         if self._window.timezone is None:
             return str(self._window.start_of(event_time))
         return f"/{self._window.end_of(event_time)}"
@@ -155,7 +156,7 @@ class Client:
     # ------------------------------------------------------------------ the storage
 
     def _begin(self, text: str | None) -> tuple[str, bytes]:
-        """The secret in the storage, which is begun if it is empty."""
+        """The stored text and the secret in it; initializes an empty storage."""
         if text is None:
             state = new_state(self._secret or os.urandom(SECRET_BYTES), self._budget.period_ms)
         else:
@@ -165,7 +166,7 @@ class Client:
         return state_text(state), secret
 
     def _names(self, secret: bytes) -> Iterator[str]:
-        """Of the symbols of this collection, in the ledgers of earlier versions."""
+        """The names of this collection's symbols in the ledgers of version 1."""
         symbols = self._collection.mechanism.num_symbols if _has_memos(self._collection) else 1
         for symbol in range(symbols):
             yield KeyedSource(secret, self._collection.fingerprint, NAME, symbol).words(2).tobytes().hex()
@@ -174,19 +175,19 @@ class Client:
         return cost_of_reports(self._collection.mechanism, num_reports, self._distinct)
 
     def _read(self, text: str | None) -> State:
-        """What is stored; raises SpecError if it is not of this client."""
+        """The stored state; raises SpecError if it does not belong to this client."""
         state = read_state(text)
         if state["period_ms"] != self._budget.period_ms:
             raise SpecError(
-                f"Budget.period_ms must stay as it was when the storage was begun, {state['period_ms']}, got "
-                f"{self._budget.period_ms}"
+                f"Budget.period_ms must be the same as when the storage was created, {state['period_ms']}, "
+                f"got {self._budget.period_ms}"
             )
         if self._secret is not None and self._secret.hex() != state["secret"]:
-            raise SpecError("Client.secret must be the one in the storage, got another one")
+            raise SpecError("Client.secret must be the secret in the storage, got a different one")
         return state
 
     def _answer(self, text: str | None, value: str, event_time: int) -> tuple[str, ReportBatch | UldpError | None]:
-        """The state after a call, and the answer: that of the window if there is one already; or why there is none."""
+        """The new state and the answer to a call: that of the window if there is one, or the error if there is none."""
         state = self._read(text)
         self._begin_period(state, event_time // self._budget.period_ms)
         without = state_text(state)
@@ -203,12 +204,12 @@ class Client:
         return state_text(state), self._stored(answers[window])
 
     def _begin_period(self, state: State, period: int) -> None:
-        """Forget, in place, what was spent and answered in the period before; raises SpecError for an earlier one."""
+        """Erase, in place, the spending and answers of the previous period; raises SpecError for an earlier period."""
         latest = period if state["period"] is None else state["period"]
         if period < latest:
             raise SpecError(
-                f"Client.report: event_time must not be before the period of an earlier call, got one "
-                f"{latest - period} period(s) before it"
+                "Client.report: event_time must not be in a period before that of an earlier call, got one "
+                f"{latest - period} period(s) earlier"
             )
         if period > latest:
             begin = period * self._budget.period_ms
@@ -217,9 +218,9 @@ class Client:
         state["period"] = period
 
     def _charge(self, state: State) -> None:
-        """Add one report to both ledgers; raises BudgetSpentError if one of them has no room for it.
+        """Add one report to both ledgers; raises BudgetSpentError if one of them would exceed its limit.
 
-        Neither the symbol nor anything that followed from earlier ones is asked for.
+        The decision does not depend on the symbol or on earlier symbols.
         """
         own = self._collection.fingerprint.hex()
         limits = (("spent", "epsilon", self._budget.epsilon), ("ever", "lifetime", self._budget.lifetime))
@@ -236,7 +237,7 @@ class Client:
                 )
 
     def _draw(self, value: str, event_time: int) -> ReportBatch:
-        """A report with fresh coins and a fresh id; with memos, of the memo in the device's cohort."""
+        """A report with fresh coins and a fresh id; with memos, a report of the memo in the device's cohort."""
         fresh = self._collection.perturb([value], None, [event_time])
         if not _has_memos(self._collection):
             return fresh
@@ -251,7 +252,7 @@ class Client:
         )
 
     def _stored(self, columns: list[Any]) -> ReportBatch:
-        """The report that is in the storage; raises SpecError if it is not one of this collection."""
+        """The report in the storage; raises SpecError if it does not belong to this collection."""
         event_time, cohort, payload, report_id = columns
         collection, size = self._collection, self._collection.mechanism.payload_size
         payloads = np.frombuffer(bytes.fromhex(payload), dtype=np.uint8).reshape(1, -1)
@@ -268,21 +269,21 @@ class Client:
 
 
 def _window_of(collection: Collection, window_ms: int | None) -> ClientWindow:
-    """The windows of the collection's clients, or of a given length where it names none, a day if none is given."""
+    """The windows of the clients: the collection's own, or of the given length (default: a day)."""
     if window_ms is not None:
         require_int("Client.window_ms", window_ms, 1, MAX_MILLISECONDS)
     if collection.asked is None:
         return ClientWindow(DAY if window_ms is None else window_ms)
     if window_ms is not None:
         raise SpecError(
-            f"Client.window_ms must be absent where the collection has client_window, which is "
+            "Client.window_ms must be absent if the collection has client_window, which is "
             f"{collection.client_window}, got {window_ms}"
         )
     return collection.asked
 
 
 def _unfinished(answers: State, begin: int) -> State:
-    """The answers for windows that end after a moment at which a period begins: those of days of a place."""
+    """The answers for windows that end after ``begin``, the start of a period: calendar days of a time zone."""
     return {name: answer for name, answer in answers.items() if name[0] == "/" and int(name[1:]) > begin}
 
 
@@ -292,7 +293,7 @@ def _has_memos(collection: Collection) -> bool:
 
 
 def _columns(batch: ReportBatch) -> list[Any]:
-    """A batch of one report, as JSON has it."""
+    """A batch of one report, as a JSON list."""
     return [
         int(batch.event_times[0]),
         int(batch.cohorts[0]),

@@ -1,14 +1,15 @@
-"""The text that a client stores, as an object: begun, read, checked, and turned into the present version.
+"""The text that a client stores, as an object: created, read, checked, and converted to the current version.
 
     client_state   2
-    secret         32 bytes in hexadecimal digits, of which cohort, memos and turn follow
-    period_ms      length of a period; period: the number of the present one, or null
-    spent, ever    in this period, and ever: fingerprint -> [number of reports, what they cost]
+    secret         32 bytes in hexadecimal digits, from which cohort, memos and turn are derived
+    period_ms      length of a period; period: number of the current one, or null
+    spent, ever    in this period, and in all periods: fingerprint -> [number of reports, their cost]
     answers        of this period, that of the last call: fingerprint -> window -> event time, cohort, payload, id of
                    the report; a window is named by its start, one of days of a place by a slash and its end
 
 Version 1 had, in ``spent`` and ``ever``, an entry for each symbol that was ever reported, under a name (32 digits) that
-whoever has the secret can compute. ``adopt`` replaces the entries of a collection by their sum when its client opens.
+anyone who has the secret can compute. ``adopt`` replaces the entries of a collection by their sum when its client
+opens.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _ID = re.compile("[0-9a-f]{32}")
 
 
 def new_state(secret: bytes, period_ms: int) -> State:
-    """Of a device that has not reported yet."""
+    """The state of a device that has not reported yet."""
     ledgers: State = {"period": None, "spent": {}, "ever": {}, "answers": {}}
     return {"client_state": _VERSION, "secret": secret.hex(), "period_ms": period_ms} | ledgers
 
@@ -51,10 +52,11 @@ def state_text(state: State) -> str:
 
 
 def read_state(text: str | None) -> State:
-    """What is stored, in the present version.
+    """The stored state, converted to the current version.
 
     Raises:
-        SpecError: for every text that no client has written. The sentence does not quote it: it has the secret.
+        SpecError: if the text was not written by a client. The message does not quote it, because it contains the
+        secret.
     """
     state = _parsed(text)
     if not isinstance(state, dict) or state.keys() != set(_KEYS):
@@ -77,9 +79,9 @@ def read_state(text: str | None) -> State:
 
 
 def adopt(state: State, fingerprint: str, names: Callable[[], Iterable[str]], cost: Callable[[int], float]) -> None:
-    """Replace what version 1 wrote of a collection, under these names, by one sum; in place.
+    """Replace, in place, the version 1 entries of a collection under these names by one sum.
 
-    Its cost is at least what version 1 charged, so nothing is given back.
+    Its cost is at least that of version 1, so no budget is returned.
     """
     if all(len(key) != _NAME_DIGITS for ledger in LEDGERS for key in state[ledger]):
         return

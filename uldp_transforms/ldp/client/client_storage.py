@@ -1,4 +1,4 @@
-"""Persistent storage of a client: one text, changed by one process and thread at a time."""
+"""Persistent storage of a client: one text that one process and thread at a time can change."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ class Storage(Protocol):
     """
 
     def update(self, change: Callable[[str | None], tuple[str, T]]) -> T:
-        """Replace the text, all or nothing.
+        """Replace the text atomically.
 
         Args:
-            change: the text (None: there is none yet) -> the new text, and a result. If it raises, nothing changes.
+            change: function that takes the text (None: there is none yet) and returns the new text and a result. If it
+                raises, the text is unchanged.
 
         Returns:
-            the result, when the new text would survive a loss of power. No other process or thread has read or
+            The result, as soon as the new text would survive a loss of power. No other process or thread has read or
             replaced the text in between.
         """
 
@@ -57,10 +58,10 @@ class FileStorage:
         self._path = Path(path)
 
     def update(self, change: Callable[[str | None], tuple[str, T]]) -> T:
-        """See ``Storage``; raises OSError too, and SpecError if the file is no text."""
+        """See ``Storage``; also raises OSError, and SpecError if the file is not text."""
         import fcntl  # noqa: PLC0415  # not on every system
 
-        with open(self._beside(".lock"), "ab", opener=_for_the_owner) as lock:  # one of its own for each thread
+        with open(self._beside(".lock"), "ab", opener=_for_the_owner) as lock:  # each thread has its own
             fcntl.flock(lock, fcntl.LOCK_EX)
             try:
                 before = self._read() if self._path.exists() else None
@@ -69,7 +70,7 @@ class FileStorage:
                     self._write(after)
                 return result
             finally:
-                fcntl.flock(lock, fcntl.LOCK_UN)  # also where a child that was forked meanwhile has the file open
+                fcntl.flock(lock, fcntl.LOCK_UN)  # explicit, because a forked child may hold the file open
 
     def _read(self) -> str:
         try:

@@ -1,11 +1,11 @@
-"""Words that a client can draw again: all that it derives from its secret instead of storing it.
+"""Reproducible random words: everything that a client derives from its secret instead of storing it.
 
-The words of a purpose are the output of SHAKE256, in pieces of 8 bytes, each little-endian, of
+The words of a purpose are the output of SHAKE256, in pieces of 8 bytes, each little-endian, for the input
 
     "uldp-client-1" and a zero byte, the secret (32 bytes), the fingerprint of the collection (32 bytes),
     the purpose (1 byte), a number (8 bytes, little-endian).
 
-All parts have a fixed length, so no two purposes share an input. Who does not know the secret cannot tell these words
+All parts have a fixed length, so no two purposes share an input. Without the secret these words are indistinguishable
 from random ones.
 """
 
@@ -21,11 +21,13 @@ SECRET_BYTES = 32
 _DOMAIN = b"uldp-client-1\0"
 
 COHORT, MEMO, TURN, NAME = range(4)
-"""Purposes. Numbers: 0, the symbol, the number of windows of a round, the symbol."""
+"""Purposes of keyed words. Their numbers are, in this order: 0, the symbol, the number of windows of a round, the
+symbol.
+"""
 
 
 class KeyedSource:
-    """A source of words for one purpose; the same words for the same arguments, always."""
+    """A source of words for one purpose; equal arguments always give equal words."""
 
     name = "keyed"
 

@@ -1,6 +1,6 @@
-"""Checks that a mechanism or an estimator does what it declares, for authors of other packages and for our own tests.
+"""Conformance checks of mechanisms and estimators, for authors of other packages and for this package's tests.
 
-No test framework is needed: a fault raises ``ConformanceError``, whose sentence names the instance and the fault.
+No test framework is needed: a fault raises ``ConformanceError``, whose message names the instance and the fault.
 """
 
 from uldp_transforms.ldp.conformance.estimator_checks import check_estimator as check_estimator

@@ -1,4 +1,4 @@
-"""An estimator on small collections: what it may change of the linear estimate, and what it must leave as it is."""
+"""Checks of an estimator on small collections: its results against the linear estimate and the truth."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRUTH = np.array([0.4, 0.25, 0.2, 0.1, 0.05])
 
 NUM_REPORTS = 3_000
 _MANY = 10**12
-_NEAR = 1e-4  # of the truth where there are so many reports
+_NEAR = 1e-4  # maximum distance from the truth with very many reports
 
 
 def check_estimator(
@@ -29,45 +29,45 @@ def check_estimator(
     collections: Iterable[Collection] | None = None,
     rng: np.random.Generator | WordSource | None = None,
 ) -> None:
-    """Compare an estimator with the linear one and with the truth on every collection that it supports.
+    """Compare an estimator with the linear estimate and with the truth on every collection that it supports.
 
-    Counts without noise must give the truth. Of drawn reports the raw frequencies and standard errors must be those of
-    the linear estimate, what is shown must be finite and lie in its intervals, and two calls must agree, also after
-    copying. Without reports it must raise ``NoReportsError``.
+    From noise-free counts it must return the truth. For drawn reports the raw frequencies and standard errors must be
+    those of the linear estimate, the displayed shares must be finite and lie in their intervals, and two calls must
+    agree, also after copying. Without reports it must raise ``NoReportsError``.
 
     Example:
         >>> from uldp_transforms.ldp.estimators import Projected
         >>> check_estimator(Projected)
 
     Args:
-        tested: a class without fields that need a value, or an instance.
-        collections: whose alphabets know ``VALUES``. None (default): closed and hashed ones with every mechanism that
-            needs no fields.
-        rng: of the reports; None (default): the operating system's source.
+        tested: a class that can be built without arguments, or an instance.
+        collections: collections whose alphabets contain ``VALUES``. None (default): closed and hashed ones with every
+            mechanism that needs no fields.
+        rng: source of the reports' randomness; None (default): the operating system's.
 
     Raises:
-        ConformanceError: for the first fault.
+        ConformanceError: if the estimator has a fault; names the first one.
     """
     estimator = tested() if isinstance(tested, type) else tested
     offered = _collections() if collections is None else collections
     chosen = [of for of in offered if estimator.supports(of)]
     if not chosen:
-        raise ConformanceError(f"{estimator!r} must support one of the collections, got none that it supports")
+        raise ConformanceError(f"{estimator!r} must support at least one of the collections, got none")
     for of in chosen:
         where = f"{estimator!r} on {of.alphabet.id!r} with {of.mechanism.id!r}"
         try:
             fault = next(_faults(estimator, of, rng), None)
         except Exception as error:
-            raise ConformanceError(f"{where} must answer, got {type(error).__name__}: {error}") from error
+            raise ConformanceError(f"{where} must not raise, got {type(error).__name__}: {error}") from error
         if fault is not None:
-            raise ConformanceError(f"{where} must do what estimators do, got {fault}")
+            raise ConformanceError(f"{where} must keep the contract of estimators, got {fault}")
 
 
 def _collections() -> Iterator[Collection]:
     for name in MECHANISMS:
         cls = MECHANISMS[name]
         needed = [field.name for field in cls.json_fields() if field.default is dataclasses.MISSING]
-        if needed != ["epsilon"] or cls.last_is_missing:
+        if needed != ["epsilon"] or cls.last_is_missing or cls.names_values:
             continue
         for alphabet, num_cohorts in (
             (Closed(values=VALUES, sensitive=VALUES[::2]), 1),
@@ -80,18 +80,18 @@ def _collections() -> Iterator[Collection]:
 def _faults(estimator: Estimator, of: Collection, rng: np.random.Generator | WordSource | None) -> Iterator[str]:
     exact = estimator.estimate(of, _exact_counts(of), VALUES)
     if not np.allclose(exact.frequencies, TRUTH, rtol=0, atol=_NEAR):
-        yield f"frequencies that are not the truth where {_MANY:,} reports a cohort have no noise"
+        yield f"frequencies that differ from the truth for {_MANY:,} noiseless reports per cohort"
     values = [value for value, share in zip(VALUES, TRUTH) for _ in range(round(NUM_REPORTS * share))]
     counts = of.count(of.perturb(values, rng))
     estimate, linear = estimator.estimate(of, counts, VALUES), Empirical().estimate(of, counts, VALUES)
     if not np.array_equal(estimate.raw_frequencies, linear.raw_frequencies):
-        yield "raw_frequencies other than those of the linear estimate, which are unbiased"
+        yield "raw_frequencies that differ from the unbiased ones of the linear estimate"
     if not np.array_equal(estimate.standard_errors, linear.standard_errors):
-        yield "standard_errors other than those of the linear estimate"
+        yield "standard_errors that differ from those of the linear estimate"
     yield from _faults_of_what_is_shown(estimate)
     again = copy.deepcopy(estimator).estimate(of, counts, VALUES)
     if not np.array_equal(again.frequencies, estimate.frequencies):
-        yield "other frequencies for the same counts, after a copy"
+        yield "different frequencies for a copy of the same counts"
     if estimate.estimator != estimator.id:
         yield f"an estimate that names {estimate.estimator!r}"
     try:
@@ -108,11 +108,11 @@ def _faults_of_what_is_shown(estimate: Estimate) -> Iterator[str]:
     raw = np.clip(estimate.raw_frequencies, 0, 1)
     low, high = np.minimum(raw, estimate.frequencies), np.maximum(raw, estimate.frequencies)
     if (estimate.ci_low > low).any() or (estimate.ci_high < high).any():
-        yield "intervals that do not hold what is shown"
+        yield "intervals that do not contain the published frequencies"
 
 
 def _exact_counts(of: Collection) -> CohortCounts:
-    """What so many reports count in each cohort if nothing is left to chance, rounded to whole reports."""
+    """Expected counts of each cohort for this number of reports, rounded to whole reports."""
     table = np.broadcast_to(of.alphabet.symbol_table(VALUES, of.num_cohorts), (of.num_cohorts, len(VALUES)))
     size = of.mechanism.num_symbols
     shares = np.stack([np.bincount(row, weights=TRUTH, minlength=size) for row in table])

@@ -1,6 +1,6 @@
-"""Small instances of a mechanism against the complete enumeration of their reports.
+"""Checks of small instances of a mechanism by complete enumeration of their reports.
 
-Letters: K symbols of which v sensitive, W payload bytes, Y payloads that a client can send.
+Notation: K symbols, v of them sensitive, W payload bytes, Y payloads that a client can send.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from uldp_transforms.ldp.alphabets import Closed
+from uldp_transforms.ldp.alphabets import Alphabet, Closed, Ordered
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import ConformanceError, SpecError
@@ -25,41 +25,41 @@ from uldp_transforms.ldp.privacy import MAX_CELLS, audit
 from uldp_transforms.ldp.sampling import WordSource, word_source
 
 FALSE_ALARM = 1e-9
-"""Probability at most that the reports drawn from one right instance are taken for wrong ones."""
+"""Maximum probability that a correct instance fails the checks of its drawn reports."""
 
 DRAWS = 4_000
-"""Reports drawn for each symbol."""
+"""Number of reports drawn for each symbol."""
 
 _SIZES = {True: ((2, 2), (3, 3), (5, 5)), False: ((2, 1), (3, 2), (3, 3), (6, 4))}
-"""Whether all symbols are protected -> (K, v) of the instances of a class."""
+"""Sizes (K, v) of the tested instances of a class, by whether all symbols are protected."""
 
 _EPSILONS = (1.0, 2.0**-10, 8.0)
 _MEMO = {"epsilon": 2.0, "epsilon_inf": 4.0}
 _ROUNDING = 1e-9
-_ENUMERABLE = 2  # bytes of payloads that can all be tried
+_ENUMERABLE = 2  # maximum number of payload bytes that can be enumerated
 
 
 def check_mechanism(
     tested: type[Mechanism] | Mechanism | Iterable[Mechanism], rng: np.random.Generator | WordSource | None = None
 ) -> None:
-    """Enumerate small instances and compare them with what they declare.
+    """Enumerate the reports of small instances and compare them with the declared properties.
 
-    Looked at are the exact channel (probabilities that sum to 1, epsilon, what memos give away), the structure of the
-    noise, the payloads that are accepted, counts (additive, with the declared response), the inverse (unbiased, with
-    the declared variances), the form for clients, and ``DRAWS`` reports of each symbol that the client draws.
+    The checks cover the exact channel (probabilities that sum to 1, epsilon, privacy loss of memos), the structure of
+    the noise, the accepted payloads, counts (additive, with the declared response), the inverse (unbiased, with the
+    declared variances), the form for clients, and ``DRAWS`` reports that the client draws for each symbol.
 
     Example:
         >>> from uldp_transforms.ldp.mechanisms import KaryRR
         >>> check_mechanism(KaryRR(num_symbols=3, num_sensitive=3, epsilon=1.0))
 
     Args:
-        tested: a class, of which instances with 2 to 6 symbols are made; or an instance, or several of one class.
-        rng: of the client's words; None (default): the operating system's source. A right mechanism fails with
-            probability ``FALSE_ALARM`` at most for each instance.
+        tested: a class, whose instances with 2 to 6 symbols are tested; or an instance, or several of one class.
+        rng: source of the client's words; None (default): the operating system's. A correct mechanism fails with
+            probability at most ``FALSE_ALARM`` per instance.
 
     Raises:
-        ConformanceError: for the first fault.
-        SpecError: if instances are too large, or have to be given because fields of the class have no default.
+        ConformanceError: if an instance has a fault; names the first one.
+        SpecError: if instances are too large, or must be given because fields of the class have no default.
     """
     instances = _small_instances(tested)
     source = word_source(rng)
@@ -76,14 +76,16 @@ def _small_instances(tested: type[Mechanism] | Mechanism | Iterable[Mechanism]) 
     instances = [tested] if isinstance(tested, Mechanism) else list(tested)
     large = any(case.num_hashes > 1 or case.num_outputs * case.num_symbols > MAX_CELLS for case in instances)
     if large or not instances:
-        raise SpecError(f"check_mechanism needs instances with one hash and at most {MAX_CELLS} cells, got others")
+        raise SpecError(
+            f"check_mechanism needs instances with one hash function and at most {MAX_CELLS} cells, got others"
+        )
     return instances
 
 
 def _instances_of(cls: type[Mechanism]) -> list[Mechanism]:
     needed = [f.name for f in cls.json_fields() if f.default is dataclasses.MISSING and f.name != "epsilon"]
     if needed:
-        raise SpecError(f"check_mechanism needs instances where fields have no default, got a class with {needed}")
+        raise SpecError(f"check_mechanism needs instances if fields have no default, got a class with {needed}")
     fields: list[dict[str, Any]] = [{"epsilon": epsilon} for epsilon in _EPSILONS]
     fields += [_MEMO] if cls.takes("epsilon_inf") else []
     return [
@@ -93,23 +95,30 @@ def _instances_of(cls: type[Mechanism]) -> list[Mechanism]:
 
 
 def _refuse(mechanism: Mechanism, faults: Callable[[], Iterator[str]]) -> None:
-    """Raise for the first fault; an error that the mechanism raises is one."""
+    """Raise ConformanceError for the first fault; an exception of the mechanism is a fault."""
     try:
         fault = next(faults(), None)
     except Exception as error:
-        raise ConformanceError(f"{mechanism!r} must answer, got {type(error).__name__}: {error}") from error
+        raise ConformanceError(f"{mechanism!r} must not raise, got {type(error).__name__}: {error}") from error
     if fault is not None:
-        raise ConformanceError(f"{mechanism!r} must do what it declares, got {fault}")
+        raise ConformanceError(f"{mechanism!r} must behave as it declares, got {fault}")
 
 
 # ---------------------------------------------------------------------- exact checks
 
 
 def _privacy(mechanism: Mechanism) -> Iterator[str]:
+    yield from audit(Collection(id="conformance", version=1, alphabet=_alphabet(mechanism), mechanism=mechanism)).faults
+
+
+def _alphabet(mechanism: Mechanism) -> Alphabet:
+    """One for which the mechanism could have been made."""
     values = tuple(f"value {symbol}" for symbol in range(mechanism.num_symbols))
+    if mechanism.num_others:
+        bins = mechanism.num_symbols - mechanism.num_others
+        return Ordered(low=0, high=1, num_bins=bins, others=values[bins:])
     everything = mechanism.num_sensitive == mechanism.num_symbols
-    alphabet = Closed(values=values, sensitive=None if everything else values[: mechanism.num_sensitive])
-    yield from audit(Collection(id="conformance", version=1, alphabet=alphabet, mechanism=mechanism)).faults
+    return Closed(values=values, sensitive=None if everything else values[: mechanism.num_sensitive])
 
 
 def _payloads(mechanism: Mechanism) -> Iterator[str]:
@@ -117,25 +126,25 @@ def _payloads(mechanism: Mechanism) -> Iterator[str]:
     if not len(payloads) == len(set(payloads)) == mechanism.num_outputs:
         yield f"{len(set(payloads))} different payloads instead of num_outputs = {mechanism.num_outputs}"
     if {len(payload) for payload in payloads} != {width}:
-        yield f"payloads that have not payload_size = {width} bytes"
+        yield f"payloads whose size is not payload_size = {width} bytes"
         return
     if not mechanism.is_valid(_as_array(payloads)).all():
         yield "violations of payloads that a client can send"
     if width <= _ENUMERABLE:
         everything = _as_array([bytes(payload) for payload in itertools.product(range(256), repeat=width)])
         if int(mechanism.is_valid(everything).sum()) != len(payloads):
-            yield "no violation of payloads that no client can send"
+            yield "no violations of payloads that no client can send"
 
 
 def _definition(mechanism: Mechanism) -> Iterator[str]:
     codes, probabilities = _enumerated(mechanism)
     with np.errstate(divide="ignore"):
         if not np.allclose(mechanism.log_prob(codes), np.log(probabilities), rtol=_ROUNDING, atol=_ROUNDING):
-            yield "log_prob other than the logarithm of the channel"
+            yield "a log_prob that is not the logarithm of the channel"
 
 
 def _structure(mechanism: Mechanism) -> Iterator[str]:
-    """Rates of each symbol, pair and triple: variances take them for constant."""
+    """Rates of each symbol, pair and triple must be constant, as the variances assume."""
     if not isinstance(mechanism, SetReportMechanism):
         return
     law, phi = _law_of_supports(mechanism), mechanism.noise_rate
@@ -147,11 +156,11 @@ def _structure(mechanism: Mechanism) -> Iterator[str]:
         for chosen in itertools.combinations(range(mechanism.num_sensitive), size):
             found = sum((share for support, share in law.items() if support.issuperset(chosen)), Fraction(0))
             if found != rate:
-                yield f"noise that supports the symbols {chosen} with probability {found}, where {name} says {rate}"
+                yield f"noise that supports the symbols {chosen} with probability {found}, whereas {name} is {rate}"
                 return
     sizes = {len(support) for support in law}
     if mechanism.support_size != (sizes.pop() if len(sizes) == 1 else None):
-        yield "noise that supports other numbers of symbols than support_size"
+        yield "noise that supports a number of symbols other than support_size"
 
 
 def _counts(mechanism: Mechanism) -> Iterator[str]:
@@ -166,7 +175,7 @@ def _counts(mechanism: Mechanism) -> Iterator[str]:
     if not np.array_equal(mechanism.count(codes[twice], groups, 2), together):
         yield "counts of several reports that are not the sum of their counts"
     if not np.allclose(mechanism.response(shares), shares @ probabilities.T @ cells, rtol=0, atol=1e-12):
-        yield "response other than the expected counts"
+        yield "a response that differs from the expected counts"
     for rule, lacking in mechanism.count_violations(CohortCounts(np.ones(size, dtype=np.int64), cells)):
         if lacking.any():
             yield f"counts of valid payloads without {rule}"
@@ -179,24 +188,24 @@ def _inverse(mechanism: Mechanism) -> Iterator[str]:
     inverse = mechanism.invert(CohortCounts(np.ones(size, dtype=np.int64), cells))
     largest = float(abs(inverse).max())
     if not np.allclose(probabilities.T @ inverse, np.eye(mechanism.num_symbols), rtol=0, atol=1e-12 * largest):
-        yield "an inverse that is biased"
+        yield "a biased inverse"
     variances = shares @ probabilities.T @ inverse**2 - shares**2
     if not np.allclose(mechanism.variances(shares), variances, rtol=_ROUNDING, atol=1e-12 * largest**2):
-        yield "variances other than those of the inverse"
+        yield "variances that differ from those of the inverse"
 
 
 def _client_form(mechanism: Mechanism) -> Iterator[str]:
     sampler, layout = mechanism.client_sampler, mechanism.client_payload
     if json.loads(json.dumps(sampler)) != sampler or not isinstance(sampler.get("sampler"), str):
-        yield "client_sampler that is no JSON object with the name of a sampler"
+        yield "a client_sampler that is not a JSON object with the name of a sampler"
     if layout["bytes"] != mechanism.payload_size:
-        yield "client_payload with other bytes than payload_size"
+        yield "a client_payload whose size is not payload_size"
     if not all(map(_are_integers_or_texts, mechanism.exact_weights.values())):
         yield "exact_weights that are neither integers nor texts"
 
 
 def _are_integers_or_texts(weight: object) -> bool:
-    """Also lists of them."""
+    """Whether a weight is an integer or a text, or a list of them."""
     return all(map(_are_integers_or_texts, weight)) if isinstance(weight, list) else type(weight) in (int, str)
 
 
@@ -204,7 +213,7 @@ _EXACT = (_privacy, _payloads, _definition, _structure, _counts, _inverse, _clie
 
 
 def _independence(instances: list[Mechanism]) -> Iterator[str]:
-    """One symbol alone is independent of nothing: a class declares what all its instances have."""
+    """Faults in the declared independence, which holds for all instances of a class; one symbol alone shows nothing."""
     family = [case for case in instances if isinstance(case, SetReportMechanism)]
     if not any(case.num_sensitive > 1 for case in family):
         return
@@ -216,7 +225,7 @@ def _independence(instances: list[Mechanism]) -> Iterator[str]:
 
 
 def _draws(mechanism: Mechanism, source: WordSource) -> Iterator[str]:
-    """Payloads of each symbol come as often as the channel says, and so do all that favour it; no others come."""
+    """The frequencies of drawn payloads, and of all payloads that favour a symbol, must match the channel."""
     payloads, rows = mechanism.channel()
     place = {payload: i for i, payload in enumerate(payloads)}
     probabilities = np.array([[float(share) for share in row] for row in rows])
@@ -231,19 +240,19 @@ def _draws(mechanism: Mechanism, source: WordSource) -> Iterator[str]:
         found = np.zeros(len(payloads))
         for kind, number in zip(kinds, numbers):
             if kind.tobytes() not in place:
-                yield f"the report {kind.tobytes().hex()} of symbol {symbol}, which its channel has not"
+                yield f"the report {kind.tobytes().hex()} of symbol {symbol}, which its channel excludes"
                 return
             found[place[kind.tobytes()]] = number
         found = np.append(found, found[favoured[symbol]].sum())
         expected = np.append(probabilities[:, symbol], probabilities[favoured[symbol], symbol].sum())
         tails = np.minimum(special.bdtr(found, DRAWS, expected), _upper_tail(found, expected))
         if tails.min() < rate:
-            yield f"reports of symbol {symbol} whose frequencies are not those of the channel"
+            yield f"reports of symbol {symbol} whose frequencies differ from the channel"
             return
 
 
 def _upper_tail(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Pr(X >= found) of binomial numbers."""
+    """Pr(X >= found) for binomial variables."""
     tail: np.ndarray = np.where(found > 0, special.bdtrc(np.maximum(found - 1, 0), DRAWS, expected), 1.0)
     return tail
 
@@ -252,7 +261,7 @@ def _upper_tail(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 def _as_array(payloads: list[bytes]) -> np.ndarray:
-    """(Y, W) uint8."""
+    """The payloads as an array (Y, W) uint8."""
     return np.frombuffer(b"".join(payloads), dtype=np.uint8).reshape(len(payloads), -1)
 
 
@@ -263,13 +272,13 @@ def _enumerated(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _distributions(num_symbols: int) -> np.ndarray:
-    """(K + 1, K): every certain symbol, and shares that fall like 1 / rank."""
+    """(K + 1, K): the point mass of every symbol, and shares proportional to 1 / rank."""
     zipf = 1 / np.arange(1, num_symbols + 1)
     return np.vstack([np.eye(num_symbols), zipf / zipf.sum()])
 
 
 def _law_of_supports(mechanism: SetReportMechanism) -> dict[frozenset[int], Fraction]:
-    """The probability of each set of supported symbols, if the report is noise."""
+    """The probability of each set of supported symbols under noise."""
     law: Counter[frozenset[int]] = Counter()
     for _, probability, support in mechanism.noise_law():
         law[support] += probability  # type: ignore[assignment]  # of fractions
@@ -277,7 +286,7 @@ def _law_of_supports(mechanism: SetReportMechanism) -> dict[frozenset[int], Frac
 
 
 def _has_independent_bits(mechanism: SetReportMechanism) -> bool:
-    """Every set of symbols has the probability of coins of their own."""
+    """Whether every set of symbols has the probability that independent coins give."""
     phi, v = mechanism.noise_rate, mechanism.num_sensitive
     return all(
         share == phi ** len(support) * (1 - phi) ** (v - len(support))

@@ -1,9 +1,9 @@
-"""Counting bits per position and group, many reports at once.
+"""Counts bits per position and group, many reports at once.
 
-Adding single bits one by one touches 64 numbers for each 64-bit word. Here reports of a group lie in lanes below each
-other, and full adders built from whole-word operations add the lanes vertically: three words of weight w become one
-of weight w and one of weight 2w, for all 64 positions at once (carry-save addition; Harley and Seal). What is left
-after 128 lanes is 8 words, whose bits are then spread into bytes and added per group.
+Adding bits one by one touches 64 numbers for each 64-bit word. Instead, the reports of a group are arranged in lanes,
+and full adders built from whole-word operations add the lanes vertically: three words of weight w become one of weight
+w and one of weight 2w, for all 64 positions at once (carry-save addition; Harley and Seal). After 128 lanes 8 words
+remain, whose bits are spread into bytes and added per group.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import numpy as np
 _LANES_LOG2 = 7
 _LANES = 1 << _LANES_LOG2
 _CHUNK_BYTES = 1 << 21
-_CHUNK_ROWS = (1 << 16) - 1  # sums of a chunk are kept in 16 bits
+_CHUNK_ROWS = (1 << 16) - 1  # sums of a chunk fit into 16 bits
 _LOWEST_BITS = np.uint64(0x0101010101010101)
 _EVEN_BYTES = np.uint64(0x00FF00FF00FF00FF)
-_FEW_BITS = 1 << 14  # up to which one bit after the other is quicker than to fill lanes
+_FEW_BITS = 1 << 14  # up to this number, adding bit by bit is faster than filling lanes
 _BLOCK_BITS = 1 << 20  # unpacked at once; far fewer rows than the 2**24 that single precision counts exactly
 
 
 def count_bits(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_groups: int) -> np.ndarray:
-    """How often each bit is set in each group of rows.
+    """Number of rows with each bit set, by group.
 
     Args:
         payloads: (n, ceil(num_bits / 8)) uint8; bit j is bit ``j % 8``, least significant first, of byte ``j // 8``;
             spare bits must be 0.
         num_bits: bits per row.
         groups: (n,) integers in [0, num_groups).
-        num_groups: rows of the result.
+        num_groups: number of rows of the result.
 
     Returns:
         (num_groups, num_bits) int64.
@@ -39,13 +39,13 @@ def count_bits(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_grou
         return np.bincount(places, minlength=num_groups * num_bits).reshape(num_groups, num_bits)
     num_words = -(-num_bits // 64)
     totals = np.zeros((num_groups, 64 * num_words), dtype=np.int64)
-    groups = groups.astype(np.min_scalar_type(num_groups))  # one or two bytes are sorted by radix
+    groups = groups.astype(np.min_scalar_type(num_groups))  # NumPy sorts 8-bit and 16-bit integers by radix
     order = np.argsort(groups, kind="stable")
     sizes = np.bincount(groups, minlength=num_groups)
     present = np.flatnonzero(sizes)
     ends = np.cumsum(sizes[present])
     most_rows = min(_CHUNK_BYTES // (8 * num_words) or 1, _CHUNK_ROWS)
-    most_groups = 4 * _CHUNK_BYTES // (8 * num_words * _LANES) or 1  # each fills up at least one row of lanes
+    most_groups = 4 * _CHUNK_BYTES // (8 * num_words * _LANES) or 1  # each group fills at least one row of lanes
     begin = 0
     while begin < len(order):
         first = int(np.searchsorted(ends, begin, side="right"))
@@ -59,7 +59,7 @@ def count_bits(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_grou
 
 
 def count_weights(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_groups: int) -> np.ndarray:
-    """How many rows of each group have 0, 1, ..., num_bits bits set.
+    """Number of rows with 0, 1, ..., num_bits bits set, by group.
 
     Args:
         payloads, num_bits, groups, num_groups: as for ``count_bits``.
@@ -73,7 +73,7 @@ def count_weights(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_g
 
 
 def count_pairs(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_groups: int) -> np.ndarray:
-    """How often two bits are set in the same row, for each pair of bits and each group of rows.
+    """Number of rows with both bits set, by group and pair of bits.
 
     Args:
         payloads, num_bits, groups, num_groups: as for ``count_bits``.
@@ -83,7 +83,7 @@ def count_pairs(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_gro
     """
     pairs = np.triu_indices(num_bits, 1)
     totals = np.zeros((num_groups, len(pairs[0])), dtype=np.int64)
-    groups = groups.astype(np.min_scalar_type(num_groups))  # one or two bytes are sorted by radix
+    groups = groups.astype(np.min_scalar_type(num_groups))  # NumPy sorts 8-bit and 16-bit integers by radix
     order = np.argsort(groups, kind="stable")
     ends = np.cumsum(np.bincount(groups, minlength=num_groups))
     at_once = _BLOCK_BITS // num_bits or 1
@@ -99,10 +99,10 @@ def count_pairs(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_gro
 
 
 def _count_sorted(rows: np.ndarray, num_words: int, sizes: np.ndarray) -> np.ndarray:
-    """Bit counts (G, 64 * num_words) of rows that stand group after group, sizes[g] >= 1 of them each."""
+    """Bit counts (G, 64 * num_words) of rows that are sorted by group, sizes[g] >= 1 rows each."""
     blocks = -(-sizes // _LANES)
     first_block = np.cumsum(blocks) - blocks
-    num_blocks = int(blocks.sum()) | 1  # odd: lanes a power of two apart would crowd the same lines of the cache
+    num_blocks = int(blocks.sum()) | 1  # odd: lanes a power of two apart would share cache lines
     rank = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes - first_block * _LANES, sizes)
     lanes = np.zeros((_LANES, num_blocks, 8 * num_words), dtype=np.uint8)
     slots = lanes.reshape(_LANES * num_blocks, 8 * num_words)
@@ -129,7 +129,7 @@ def _count_sorted(rows: np.ndarray, num_words: int, sizes: np.ndarray) -> np.nda
 
 
 def _add_vertically(stack: np.ndarray) -> list[np.ndarray]:
-    """Binary digits of the column sums of single-bit lanes: planes[w] has the digits of weight 2**w.
+    """Binary digits of the column sums of single-bit lanes: planes[w] contains the digits of weight 2**w.
 
     Args:
         stack: (lanes, N) uint64; overwritten.

@@ -1,4 +1,4 @@
-"""Counts per cohort: the additive statistic from which a window is estimated, and which the collector can store."""
+"""Counts per cohort: the additive sufficient statistic of a window, which the collector can store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CohortCounts:
 
     Attributes:
         num_reports: (C,) int64, reports per cohort.
-        cells: (C, M) int64, what the mechanism counts (for most mechanisms M = K symbols).
+        cells: (C, M) int64, counts of the mechanism's cells (for most mechanisms M = K symbols).
         patterns: (P,) int64, the result of ``Mechanism.count_patterns`` for the reports of all cohorts; (0,) if
             patterns were not counted. If either operand of a sum has no patterns, the sum has none.
     """
@@ -78,10 +78,14 @@ class CohortCounts:
     def _sum_of_patterns(self, other: CohortCounts) -> np.ndarray:
         """Add the patterns; raises SpecError if the shapes differ."""
         if self.shape != other.shape:
-            raise SpecError(f"CohortCounts can be added only in equal shapes, got {self.shape} and {other.shape}")
+            raise SpecError(
+                f"CohortCounts can be added only if their shapes are equal, got {self.shape} and {other.shape}"
+            )
         mine, its = self.patterns, other.patterns
         if len(mine) and len(its) and len(mine) != len(its):
-            raise SpecError(f"CohortCounts.patterns can be added only in equal lengths, got {len(mine)} and {len(its)}")
+            raise SpecError(
+                f"CohortCounts.patterns can be added only if their lengths are equal, got {len(mine)} and {len(its)}"
+            )
         return mine + its if len(mine) == len(its) else mine[:0]
 
     def __neg__(self) -> CohortCounts:

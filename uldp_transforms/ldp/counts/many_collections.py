@@ -1,7 +1,7 @@
-"""Counts of many collections in one pass, of reports each of which is counted in one cell.
+"""Counts many collections in one pass, for reports that are counted in one cell each.
 
-A list of numbers holds all counts one after the other, whatever their shapes: for each group of reports its C numbers
-of reports and then its C M cells. A report is two places in that list.
+One list holds the numbers of all counts, whatever their shapes: for each group of reports its C numbers of reports,
+then its C M cells. A report adds 1 at two places of that list.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.counts.sparse_table import PAYS, split_counts
 
 _SMALL = 1 << 15
-"""Numbers up to which a list of all of them is made, however few reports there are."""
+"""Maximum number of counters for which a full list is always made."""
 
 _MAX_NUMBERS = 1 << 22
-"""Numbers of the longest such list, unless one group has more."""
+"""Maximum length of such a list, unless a single group needs more."""
 
 
 def count_cells(cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shapes: np.ndarray) -> list[CohortCounts]:
-    """How often each cell was reported in each cohort of each group of reports.
+    """Count the reports of each cell by group and cohort.
 
     Args:
         cohorts: (n,) integers in [0, C) of their groups.
@@ -31,7 +31,7 @@ def count_cells(cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shap
         shapes: (G, 2) int64, C and M of each group.
 
     Returns:
-        One for each group, without patterns: sparse where that pays, else in full.
+        Counts of each group, without patterns: sparse where that saves memory, else in full.
     """
     lengths = shapes[:, 0] * (1 + shapes[:, 1])
     sizes = np.bincount(groups, minlength=len(shapes))

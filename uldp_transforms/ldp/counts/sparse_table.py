@@ -1,4 +1,4 @@
-"""Counts of few reports in a large table: only what is not 0 is held, until that no longer pays."""
+"""Sparse counts of few reports in a large table."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import numpy as np
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 
 PAYS = 16
-"""Counts are held sparsely where at most one number in so many is not 0."""
+"""Counts are stored sparsely if at most one in this many numbers is not 0."""
 
 
 class SparseCounts(CohortCounts):
-    """Counts as the places of the numbers that are not 0, and these numbers; equal to the same counts in full.
+    """Counts stored as the places and values of their nonzero numbers; equal to the same counts in full.
 
-    ``num_reports`` and ``cells`` are filled in when somebody asks; sums, ``total`` and the coder do not. Places are
-    those in one list of the C numbers of reports and, behind them, the C M cells, row by row. ``counts_at`` makes them.
+    ``num_reports`` and ``cells`` are filled in when they are first read; sums, ``total`` and the coder do not read
+    them. Places are positions in a list of the C numbers of reports followed by the C M cells, row by row.
+    ``counts_at`` builds such counts.
 
     Attributes:
         places: (N,) int64, increasing.
-        numbers: (N,) int64, none of them 0.
+        numbers: (N,) int64, nonzero.
     """
 
     places: np.ndarray
@@ -45,11 +46,11 @@ class SparseCounts(CohortCounts):
 
     @property
     def pays(self) -> bool:
-        """Whether this form takes an eighth of the memory of the full one, or less."""
+        """Whether the sparse form takes at most an eighth of the memory of the full one."""
         return len(self.places) * PAYS <= self._shape[0] * (1 + self._shape[1])
 
     def in_full(self) -> CohortCounts:
-        """The same counts with all numbers."""
+        """The same counts as full arrays."""
         return CohortCounts(self.num_reports, self.cells, self.patterns)
 
     @functools.cached_property
@@ -99,7 +100,7 @@ _COLUMNS = ("places", "numbers")
 
 
 def counts_at(shape: tuple[int, int], places: np.ndarray, numbers: np.ndarray, patterns: np.ndarray) -> CohortCounts:
-    """Counts from numbers at places, which may come in any order and several times: sparse if that pays, else in full.
+    """Counts from numbers at places, in any order and possibly repeated: sparse if that saves memory, else in full.
 
     Args:
         shape: (C, M).
@@ -107,7 +108,7 @@ def counts_at(shape: tuple[int, int], places: np.ndarray, numbers: np.ndarray, p
         numbers: (n,) int64.
         patterns: (P,) int64.
     """
-    order = np.argsort(places, kind="stable")  # linear in sums of few parts, each of which is in order
+    order = np.argsort(places, kind="stable")  # linear for sums of few sorted parts
     places, numbers = places[order], numbers[order]
     first = np.flatnonzero(np.diff(places, prepend=-1))
     places, numbers = places[first], np.add.reduceat(numbers, first) if len(first) else numbers
@@ -121,14 +122,13 @@ def counts_at(shape: tuple[int, int], places: np.ndarray, numbers: np.ndarray, p
 def split_counts(
     shapes: np.ndarray, places: np.ndarray, numbers: np.ndarray, patterns: np.ndarray
 ) -> list[CohortCounts]:
-    """Many counts from one list of all their numbers: sparse where that pays, else in full.
+    """Split one list of numbers into many counts: sparse where that saves memory, else in full.
 
     Args:
         shapes: (G, 2) int64, C and M of each of the G counts.
-        places: (n,) int64, increasing, in the list that holds the C + C M numbers of each one after the other: see
-            ``SparseCounts``.
-        numbers: (n,) int64, none of them 0.
-        patterns: (G, P) int64, of each.
+        places: (n,) int64, increasing, in the concatenation of the C + C M numbers of all counts; see ``SparseCounts``.
+        numbers: (n,) int64, nonzero.
+        patterns: (G, P) int64, patterns of each.
     """
     lengths = shapes[:, 0] * (1 + shapes[:, 1])
     ends = np.cumsum(lengths)
@@ -138,7 +138,7 @@ def split_counts(
     start, found = 0, []
     as_tuples = zip(*shapes.T.tolist())
     for shape, stop, pays, own in zip(as_tuples, stops.tolist(), (sizes * PAYS <= lengths).tolist(), patterns):
-        counts = object.__new__(SparseCounts)  # as __init__ does, without another call
+        counts = object.__new__(SparseCounts)  # same as __init__, without its overhead
         vars(counts).update(_shape=shape, places=places[start:stop], numbers=numbers[start:stop], patterns=own)
         found.append(counts if pays else counts.in_full())
         start = stop

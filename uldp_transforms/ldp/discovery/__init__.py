@@ -1,4 +1,4 @@
-"""Frequent values that nobody listed, found in the counts of an alphabet of prefixes."""
+"""Discovery of frequent unlisted values from the counts of a prefix alphabet."""
 
 from uldp_transforms.ldp.discovery.discover import Discovery as Discovery
 from uldp_transforms.ldp.discovery.discover import can_discover as can_discover

@@ -1,4 +1,4 @@
-"""What is believed of a prefix before it is scored: what the levels before said of those that it begins with."""
+"""Prior probabilities of prefixes: learned from the scores of shorter prefixes at earlier levels."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from scipy import special
 from uldp_transforms.ldp.alphabets.prefixes import END, Prefixes
 from uldp_transforms.ldp.discovery.grammar import Numbers
 
-_HELD = 50.0  # frequent values that are expected before anything is known
-_ENDS = 0.2  # part of the frequent prefixes that end where they are
-_EVEN = 0.5  # part of the last tokens that are as likely as any other, whatever was learned
-_SPREAD = 25.0  # variance of the scores of prefixes that people have, besides that of all scores
+_HELD = 50.0  # prior expected number of frequent values
+_ENDS = 0.2  # prior share of frequent prefixes that are whole values
+_EVEN = 0.5  # weight of the uniform distribution of last tokens, beside the learned one
+_SPREAD = 25.0  # additional variance of the scores of prefixes that people hold
 
 
 class Beliefs:
     """Logarithms of the expected numbers of frequent values that begin with a prefix.
 
-    A frequent prefix is followed by END with one fixed probability, otherwise by any token, all equally likely; the
-    last tokens of values too long to be hashed whole before the last level are as likely as those that ended others.
-    So what is believed of a whole value comes from other people than those who decide about it.
+    A frequent prefix is followed by END with one fixed probability, otherwise by any token, all equally likely. For
+    values too long to be hashed as a whole before the last level, the probabilities of the last token are learned from
+    the values that have already ended. So the prior of a whole value comes from other people than its test.
 
     Args:
-        alphabet: of the collection.
+        alphabet: alphabet of the collection.
     """
 
     def __init__(self, alphabet: Prefixes):
@@ -34,19 +34,19 @@ class Beliefs:
         self._follow[END] = np.log(_ENDS)
         self._last = self._follow.copy()
         self._known: dict[Numbers, float] = {(): float(np.log(_HELD))}
-        self._ended: dict[Numbers, float] = {}  # how likely whole values are that a level before the last found
+        self._ended: dict[Numbers, float] = {}  # probabilities of whole values found before the last level
 
     def of(self, sequence: Numbers) -> float:
-        """Of one sequence, before it is scored itself."""
+        """The log expectation for one sequence, before it is scored itself."""
         number, parent = sequence[-1], sequence[:-1]
-        if not parent:  # the empty text is one first token of many
+        if not parent:  # one of all possible first tokens
             return self._known[()] + float(self._follow[-1])
         if number == END and self._ends_last(sequence) and parent not in self._known:
             return self._of_parent(parent[:-1]) + float(self._last[parent[-1]])
         return self._of_parent(parent) + float(self._follow[number])
 
     def of_block(self, parents: Sequence[Numbers], last: bool) -> np.ndarray:
-        """(parents, T + 1) float64: of every parent with every number behind it, and an END too at the last level."""
+        """(parents, T + 1) float64: for every parent extended by every token, and at the last level also by END."""
         own = np.array([self._of_parent(parent) for parent in parents])
         beliefs = own[:, np.newaxis] + (self._last if last else self._follow)
         for row, parent in enumerate(parents):
@@ -55,7 +55,7 @@ class Beliefs:
         return np.asarray(beliefs)
 
     def learn(self, scores: dict[Numbers, float], surviving: Iterable[Numbers]) -> None:
-        """Take in the scores of a level, of prefixes that survive and of whole values."""
+        """Update the beliefs with the scores of a level: of surviving prefixes and of whole values."""
         surviving = list(surviving)
         whole = [s for s in scores if s[-1] == END and len(s) > 1 and not self._ends_last(s)]
         sequences = surviving + whole
@@ -73,11 +73,11 @@ class Beliefs:
         return self._known[parent[:cut]] + float(sum(self._follow[number] for number in parent[cut:]))
 
     def _ends_last(self, sequence: Numbers) -> bool:
-        """Whether only the last level hashes the whole sequence."""
+        """Whether only the last level hashes the sequence as a whole."""
         return len(self._lengths) == 1 or len(sequence) > (self._lengths[-2] or 0)
 
     def _learn_last(self) -> None:
-        """The tokens that ended values are likely to end others."""
+        """Learn the distribution of last tokens from the values that have ended."""
         size = len(self._last) - 1
         shares = np.zeros(size + 1)
         for sequence, likely in self._ended.items():
@@ -89,9 +89,9 @@ class Beliefs:
 
 
 def evidence(scores: np.ndarray) -> np.ndarray:
-    """Logarithm of how much more likely scores are if people have the prefix: normal, with a positive mean.
+    """Log Bayes factor of scores: a normal score with a positive mean against a standard normal one.
 
-    Without people a score is standard normal; with them its mean is half normal.
+    Without holders a score is standard normal; with holders its mean has a half-normal prior.
     """
     ratio = _SPREAD / (1 + _SPREAD)
     return np.asarray(

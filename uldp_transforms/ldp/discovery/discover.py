@@ -1,4 +1,4 @@
-"""From counts to discovered values: the search, then the estimate of what was found, then the rate of false ones."""
+"""Discovery of values from counts: search, estimation, and control of the false discovery rate."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from uldp_transforms.ldp.solvers.observation import Solution
 from uldp_transforms.ldp.solvers.question import ask
 
 FALSE_DISCOVERIES = 0.05
-"""Share of the discovered values that nobody holds, on average, at most; and of intervals that miss the truth."""
+"""Maximum expected share of false values among the discoveries, and of intervals that miss their frequency."""
 
 
-_RATES = (0.5, 0.2)  # at which the clearest false ones are left out, before the others
+_RATES = (0.5, 0.2)  # false discovery rates at which candidates are removed in the first rounds
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Discovery:
-    """Values that were found, the most frequent first; all arrays have one entry per value, R of them.
+    """Discovered values in descending order of frequency; all arrays have one entry for each of the R values.
 
     Attributes:
-        values: the texts.
-        frequencies: unbiased estimates for values that are given; those of the selected ones are a little high.
+        values: the discovered values as texts.
+        frequencies: estimates that are unbiased for fixed values; selection biases them slightly upwards.
         standard_errors: of the frequencies.
-        ci_low, ci_high: intervals that hold the frequencies. Of the first R, for every R, at most 5 % are expected to
-            miss the truth, the selection from ``num_scored`` values allowed for. Cut to [0, 1] before they are made to
-            reach the frequencies.
-        q_values: the rate of false discoveries at which the value would just be one.
-        levels: the first level at which the whole value is hashed.
-        num_scored: how many different values were looked at, whole.
+        ci_low, ci_high: intervals, adjusted for the selection from ``num_scored`` values: of the first R, for every R,
+            at most 5 % are expected to miss the true frequency. Clipped to [0, 1], then extended to contain
+            ``frequencies``.
+        q_values: smallest false discovery rate at which each value is a discovery.
+        levels: first level at which the value is hashed as a whole.
+        num_scored: number of different whole values that were scored.
     """
 
     values: tuple[str, ...]
@@ -54,17 +54,16 @@ class Discovery:
 
 
 def can_discover(model: Model) -> bool:
-    """Whether values can be found that nobody listed: whether texts are hashed as prefixes."""
+    """Whether a collection supports the discovery of unlisted values, because its alphabet hashes prefixes."""
     return isinstance(model.alphabet, Prefixes)
 
 
 def check_discovery(model: Model) -> None:
-    """Refuse a collection in which nothing can be discovered; raises SpecError."""
+    """Raise SpecError if a collection does not support discovery."""
     alphabet = model.alphabet
     if not isinstance(alphabet, Prefixes):
         raise SpecError(
-            f"collection {model.id!r} must have an alphabet of prefixes for values that nobody listed, got "
-            f"{alphabet.id!r}"
+            f"collection {model.id!r} must have the alphabet prefixes to discover unlisted values, got {alphabet.id!r}"
         )
     length = alphabet.lengths[0] or 1
     if (len(alphabet.tokens) + 1) ** length > MOST_SCORED:
@@ -75,16 +74,16 @@ def check_discovery(model: Model) -> None:
 
 
 def discover(model: Model, counts: CohortCounts) -> Discovery:
-    """Frequent sensitive values that nobody listed.
+    """Find frequent sensitive values that are not listed.
 
     Args:
-        model: with an alphabet of prefixes.
-        counts: of its reports, of one window or the sum of several.
+        model: model with a prefix alphabet.
+        counts: counts of its reports, of one window or the sum of several.
 
     Raises:
-        SpecError: if the alphabet is another.
+        SpecError: if the alphabet is not a prefix alphabet.
         NoReportsError: if there are no reports.
-        InsufficientCohortsError: if a level has none.
+        InsufficientCohortsError: if a level has no reports.
     """
     check_discovery(model)
     alphabet = model.alphabet
@@ -94,7 +93,7 @@ def discover(model: Model, counts: CohortCounts) -> Discovery:
     silent = [number for number, level in enumerate(levels) if not level.total]
     if silent:
         raise InsufficientCohortsError(
-            f"a search for values needs reports of each of its {len(levels)} levels, got none of level {silent[0]}"
+            f"a search for values needs reports of each of the {len(levels)} levels, got none of level {silent[0]}"
         )
     search = Search(alphabet, levels)
     search.run()
@@ -111,13 +110,14 @@ def discover(model: Model, counts: CohortCounts) -> Discovery:
 
 
 def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], search: Search) -> Discovery:
-    """Benjamini and Hochberg's discoveries among the values, with intervals for values that are shown because of it.
+    """Benjamini-Hochberg discoveries among the values, with intervals that are adjusted for the selection.
 
-    The i-th largest has the level 1 - 0.05 i / M, with M the number of hypotheses that it counts as (``hypotheses``).
-    Their inverses add up to at most 1 over all values that could have been it, which is all that the proof needs.
+    The i-th largest has the level 1 - 0.05 i / M, with M its number of hypotheses (``hypotheses``). The sum of 1 / M
+    over all possible values is at most 1, which the proof requires.
 
-    All values are fitted together. Most of those that nobody holds fit noise, because they were chosen for it, and make
-    the rest of it seem smaller. So they are left out, the clearest first, until all that are left are discoveries.
+    All values are fitted together. Values that nobody holds were selected for their noise, so most of them fit noise
+    and make the remaining noise seem smaller. They are removed, the clearest first, until all remaining values are
+    discoveries.
     """
     rates = iter(_RATES)
     while values:
@@ -150,7 +150,8 @@ def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], search: 
 
 
 def _longer(raw: np.ndarray, solution: Solution, probabilities: np.ndarray) -> np.ndarray:
-    """(S,) by how much the tail of chance is longer than the normal one, at least 1; so are intervals made."""
+    """(S,) ratio of the tail quantile under collisions to the normal one, at least 1, by which intervals are
+    extended."""
     assert solution.own is not None, "open alphabets are centred"
     normal = raw / np.sqrt(np.maximum(solution.own.null + np.square(solution.jump) / 2, 1e-300))
     return np.asarray(np.maximum(normal / np.maximum(-special.ndtri(probabilities), 1e-3), 1))
@@ -169,9 +170,9 @@ def _discovery(model: Model, values: tuple[str, ...], num_scored: int, *columns:
 
 
 def false_discovery_rates(p_values: np.ndarray, number: np.ndarray | float) -> np.ndarray:
-    """Benjamini and Hochberg's q-values of p-values (S,), with so many more that are 1 that there are ``number``.
+    """Benjamini-Hochberg q-values of p-values (S,) among ``number`` hypotheses; the others have the p-value 1.
 
-    Numbers of their own, (S,), are the weighted procedure: a value of weight w among m is one of m / w.
+    An array (S,) of numbers gives the weighted procedure: a value of weight w among m hypotheses has the number m / w.
 
     Source: Genovese, Roeder and Wasserman 2006.
     """

@@ -1,4 +1,4 @@
-"""Which tokens can follow a sequence that greedy matching has made."""
+"""Which tokens can follow a sequence under greedy matching."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from uldp_transforms.ldp.alphabets.prefixes import END, Prefixes
 
 Numbers = tuple[int, ...]
-"""Of tokens, from the beginning of a text."""
+"""A prefix of a text as a sequence of tokens."""
 
 
 class Grammar:
-    """The sequences of tokens that texts are cut into: nowhere in them would a longer token have fit.
+    """The token sequences that greedy matching can produce: no longer token fits at any position.
 
     Args:
-        alphabet: whose tokens these are.
+        alphabet: alphabet that defines the tokens.
     """
 
     def __init__(self, alphabet: Prefixes):
         self._alphabet = alphabet
         self._longest = max(map(len, alphabet.tokens))
-        self._missing: dict[str, list[str]] = defaultdict(list)  # of a text that begins a token: what the token adds
-        self._begin: dict[str, list[int]] = defaultdict(list)  # of a text: the numbers of the tokens that it begins
+        self._missing: dict[str, list[str]] = defaultdict(list)  # proper prefix of tokens -> their remainders
+        self._begin: dict[str, list[int]] = defaultdict(list)  # text -> numbers of the tokens that begin with it
         for number, token in enumerate(alphabet.tokens, 1):
             for length in range(1, len(token) + 1):
                 self._begin[token[:length]].append(number)
@@ -32,9 +32,9 @@ class Grammar:
                     self._missing[token[:length]].append(token[length:])
 
     def followers(self, sequence: Numbers) -> np.ndarray:
-        """(T + 1,) bool: the numbers that may come next; END always may.
+        """(T + 1,) bool: the tokens that can follow a sequence; END always can.
 
-        A token may not if, together with the last few of the sequence, it would complete a longer one, which greedy
+        A token cannot follow if it would complete, with the last tokens of the sequence, a longer token, which greedy
         matching would have taken instead.
         """
         allowed = np.ones(len(self._alphabet.tokens) + 1, dtype=bool)
@@ -49,7 +49,7 @@ class Grammar:
         return allowed
 
     def extended(self, sequences: Sequence[Numbers]) -> list[Numbers]:
-        """Each sequence with each token that may follow it."""
+        """Each sequence extended by each token that can follow it."""
         return [
             (*sequence, number)
             for sequence in sequences

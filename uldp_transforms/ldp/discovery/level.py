@@ -1,7 +1,7 @@
-"""The cohorts of one level: how much of them some prefixes explain, and how much of the rest any other would.
+"""Scores of prefixes at one level: a joint fit of peeled prefixes, and tests of all others on its residuals.
 
-Letters as in ``estimators.observation``. ``A`` are the peeled prefixes, whose frequencies are fitted together; every
-other one is judged by the residuals.
+For the notation see ``estimators.observation``. ``A`` is the number of peeled prefixes, whose frequencies are fitted
+together; all other prefixes are scored by the residuals.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from uldp_transforms.ldp.solvers.observation import Observation, common_noise, r
 from uldp_transforms.ldp.solvers.question import Question
 
 _ROUNDS = 3
-_ROWS = 128  # parents that are looked up at a time: the table of their sums is made once for all of them
+_ROWS = 128  # parents that are looked up at a time; they share one table of sums
 _WORDS = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Peeled:
-    """Prefixes A that were fitted together.
+    """A prefixes that were fitted together.
 
     Attributes:
         frequencies: (A,).
-        scores: (A,) the frequencies, in standard errors if nobody had the prefix.
+        scores: (A,) frequencies in units of the standard error under the hypothesis that nobody holds the prefix.
         cells: (C, k) weighted residuals.
-        norm: variance of the sum of the cells of any other prefix that nobody has.
-        weights: (C,) 1 / variance of a direction.
-        table: (A, C) their buckets.
-        spare: part of the degrees of freedom that the fit has left.
+        norm: variance of the sum of the cells of any other prefix that nobody holds.
+        weights: (C,) 1 / variance per direction.
+        table: (A, C) buckets of the prefixes.
+        spare: share of the degrees of freedom that remains after the fit.
     """
 
     frequencies: np.ndarray
@@ -48,7 +48,7 @@ class Peeled:
     spare: float
 
     def without(self, position: int) -> np.ndarray:
-        """(C, k): the cells if one of the prefixes had not been fitted, whose sum over its buckets is its frequency."""
+        """(C, k): the cells if one prefix had not been fitted; their sum over its buckets is its frequency."""
         cells: np.ndarray = self.cells / self.norm
         own = self.frequencies[position] * self.weights * self.spare / self.norm
         cells[np.arange(len(own)), self.table[position]] += own
@@ -57,13 +57,13 @@ class Peeled:
 
 
 class Level:
-    """The reporting cohorts of one level.
+    """The cohorts of one level that have reports.
 
     Args:
-        question: about the whole collection.
-        alphabet: of it.
-        number: of the level.
-        counts: of all cohorts.
+        question: question for the whole collection.
+        alphabet: alphabet of the collection.
+        number: number of the level.
+        counts: counts of all cohorts.
     """
 
     def __init__(self, question: Question, alphabet: Prefixes, number: int, counts: CohortCounts):
@@ -76,21 +76,21 @@ class Level:
 
     @property
     def total(self) -> int:
-        """Reports."""
+        """Number of reports."""
         return self._counts.total
 
     @property
     def degrees(self) -> int:
-        """Equations, that is degrees of freedom of the residuals before anything is peeled."""
+        """Number of equations: degrees of freedom of the residuals before any prefix is peeled."""
         return len(self._counts.num_reports) * (self._alphabet.num_buckets - 1)
 
     @property
     def most(self) -> int:
-        """How many prefixes may be peeled: with more, their fit would eat up the residuals."""
+        """Maximum number of prefixes that can be peeled; fitting more would leave too few degrees of freedom."""
         return self.degrees // 6
 
     def peel(self, sequences: Sequence[Numbers]) -> Peeled:
-        """Fit the frequencies of prefixes, A of them, by least squares with a noise level for each cohort."""
+        """Fit the frequencies of A prefixes by least squares with a noise level for each cohort."""
         k, n = self._alphabet.num_buckets, self._counts.num_reports
         table = self._alphabet.buckets(self._alphabet.sums(sequences, self._num_cohorts, self._number)[:, self._here])
         buckets = Buckets(table.T.astype(np.int64), k)
@@ -117,18 +117,18 @@ class Level:
         )
 
     def scores(self, peeled: Peeled, parents: Sequence[Numbers], last: bool) -> Iterator[tuple[int, np.ndarray]]:
-        """Scores of every parent with every number behind it, some parents at a time.
+        """Scores of every parent extended by every token, in blocks of parents.
 
-        The score is the frequency, in standard errors if nobody had the prefix; a prefix that was peeled has none that
-        means anything.
+        The score is the frequency in units of the standard error under the hypothesis that nobody holds the prefix;
+        scores of peeled prefixes have no meaning.
 
         Args:
-            peeled: what is taken out.
-            parents: sequences of one length.
-            last: END follows whatever comes.
+            peeled: prefixes whose contribution is subtracted.
+            parents: sequences of equal length.
+            last: whether END follows every parent.
 
         Yields:
-            position of the first parent, (parents, T + 1) float32.
+            Position of the first parent, and scores (parents, T + 1) float32.
         """
         position = len(parents[0])
         sums = self._alphabet.sums(parents, self._num_cohorts, self._number)[:, self._here].T
@@ -147,7 +147,7 @@ class Level:
             yield start, found
 
     def _next(self, position: int) -> np.ndarray:
-        """(C, T + 1) uint16: the words of all tokens at a position, in the cohorts of the level."""
+        """(C, T + 1) uint16: the hash words of all tokens at a position, in the cohorts of the level."""
         if position not in self._words:
             numbers = range(len(self._alphabet.tokens) + 1)
             words = self._alphabet.words(position, numbers, self._num_cohorts)
@@ -169,7 +169,7 @@ def _fit(buckets: Buckets, centred: np.ndarray, weights: np.ndarray) -> tuple[np
 
 
 def _weights(given: Observation[Buckets], fitted: np.ndarray, squares: np.ndarray, degrees: float) -> np.ndarray:
-    """(C,) 1 / variance of a direction in each cohort: what reports add, and what all else that is hashed adds."""
+    """(C,) 1 / variance per direction in each cohort: noise of the reports plus that of all other hashed texts."""
     shares = given.plausible(fitted)
     privacy, _ = residual_law(given, shares, given.noise(shares))
     known = privacy / given.num_reports

@@ -1,4 +1,4 @@
-"""The search: from short prefixes to whole values, level by level, with what is found taken out of all levels."""
+"""The search: extends prefixes level by level to whole values, and subtracts found values at all levels."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from uldp_transforms.ldp.discovery.level import Level, Peeled
 from uldp_transforms.ldp.solvers.hash_chance import tail
 
 SURVIVORS = 2000
-"""Prefixes of a level that are looked at further."""
+"""Number of prefixes per level that the search extends."""
 
 PASSES = 3
-"""How often all levels are searched, each time with what is known by then taken out."""
+"""Number of searches over all levels; each one first subtracts the values found so far."""
 
 MOST_SCORED = 1 << 24
-"""Prefixes that are scored at one level."""
+"""Maximum number of prefixes that are scored at one level."""
 
-_FALSE_SURVIVORS = 1000.0  # that are expected among prefixes that nobody has: they cost time and nothing else
-_FALSE_WHOLE = 50.0  # the same of whole values that are judged in the end
+_FALSE_SURVIVORS = 1000.0  # expected number of surviving prefixes that nobody holds; they only cost time
+_FALSE_WHOLE = 50.0  # expected number of tested whole values that nobody holds
 _DEGREES, _DEGREES_JUDGED = 2000.0, 100.0
-"""Degrees of freedom for each false one that is taken out, or judged: what it fits is noise, which then seems less."""
+"""Degrees of freedom per value that is subtracted or tested: a false value fits noise, which then seems smaller."""
 
-_ROUNDS = 2  # of taking out what stands out, and looking at the rest again
+_ROUNDS = 2  # of subtracting what stands out and scoring the rest again
 
 Block = tuple[list[Numbers], np.ndarray]
 
 
 class Search:
-    """Passes over the levels of a collection.
+    """Repeated passes over the levels of a collection.
 
-    How striking a score is, is the number of prefixes that nobody has, of this one's kind, that are expected to be at
-    least as striking: its tail probability, divided by its part of the beliefs. The less, the more striking.
+    Prefixes are ranked by their expected number of false positives: the tail probability of the score, divided by the
+    prior share of the prefix among those of its kind. Smaller is better.
 
     Attributes:
-        found: the sequences of whole values that are to be judged, with the least such number of each.
-        num_scored: how many different whole values were ever scored.
+        found: sequences of the whole values to be tested, each with its smallest expected number of false positives.
+        num_scored: number of different whole values that were scored in all passes.
 
     Args:
-        alphabet: of the collection.
-        levels: with their counts, in order.
+        alphabet: alphabet of the collection.
+        levels: levels with their counts, in order.
     """
 
     def __init__(self, alphabet: Prefixes, levels: Sequence[Level]):
@@ -52,13 +52,13 @@ class Search:
         self._grammar = Grammar(alphabet)
         self._beliefs = Beliefs(alphabet)
         self._peeled: list[dict[Numbers, None]] = [{} for _ in levels]
-        self._offered: dict[tuple[int, Numbers], float] = {}  # to whole values, by level and parent
-        self._firm: dict[Numbers, None] = {}  # whole values that stood out
+        self._offered: dict[tuple[int, Numbers], float] = {}  # prior mass of whole values, by level and parent
+        self._firm: dict[Numbers, None] = {}  # whole values that stand out
         self.found: dict[Numbers, float] = {}
         self.num_scored = 0
 
     def run(self) -> None:
-        """All passes, or fewer if one finds nothing new."""
+        """Run all passes; stop early if one finds nothing new."""
         for _ in range(PASSES):
             before = len(self.found)
             survivors: list[Numbers] = [()]
@@ -68,14 +68,14 @@ class Search:
                 break
 
     def hypotheses(self, values: Sequence[str]) -> np.ndarray:
-        """(S,) float64: of how many values that are believed as much each is one, if all that were scored are."""
+        """(S,) float64: number of hypotheses that each value counts for: total prior mass over the value's own."""
         own = [self._beliefs.of(self._alphabet.sequence(value)) for value in values]
         return np.asarray(sum(self._offered.values()) / np.exp(own))
 
     def p_values(self, values: Sequence[str]) -> np.ndarray:
-        """(S,): how often chance gives a text that nobody holds so large an estimate, when all of these are peeled.
+        """(S,): p-values of the estimates under the hypothesis that nobody holds the text, with all values peeled.
 
-        The estimate is the mean over the levels at which the value is whole, weighted by their reports.
+        The estimate is the mean over the levels that hash the value as a whole, weighted by their reports.
         """
         sequences = [self._alphabet.sequence(value) for value in values]
         sums, sizes = np.zeros(len(values)), np.zeros(len(values))
@@ -94,7 +94,8 @@ class Search:
         return np.array([tail(np.concatenate(rows) / size, float(mean)) for rows, mean, size in drawn])
 
     def _search_level(self, number: int, survivors: list[Numbers]) -> list[Numbers]:
-        """Score what begins with the survivors of the level before; returns those of this one, the best first."""
+        """Score the extensions of the previous level's survivors; returns the survivors of this level, the best
+        first."""
         length, level = self._alphabet.lengths[number], self._levels[number]
         blocks = list(self._blocks(number, survivors))
         kinds = self._kinds(blocks, number)
@@ -122,7 +123,7 @@ class Search:
         return surviving
 
     def _blocks(self, number: int, survivors: list[Numbers]) -> Iterator[Block]:
-        """Parents of one length, and which numbers may follow each, (parents, T + 1) bool."""
+        """Blocks of parents of one length, with masks (parents, T + 1) bool of the tokens that can follow each."""
         size, length = len(self._alphabet.tokens) + 1, self._alphabet.lengths[number]
         steps = 1 if length is None else length - (self._alphabet.lengths[number - 1] or 0) * (number > 0)
         parents = survivors[: max(1, MOST_SCORED // size**steps)]
@@ -138,7 +139,7 @@ class Search:
                 parents = self._grammar.extended(parents)
 
     def _kinds(self, blocks: Sequence[Block], number: int) -> tuple[float, float]:
-        """The beliefs of all prefixes that are scored, and of all whole values; counts those that are new."""
+        """Total prior mass of all scored prefixes and of all whole values; counts the new ones."""
         last = self._alphabet.lengths[number] is None
         prefixes = wholes = 0.0
         for parents, allowed in blocks:
@@ -155,7 +156,7 @@ class Search:
     def _above(
         self, kinds: tuple[float, float], number: int, fit: Peeled, blocks: Sequence[Block]
     ) -> Iterator[tuple[Numbers, float]]:
-        """The sequences that are striking enough for their kind, and their scores."""
+        """Sequences with at most the allowed expected number of false positives for their kind, and their scores."""
         level, last = self._levels[number], self._alphabet.lengths[number] is None
         false = np.full(len(self._alphabet.tokens) + 1, self._judged(level) / max(kinds[1], 1e-300))
         if not last:
@@ -170,7 +171,7 @@ class Search:
                     yield (*parents[start + row], column, *ending), float(scores[row, column])
 
     def _striking(self, scores: dict[Numbers, float], kinds: tuple[float, float]) -> dict[Numbers, float]:
-        """How striking each score is."""
+        """The expected number of false positives at each score."""
         every = np.array([kinds[sequence[-1] == END] for sequence in scores])
         beliefs = np.array([self._beliefs.of(sequence) for sequence in scores])
         logs = special.log_ndtr(-np.fromiter(scores.values(), dtype=float)) + np.log(np.maximum(every, 1e-300))
@@ -181,5 +182,5 @@ class Search:
 
 
 def _best(striking: dict[Numbers, float], most: float) -> list[Numbers]:
-    """The sequences that are so striking that at most so many false ones are, the best first."""
+    """The sequences with at most ``most`` expected false positives, the best first."""
     return sorted((s for s, false in striking.items() if false < most), key=striking.__getitem__)

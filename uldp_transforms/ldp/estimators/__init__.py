@@ -1,4 +1,4 @@
-"""Estimators: counts -> frequencies, one file each. A new one is a file here and a name in ``ESTIMATORS``."""
+"""Estimators: counts -> frequencies, one module each. To add one, add a module here and a name to ``ESTIMATORS``."""
 
 from uldp_transforms.ldp.estimators.empirical import Empirical as Empirical
 from uldp_transforms.ldp.estimators.empirical_bayes import EmpiricalBayes as EmpiricalBayes

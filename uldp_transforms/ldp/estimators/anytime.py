@@ -1,4 +1,4 @@
-"""Intervals that may be looked at again and again while reports come in: those of a larger confidence."""
+"""Anytime-valid intervals: confidence intervals that stay valid at every look while reports arrive."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from scipy import special
 
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 
-_FARTHEST = 8.0  # standard errors: even a million looks miss such an interval in 2 cases of a thousand million
+_FARTHEST = 8.0  # standard errors: even a million looks miss such an interval with probability 2e-9
 
 
 def anytime_confidence(confidence: Confidence, num_reports: int, scale: float) -> np.ndarray:
-    """The confidence whose interval, looked at after every report, misses at any look in 1 - ``confidence`` of cases.
+    """Fixed-sample confidence level whose intervals, checked after every report, ever miss with 1 - ``confidence``.
 
     With r = scale / n and alpha = 1 - confidence the half width is sqrt((1 + r) ln((1 + 1 / r) / alpha^2)) standard
     errors. That is Robbins's boundary: exp(S^2 / (2 (n + scale)) / sqrt(1 + 1 / r)), the likelihood ratio of a sum S
@@ -21,12 +21,12 @@ def anytime_confidence(confidence: Confidence, num_reports: int, scale: float) -
     a share alpha of cases at most (Ville). The boundary holds for all n; intervals are shortest around n = 8 scale.
 
     Args:
-        confidence: of all looks together, for instance 0.95; of any shape.
+        confidence: joint confidence of all looks, for instance 0.95; of any shape.
         num_reports: n, at least 1.
-        scale: reports, above 0, chosen before the data are seen.
+        scale: tuning constant in reports, above 0, chosen before the data are seen.
 
     Returns:
-        in [confidence, 1), of that shape.
+        Confidence levels in [confidence, 1), with the shape of ``confidence``.
 
     Source: Robbins 1970, Statistical methods related to the law of the iterated logarithm.
     """
@@ -39,12 +39,13 @@ def anytime_confidence(confidence: Confidence, num_reports: int, scale: float) -
 def confidence_of_look(
     confidence: Confidence, num_reports: int, scale: float, planned: bool | None = None
 ) -> np.ndarray:
-    """The confidence of the intervals of one look, so that those of all looks together miss in 1 - ``confidence``.
+    """Confidence level of one look, such that all looks together miss with probability at most 1 - ``confidence``.
 
     Args:
         confidence, num_reports, scale: as for ``anytime_confidence``.
-        planned: True: half of what may miss is for this look, of which there is one, at a time that does not depend on
-            what people hold. False: the other half is for all looks but that one. None: no look is planned.
+        planned: True: this is the single planned look, at a time that does not depend on the reported values; it gets
+            half of the error probability. False: an unplanned look; all unplanned looks share the other half. None: no
+            look is planned.
     """
     if planned is None:
         return anytime_confidence(confidence, num_reports, scale)

@@ -1,4 +1,4 @@
-"""The unbiased estimate itself, unclipped."""
+"""The unbiased, unclipped estimate without post-processing."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Empirical(PostProcessed):
         return raw
 
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
-        """The rest too, whatever its error: its averages over windows are unbiased."""
+        """Raw shares, including that of the unlisted values even if its error is large, so that averages stay
+        unbiased."""
         raw = linear.joint
         return np.append(raw, 1 - raw.sum()) if question.open else raw, None

@@ -1,4 +1,4 @@
-"""Empirical Bayes: the mean of what each frequency may be, under a prior that all of them together make likely."""
+"""Empirical Bayes: posterior means of the frequencies under a prior fitted to all of them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from uldp_transforms.ldp.solvers.question import Question
 from uldp_transforms.ldp.solvers.sharpened import sharpened
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize, nearest_distribution
 
-_REACH = 2.0  # standard errors by which listed values may hold more than they seem to
+_REACH = 2.0  # standard errors by which the total of listed values may exceed its estimate
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EmpiricalBayes(Estimator):
-    """Posterior means under fitted priors: one for values with noise, one for those of which only holders are counted.
+    """Posterior means under two fitted priors: one for noisy values, one for values of which only holders are counted.
 
-    The mean of a prior is at most an equal part of what its values hold together. If the posterior means do not sum to
-    1, the nearest shares that do are taken, in units of the noise; in an open alphabet what they lack is unlisted. Up
-    to 12 values are estimated without a prior, see ``few_values``; from 13 to 23 the two estimates are averaged.
+    The mean of each prior is at most the total share of its values divided by their number. If the posterior means do
+    not sum to 1, they are replaced by the nearest distribution, with distances in units of the noise; in an open
+    alphabet the unlisted values receive the missing mass. Up to 12 values are estimated without a prior, see
+    ``few_values``; from 13 to 23 the two estimates are averaged.
 
-    Source: Robbins 1956, Kiefer and Wolfowitz 1956; the bound, the law of counts and the parts are derived in
-    docs/estimation.md.
+    Source: Robbins 1956, Kiefer and Wolfowitz 1956; docs/estimation.md derives the bound, the distribution of the
+    counts, and the treatment of the two kinds of values.
     """
 
     id: ClassVar[str] = "eb"
@@ -46,7 +47,7 @@ class EmpiricalBayes(Estimator):
 
 
 def _shares_of_many(question: Question, linear: LinearEstimate, noisy: Noisy, certain: np.ndarray) -> np.ndarray:
-    """(U,), or (U + 1,) if the question is open, under fitted priors."""
+    """Shares (U,), or (U + 1,) if the question is open: posterior means under fitted priors."""
     held = float(linear.raw[certain].sum())
     mass = min(held, 1.0)
     parts, priors = [], []
@@ -68,7 +69,7 @@ def _shares_of_many(question: Question, linear: LinearEstimate, noisy: Noisy, ce
 
 
 def _variances_of_equal(noisy: Noisy, certain: np.ndarray) -> np.ndarray:
-    """(U,) variances of the differences between estimates, if all with noise had one share, and all without noise."""
+    """(U,) variances of differences between estimates if all noisy values had equal shares, and all others too."""
     share = np.zeros(len(certain))
     for part in (certain, ~certain):
         if part.any():
@@ -78,7 +79,7 @@ def _variances_of_equal(noisy: Noisy, certain: np.ndarray) -> np.ndarray:
 
 
 def _most(question: Question, linear: LinearEstimate, mass: float) -> float:
-    """What values with noise hold together, at most, if those without noise hold a mass."""
+    """Upper bound of the total share of the noisy values, given the total ``mass`` of those without noise."""
     most = 1 - mass
     if question.open and not linear.rest_is_noise:
         listed = float(linear.raw[linear.null_errors > 0].sum())
@@ -87,10 +88,10 @@ def _most(question: Question, linear: LinearEstimate, mass: float) -> float:
 
 
 def noise_of(question: Question, linear: LinearEstimate) -> Noisy:
-    """The law of all U raw frequencies.
+    """The distribution of all U raw frequencies.
 
-    Symbols of their own: the mechanism's. Hashed ones: the standard error is that of the estimated frequency, and
-    what a value adds to the noise of its own buckets is taken off to have it at 0.
+    For symbols that stand for one value, the noise is that of the mechanism. For hashed values, the standard error at 0
+    is that of the estimate less the contribution of the value to the noise of its own buckets.
     """
     mechanism, alphabet, n = question.model.mechanism, question.model.alphabet, question.counts.total
     slope = np.zeros(len(question.own))
@@ -114,9 +115,9 @@ def _part(noisy: Noisy, chosen: np.ndarray) -> Noisy:
 
 
 def _given_total(noisy: Noisy, chosen: np.ndarray, mass: float) -> Noisy:
-    """Estimates of which only holders are counted, if together they hold a mass.
+    """Estimates of values of which only holders are counted, given their total share ``mass``.
 
-    Their counts are then shares of as many trials as there were such reports, and the number of these is no noise.
+    Their counts are then multinomial given the number of such reports, which adds no noise.
     """
     part = _part(noisy, chosen)
     held = part.estimates.sum()
@@ -125,9 +126,10 @@ def _given_total(noisy: Noisy, chosen: np.ndarray, mass: float) -> Noisy:
 
 
 def _own_slopes(mechanism: Mechanism) -> np.ndarray:
-    """(K,) n times what a frequency p adds to the variance of its symbol's estimate, for each p, but for its square.
+    """(K,) increase of n times the variance of each symbol's estimate per unit of its frequency p, without the p^2
+    term.
 
-    It does not depend on the others, so that any frequencies tell it.
+    It does not depend on the other frequencies, so it is computed at an arbitrary distribution.
     """
     even = np.full(mechanism.num_symbols, 1 / mechanism.num_symbols)
     slopes: np.ndarray = (mechanism.variances_alone(even) - mechanism.null_variances(even)) / even + even
@@ -135,7 +137,7 @@ def _own_slopes(mechanism: Mechanism) -> np.ndarray:
 
 
 def _hashed_slope(mechanism: SetReportMechanism, num_buckets: int) -> float:
-    """The same of hashed values, for equal cohorts: a value makes its own buckets fuller and all others emptier."""
+    """The slope of hashed values, for equal cohorts: a value fills its own buckets and empties all others."""
     one = np.zeros(mechanism.num_symbols)
     one[0] = 1
     full, empty = mechanism.private_variances(one)[:2] if num_buckets > 1 else (0.0, 0.0)

@@ -1,4 +1,4 @@
-"""What an estimator is, and what it returns."""
+"""Base class of estimators, and their result."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import abc
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.anytime import confidence_of_look
+from uldp_transforms.ldp.estimators.display import SHOWN, chart, to_frame, to_html
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
@@ -20,47 +21,54 @@ from uldp_transforms.ldp.solvers.intervals import quantile, reaching
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE, Intervals, LinearEstimate, estimate_linear, picked_intervals
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, Question, ask
 
+if TYPE_CHECKING:
+    import altair
+    import pandas
+
 OK, TOO_UNCERTAIN = "ok", "too_uncertain"
-"""Whether what a list leaves unexplained is known."""
+"""Status values: whether the share of unlisted values is known."""
 
 FIXED, ANYTIME = "fixed", "anytime"
-"""Kinds of intervals: for one look at the data, and for all looks together while reports come in."""
+"""Kinds of intervals: for a single look at the data, and for all looks together while reports arrive."""
 
 Level = Callable[[Confidence], np.ndarray]
 
 TOLERANCE = 0.01
-"""An iterative estimator stops when the log-likelihood is proved to be within this of its maximum."""
+"""Tolerance of iterative estimators, which stop when the log-likelihood is provably this close to its maximum."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Estimate:
-    """A distribution with its uncertainty; all arrays have one entry per value, S of them.
+    """An estimated distribution with its uncertainty; arrays have one entry for each of the S values.
 
     Attributes:
-        values: the texts.
-        frequencies: shares in [0, 1] scale as this estimator gives them.
+        values: the values as texts.
+        frequencies: estimated shares after this estimator's post-processing; 1 means everybody.
         raw_frequencies: unbiased and unclipped.
         standard_errors: of ``raw_frequencies``, for independent people drawn from a population; above 0.
-        intervals: of a confidence, such as 0.99: the ends (S,), (S,) of intervals of each share, from
-            ``raw_frequencies``, cut to [0, 1] and then made longer where they would not hold ``frequencies``.
-        num_reports: n.
-        left_over: what ``frequencies`` leave to people whose value is none of ``values``, so that all sum to 1; 0 if
-            the list is complete.
-        raw_unexplained_mass: the share of these people, unbiased and unclipped.
+        intervals: function that takes a confidence, such as 0.99, and returns the ends (S,), (S,) of the intervals of
+            all shares: from ``raw_frequencies``, clipped to [0, 1], then extended where necessary to contain
+            ``frequencies``.
+        num_reports: n, number of reports.
+        left_over: estimated share of people with an unlisted value, so that it and ``frequencies`` sum to 1; 0 if the
+            list is complete.
+        raw_unexplained_mass: the share of people with an unlisted value, unbiased and unclipped.
         unexplained_standard_error: of ``raw_unexplained_mass``; 0 if the list is complete.
-        unexplained_intervals: of a confidence: the ends of the interval of that share, cut to [0, 1].
-        unexplained_status: ``"ok"`` if that share is known, ``"too_uncertain"`` if its 95 % interval for one look,
-            before it is cut, is longer than ``MOST_UNCERTAIN``; None if the list is complete.
-        redistributed_mass: share of people who sent a tag and were shared out by background knowledge. Wrong
-            knowledge moves the estimate by at most twice that (in the sum of absolute differences), however many
-            reports there are, and no interval knows of it.
-        fit_p_value: of hashed alphabets, the probability that residuals are as large as they are if nobody holds an
-            unlisted value and all clients are honest; near 0 means one of the two. None elsewhere.
-        likelihood_gap: of an iterative estimator, a bound on how far the log-likelihood is below its maximum.
-        common_variances: of hashed alphabets, the part of the squared standard errors that hash functions add. It is
-            the same in all windows; an unbiased estimate, so it may be below 0. None elsewhere.
+        unexplained_intervals: function that takes a confidence and returns the interval of that share, clipped to
+            [0, 1].
+        unexplained_status: ``"ok"`` if that share is known; ``"too_uncertain"`` if its unclipped 95 % interval for one
+            look is longer than ``MOST_UNCERTAIN``; None if the list is complete.
+        redistributed_mass: share of people who sent a tag and were distributed over its values by background knowledge.
+            Wrong knowledge moves the estimate by at most twice this share (in L1 norm) for any number of reports; the
+            intervals do not include this error.
+        fit_p_value: for hashed alphabets, the p-value of the residuals under the hypothesis that nobody holds an
+            unlisted value and all clients are honest; near 0, one of the two is false. None for other alphabets.
+        likelihood_gap: for iterative estimators, an upper bound of the distance of the log-likelihood from its maximum.
+        common_variances: for hashed alphabets, the part of the squared standard errors that comes from the hash
+            functions and is the same in all windows. It is an unbiased estimate, so it may be negative. None for other
+            alphabets.
         estimator: id of the estimator.
-        interval: the kind of all intervals, FIXED or, of what ``anytime`` made, ANYTIME.
+        interval: kind of all intervals: FIXED, or ANYTIME if the estimate comes from ``anytime``.
     """
 
     values: tuple[str, ...]
@@ -82,19 +90,19 @@ class Estimate:
     interval: str = FIXED
 
     def anytime(self, scale: float, planned: bool | None = None) -> Estimate:
-        """The same with intervals that hold together at all looks at the reports that come in.
+        """This estimate with anytime-valid intervals, which hold jointly at all looks while reports arrive.
 
-        If such an estimate is made again and again, even after every report, all intervals of a value together miss its
-        share in at most 5 % of cases (or one less the confidence asked for). Reports must come in random order; if the
-        share changes, it is its mean so far that is held. From ``scale`` to 10,000 ``scale`` reports these intervals
-        are 1.5 to 2 times as long as those for one look, and shortest at 8 ``scale``. One look may be planned: its
-        intervals are 1.14 times as long as those for one look, and those of all others 1.6 to 2.1 times.
+        If the estimate is repeated, even after every report, the probability that any interval of a value misses its
+        share is at most 5 % (or 1 - confidence). Reports must arrive in random order; if the share changes, the
+        intervals cover its running mean. From ``scale`` to 10,000 ``scale`` reports they are 1.5 to 2 times as long as
+        fixed-sample intervals, with the smallest ratio at 8 ``scale``. One look may be planned: its intervals are 1.14
+        times as long as fixed-sample intervals, and those of all other looks 1.6 to 2.1 times.
 
         Args:
-            scale: reports, above 0, chosen before any is seen and the same at all looks, for instance how many there
-                are at the first one.
+            scale: number of reports, above 0, chosen before any report is seen and the same at all looks; for instance
+                the number of reports at the first look.
             planned: True: this is the one look that was planned before any report was seen, such as that at the end of
-                a window. False: it is another one, and one is planned. None (default): no look is planned.
+                a window. False: an unplanned look beside the planned one. None (default): no look is planned.
 
         Raises:
             SpecError: if ``scale`` is not above 0.
@@ -111,12 +119,12 @@ class Estimate:
 
     @property
     def unexplained_low(self) -> float:
-        """Lower end of the 95 % interval of the share of people whose value is none of ``values``, cut to [0, 1]."""
+        """Lower end of the 95 % interval of the unlisted share, clipped to [0, 1]."""
         return self.unexplained_intervals(CONFIDENCE)[0]
 
     @property
     def unexplained_high(self) -> float:
-        """Upper end of that interval."""
+        """Upper end of the 95 % interval of the unlisted share, clipped to [0, 1]."""
         return self.unexplained_intervals(CONFIDENCE)[1]
 
     @functools.cached_property
@@ -130,7 +138,7 @@ class Estimate:
 
     @property
     def ci_high(self) -> np.ndarray:
-        """(S,): upper end of that interval; at least ``frequencies``."""
+        """(S,): upper end of the 95 % interval of each share; at least ``frequencies``."""
         return self._plain[1]
 
     @functools.cached_property
@@ -138,19 +146,18 @@ class Estimate:
         return np.argsort(-self.frequencies, kind="stable")
 
     def largest(self, number: int) -> np.ndarray:
-        """(R,) int64: positions of the R = min(number, S) values with the largest ``frequencies``, in their order."""
+        """(R,) int64: positions of the R = min(number, S) largest ``frequencies``, in ascending order of position."""
         return np.sort(self._descending[:number])
 
     def display_intervals(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Intervals of the R = min(number, S) values that are shown because they are ``largest``: (R,), (R,).
+        """Selection-adjusted intervals of the R = min(number, S) values that ``largest`` selects: (R,), (R,).
 
-        Of values that were chosen by their noisy estimates the plain intervals miss far more than 5 %. Here the i-th
-        largest of all S that were estimated has the level 1 - 0.05 i / S (of equal ``frequencies`` the first is the
-        larger one), whatever R is. So of the first 1, of the first 2, of the first R, of every number that somebody
-        looks at, at most 5 % are expected to miss: docs/estimation.md has the proof. These intervals hold the plain
-        ones, and leave nothing of an observed count out.
+        The plain intervals of values that are selected for their large estimates miss far more often than 5 %. Here the
+        i-th largest of all S estimated values has the level 1 - 0.05 i / S (equal ``frequencies`` are ranked by
+        position), for every R. So at most 5 % of the first 1, 2, ..., R intervals are expected to miss, for every R;
+        docs/estimation.md has the proof. These intervals contain the plain ones, and never cut into an observed count.
 
-        Source: a false coverage rate (Benjamini and Yekutieli 2005) for all R at once.
+        Source: false coverage-statement rate (Benjamini and Yekutieli 2005), for all R simultaneously.
         """
         shown, chosen, size = self.largest(number), self._descending[:number], len(self.values)
         levels = np.full(size, np.nan)
@@ -160,50 +167,78 @@ class Estimate:
 
     @property
     def unexplained_mass(self) -> float | None:
-        """Share of people whose value is none of ``values``; 0 if the list is complete, None if it is too uncertain."""
+        """Share of people whose value is not in ``values``; 0 if the list is complete, None if the share is too
+        uncertain.
+        """
         return None if self.unexplained_status == TOO_UNCERTAIN else self.left_over
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A pandas frame with one row per value, largest ``frequency`` first; see ``display.columns`` for its columns.
+
+        ``frame.attrs`` has the number of reports, the estimator, and the share of unlisted values of an open alphabet.
+
+        Raises:
+            ImportError: if pandas is not installed.
+        """
+        return to_frame(self)
+
+    def plot(self, number: int = SHOWN) -> altair.LayerChart:
+        """A chart of the ``number`` largest shares with 95 % intervals that are adjusted for their selection.
+
+        Raises:
+            ImportError: if Altair (extra ``plot``) is not installed.
+        """
+        return chart(self, number)
+
+    def _repr_html_(self) -> str:
+        return to_html(self)
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.values):,} values, {self.num_reports:,} reports"
+        return f"<Estimate by {self.estimator!r}: {sizes}; to_frame(), plot() and the attributes have the numbers>"
 
     @property
     def converged(self) -> bool:
-        """False if an iterative estimator ran out of steps: ``frequencies`` are not known to be the most likely."""
+        """False if an iterative estimator reached its step limit before ``frequencies`` were proved the most likely."""
         return self.likelihood_gap is None or self.likelihood_gap <= TOLERANCE
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Estimator(abc.ABC):
-    """Turns counts into an ``Estimate``: the linear, unbiased one, and beside it the shares that are shown."""
+    """Turns counts into an ``Estimate``: the unbiased linear estimate and the post-processed shares."""
 
     id: ClassVar[str]
     max_candidates: ClassVar[int] = MAX_CANDIDATES
-    """Values of an open alphabet, public ones among them, that can be estimated together."""
+    """Maximum number of values of an open alphabet, including public ones, that can be estimated together."""
 
     def refusal(self, model: Model, *, reports: bool = False) -> str | None:
-        """Why this estimator cannot be used with counts (or with the reports themselves); None if it can."""
+        """Reason why this estimator cannot process counts (or, with ``reports``, the reports); None if it can."""
         return None
 
     def supports(self, model: Model) -> bool:
-        """Whether this estimator can be used with counts of the model."""
+        """Whether this estimator can process counts of the model."""
         return self.refusal(model) is None
 
     @abc.abstractmethod
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
-        """What is shown for the unknowns, (U,), or (U + 1,) with the unlisted values last if the question is open.
+        """Post-processed shares of the unknowns: (U,), or (U + 1,) with the unlisted values last if the question is
+        open.
 
         Returns:
-            shares, likelihood gap (None unless iterative).
+            Shares, and the likelihood gap (None unless the estimator is iterative).
         """
 
     def estimate(self, model: Model, counts: CohortCounts, candidates: tuple[str, ...] | None = None) -> Estimate:
         """The estimate of one window.
 
         Args:
-            model: what the reports were made for.
-            counts: of its reports.
-            candidates: the values to estimate. None: all values of a closed alphabet, the public ones of an open one.
+            model: the collection's alphabet and mechanism.
+            counts: counts of the window's reports.
+            candidates: values to estimate. None: all values of a closed alphabet, or the public values of an open one.
 
         Raises:
-            SpecError: if an open alphabet gets no candidates, or a closed one a stranger.
-            EstimationError: if these counts cannot give an estimate; its ``status`` says why.
+            SpecError: if an open alphabet gets no candidates, or a closed one a value that it does not contain.
+            EstimationError: if these counts do not allow an estimate; its ``status`` gives the reason.
         """
         question = ask(model, counts, candidates)
         linear = estimate_linear(question)
@@ -212,7 +247,7 @@ class Estimator(abc.ABC):
     def estimate_reports(
         self, model: Model, counts: CohortCounts, batch: ReportBatch, candidates: tuple[str, ...] | None = None
     ) -> Estimate:
-        """The same from the counts and the reports themselves, for estimators that need more than counts."""
+        """The estimate of one window from counts and reports, for estimators that need more than counts."""
         return self.estimate(model, counts, candidates)
 
     def _assemble(
@@ -248,20 +283,20 @@ class Estimator(abc.ABC):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PostProcessed(Estimator):
-    """The linear estimate and a named map of it. In an open alphabet the unlisted values are one more entry."""
+    """The linear estimate, post-processed by a named map. Unlisted values of an open alphabet are one more entry."""
 
     @abc.abstractmethod
     def post_process(self, raw: np.ndarray) -> np.ndarray:
-        """Map raw frequencies (S,), complete in the sense that they stand for everybody, to the shown ones (S,)."""
+        """Map raw frequencies (S,) of a complete list, the unlisted values included, to post-processed ones (S,)."""
 
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
         return self.post_process(everybody(question, linear)), None
 
 
 def everybody(question: Question, linear: LinearEstimate) -> np.ndarray:
-    """Raw frequencies (U,), and those of the unlisted values of an open question behind them.
+    """Raw frequencies (U,), followed by that of the unlisted values if the question is open.
 
-    Where nothing is known of the latter they are taken as nobody: a rest of -5 or 7 would decide all other shares.
+    If the unlisted share is unknown, it is set to 0: a raw value of -5 or 7 would dominate all other shares.
     """
     raw = linear.raw
     if not question.open:
@@ -272,13 +307,13 @@ def everybody(question: Question, linear: LinearEstimate) -> np.ndarray:
 def _intervals_of(
     intervals: Intervals, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Those of the values asked for, cut to what a share can be, and reaching the share that is shown."""
+    """Intervals of the requested values, clipped to [0, 1] and extended to contain the displayed shares."""
     low, high = intervals(confidence, strict)
     return reaching(np.clip(low, 0, 1), np.clip(high, 0, 1), frequencies)
 
 
 def _around(share: float, error: float, spare: float, confidence: float) -> tuple[float, float]:
-    """The interval around a share whose error is known from so many degrees of freedom, cut to [0, 1]."""
+    """Interval of a share whose error has ``spare`` degrees of freedom, clipped to [0, 1]."""
     half = quantile(spare, confidence) * error
     return float(np.clip(share - half, 0, 1)), float(np.clip(share + half, 0, 1))
 
@@ -286,10 +321,10 @@ def _around(share: float, error: float, spare: float, confidence: float) -> tupl
 def _at_levels(
     intervals: Intervals, level: Level, confidence: Confidence, strict: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The intervals of another confidence, which is a function of the one asked for."""
+    """Intervals at the level that ``level`` returns for the requested confidence."""
     return intervals(level(confidence), strict)
 
 
 def _at_level(ends: Callable[[float], tuple[float, float]], level: Level, confidence: float) -> tuple[float, float]:
-    """The ends of that confidence."""
+    """Ends at the level that ``level`` returns for the requested confidence."""
     return ends(float(level(confidence)))

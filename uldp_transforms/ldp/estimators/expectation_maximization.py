@@ -25,12 +25,12 @@ MAX_STEPS = 2000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExpectationMaximization(Estimator):
-    """Maximum likelihood for every alphabet and almost every mechanism.
+    """Maximum likelihood for every alphabet and almost every mechanism, by iteration.
 
-    Counts are enough where a report is one symbol. The bits of a report belong together, so mechanisms of bits and
-    subsets need the reports (``estimate_reports``). Starts at the projected linear estimate and stops by a proof that
-    the likelihood is within 0.01 of its maximum, or after 2,000 steps; see ``Estimate.converged``.
-    In an open alphabet the unlisted values are one more unknown, evenly in all sensitive buckets.
+    Counts are sufficient if a report is one symbol. The bits of one report are dependent, so mechanisms of bits and
+    subsets need the reports (``estimate_reports``). The iteration starts at the projected linear estimate. It stops
+    when the likelihood is provably within 0.01 of its maximum, or after 2,000 steps; see ``Estimate.converged``. In an
+    open alphabet the unlisted values are one more unknown, spread evenly over all sensitive buckets.
 
     Source: Murakami and Kawamoto 2019, section 6 (EM); acceleration and stopping rule: ``likelihood``.
     """
@@ -64,8 +64,8 @@ class ExpectationMaximization(Estimator):
 def _most_likely(question: Question, linear: LinearEstimate, outcomes: Outcomes) -> tuple[np.ndarray, float]:
     if question.open and len(question.own) > MAX_DENSE:
         raise SpecError(
-            f"candidates of an open alphabet, with its non-sensitive values, must be at most {MAX_DENSE} for "
-            f"estimator 'em', got {len(question.own)}"
+            "candidates of an open alphabet, including its non-sensitive values, must be at most "
+            f"{MAX_DENSE} for estimator 'em', got {len(question.own)}"
         )
     outcomes = _of_whole_values(question, outcomes)
     rows = _rows(question, outcomes)
@@ -74,7 +74,8 @@ def _most_likely(question: Question, linear: LinearEstimate, outcomes: Outcomes)
 
 
 def _of_whole_values(question: Question, outcomes: Outcomes) -> Outcomes:
-    """The outcomes of cohorts that hash values whole: unlisted values share their prefixes with listed ones."""
+    """Outcomes of the cohorts that hash whole values; in the others, unlisted values share prefixes with listed
+    ones."""
     whole = np.zeros(question.model.num_cohorts, dtype=bool)
     whole[question.model.alphabet.whole_cohorts] = True
     if whole.all() or question.own.all():
@@ -84,7 +85,7 @@ def _of_whole_values(question: Question, outcomes: Outcomes) -> Outcomes:
 
 
 def _rows(question: Question, outcomes: Outcomes) -> sparse.csr_array:
-    """Outcomes as functions of the unknowns (and of the unlisted values): (Y, U) or (Y, U + 1)."""
+    """Coefficients of the outcomes in the unknowns (and in the unlisted values): (Y, U) or (Y, U + 1)."""
     if question.of_symbols:
         return outcomes.rows
     num_symbols, table = outcomes.rows.shape[1], question.table(question.own >= 0)
@@ -99,6 +100,6 @@ def _rows(question: Question, outcomes: Outcomes) -> sparse.csr_array:
     rows = placed @ Buckets(table, num_symbols).matrix()
     if not question.open:
         return sparse.csr_array(rows)
-    v = question.model.alphabet.num_sensitive  # a mechanism that protects listed values too has more
+    v = question.model.alphabet.num_sensitive  # a mechanism that also protects listed values has more
     unlisted = outcomes.rows[:, :v].sum(axis=1) / v
     return sparse.hstack([rows, sparse.csr_array(unlisted[:, np.newaxis])], format="csr")

@@ -1,4 +1,4 @@
-"""Few values: no prior can be learned from them. What looks alike is drawn together, and the result is projected."""
+"""Estimates of up to 12 values, too few to fit a prior: similar values are shrunk together and projected."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from uldp_transforms.ldp.solvers.question import Question
 from uldp_transforms.ldp.solvers.simplex import nearest_distribution, project_onto_simplex
 
 FEW = 12
-"""Largest number of values that are estimated in this way."""
+"""Maximum number of values for this method."""
 
-_DIFFERENT = 2.0  # times the squared distance that noise explains, from which on values do not look alike
-_NOISIEST = 0.2  # expected squared error of values from which on any of them may look alike
-_SOMEBODY = 0.7  # odds that there is an unlisted share, at least
-_NEAR_NOBODY = 0.18  # the same times the standard error of that share, where it is small
-_RESTS = 50  # unlisted shares that are tried
+_DIFFERENT = 2.0  # ratio of the squared distance to its expected noise, from which values count as different
+_NOISIEST = 0.2  # expected squared error from which no values are shrunk
+_SOMEBODY = 0.7  # minimum prior odds that the unlisted share is above 0
+_NEAR_NOBODY = 0.18  # these odds times the standard error of that share, where it is small
+_RESTS = 50  # number of unlisted shares in the grid
 _TINY = 1e-300
 
 
 def shares_of_few(question: Question, linear: LinearEstimate, variances: np.ndarray) -> np.ndarray:
-    """The nearest possible shares to unbiased estimates, after those that look alike have been drawn together.
+    """The distribution nearest to the unbiased estimates after similar estimates are shrunk towards each other.
 
-    In an open alphabet the unlisted values are one more share; where it is noise, see ``shares_beside_noise``.
+    In an open alphabet the unlisted values are one more share; if that share is within the noise, see
+    ``shares_beside_noise``.
 
     Args:
         question: U unknowns, at most ``FEW``.
-        linear: their unbiased estimates.
-        variances: (U,) of these estimates, if all that have noise had equal shares, and all that have none.
+        linear: the linear estimate.
+        variances: (U,) of the estimates, if all noisy values had equal shares, and all others too.
 
     Returns:
         (U,), or (U + 1,) with the unlisted values last if the question is open; they sum to 1.
@@ -45,15 +46,15 @@ def shares_of_few(question: Question, linear: LinearEstimate, variances: np.ndar
 
 
 def shares_beside_noise(estimates: np.ndarray, variances: np.ndarray) -> np.ndarray:
-    """(..., S) shares where noise hides whether anybody holds an unlisted value: a mean over what that share may be.
+    """(..., S) shares, averaged over the unlisted share where noise hides whether it is above 0.
 
-    For each unlisted share r the nearest shares with the sum 1 - r are taken, in units of the noise; they have the
-    weight of their likelihood, exp(-distance^2 / 2), times that of r beforehand: 0, or anything from 0 to 1 alike.
-    With s^2 the sum of the variances, the latter is max(0.7, 0.18 / s) times as likely as 0. docs/estimation.md says
-    what that costs where r is 0 and where it is not, and how little could be gained.
+    For each unlisted share r the nearest shares with the sum 1 - r are computed, in units of the noise. Their weight is
+    their likelihood, exp(-distance^2 / 2), times the prior of r: a point mass at 0 and a uniform density on [0, 1].
+    With s^2 the sum of the variances, the prior odds of the latter are max(0.7, 0.18 / s). docs/estimation.md gives the
+    cost of this choice where r is 0 and where it is not, and bounds the possible gain.
 
     Args:
-        estimates: (..., S), unbiased; each last axis is one list.
+        estimates: (..., S), unbiased; each vector along the last axis is one list.
         variances: (S,), above 0.
     """
     odds = max(_SOMEBODY, _NEAR_NOBODY / float(np.sqrt(variances.sum())))
@@ -68,13 +69,14 @@ def shares_beside_noise(estimates: np.ndarray, variances: np.ndarray) -> np.ndar
 
 
 def drawn_together(estimates: np.ndarray, variance: float) -> np.ndarray:
-    """Estimates (S,) of one variance, moved towards their mean as far as they look alike.
+    """Estimates (S,) of equal variance, shrunk towards their mean in proportion to their similarity.
 
-    With d = S - 1 let Q be the sum of squared distances from the mean, in units of the variance; if all frequencies are
-    equal, d is expected. The way to the mean is min(1, (d - 2) / Q) (James and Stein 1961, positive part), which has a
-    smaller expected error than the estimates themselves for all frequencies, if d >= 3. After projection that is not
-    so near the corners of the simplex. So the way falls linearly to 0 as Q rises from d to 2 d, and as the expected
-    squared error d variance rises to 0.2, where even a value that everybody holds may look like the others.
+    With d = S - 1 let Q be the sum of squared distances from the mean, in units of the variance; its expectation is d
+    if all frequencies are equal. The shrinkage factor is min(1, (d - 2) / Q) (James and Stein 1961, positive part),
+    which has a smaller expected error than the estimates themselves for all frequencies, if d >= 3. After projection
+    this no longer holds near the corners of the simplex. So the factor decreases linearly to 0 as Q rises from d to 2
+    d, and as the expected squared error d variance rises to 0.2, where even a value that everybody holds may look like
+    the others.
     """
     degrees = len(estimates) - 1
     if degrees < 3 or variance <= 0:

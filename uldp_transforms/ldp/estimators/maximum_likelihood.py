@@ -15,9 +15,9 @@ from uldp_transforms.ldp.solvers.question import Question
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MaximumLikelihood(Estimator):
-    """Exact maximum likelihood where the mechanism has a formula for it and every value a symbol of its own.
+    """Exact maximum likelihood for mechanisms with a closed form and alphabets with one symbol per value.
 
-    That is k-RR and uRR over closed and tagged alphabets. Everything else: ``em``.
+    These are k-RR and uRR over closed and tagged alphabets. For all others use ``em``.
 
     Source: Kairouz, Bonawitz and Ramage 2016, Proposition 6; see the mechanism's ``most_likely``.
     """
@@ -27,9 +27,9 @@ class MaximumLikelihood(Estimator):
     def refusal(self, model: Model, *, reports: bool = False) -> str | None:
         known = model.alphabet.known_values
         if known is None or not model.alphabet.has_own_symbol(known).all():
-            return "values need symbols of their own; em takes others"
+            return "every value needs its own symbol; the estimator em has no such limit"
         if not model.mechanism.has_closed_form:
-            return f"there is no closed form for {model.mechanism.id}; em takes others"
+            return f"there is no closed form for {model.mechanism.id}; use the estimator em"
         return None
 
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:

@@ -1,4 +1,4 @@
-"""Clip at zero and divide by the sum."""
+"""Normalization: clip at zero and divide by the sum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Normalized(PostProcessed):
-    """Negative frequencies become 0, the rest is divided by its sum; uniform if nothing is positive.
+    """Set negative frequencies to 0 and divide the rest by its sum; uniform if no frequency is positive.
 
     Source: Kairouz, Bonawitz and Ramage 2016, section 4.3 (normalized decoder).
     """

@@ -1,4 +1,4 @@
-"""The nearest distribution to the unbiased estimate."""
+"""Projection: the distribution nearest to the unbiased estimate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Projected(PostProcessed):
-    """Euclidean projection onto the simplex: subtract one constant, clip at zero, such that the sum is 1.
+    """Euclidean projection onto the simplex: subtract a constant and clip at zero, such that the sum is 1.
 
     Source: Kairouz, Bonawitz and Ramage 2016, section 4.3 (projected decoder); algorithm: Wang and
     Carreira-Perpinan 2013.

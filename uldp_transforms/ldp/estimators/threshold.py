@@ -1,4 +1,4 @@
-"""What is significant is kept, the rest is spread evenly."""
+"""Significance threshold: significant frequencies are kept, and the remaining mass is shared equally."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from uldp_transforms.ldp.solvers.linear import LinearEstimate
 from uldp_transforms.ldp.solvers.question import Question
 
 SIGNIFICANCE = 0.05
-"""Probability that any value that nobody holds is kept (Bonferroni)."""
+"""Maximum probability that a value that nobody holds is kept (Bonferroni)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Threshold(Estimator):
-    """A frequency is kept if it is above what noise alone reaches; the others share the remaining mass equally.
+    """Keep frequencies above the noise threshold; the others share the remaining mass equally.
 
-    The limit of a value is z_{1 - 0.05 / V} standard errors under the hypothesis that nobody holds it, V being the
-    number of values with noise. Values without any (non-sensitive ones with clear reports) are kept if seen. If what
-    is kept exceeds 1, or nothing is left to fill, it is divided by its sum. The unlisted values of an open alphabet
-    are one value more, and are never significant.
+    The threshold of a value is z_{1 - 0.05 / V} standard errors under the hypothesis that nobody holds it, V being the
+    number of noisy values. Noise-free values (non-sensitive ones with clear reports) are kept if they were observed. If
+    the kept frequencies exceed 1, or no other entry is left, they are divided by their sum. The unlisted values of an
+    open alphabet are one more entry, which is never significant.
 
     Source: Erlingsson, Pihur and Korolova 2014; Wang et al. 2017; Murakami and Kawamoto 2019, section 6.
     """
@@ -36,11 +36,11 @@ class Threshold(Estimator):
 
 
 def keep_significant(raw: np.ndarray, null_errors: np.ndarray) -> np.ndarray:
-    """Significant entries, and equal shares of what they leave over for the others.
+    """Keep significant entries; the other entries share the remaining mass equally.
 
     Args:
         raw: (S,) unbiased frequencies.
-        null_errors: (S,) standard errors if the entry were 0; infinity for an entry that is not to be kept.
+        null_errors: (S,) standard errors if the entry were 0; infinity for an entry that is never kept.
 
     Returns:
         (S,), a distribution.

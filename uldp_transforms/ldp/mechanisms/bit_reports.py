@@ -1,4 +1,4 @@
-"""Reports that are one bit per sensitive symbol, or a non-sensitive symbol in clear: what such mechanisms share.
+"""Base class of mechanisms whose report is one bit per sensitive symbol, or a non-sensitive symbol in clear.
 
 Payload: v bits, bit j in byte j // 8 at position j % 8 counted from the least significant; then, if there are
 non-sensitive symbols, a little-endian field: 0 in a protected report, z - v + 1 in a clear report of z, whose bits are
@@ -27,16 +27,16 @@ BITS_OR_CLEAR = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BitReportMechanism(SetReportMechanism):
-    """Payload, validity and counting of bit reports; a subclass says how the bits are drawn."""
+    """Payload, validity and counting of bit reports; subclasses define how the bits are drawn."""
 
     @property
     def bit_bytes(self) -> int:
-        """Bytes of the v bits."""
+        """Number of bytes of the v bits."""
         return -(-self.num_sensitive // 8)
 
     @property
     def clear_bytes(self) -> int:
-        """Bytes of the field that holds a symbol in clear; 0 if all symbols are sensitive."""
+        """Number of bytes of the field for a clear symbol; 0 if all symbols are sensitive."""
         return -(-(self.num_symbols - self.num_sensitive).bit_length() // 8)
 
     @property
@@ -51,7 +51,7 @@ class BitReportMechanism(SetReportMechanism):
     @property
     @abc.abstractmethod
     def num_protected_outputs(self) -> int:
-        """How many sets of bits noise can set."""
+        """Number of different bit sets that noise can produce."""
 
     @property
     def client_payload(self) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """Intervals of frequencies whose noise depends on the frequency itself, down to counts of 0, 1 and 2.
 
-One rule for all: the end towards the nearer of "none is counted" and "all are" leaves half of the observed count's own
-probability out (mid-P), the other end includes all of it (Clopper and Pearson). The latter at both ends covers rare
-values far too often, the former at both ends not often enough; docs/estimation.md has the figures.
+The end towards the nearer of "none is counted" and "all are counted" excludes half of the probability of the observed
+count (mid-P); the other end includes all of it (Clopper and Pearson). Clopper-Pearson ends on both sides cover rare
+values far too often, mid-P ends on both sides not often enough; docs/estimation.md has the figures.
 
-Strict intervals are Clopper and Pearson's at both ends, see ``binomial_law``.
+Strict intervals use Clopper-Pearson ends on both sides, see ``binomial_law``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from uldp_transforms.ldp.mechanisms.binomial_law import (
     normal_quantile,
 )
 
-_STEPS = 30  # of Newton's method, which needs three to five; the bracket is halved where it fails
+_STEPS = 30  # of Newton's method, which needs three to five; bisection where it fails
 _CLOSE = 1e-13
 
 
@@ -31,7 +31,7 @@ def binomial_intervals(
     Args:
         successes: (K,) int64.
         trials: n, above 0.
-        confidence: for instance 0.95; of strict intervals maybe (K,).
+        confidence: for instance 0.95; strict intervals may have one each, (K,).
         strict: see the module.
 
     Returns:
@@ -45,7 +45,7 @@ def binomial_intervals(
 
 
 def _lower(successes: np.ndarray, trials: int, tail: float) -> np.ndarray:
-    """The probability for which so many successes or more come in a share ``tail`` of cases."""
+    """The probability for which at least this number of successes has the probability ``tail``."""
     with np.errstate(invalid="ignore"):
         low = np.where(successes > 0, special.betaincinv(successes, trials - successes + 1, tail), 0.0)
         high = np.where(successes < trials, special.betaincinv(successes + 1, trials - successes, tail), 1.0)
@@ -79,21 +79,21 @@ def score_intervals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ends of all p with |raw - shift - p| <= z sqrt(V(p)), where V(p) = null + slope p - curvature p^2.
 
-    V(p) is the variance of ``raw`` if p is the frequency. The shift is the skewness of counts (Cornish and Fisher),
-    (z^2 - 1) / 6 of what one report adds, times 1 - 2 counted; at one end, see the module, half a report less of it.
-    Where no p is near enough, the nearest in these units is the end.
+    V(p) is the variance of ``raw`` if p is the frequency. The shift corrects the skewness of counts (Cornish and
+    Fisher): (z^2 - 1) / 6 times the contribution of one report, times 1 - 2 counted; at the mid-P end, see the module,
+    it is half a report smaller. If no p satisfies the inequality, the end is the p nearest to it in these units.
 
     Args:
         raw: (S,) unbiased frequencies.
-        null, slope, curvature: (S,) or numbers, of V.
-        jump: what one more counted report adds to ``raw``.
+        null, slope, curvature: (S,) or numbers, coefficients of V.
+        jump: contribution of one more counted report to ``raw``.
         counted: share of all reports that are counted for a value.
-        confidence: for instance 0.95; maybe (S,).
-        z: quantile of the noise, if its law is not normal; as many as there are confidences.
-        strict: the ends are Clopper and Pearson's for the binomial law whose variance is V(p), instead.
+        confidence: for instance 0.95; may be (S,).
+        z: quantile of the noise, if its distribution is not normal; one per confidence.
+        strict: use Clopper-Pearson ends of the binomial distribution with variance V(p) instead.
 
     Returns:
-        low, high: (S,), not cut to [0, 1].
+        low, high: (S,), not clipped to [0, 1].
     """
     normal = normal_quantile(confidence)
     if strict:
@@ -102,7 +102,7 @@ def score_intervals(
     skew = (normal**2 - 1) / 6 * (1 - 2 * np.asarray(counted)) * jump
     often = np.asarray(counted) > 0.5
     below, above = raw - skew - np.where(often, jump / 2, 0), raw - skew + np.where(often, 0, jump / 2)
-    possible = null + slope * below - curvature * below**2 > 0  # else none of the p is below, and neither root
+    possible = null + slope * below - curvature * below**2 > 0  # otherwise no p, and no root, is below
     low = np.where(possible, _root(below, null, slope, curvature, square, -1), below)
     return low, _root(above, null, slope, curvature, square, 1)
 

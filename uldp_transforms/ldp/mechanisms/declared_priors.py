@@ -1,11 +1,11 @@
-"""Less noise where the public knows how values depend on what is to be protected (inherent uncertainty).
+"""Mechanisms with less noise if the dependence of values on the protected state is public (inherent uncertainty).
 
-What is to be protected is a *state* s that is never reported; the value is, and Pr(value | s) is declared for every
-state. A value that is likely under all states says little about the state by itself, so less noise is enough for
+The protected quantity is a *state* s that is never reported; the value is reported, and Pr(value | s) is declared for
+every state. A value that is likely under all states reveals little about the state, so less noise is sufficient for
 
     Pr(report | s) <= e**epsilon Pr(report | s')    for all states s, s'.
 
-The promise is about states and holds under the declared priors only; values themselves are not epsilon-LDP.
+The guarantee is about states and holds only under the declared priors; values themselves are not epsilon-LDP.
 
 Source: Tang, Shao, Chen, Wang and Guo, "Enhanced Accuracy in Local Differential Privacy via Leveraging Inherent
 Uncertainty".
@@ -31,7 +31,7 @@ from uldp_transforms.ldp.mechanisms.unary import Rappor
 from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, exp_bounds, floor_weight
 
 MAX_VALUES = 1024
-"""Values of which a prior is declared; all of them are read by a person, or should be."""
+"""Maximum number of values with declared priors, so that a person can read them."""
 
 _SUM_SLACK = 1e-9
 
@@ -51,14 +51,14 @@ Priors = tuple[tuple[float, ...], ...]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AttributeGRR(KaryRR):
-    """AGRR: k-RR whose noise is what the declared priors leave to do; payload and counts of k-RR.
+    """AGRR: k-RR with the additional noise that the declared priors require; payload and counts of k-RR.
 
     A value is kept with probability (E - 1 + w) / (E - 1 + K w) and replaced by each other one with
     w / (E - 1 + K w), where w = max over values and states of [Pr(value | s) - E Pr(value | s')]+ and E = e**epsilon.
     w = 1 is k-RR; w = 0 needs no noise (one word in 2**64 is kept for it).
 
     Attributes:
-        priors: one row a state, at least two; Pr(value | state) in the alphabet's order, each row summing to 1.
+        priors: one row per state, at least two; Pr(value | state) in the alphabet's order, each row summing to 1.
     """
 
     id: ClassVar[str] = "agrr"
@@ -81,14 +81,14 @@ class AttributeGRR(KaryRR):
 
     @functools.cached_property
     def noise_weight(self) -> int:
-        """How many of the 2**64 words send a given noise symbol; rounded up, towards privacy."""
+        """Number of the 2**64 words that send a given noise symbol; rounded up, in favour of privacy."""
         excess, e = self._excess, exp_bounds(self.epsilon)[0]
         share = WORD * excess / (e - 1 + self.num_symbols * excess)
         return max(1, -(-share.numerator // share.denominator))
 
     @property
     def _excess(self) -> Fraction:
-        """w: the worst excess of one value."""
+        """w: the largest excess of a single value."""
         return max(max(differences) for differences in _excesses(self.priors, self.epsilon))
 
     @property
@@ -109,7 +109,7 @@ class AttributeGRR(KaryRR):
 
     @property
     def exact_ratio(self) -> Fraction:
-        """Over all states and reports."""
+        """The largest ratio over all states and reports."""
         gain, states = super().exact_ratio - 1, _exact(self.priors)
         return max((1 + gain * a) / (1 + gain * b) for one in states for other in states for a, b in zip(one, other))
 
@@ -160,14 +160,14 @@ class AttributeOUE(Rappor):
 
     @functools.cached_property
     def noise_numerator(self) -> int:
-        """psi * 2**32, rounded up, towards privacy."""
+        """psi * 2**32, rounded up, in favour of privacy."""
         excess, e = self._excess, exp_bounds(self.epsilon)[0]
         share = (1 << BIT_PLANES) * excess / (e - 1 + 2 * excess)
         return max(1, -(-share.numerator // share.denominator))
 
     @functools.cached_property
     def keep_weight(self) -> int:
-        """What makes the own bit 1 with probability 1/2; almost always if there is nothing to hide."""
+        """The weight with which the own bit is 1 with probability 1/2; nearly 1 if no noise is needed."""
         if not self._excess:
             return WORD - 1
         return floor_weight((Fraction(1, 2) - self.noise_rate) / (1 - self.noise_rate))
@@ -181,9 +181,9 @@ class AttributeOUE(Rappor):
         return [_CAVEAT.format(super().effective_epsilon)]
 
     def kinds(self) -> Iterator[Kind]:
-        """For each pair of states the set of bits that favours the one the most; what it shares with others cancels."""
+        """For each pair of states, the bit set that most favours the first one; common factors cancel."""
         states, keep, psi = _exact(self.priors), Fraction(self.keep_weight, WORD), self.noise_rate
-        one, zero = (keep + (1 - keep) * psi) / psi, 1 - keep  # an own bit that is 1, 0, against noise that is
+        one, zero = (keep + (1 - keep) * psi) / psi, 1 - keep  # ratios of own to noise probability of a bit 1, 0
         for high, low in itertools.permutations(range(len(states)), 2):
             for chosen in _favouring(states[high], states[low]):
                 shares = [zero + (one - zero) * sum(state[x] for x in chosen) for state in (states[high], states[low])]
@@ -192,7 +192,8 @@ class AttributeOUE(Rappor):
 
     @property
     def exact_ratio(self) -> Fraction:
-        """Over all states and sets of bits: the worst set has the values that favour the one state the most."""
+        """The largest ratio over all states and bit sets; the worst set consists of the values that favour one state
+        most."""
         gain, states = super().exact_ratio - 1, _exact(self.priors)
         return max(_worst_set(one, other, gain) for one in states for other in states)
 
@@ -202,11 +203,11 @@ class AttributeOUE(Rappor):
 
 
 def checked_priors(owner: str, priors: object, num_values: int) -> Priors:
-    """Priors as tuples of floats; raises SpecError if they are none."""
+    """Priors as tuples of floats; raises SpecError if they are not valid priors."""
     if num_values > MAX_VALUES:
-        raise SpecError(f"{owner}.priors must be for at most {MAX_VALUES} values, got {num_values}")
+        raise SpecError(f"{owner}.priors must cover at most {MAX_VALUES} values, got {num_values}")
     if not isinstance(priors, (list, tuple)) or len(priors) < 2:
-        raise SpecError(f"{owner}.priors must be a list of at least 2 rows, one a state, got {describe(priors)}")
+        raise SpecError(f"{owner}.priors must be a list of at least 2 rows, one per state, got {describe(priors)}")
     for row in priors:
         numbers = isinstance(row, (list, tuple)) and len(row) == num_values and all(map(is_number, row))
         if not numbers or not all(0 <= share <= 1 for share in row) or abs(sum(row) - 1) > _SUM_SLACK:
@@ -223,7 +224,7 @@ def _exact(priors: Priors) -> list[list[Fraction]]:
 
 
 def _excesses(priors: Priors, epsilon: float) -> list[list[Fraction]]:
-    """[Pr(value | s) - E Pr(value | s')]+ of each value, for every pair of states; E rounded towards privacy."""
+    """[Pr(value | s) - E Pr(value | s')]+ of each value, for every pair of states; E rounded in favour of privacy."""
     e, rows = exp_bounds(epsilon)[0], _exact(priors)
     return [[max(a - e * b, Fraction(0)) for a, b in zip(one, other)] for one in rows for other in rows]
 

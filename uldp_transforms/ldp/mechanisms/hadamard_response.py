@@ -1,12 +1,13 @@
 """Hadamard response: the report is a column of a Hadamard matrix. HR protects all symbols, uHR the sensitive ones.
 
-The matrix has 2 H rows and columns (Sylvester), H being the least power of two that is at least v; an entry is + if
+The matrix has 2 H rows and columns (Sylvester), H being the smallest power of two that is at least v; an entry is + if
 row & column has an even number of ones. Symbol u has the row H + u. Noise is a uniform column y, which supports the
 symbols with a + in it: phi = eta = 1/2, eta3 = 1/4.
 
-Rows 1..v of a matrix of half the size would do for phi and eta, but not for eta3: rows 1, 2 and 3 multiply to 1, others
-do not. Three rows that begin with a one never do, so triples are as frequent as if symbols were independent, and the
-calculus of the family holds. (Four rows may, so symbols are not independent.) That costs at most one bit a report.
+Rows 1..v of a matrix of half the size would give the same phi and eta, but not eta3: the product of rows 1, 2 and 3 is
+constant, that of other triples is not. Row numbers H + u have the same leading bit, so no product of three is constant;
+triples are as frequent as if symbols were independent, as the formulas of the family require. (Products of four rows
+can be constant, so symbols are not independent.) This costs at most one bit per report.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _PAYLOAD = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UtilityOptimizedHadamardResponse(IntegerReportMechanism, SetReportMechanism):
-    """uHR: a column that supports the own symbol with probability E / (E + 1), E = e**epsilon; or the symbol in clear.
+    """uHR: a column that supports the own symbol with probability E / (E + 1), E = e**epsilon; or the clear symbol.
 
-    Reports of few bits for many symbols, nearly as precise as subset selection while e**epsilon is small.
+    Short reports for many symbols, with nearly the precision of subset selection for small e**epsilon.
 
     Payload: column y in [0, 2 H); 2 H + z - v in a clear report of z.
 
@@ -88,13 +89,14 @@ class UtilityOptimizedHadamardResponse(IntegerReportMechanism, SetReportMechanis
         return {"sampler": "column", "keep_weight": str(self.keep_weight), "half": self.half}
 
     def kinds(self) -> Iterator[Kind]:
-        """A column comes as noise, or as one of the H columns that support its symbol."""
+        """A column under noise, and as one of the H columns that support its symbol."""
         keep = self.informative
         noise, own = (1 - keep) / self.num_columns, keep / self.half
         yield Kind("a column", ("a symbol that it supports", "a symbol that it does not"), (noise + own, noise))
 
     def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
-        """A uniform column each. Where it has a - for the given symbol, the one H further has a +, and is as likely."""
+        """Draw a uniform column each. If it has a - for the given symbol, replace it by the column H further, which has
+        a +."""
         columns = (source.words(len(symbols)) & np.uint64(self.num_columns - 1)).astype(np.int64)
         columns[given & self._is_minus(symbols, columns)] ^= self.half
         return self.as_payloads(columns)
@@ -103,12 +105,12 @@ class UtilityOptimizedHadamardResponse(IntegerReportMechanism, SetReportMechanis
         payloads[rows] = self.as_payloads(self.num_columns + symbols - self.num_sensitive)
 
     def _is_minus(self, symbols: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Where the matrix has a -; bool, of the common shape."""
+        """Bool, of the common shape: whether the matrix has a -."""
         minus: np.ndarray = (np.bitwise_count((self.half + symbols) & columns) & 1).astype(bool)
         return minus
 
     def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
-        """Columns are counted; how often each symbol is supported is a Walsh-Hadamard transform of that."""
+        """Count columns; the support of each symbol is a Walsh-Hadamard transform of these counts."""
         cells = np.zeros((num_groups, self.num_symbols), dtype=np.int64)
         sizes = np.bincount(groups, minlength=num_groups)
         present = np.flatnonzero(sizes)
@@ -123,10 +125,10 @@ class UtilityOptimizedHadamardResponse(IntegerReportMechanism, SetReportMechanis
         return cells
 
     def count_violations(self, counts: CohortCounts) -> Iterator[tuple[str, np.ndarray]]:
-        """Supports say how often columns came, up to signs that cancel: whole numbers, no more than there are reports.
+        """Supports determine the column counts up to signs that cancel: integers that sum to at most n.
 
-        Each block of symbols, as large as the binary digits of v, is such a transform by itself. All counts that no
-        columns make are found where v is a power of two, or one more.
+        Each block of symbols, as large as the binary digits of v, is a separate transform. All impossible counts are
+        detected if v is a power of two, or one more.
         """
         yield from super().count_violations(counts)
         protected = self.num_protected(counts)
@@ -176,7 +178,7 @@ class HadamardResponse(UtilityOptimizedHadamardResponse):
 
 
 def walsh_hadamard(table: np.ndarray) -> np.ndarray:
-    """Each row times the Hadamard matrix of its size, in O(H log H).
+    """Multiply each row by the Hadamard matrix of its size, in O(H log H).
 
     Example:
         >>> walsh_hadamard(np.array([[1, 2, 3, 4]])).tolist()
@@ -195,13 +197,13 @@ def walsh_hadamard(table: np.ndarray) -> np.ndarray:
         first, second = pairs[..., 0, :], pairs[..., 1, :]
         first += second
         second *= -2
-        second += first  # the sum and the difference, without a copy
+        second += first  # sum and difference, without a copy
         step *= 2
     return result
 
 
 def columns_needed(balance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least numbers of columns, each with a sign, of which rows are the Walsh-Hadamard transforms.
+    """The smallest numbers of signed columns whose Walsh-Hadamard transforms are the rows.
 
     Example:
         >>> columns_needed(np.array([[10, -2, -4, 0], [1, 1, 1, -1]]))[1].tolist()
@@ -211,7 +213,7 @@ def columns_needed(balance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         balance: (C, H) int64, H a power of two.
 
     Returns:
-        (C,) bool, whether whole numbers of columns make the row; (C,) float64, how many, exact up to 2**53.
+        (C,) bool, whether an integer number of columns gives the row; (C,) float64, their number, exact up to 2**53.
     """
     result, size, step = balance.copy(), balance.shape[-1], 1
     is_whole = np.ones(len(balance), dtype=bool)

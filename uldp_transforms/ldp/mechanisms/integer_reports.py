@@ -1,4 +1,4 @@
-"""Reports that are one integer below ``num_outputs``: what such mechanisms share.
+"""Base class of mechanisms whose report is one integer below ``num_outputs``.
 
 Payload: the integer, little-endian, in 1, 2 or 4 bytes.
 """
@@ -19,7 +19,7 @@ ONE_SYMBOL = "the symbol, little-endian, in 1 byte (up to 256 symbols), 2 (up to
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IntegerReportMechanism(Mechanism):
-    """Payload and validity of integers; a subclass says what they mean."""
+    """Payload and validity of integers; subclasses define their meaning."""
 
     @property
     def payload_size(self) -> int:
@@ -27,19 +27,19 @@ class IntegerReportMechanism(Mechanism):
 
     @property
     def dtype(self) -> np.dtype[np.unsignedinteger]:
-        """Of the integers in payloads."""
+        """Dtype of the integers in payloads."""
         return np.dtype(f"<u{self.payload_size}")
 
     def integers(self, payloads: np.ndarray) -> np.ndarray:
-        """(n, W) uint8 -> (n,), of ``dtype``."""
+        """The integers (n,), of ``dtype``, in payloads (n, W) uint8."""
         return np.ascontiguousarray(payloads).view(self.dtype)[:, 0]
 
     def as_payloads(self, integers: np.ndarray) -> np.ndarray:
-        """(n,) integers -> (n, W) uint8."""
+        """Payloads (n, W) uint8 of integers (n,)."""
         return integers.astype(self.dtype, copy=False).view(np.uint8).reshape(len(integers), self.payload_size)
 
     def as_bytes(self, integer: int) -> bytes:
-        """One payload."""
+        """The payload of one integer."""
         return integer.to_bytes(self.payload_size, "little")
 
     @property

@@ -1,6 +1,6 @@
-"""What a mechanism is: symbol -> report on the client, reports -> counts -> symbol frequencies on the collector.
+"""Base class of mechanisms: symbol -> report on the client, reports -> counts -> symbol frequencies on the collector.
 
-Letters: n reports, C cohorts, K symbols of which v sensitive, M = K counted cells, W payload bytes.
+Notation: n reports, C cohorts, K symbols, v of them sensitive, M = K counted cells, W payload bytes.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import WordSource
 
 MAX_EPSILON = 16.0
-"""Largest epsilon; far below the 44 at which 64-bit weights saturate."""
+"""Maximum epsilon; far below the 44 at which 64-bit weights saturate."""
 
 MAX_SYMBOLS = 1 << 20
 
 
 class About(NamedTuple):
-    """What the pages say of a mechanism, in Markdown; tables and schemas are made from it.
+    """Description of a mechanism in Markdown, for generated tables and schemas.
 
     Attributes:
-        sends: what a report is, and the fields that decide it.
-        protects: what the promise is about.
+        sends: content of a report, and the fields that determine it.
+        protects: what the guarantee covers.
         source: paper and section.
-        payload: the bytes of a report.
+        payload: byte layout of a report.
     """
 
     sends: str
@@ -44,7 +44,7 @@ class About(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of report and two kinds of input, with the probabilities of the report up to a factor that they share."""
+    """A kind of report and two kinds of input, with the probabilities of the report up to a common factor."""
 
     report: str
     inputs: tuple[str, str]
@@ -55,37 +55,40 @@ class Kind(NamedTuple):
 class Mechanism(abc.ABC):
     """Perturbs symbols 0..K-1, the first v of which are sensitive.
 
-    The JSON form holds the fields other than those that come from the alphabet. Each of these has a JSON Schema in its
-    metadata.
+    The JSON form contains all fields except those that come from the alphabet. Each of these fields has a JSON Schema
+    in its metadata.
 
     Attributes:
         num_symbols: K.
         num_sensitive: v, in [1, K].
-        num_hashes: h, symbols that one value has at once; 1 except for Bloom filters.
+        num_hashes: h, number of symbols that one value has at once; 1 except for Bloom filters.
+        num_others: symbols at the end that have no place in the order of symbols; most mechanisms ignore the order.
         epsilon: the guarantee of one report, in (0, 16]; a mechanism that derives it may have a larger or infinite one.
     """
 
     id: ClassVar[str]
     about: ClassVar[About]
     protects_all: ClassVar[bool] = False
-    """True for the LDP members, which protect every symbol, whatever the alphabet calls sensitive."""
+    """True for LDP mechanisms, which protect every symbol, including symbols that the alphabet declares
+    non-sensitive."""
     max_hashes: ClassVar[int] = 1
-    """Largest h that the mechanism can carry."""
+    """Maximum h that the mechanism supports."""
     last_is_missing: ClassVar[bool] = False
     """True if the last symbol stands for a missing answer."""
     independent_bits: ClassVar[bool] = False
-    """True if noise supports each sensitive symbol by a coin of its own, whatever else it supports."""
+    """True if noise supports each sensitive symbol by an independent coin."""
     one_place: ClassVar[bool] = False
-    """True if a report is an integer, that of the one cell in which it is counted."""
+    """True if a report is an integer that names the single cell in which it is counted."""
     names_values: ClassVar[bool] = False
-    """True if its fields speak of single values, in the alphabet's order, each of which then needs its own symbol."""
+    """True if its fields refer to single values, in the alphabet's order; each value then needs its own symbol."""
 
     alike_in_blocks: ClassVar[bool] = True
-    """True if sensitive symbols differ in their names only, and so do the others (answers and "missing")."""
+    """True if all sensitive symbols are exchangeable, and so are all others (for TSP: answers and "missing")."""
 
     num_symbols: int
     num_sensitive: int
     num_hashes: int = 1
+    num_others: int = dataclasses.field(default=0, repr=False)
     epsilon: float = dataclasses.field(
         metadata={
             "schema": {
@@ -105,25 +108,27 @@ class Mechanism(abc.ABC):
             object.__setattr__(self, "num_sensitive", self.num_symbols)
         require_int(f"{name}.num_sensitive", self.num_sensitive, 1, self.num_symbols)
         require_int(f"{name}.num_hashes", self.num_hashes, 1, self.max_hashes)
+        require_int(f"{name}.num_others", self.num_others, 0, self.num_symbols)
         self.check_epsilon()
         self.check_own_fields()
         if not self.has_signal:
-            raise SpecError(f"{name}.epsilon must be large enough to leave a signal in 64 bits, got {self.epsilon!r}")
+            raise SpecError(f"{name}.epsilon must be large enough for a signal in 64-bit weights, got {self.epsilon!r}")
 
     def check_epsilon(self) -> None:
-        """Check epsilon and make it a float (raises SpecError)."""
+        """Check epsilon and convert it to a float (raises SpecError)."""
         ok = is_number(self.epsilon) and 0 < self.epsilon <= MAX_EPSILON
         require_number(f"{type(self).__name__}.epsilon", self.epsilon, f"a number in (0, {MAX_EPSILON:g}]", ok)
         object.__setattr__(self, "epsilon", float(self.epsilon))
 
     def check_own_fields(self) -> None:  # noqa: B027  # most mechanisms have none
-        """Check the fields that a subclass adds (raises SpecError); the others are checked already."""
+        """Check the fields that a subclass adds (raises SpecError); all other fields have been checked."""
 
     def check_clients(self) -> None:  # noqa: B027  # most mechanisms have clients of their own
-        """Refuse to draw reports, or to tell clients how (raises SpecError), if they are only decoded."""
+        """Refuse to draw reports or to describe a client (raises SpecError) if reports come from foreign clients
+        only."""
 
     def to_json(self) -> dict[str, Any]:
-        """``{"id": ..., field: value}`` without what the alphabet determines."""
+        """``{"id": ..., field: value}`` without the fields that the alphabet determines."""
         fields = {f.name: getattr(self, f.name) for f in self.json_fields()}
         return {"id": self.id} | {name: _plain(value) for name, value in fields.items() if value is not None}
 
@@ -135,7 +140,7 @@ class Mechanism(abc.ABC):
 
     @classmethod
     def takes(cls, name: str) -> bool:
-        """Whether the JSON form may have a field of this name."""
+        """Whether the JSON form can have a field with this name."""
         return name in {f.name for f in cls.json_fields()}
 
     @classmethod
@@ -160,40 +165,40 @@ class Mechanism(abc.ABC):
     @property
     @abc.abstractmethod
     def effective_epsilon(self) -> float:
-        """ln of the largest ratio that the client really has, at most ``epsilon``."""
+        """ln of the largest ratio of the client's actual probabilities, at most ``epsilon``."""
 
     @property
     @abc.abstractmethod
     def exact_ratio(self) -> Fraction:
-        """The largest ratio itself: of the probabilities of one report under two inputs that it must not tell apart.
+        """The largest ratio of the probabilities of one report under two inputs that it must not distinguish.
 
-        These are a sensitive symbol and any other one, or two states of a mechanism that declares priors.
+        The inputs are a sensitive symbol and any other one, or two states of a mechanism that declares priors.
         """
 
     @abc.abstractmethod
     def kinds(self) -> Iterator[Kind]:
         """Every structurally different pair of inputs and protected report, from the client's integers alone.
 
-        It must not use ``exact_ratio``, which an audit compares it with.
+        It must not use ``exact_ratio``, against which an audit compares it.
         """
 
     def epsilon_after(self, num_reports: int) -> float:
-        """The guarantee of so many reports of one person, whose symbol stays."""
+        """Guarantee of ``num_reports`` reports of one person whose symbol stays the same."""
         return num_reports * self.epsilon
 
     @property
     def caveats(self) -> list[str]:
-        """What the promise does not say, in sentences."""
+        """Limitations of the guarantee, as sentences."""
         return []
 
     @property
     @abc.abstractmethod
     def num_outputs(self) -> int:
-        """How many different payloads ``perturb`` can make."""
+        """Number of different payloads that ``perturb`` can produce."""
 
     @property
     def protected_inputs(self) -> list[list[list[Fraction]]] | None:
-        """Groups of distributions of the symbol; a report must not tell those of one group apart.
+        """Groups of distributions of the symbol; a report must not distinguish those of one group.
 
         None: every sensitive symbol against every other symbol, in protected reports.
         """
@@ -202,14 +207,14 @@ class Mechanism(abc.ABC):
     @property
     @abc.abstractmethod
     def exact_weights(self) -> dict[str, Any]:
-        """The integers that decide the client's probabilities; part of the fingerprint."""
+        """The integers that determine the client's probabilities; part of the fingerprint."""
 
     @property
     @abc.abstractmethod
     def client_sampler(self) -> dict[str, Any]:
-        """How a client draws a report, spelt out: ``sampler`` names one of the ways of docs/client.md.
+        """Instructions for a client that draws a report: ``sampler`` names one of the methods in docs/client.md.
 
-        The other keys are its integers, those of 64 bits as decimal texts.
+        The other keys are its integers; 64-bit integers are decimal texts.
         """
 
     @abc.abstractmethod
@@ -217,24 +222,24 @@ class Mechanism(abc.ABC):
         """Every payload and its exact probability under every symbol, by enumeration of a small instance.
 
         Returns:
-            payloads, and rows[i][x] = Q(payloads[i] | x).
+            Payloads, and rows[i][x] = Q(payloads[i] | x).
         """
 
     @abc.abstractmethod
     def log_prob(self, payloads: np.ndarray) -> np.ndarray:
-        """The definition in floating point: (n, K), ln Q(payload | symbol); -inf where impossible."""
+        """(n, K): ln Q(payload | symbol) in floating point; -inf where impossible."""
 
     # ------------------------------------------------------------------ reports
 
     @property
     @abc.abstractmethod
     def payload_size(self) -> int:
-        """W, bytes of every payload."""
+        """W, number of bytes of every payload."""
 
     @property
     @abc.abstractmethod
     def client_payload(self) -> dict[str, Any]:
-        """The bytes of a payload, spelt out: ``layout`` names one of docs/client.md, ``bytes`` is W."""
+        """The byte layout of a payload: ``layout`` names one of docs/client.md, ``bytes`` is W."""
 
     @abc.abstractmethod
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
@@ -242,8 +247,8 @@ class Mechanism(abc.ABC):
 
         Args:
             symbols: (n,) int64 in [0, K); (n, h) if values have h > 1 symbols.
-            source: of random words. How many are drawn depends on n and the fields; where a sampler draws some again
-                (``ss``), on these words too.
+            source: source of random words. The number of words depends on n and the fields only; samplers with
+                rejection (``ss``) may draw more.
 
         Returns:
             (n, W) uint8.
@@ -251,18 +256,18 @@ class Mechanism(abc.ABC):
 
     @property
     def layout(self) -> Hashable:
-        """Equal for mechanisms that have the same ``payload_size``, ``violations`` and counts, whatever their noise."""
+        """Equal for mechanisms with the same ``payload_size``, ``violations`` and counts, for any noise."""
         return self
 
     @abc.abstractmethod
     def violations(self, payloads: np.ndarray) -> Iterator[tuple[Reason, np.ndarray]]:
         """Run by the collector: each way in which a payload cannot come from ``perturb``, with an (n,) mask.
 
-        A payload that is in no mask is in the support of ``perturb``, exactly.
+        A payload that is in no mask is in the support of ``perturb``.
         """
 
     def is_valid(self, payloads: np.ndarray) -> np.ndarray:
-        """(n,) bool: True for exactly the payloads that ``perturb`` can make."""
+        """(n,) bool: True for exactly the payloads that ``perturb`` can produce."""
         valid = np.ones(len(payloads), dtype=bool)
         for _, mask in self.violations(payloads):
             valid &= ~mask
@@ -270,31 +275,31 @@ class Mechanism(abc.ABC):
 
     @property
     def num_cells(self) -> int:
-        """M, what ``count`` counts in each group."""
+        """M, number of cells that ``count`` counts in each group."""
         return self.num_symbols
 
     @abc.abstractmethod
     def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
-        """Run by the collector: how often each cell is counted in each group of reports.
+        """Run by the collector: count each cell in each group of reports.
 
         Args:
             payloads: (n, W) uint8, valid.
             groups: (n,) integers in [0, num_groups), for instance cohorts.
-            num_groups: number of rows to return.
+            num_groups: number of rows of the result.
 
         Returns:
             (num_groups, M) int64: c_x, the reports that support x, for x < v; R_z, the clear reports of z, for z >= v.
-            Where M > K, parts of the c_x behind them: v numbers for each kind of report but the first.
+            If M > K, these are followed by parts of the c_x: v numbers for each kind of report except the first.
         """
 
     def count_places(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> tuple[np.ndarray, np.ndarray]:
-        """``count`` without what is 0.
+        """``count`` restricted to non-zero cells.
 
         Args:
             payloads, groups, num_groups: as for ``count``.
 
         Returns:
-            (N,) int64 places, increasing, of the numbers that are not 0 in the table row by row; (N,) int64 numbers.
+            (N,) int64 places of the nonzero numbers in the table, row by row, increasing; (N,) int64 numbers.
         """
         table = self.count(payloads, groups, num_groups).reshape(-1)
         places = np.flatnonzero(table)
@@ -302,11 +307,11 @@ class Mechanism(abc.ABC):
 
     @property
     def num_patterns(self) -> int:
-        """P, what ``count_patterns`` counts; 0 if there is nothing to see inside a report."""
+        """P, number of patterns that ``count_patterns`` counts; 0 if the mechanism has no bit patterns."""
         return 0
 
     def count_patterns(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
-        """Run by the collector, if asked: what sentinels want to know of each report as a whole.
+        """Run by the collector on request: count bit patterns of whole reports, for the sentinels.
 
         Args:
             payloads, groups, num_groups: as for ``count``.
@@ -317,12 +322,12 @@ class Mechanism(abc.ABC):
         return np.zeros((num_groups, 0), dtype=np.int64)
 
     def count_violations(self, counts: CohortCounts) -> Iterator[tuple[str, np.ndarray]]:
-        """Run where stored counts are read: properties of all counts, each with a (C,) mask of cohorts that lack it.
+        """Run on stored counts: properties of all valid counts, each with a (C,) mask of the cohorts that violate it.
 
-        Counts of valid payloads have them all, whoever sent these, and so have sums of such counts.
+        Counts of valid payloads, from any sender, satisfy all of them, and so do sums of such counts.
 
         Args:
-            counts: of C cohorts and M cells.
+            counts: counts of C cohorts and M cells.
         """
         below: np.ndarray = np.minimum(counts.num_reports, counts.cells.min(axis=1)) < 0
         yield "no number below 0", below
@@ -330,11 +335,11 @@ class Mechanism(abc.ABC):
         if self.one_place:
             yield "cells that sum to the reports of their cohort", exact_sums(counts.cells) != counts.num_reports
 
-    # ------------------------------------------------------------------ what counts say
+    # ------------------------------------------------------------------ estimation from counts
 
     @abc.abstractmethod
     def response(self, frequencies: np.ndarray) -> np.ndarray:
-        """Expected cells per report when symbols have these frequencies.
+        """Expected cells per report if symbols have these frequencies.
 
         Args:
             frequencies: (..., K) summing to 1 (to at most h, if values have h symbols).
@@ -355,15 +360,16 @@ class Mechanism(abc.ABC):
         """
 
     def invert_alone(self, counts: CohortCounts) -> np.ndarray:
-        """``invert``, but symbols of which only their holders are counted by their own counts alone: 0 where unseen.
+        """``invert``, except that symbols of which only holders are counted use their own counts alone: 0 if
+        unobserved.
 
-        That is the same unless protected reports are of several kinds.
+        Both are equal unless there are several kinds of protected reports.
         """
         return self.invert(counts)
 
     @abc.abstractmethod
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
-        """n times the variance of ``invert`` when n independent people hold symbols with these frequencies.
+        """n times the variance of ``invert`` if n independent people hold symbols with these frequencies.
 
         Args:
             frequencies: (..., K) summing to 1.
@@ -380,8 +386,8 @@ class Mechanism(abc.ABC):
     def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
         """n times the variance of ``invert_alone`` of each symbol if nobody held it; (K,) -> (K,).
 
-        Set reports: its people hold other sensitive symbols instead, so that as many people do. Otherwise: they are
-        left out.
+        Set reports: its holders are moved to other sensitive symbols, so that the sensitive share is unchanged. Other
+        mechanisms: its holders are left out.
         """
 
     @abc.abstractmethod
@@ -389,7 +395,7 @@ class Mechanism(abc.ABC):
         """n times the variance of weighted sums of ``invert``.
 
         Args:
-            weights: (..., K), of each sum.
+            weights: (..., K), weights of each sum.
             frequencies: (K,) summing to 1.
 
         Returns:
@@ -400,36 +406,36 @@ class Mechanism(abc.ABC):
     def intervals(
         self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Confidence intervals of the pooled symbol frequencies, which hold for rare symbols too.
+        """Confidence intervals of the pooled symbol frequencies, valid for rare symbols too.
 
         Args:
-            counts: of one (pooled) cohort with at least one report.
-            frequencies: (K,) point at which the noise of the other symbols is taken.
-            confidence: of all intervals; of strict ones maybe (K,).
-            strict: hold every frequency so often, however rare, and not those of a window on average.
+            counts: counts of one (pooled) cohort with at least one report.
+            frequencies: (K,) point at which the noise of the other symbols is evaluated.
+            confidence: of all intervals; strict intervals may have one each, (K,).
+            strict: guarantee the coverage for every frequency, not only on average over the values of a window.
 
         Returns:
-            low (K,), high (K,), not cut to [0, 1].
+            low (K,), high (K,), not clipped to [0, 1].
         """
 
     @property
     @abc.abstractmethod
     def jumps(self) -> np.ndarray:
-        """(K,): n times what one more report that is counted for a symbol adds to its frequency in ``invert``."""
+        """(K,): n times the contribution of one more counted report of a symbol to its frequency in ``invert``."""
 
     @property
     @abc.abstractmethod
     def largest_effects(self) -> np.ndarray:
-        """(K,): the most that one report, chosen at will, adds to n times each frequency in ``invert``."""
+        """(K,): largest contribution of one arbitrary report to n times each frequency in ``invert``."""
 
     @property
     @abc.abstractmethod
     def reveal_rate(self) -> float:
-        """Probability that a non-sensitive symbol is sent in clear."""
+        """Probability that a non-sensitive symbol is sent as a clear report."""
 
     @property
     def floor_rate(self) -> float | None:
-        """The smallest rate of any sensitive symbol among protected reports of honest clients; None: unknown."""
+        """The smallest rate of any sensitive symbol among protected reports of honest clients; None if unknown."""
         return None
 
     # ------------------------------------------------------------------ likelihood
@@ -438,25 +444,25 @@ class Mechanism(abc.ABC):
     """True if ``most_likely`` is implemented."""
 
     def most_likely(self, cells: np.ndarray) -> np.ndarray:
-        """The symbol frequencies (K,) under which counts (K,) of one cohort are most likely, in closed form."""
+        """The maximum-likelihood symbol frequencies (K,) for counts (K,) of one cohort, in closed form."""
         raise NotImplementedError
 
     def outcomes_of_counts(self, counts: CohortCounts) -> Outcomes | None:
-        """What the likelihood needs to know, from the counts; None if it needs more than they hold."""
+        """Sufficient statistics of the likelihood from the counts; None if the counts do not determine it."""
         return None
 
     def outcomes_of_reports(self, payloads: np.ndarray, cohorts: np.ndarray) -> Outcomes | None:
-        """The same from the reports themselves; None if the likelihood is not linear in symbol frequencies."""
+        """Sufficient statistics of the likelihood from reports; None if it is not linear in symbol frequencies."""
         return None
 
 
 def exact_sums(cells: np.ndarray) -> np.ndarray:
-    """Sums of the rows of (C, M) integers, (C,) Python integers: 64 bits may not hold them."""
+    """Sums of the rows of (C, M) integers, (C,) Python integers, which cannot overflow."""
     high, low = (part.sum(axis=1).astype(object) for part in (cells >> 32, cells & 0xFFFFFFFF))
     sums: np.ndarray = (high << 32) + low
     return sums
 
 
 def _plain(value: Any) -> Any:
-    """Tuples as lists, as JSON has them."""
+    """Convert tuples to lists, as in JSON."""
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

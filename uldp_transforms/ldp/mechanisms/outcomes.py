@@ -1,4 +1,4 @@
-"""Kinds of reports and how often each came: all that a likelihood needs to know."""
+"""Counted kinds of reports: the input of the likelihood."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from scipy import sparse
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Outcomes:
-    """Y kinds of reports. Up to factors free of p, kind i has the probability
+    """Y kinds of reports. Up to factors that do not depend on p, kind i has the probability
 
         base_i * sum(p) + (rows p)_i
 
-    where p are the symbol frequencies of its cohort: base 1 for a protected report, 0 for a report in clear.
+    where p are the symbol frequencies of its cohort: base is 1 for a protected report and 0 for a clear report.
 
     Attributes:
-        counts: (Y,) float64, how often each kind came; above 0.
+        counts: (Y,) float64, number of reports of each kind; above 0.
         cohorts: (Y,) int64.
         base: (Y,) float64.
         rows: (Y, K) sparse, float64.

@@ -50,25 +50,25 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
 
     @functools.cached_property
     def noise_weight(self) -> int:
-        """How many of the 2**64 words send a given noise symbol; rounded up, towards privacy."""
+        """Number of the 2**64 words that send a given noise symbol; rounded up, in favour of privacy."""
         low, _ = exp_bounds(self.coin_epsilon)
         share = WORD / (self.num_sensitive - 1 + low)
         return -(-share.numerator // share.denominator)
 
     @functools.cached_property
     def keep_weight(self) -> int:
-        """What the noise weights leave over, so that one word decides everything."""
+        """Number of words that keep the symbol: all except the noise words, so that one word decides everything."""
         return WORD - self.num_sensitive * self.noise_weight
 
     @functools.cached_property
     def report_noise_weight(self) -> int:
-        """The same for the second coin; 0 without memos."""
+        """The noise weight of the second coin; 0 without memos."""
         share = WORD * (1 - self._second_coin) / self.num_sensitive
         return 0 if self.epsilon_inf is None else max(1, -(-share.numerator // share.denominator))
 
     @functools.cached_property
     def repeat_weight(self) -> int:
-        """What these leave over."""
+        """Number of words that keep the memo: all except the noise words of the second coin."""
         return WORD - self.num_sensitive * self.report_noise_weight
 
     @property
@@ -105,7 +105,7 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
         return super().client_sampler | second
 
     def kinds(self) -> Iterator[Kind]:
-        """What keeps, and the equal slices of the rest of each noise symbol."""
+        """The kept symbol, and the equal slices of the other words for each noise symbol."""
         noise = (1 - self.informative) / self.num_sensitive
         own = self.informative + noise
         yield Kind("a sensitive symbol", ("that symbol", "another sensitive symbol"), (own, noise))
@@ -120,14 +120,14 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
         payloads[rows] = self.as_payloads(symbols)
 
     def draw_memos(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        """One word a report: the first ``keep_weight`` words keep the symbol, equal slices of the rest are noise.
+        """One word per report: the first ``keep_weight`` words keep the symbol, equal slices of the rest are noise.
 
-        Coin and noise in one word take half the randomness of the base class.
+        Using one word for both coin and noise halves the randomness that the base class needs.
         """
         return self._kept_or_noise(symbols, self.keep_weight, self.noise_weight, source)
 
     def draw_reports(self, memos: np.ndarray, source: WordSource) -> np.ndarray:
-        """The same once more: the first ``repeat_weight`` words keep the memo."""
+        """One word per report: the first ``repeat_weight`` words keep the memo, equal slices of the rest are noise."""
         return self._kept_or_noise(self.integers(memos), self.repeat_weight, self.report_noise_weight, source)
 
     def _kept_or_noise(self, symbols: np.ndarray, keep_weight: int, slice_: int, source: WordSource) -> np.ndarray:
@@ -170,8 +170,8 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
     def most_likely(self, cells: np.ndarray) -> np.ndarray:
         """Water-filling: p_x = max(c_x / level - 1 / gain, 0) for sensitive x, R_z / level for the others.
 
-        The level is the one at which frequencies sum to 1; it is found by trying how many sensitive symbols stay
-        above 0, all at once. O(v log v). Where the unbiased estimate has no negative entry this is the same.
+        The level is the one at which frequencies sum to 1; it is found by testing all numbers of sensitive symbols
+        above 0 at once. O(v log v). If the unbiased estimate has no negative entry, both are equal.
 
         Source: Kairouz, Bonawitz and Ramage 2016, Proposition 6 (k-RR); derived here for uRR.
         """
@@ -197,7 +197,7 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KaryRR(UtilityOptimizedRR):
-    """k-RR: sends its symbol with probability (E-1)/(K+E-1), else a uniform symbol. With K = 2 it is Warner's.
+    """k-RR: sends its symbol with probability (E-1)/(K+E-1), else a uniform symbol. K = 2 is Warner's.
 
     Source: Kairouz, Bonawitz and Ramage 2016, section 4.1.
     """

@@ -1,22 +1,24 @@
-"""How reports of the set-report family come about: a noise law and two coins, in integers and fractions.
+"""Channel of the set-report family: a noise distribution and two coins, in integers and fractions.
 
-A *noise law* g on protected outputs y, each of which supports a set S_y of sensitive symbols, makes a mechanism if
-every sensitive symbol is supported equally often, every pair too, and every triple:
+A *noise law* (probability distribution) g on protected outputs y, each of which supports a set S_y of sensitive
+symbols, defines a mechanism if every sensitive symbol is supported with the same probability, and so is every pair and
+every triple:
 
     phi = Pr_g(u in S_y),    eta = Pr_g(u' in S_y | u in S_y),    eta3 = Pr_g(three given symbols in S_y) / phi.
 
-The client tosses one coin, of probability kappa = keep_weight / 2**64. Tails: it sends noise y ~ g, whatever its
-symbol is. Heads: a sensitive symbol sends y ~ g given that the symbol is supported; a non-sensitive one is sent in
-clear. A protected report y then has probability g(y) (1 - kappa) (1 + [x in S_y] kappa / ((1 - kappa) phi)) under
-every symbol x, so the odds move by at most 1 + kappa / ((1 - kappa) phi) <= e**epsilon: utility-optimised LDP
-(Murakami and Kawamoto 2019, Definition 2). Without non-sensitive symbols this is plain epsilon-LDP.
+The client tosses one coin with probability kappa = keep_weight / 2**64. Tails: it sends noise y ~ g, independent of its
+symbol. Heads: a sensitive symbol sends y ~ g given that the symbol is supported; a non-sensitive one is sent in clear.
+A protected report y then has probability g(y) (1 - kappa) (1 + [x in S_y] kappa / ((1 - kappa) phi)) under every symbol
+x, so the odds change by at most 1 + kappa / ((1 - kappa) phi) <= e**epsilon: utility-optimised LDP (Murakami and
+Kawamoto 2019, Definition 2). Without non-sensitive symbols this is plain epsilon-LDP.
 
-With ``epsilon_inf`` people report again and again, by two coins. A report drawn as above, with kappa_1 for epsilon_inf,
-is the *memo* of a symbol, which the client keeps for ever. Every report is the memo with probability kappa_2, noise
-otherwise. One report then has the channel above with kappa = kappa_1 kappa_2, and all reports of a symbol together say
-no more than its memo (RAPPOR, Erlingsson, Pihur and Korolova 2014, has this in unary reports).
+With ``epsilon_inf`` people report repeatedly, with two coins. A report drawn as above, with kappa_1 for epsilon_inf, is
+the *memo* of a symbol (permanent randomized response), which the client keeps for ever. Every report is the memo with
+probability kappa_2, and noise otherwise. One report then has the channel above with kappa = kappa_1 kappa_2, and all
+reports of a symbol together reveal no more than its memo (RAPPOR, Erlingsson, Pihur and Korolova 2014, for unary
+reports).
 
-Letters: n reports, K symbols of which v sensitive, W payload bytes.
+Notation: n reports, K symbols, v of them sensitive, W payload bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds, fl
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SetChannel(Mechanism):
-    """The client's half of a member of the family; see the module. Members say what the abstract names ask for.
+    """The client's half of a member of the family; see the module. Members implement the abstract methods.
 
     Attributes:
         epsilon_inf: the guarantee of all reports of one symbol together, in (epsilon, 16]. None: every report is drawn
@@ -72,40 +74,40 @@ class SetChannel(Mechanism):
         require_number(where, given, f"a number above epsilon = {self.epsilon:g}, at most {MAX_EPSILON:g}", ok)
         object.__setattr__(self, "epsilon_inf", float(given))
 
-    # ------------------------------------------------------------------ what a member of the family says
+    # ------------------------------------------------------------------ defined by each member of the family
 
     @property
     def support_size(self) -> int | None:
-        """How many symbols every protected report supports; None if reports differ in that."""
+        """Number of symbols that every protected report supports; None if the number varies."""
         return None
 
     @property
     @abc.abstractmethod
     def noise_rate(self) -> Fraction:
-        """phi, exactly."""
+        """phi, as an exact fraction."""
 
     @property
     @abc.abstractmethod
     def pair_rate(self) -> Fraction:
-        """eta, exactly."""
+        """eta, as an exact fraction."""
 
     @property
     @abc.abstractmethod
     def triple_rate(self) -> Fraction:
-        """eta3, exactly."""
+        """eta3, as an exact fraction."""
 
     @property
     @abc.abstractmethod
     def rarest(self) -> list[tuple[Fraction, Fraction]]:
-        """Of the protected reports y that some symbols have support in and others have not, those with the least g(y).
+        """The protected reports y with the least g(y), among those that support some symbols but not all.
 
-        One for each factor by which support makes reports likelier: (g(y), the factor, 1 / phi).
+        One for each factor by which support raises the probability of a report: (g(y), the factor, 1 / phi).
         """
 
     @property
     @abc.abstractmethod
     def memo_sampler(self) -> dict[str, Any]:
-        """``client_sampler`` of reports that are drawn anew, or of memos."""
+        """``client_sampler`` for memos, or for reports that are drawn anew."""
 
     @property
     def clear_rate(self) -> Fraction:
@@ -116,12 +118,12 @@ class SetChannel(Mechanism):
     def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
         """Protected payloads y ~ g, or y ~ g given that the symbol is supported; run by the client.
 
-        Both in one call, so that the client draws each word once and in one order.
+        One call draws both kinds, so that the client draws each word once and in one order.
 
         Args:
-            symbols: (n,) int64; to be ignored where nothing is given.
-            given: (n,) bool, where y has to support the symbol, which is sensitive there.
-            source: of random words.
+            symbols: (n,) int64; ignored where ``given`` is False.
+            given: (n,) bool, where y must support the symbol, which is sensitive there.
+            source: source of random words.
 
         Returns:
             (n, W) uint8.
@@ -129,34 +131,34 @@ class SetChannel(Mechanism):
 
     @abc.abstractmethod
     def reveal(self, payloads: np.ndarray, rows: np.ndarray, symbols: np.ndarray) -> None:
-        """Turn noise into reports in clear, in place; run by the client.
+        """Replace noise by clear reports, in place; run by the client.
 
         Args:
             payloads: (n, W) uint8.
-            rows: (m,) int64, which of them.
-            symbols: (m,) int64, not sensitive: what these reveal.
+            rows: (m,) int64, positions of the reports to replace.
+            symbols: (m,) int64, the non-sensitive symbols to reveal.
         """
 
     @abc.abstractmethod
     def supports(self, payloads: np.ndarray) -> np.ndarray:
-        """(n, K) bool: x in S_y for x < v, whatever else the report says; x = z for clear reports of z."""
+        """(n, K) bool: x in S_y for x < v, for any other content of the report; x = z for clear reports of z."""
 
     @abc.abstractmethod
     def log_noise(self, payloads: np.ndarray) -> np.ndarray:
-        """(n,) float64: ln of the probability of what is noise: g(y) for protected reports, 1 for clear ones."""
+        """(n,) float64: ln of the probability under noise: g(y) for protected reports, 1 for clear ones."""
 
     @abc.abstractmethod
     def noise_law(self) -> Iterator[tuple[bytes, Fraction, frozenset[int]]]:
-        """Every protected payload with its exact g(y) and S_y. For small instances: there may be 2**v."""
+        """Every protected payload with its exact g(y) and S_y. For small instances: there can be 2**v payloads."""
 
     @abc.abstractmethod
     def clear_law(self, symbol: int) -> Iterator[tuple[bytes, Fraction]]:
-        """Every payload that reveals a non-sensitive symbol, with its share among these."""
+        """Every payload that reveals a non-sensitive symbol, with its conditional probability."""
 
     def boost(self, support_size: int) -> Fraction:
-        """How much likelier, given that one of its symbols is supported, a report is that supports so many: 1 / phi.
+        """Factor by which a known support raises the probability of a report with this support size: 1 / phi.
 
-        A sampler whose integers cannot hit that exactly says what it draws instead.
+        Samplers whose integers cannot represent this factor exactly return the factor that they use.
         """
         return 1 / self.noise_rate
 
@@ -165,21 +167,22 @@ class SetChannel(Mechanism):
         """The largest ``boost`` of any report."""
         return 1 / self.noise_rate
 
-    # ------------------------------------------------------------------ what follows for all of them
+    # ------------------------------------------------------------------ derived for all members
 
     @property
     def coin_epsilon(self) -> float:
-        """What the first coin keeps: the budget of the memo, or of the report if there is none."""
+        """Epsilon of the first coin: that of the memo, or of the report if there is no memo."""
         return self.epsilon if self.epsilon_inf is None else self.epsilon_inf
 
     @functools.cached_property
     def keep_weight(self) -> int:
-        """kappa_1 * 2**64, rounded towards privacy: kappa_1 / ((1 - kappa_1) phi) <= e**coin_epsilon - 1."""
+        """kappa_1 * 2**64, rounded in favour of privacy: kappa_1 / ((1 - kappa_1) phi) <= e**coin_epsilon - 1."""
         return floor_weight(self._coin(self.coin_epsilon))
 
     @functools.cached_property
     def repeat_weight(self) -> int:
-        """kappa_2 * 2**64, rounded towards privacy: kappa_1 kappa_2 is at most kappa of epsilon. Without memos: 1."""
+        """kappa_2 * 2**64, rounded in favour of privacy: kappa_1 kappa_2 is at most kappa of epsilon. Without memos:
+        1."""
         return WORD if self.epsilon_inf is None else min(floor_weight(self._second_coin), WORD - 1)
 
     def _coin(self, epsilon: float) -> Fraction:
@@ -203,9 +206,10 @@ class SetChannel(Mechanism):
 
     @property
     def memo(self) -> SetChannel:
-        """How memos are drawn: the same noise and the first coin alone. Its ``exact_ratio`` is that of a lifetime.
+        """The mechanism that draws memos: same noise, first coin only. Its ``exact_ratio`` is that of all reports
+        together.
 
-        The fields are the same, so it compares equal: do not look things up by it.
+        Its fields are the same, so it compares equal: do not use it as a key.
         """
         memo = object.__new__(type(self))
         vars(memo).update({field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
@@ -219,24 +223,24 @@ class SetChannel(Mechanism):
         return {"sampler": "memo", "repeat_weight": str(self.repeat_weight), "memo": self.memo_sampler}
 
     def draw_noise(self, num_reports: int, source: WordSource) -> np.ndarray:
-        """Protected payloads y ~ g, (num_reports, W) uint8: what clients send whose coin shows tails."""
+        """Protected payloads y ~ g, (num_reports, W) uint8, for clients whose coin shows tails."""
         nothing = np.zeros(num_reports, dtype=np.int64)
         return self.draw_protected(nothing, nothing.astype(bool), source)
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        """See ``Mechanism.perturb``. With ``epsilon_inf`` every report has a memo of its own, which is forgotten.
+        """See ``Mechanism.perturb``. With ``epsilon_inf`` every report has a new memo, which is not kept.
 
-        That is for simulation. Clients keep their memos: ``uldp_transforms.ldp.Client``.
+        This is for simulations. Clients keep their memos: ``uldp_transforms.ldp.Client``.
         """
         payloads = self.draw_memos(symbols, source)
         return payloads if self.epsilon_inf is None else self.draw_reports(payloads, source)
 
     def draw_reports(self, memos: np.ndarray, source: WordSource) -> np.ndarray:
-        """The second coin of each report, then noise, which takes the place of the memo if the coin shows tails.
+        """Toss the second coin of each report, and replace the memo by noise if it shows tails.
 
         Args:
-            memos: (n, W) uint8, of ``draw_memos``.
-            source: of random words, fresh for every report.
+            memos: (n, W) uint8, from ``draw_memos``.
+            source: source of random words, fresh for every report.
 
         Returns:
             (n, W) uint8.
@@ -245,9 +249,9 @@ class SetChannel(Mechanism):
         return np.where(repeated[:, np.newaxis], memos, self.draw_noise(len(memos), source))
 
     def draw_memos(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        """The first coin of each report, then noise or what the symbol asks for: (n,) symbols to (n, W) uint8.
+        """Toss the first coin of each report, then draw noise or a report of the symbol: symbols (n,) to (n, W) uint8.
 
-        All coins are drawn first, and a clear report draws its noise too.
+        All coins are drawn first, and noise is drawn for clear reports too.
         """
         heads = below(source.words(len(symbols)), self.keep_weight)
         sensitive = symbols < self.num_sensitive
@@ -263,13 +267,15 @@ class SetChannel(Mechanism):
         return 1 + self.informative / (1 - self.informative) * self.largest_boost
 
     def ratio_after(self, num_reports: int) -> Fraction:
-        """The largest ratio of the probabilities of so many protected reports of one person, whose symbol stays.
+        """The largest ratio of the probabilities of ``num_reports`` protected reports of a person with a constant
+        symbol.
 
-        With memos it is reached where one and the same rare report comes every time: with g its probability as noise,
+        With memos, the maximum is reached if the same rare report is sent every time: with g its probability as noise,
 
             1 + (e**epsilon_inf - 1) c / (1 + c),    c = g (1 - kappa_1) ((1 + kappa_2 / ((1 - kappa_2) g))**n - 1).
 
-        For given reports the ratio has the sum over all memos of such c, which are convex in how often each came.
+        For given reports the ratio contains the sum over all memos of such c, which are convex in the number of each
+        report.
         """
         if self.epsilon_inf is None:
             return self.exact_ratio**num_reports
@@ -281,7 +287,7 @@ class SetChannel(Mechanism):
         return max(found)
 
     def epsilon_after(self, num_reports: int) -> float:
-        """ln of ``ratio_after``, in floating point, so that many reports take no longer than one."""
+        """ln of ``ratio_after``, in floating point, in a time that does not depend on the number of reports."""
         if self.epsilon_inf is None:
             return super().epsilon_after(num_reports)
         repeat, first = Fraction(self.repeat_weight, WORD), self.memo.informative
@@ -314,7 +320,7 @@ class SetChannel(Mechanism):
 
     @functools.cached_property
     def noise_share(self) -> float:
-        """1 - kappa, also where kappa is so near to 1 that the difference would be 0."""
+        """1 - kappa, accurate also if kappa is so near to 1 that the difference would be 0."""
         return float(1 - self.informative)
 
     @property
@@ -323,7 +329,7 @@ class SetChannel(Mechanism):
 
     @functools.cached_property
     def gain(self) -> float:
-        """What support adds to the probability of a report: Q(y | x in S_y) / Q(y | x not in S_y) - 1."""
+        """Relative increase of a report's probability by support: Q(y | x in S_y) / Q(y | x not in S_y) - 1."""
         return float(self.informative / (1 - self.informative) / self.noise_rate)
 
     @property
@@ -355,5 +361,5 @@ class SetChannel(Mechanism):
 
 
 def _logarithm(fraction: Fraction) -> float:
-    """Also of a fraction that is 0 as a float."""
+    """Natural logarithm, also of a fraction that underflows as a float."""
     return math.log(fraction.numerator) - math.log(fraction.denominator)

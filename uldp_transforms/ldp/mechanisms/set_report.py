@@ -1,11 +1,11 @@
-"""The set-report family: one calculus for almost every mechanism of the field.
+"""The set-report family: common formulas for almost every mechanism of the field.
 
-Everything that follows from (phi, eta, eta3, kappa) is written once. How reports come about stands in ``set_channel``:
-coins, memos, exact probabilities. Here stands what counts of them say: the inverse, its variances, covariances and
-intervals, the likelihood. A member of the family is one file that says how to draw noise, how to draw it given a
-supported symbol, how to count supports in arrays, and what goes on the wire.
+Everything that follows from (phi, eta, eta3, kappa) is implemented once. ``set_channel`` defines how reports are drawn:
+coins, memos, exact probabilities. This module defines estimation from their counts: the inverse, its variances,
+covariances and intervals, and the likelihood. A member of the family is one module that defines how to draw noise, how
+to draw it given a supported symbol, how to count supports in arrays, and the wire format.
 
-Letters: n reports, C cohorts, K symbols of which v sensitive, M = K counted cells.
+Notation: n reports, C cohorts, K symbols, v of them sensitive, M = K counted cells.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.set_channel import SetChannel
 from uldp_transforms.ldp.mechanisms.statistic import Moments, Statistic
 
-_DENSE_CELLS = 1 << 24  # of the support matrix of reports that is looked at in one piece
+_DENSE_CELLS = 1 << 24  # maximum size of a dense support matrix that is processed in one piece
 _SMALLEST = 1e-300
-_SHORT = 8  # bytes of a payload up to which equal reports are looked for
+_SHORT = 8  # maximum number of payload bytes for grouping equal reports
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SetReportMechanism(SetChannel):
-    """A member of the family: the channel of its reports, and what counts of them say; see the module."""
+    """A member of the family: the channel of its reports, and estimation from their counts; see the module."""
 
     def num_protected(self, counts: CohortCounts) -> np.ndarray:
-        """(C,) Python integers: the reports that are not clear."""
+        """(C,) Python integers: numbers of protected reports."""
         protected: np.ndarray = counts.num_reports - exact_sums(counts.cells[:, self.num_sensitive : self.num_symbols])
         return protected
 
@@ -47,7 +47,7 @@ class SetReportMechanism(SetChannel):
             supported = counts.cells[:, : self.num_sensitive].max(axis=1)
             yield "no sensitive cell above the reports that are not clear", supported > protected
 
-    # ------------------------------------------------------------------ what counts say
+    # ------------------------------------------------------------------ estimation from counts
 
     @functools.cached_property
     def miss(self) -> float:
@@ -61,19 +61,20 @@ class SetReportMechanism(SetChannel):
 
     @functools.cached_property
     def _revealed(self) -> tuple[float, float]:
-        """Rate at which clear reports are counted for a sensitive symbol, and what is added to bring it to that of
-        informative reports of another one, eta for plain supports."""
+        """Rate at which clear reports are counted for a sensitive symbol, and the correction to the rate of informative
+        reports of another symbol: eta for plain supports."""
         return float(self.clear_rate), self.statistic.mean.other - float(self.clear_rate)
 
     @functools.cached_property
     def statistic(self) -> Statistic:
-        """Which linear function of the counts estimates frequencies: supports, unless a member knows better."""
+        """The linear function of the counts that estimates frequencies: by default, supports."""
         return Statistic.of_supports(self.noise_rate, self.pair_rate, self.triple_rate)
 
     @functools.cached_property
     def _affine(self) -> tuple[float, float]:
-        """Mean of what one report adds to the statistic of a sensitive symbol that nobody holds, as clear reports are
-        made up for, and by how much it is larger for a holder; of plain supports ``miss`` and ``delta``."""
+        """Mean contribution of one report to the statistic of a sensitive symbol that nobody holds, after the
+        correction
+        for clear reports, and its increase for a holder; ``miss`` and ``delta`` for plain supports."""
         mean = self.statistic.mean
         return self.noise_share * mean.noise + self.kappa * mean.other, self.kappa * mean.step
 
@@ -84,7 +85,8 @@ class SetReportMechanism(SetChannel):
         return alone and self.num_cells == self.num_symbols
 
     def response(self, frequencies: np.ndarray) -> np.ndarray:
-        """mu_x for x < v, kappa p_z for z >= v; then mu_x of each kind of report but the first; see ``Mechanism``."""
+        """mu_x for x < v, kappa p_z for z >= v; then mu_x of each kind of report except the first; see
+        ``Mechanism``."""
         v, kinds = self.num_sensitive, self.statistic
         own, sensitive = frequencies[..., :v], frequencies[..., :v].sum(axis=-1, keepdims=True)
         later = [
@@ -95,7 +97,7 @@ class SetReportMechanism(SetChannel):
         return np.concatenate([base + self.delta * own, self.kappa * frequencies[..., v:], *later], axis=-1)
 
     def _null_response(self, frequencies: np.ndarray) -> np.ndarray:
-        """(..., 1): how often a sensitive symbol is counted that nobody holds."""
+        """(..., 1): rate at which a sensitive symbol that nobody holds is counted."""
         sensitive = frequencies[..., : self.num_sensitive].sum(axis=-1, keepdims=True)
         others = float(self.pair_rate) * sensitive
         if self._revealed[0]:
@@ -106,12 +108,12 @@ class SetReportMechanism(SetChannel):
     def invert(self, counts: CohortCounts) -> np.ndarray:
         """Unbiased symbol frequencies; see ``Mechanism.invert``.
 
-        Revealed-aware: a clear report says "not sensitive" with certainty, and that is used. With X the statistic of
-        x and Z the shift, of plain supports c_x and 0,
+        Revealed-aware: the inverse uses that a clear report is certainly not sensitive. With X the statistic of x and Z
+        the shift (c_x and 0 for plain supports),
 
             p_x = (X / n + eta R / n - miss) / delta,    p_z = R_z / (n kappa) + Z / n,    R = sum of the R_z
 
-        Where clear reports carry noise that is counted too (``clear_rate``), eta is replaced by eta - clear_rate.
+        If clear reports carry noise that is counted too (``clear_rate``), eta is replaced by eta - clear_rate.
         """
         raw, shift = self._inverted(counts)
         raw[:, self.num_sensitive :] += shift
@@ -121,7 +123,7 @@ class SetReportMechanism(SetChannel):
         return self._inverted(counts)[0]
 
     def _inverted(self, counts: CohortCounts) -> tuple[np.ndarray, np.ndarray]:
-        """``invert_alone`` (C, K), and what ``invert`` adds to all non-sensitive symbols (C, 1)."""
+        """``invert_alone`` (C, K), and the shift that ``invert`` adds to all non-sensitive symbols (C, 1)."""
         v, (base, slope) = self.num_sensitive, self._affine
         n = np.maximum(counts.num_reports, 1)[:, np.newaxis]
         counted, shift = self.statistic.sums(counts.cells, self.num_symbols, v)
@@ -146,7 +148,8 @@ class SetReportMechanism(SetChannel):
         return np.where(np.arange(self.num_symbols) < self.num_sensitive, sensitive, 0.0)
 
     def _expected(self, moments: Moments, sensitive: np.ndarray | float, own: np.ndarray | float) -> np.ndarray:
-        """Mean per report over protected reports if people hold sensitive symbols, and one of these, so often."""
+        """Mean per report over protected reports, for the given shares of sensitive symbols and of the symbol
+        itself."""
         mean = self.noise_share * moments.noise + self.kappa * (moments.other * sensitive + moments.step * own)
         return np.asarray(mean)
 
@@ -160,13 +163,13 @@ class SetReportMechanism(SetChannel):
         return variances
 
     def _shift_terms(self, frequencies: np.ndarray) -> np.ndarray:
-        """(..., K - v): what the shift of ``invert`` adds to ``variances`` of non-sensitive symbols."""
+        """(..., K - v): contribution of the shift of ``invert`` to ``variances`` of non-sensitive symbols."""
         clear = frequencies[..., self.num_sensitive :]
         terms: np.ndarray = 2 * self.statistic.clear_shift * clear + self._shift_variance(frequencies)
         return terms
 
     def _shift_variance(self, frequencies: np.ndarray) -> np.ndarray:
-        """(..., 1): n times the variance of what ``invert`` adds to all non-sensitive symbols."""
+        """(..., 1): n times the variance of the shift that ``invert`` adds to all non-sensitive symbols."""
         sensitive = frequencies[..., : self.num_sensitive].sum(axis=-1, keepdims=True)
         revealed = self.kappa * (1 - sensitive) * self.statistic.clear_shift**2
         variance: np.ndarray = self._expected(self.statistic.shift, sensitive, 0.0) + revealed
@@ -187,7 +190,7 @@ class SetReportMechanism(SetChannel):
         """The part of ``variances`` of the sensitive symbols that is not shared between them.
 
         On contrasts between sensitive symbols the covariance matrix of ``invert`` acts as ``diag(private) - p p^T``;
-        centred least squares uses exactly that.
+        centred least squares relies on this.
 
         Args:
             frequencies: (..., K) summing to 1.
@@ -218,7 +221,7 @@ class SetReportMechanism(SetChannel):
     def _variance_of_shift(
         self, total: np.ndarray, mean: np.ndarray, clear: np.ndarray, revealed: np.ndarray, frequencies: np.ndarray
     ) -> np.ndarray:
-        """What the shift of ``invert`` adds to ``variance_of``, all numbers of shape (...).
+        """Contribution of the shift of ``invert`` to ``variance_of``; all arguments have shape (...).
 
         Args:
             total, clear: sums of the weights of sensitive symbols and of the others.
@@ -237,12 +240,12 @@ class SetReportMechanism(SetChannel):
     def intervals(
         self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Confidence intervals that hold for rare symbols too; see ``Mechanism.intervals``.
+        """Confidence intervals that are valid for rare symbols too; see ``Mechanism.intervals``.
 
-        Where the estimate of a symbol is a function of its own count alone, that count is binomial, and the interval is
-        that of its probability: non-sensitive symbols always (but for a shift, which the interval is extended to
-        reach); sensitive ones unless clear reports correct them. Else it is the score interval, the variance being
-        quadratic in the own p.
+        If the estimate of a symbol depends on its own count alone, that count is binomial, and the interval is that of
+        its probability: always for non-sensitive symbols (except for a shift, to which the interval is extended); for
+        sensitive ones unless clear reports correct them. Otherwise it is the score interval, with a variance that is
+        quadratic in the symbol's own p.
         """
         v, n, cells = self.num_sensitive, counts.total, counts.cells[0, : self.num_symbols]
         low, high = binomial_intervals(cells, n, confidence, strict)
@@ -274,9 +277,9 @@ class SetReportMechanism(SetChannel):
 
     @property
     def silence(self) -> float:
-        """What a protected report adds to n times the frequency of a sensitive symbol that it does not support.
+        """Contribution of a protected report to n times the frequency of a sensitive symbol that it does not support.
 
-        On average over noise that does not, if reports are of several kinds.
+        If reports are of several kinds, it is the average over noise without that support.
         """
         kinds, (null, step) = self.statistic, self._affine
         silent = kinds.noise * (1 - kinds.single)
@@ -284,15 +287,15 @@ class SetReportMechanism(SetChannel):
 
     @property
     def floor_rate(self) -> float | None:
-        """phi if nobody, miss if everybody holds another sensitive symbol; between these otherwise."""
+        """A rate between phi, if nobody holds another sensitive symbol, and miss, if everybody does."""
         return None if self.clear_rate else min(float(self.noise_rate), self.miss)
 
     # ------------------------------------------------------------------ likelihood
 
     def outcomes_of_reports(self, payloads: np.ndarray, cohorts: np.ndarray) -> Outcomes | None:
-        """Equal short reports together, clear ones by cohort and symbol; long ones are hardly ever equal.
+        """Group equal short reports, and clear ones by cohort and symbol; long reports are rarely equal.
 
-        The noise in a clear report says nothing and is left out.
+        The noise in a clear report carries no information and is ignored.
         """
         if self.num_hashes > 1:
             return None
@@ -320,7 +323,8 @@ class SetReportMechanism(SetChannel):
         )
 
     def _sort_out(self, payloads: np.ndarray) -> tuple[np.ndarray, sparse.csr_array]:
-        """The symbol of each clear report, -1 for protected ones; and ``gain`` where the latter support a symbol."""
+        """The symbol of each clear report, -1 for protected ones; and ``gain`` where a protected report supports a
+        symbol."""
         v, num_symbols = self.num_sensitive, self.num_symbols
         symbols = np.full(len(payloads), -1, dtype=np.int64)
         indices, lengths = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int64)]

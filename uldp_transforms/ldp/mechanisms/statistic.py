@@ -1,11 +1,11 @@
-"""What a report adds to unbiased frequencies, and the moments of that: all that inverses, variances and intervals need.
+"""The contribution of a report to unbiased frequencies, and its moments: the basis of inverses, variances, intervals.
 
-Protected reports are of one or more *kinds*, such as the sizes of sets. With c_kx reports of kind k that support a
-sensitive symbol x, N_k reports of kind k, and R reports in clear, the frequency of x is an affine function of
+Protected reports are of one or more *kinds*, such as sizes of sets. With c_kx reports of kind k that support a
+sensitive symbol x, N_k reports of kind k, and R clear reports, the frequency of x is an affine function of
 
     X_x = sum_k (b_k c_kx + a_k N_k)
 
-and of R, and non-sensitive symbols add to what their own reports say the same number Z, whose mean is 0:
+and of R. The estimates of non-sensitive symbols add the same number Z, with mean 0, to those from their own reports:
 
     Z = sum_k e_k N_k + e R,    e = sum_k o_k e_k.
 
@@ -23,12 +23,12 @@ import numpy as np
 
 
 class Moments(NamedTuple):
-    """A mean over protected reports of something that depends on a sensitive symbol.
+    """A mean over protected reports of a quantity that depends on a sensitive symbol.
 
     Attributes:
         noise: if the report is noise.
-        other: if it says something of another sensitive symbol.
-        step: what is added to ``other`` if it says something of the symbol itself.
+        other: if it is an informative report of another sensitive symbol.
+        step: the increase over ``other`` if it is an informative report of the symbol itself.
     """
 
     noise: float
@@ -38,14 +38,14 @@ class Moments(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Statistic:
-    """Kinds of protected reports and what each counts; all arrays are (Z,) float64, one number for each kind.
+    """Kinds of protected reports and their weights; all arrays are (Z,) float64, one number per kind.
 
     Attributes:
         noise: share g of the kind in noise.
-        own: share o of the kind among reports of which a supported symbol is known.
-        sizes: symbols that a report of the kind supports; any number if there is only one kind.
+        own: share o of the kind among reports given a supported symbol.
+        sizes: number of symbols that a report of the kind supports; arbitrary if there is only one kind.
         single: phi, probability that noise of this kind supports a symbol.
-        pair, triple: eta and eta3, that it then supports another one, and two others.
+        pair, triple: eta and eta3, probability that it then supports another symbol, and two others.
         apart: 1 - eta.
         weights: b.
         offsets: a.
@@ -65,7 +65,7 @@ class Statistic:
 
     @classmethod
     def of_supports(cls, noise_rate: Fraction, pair_rate: Fraction, triple_rate: Fraction) -> Statistic:
-        """One kind, of which supports are counted."""
+        """The statistic for one kind of report, whose supports are counted."""
         one, nothing = np.ones(1), np.zeros(1)
         return cls(
             noise=one,
@@ -81,10 +81,10 @@ class Statistic:
         )
 
     def sums(self, cells: np.ndarray, num_symbols: int, num_sensitive: int) -> tuple[np.ndarray, np.ndarray]:
-        """X and Z of counts.
+        """X and Z from counts.
 
         Args:
-            cells: (C, M): supports in reports of all kinds and clear reports, K of them; then, for each kind but the
+            cells: (C, M): supports in reports of all kinds and clear reports, K of them; then, for each kind except the
                 first, the v supports in reports of that kind.
             num_symbols, num_sensitive: K and v.
 
@@ -101,12 +101,12 @@ class Statistic:
 
     @property
     def clear_shift(self) -> float:
-        """What a report in clear adds to Z."""
+        """Contribution of a clear report to Z."""
         return float(self.own @ self.shifts)
 
     @functools.cached_property
     def jump(self) -> float:
-        """What one more report that supports a symbol adds to X, on average over the noise in the variance."""
+        """Contribution of one more report that supports a symbol to X, averaged over the noise in the variance."""
         supports = self.noise * self.single * self.weights
         return float(supports @ self.weights / supports.sum())
 
@@ -123,7 +123,7 @@ class Statistic:
 
     @functools.cached_property
     def product(self) -> Moments:
-        """E[X_x X_u] of two symbols; ``step`` if the report says something of one of them."""
+        """E[X_x X_u] of two symbols; ``step`` if it is an informative report of one of them."""
         b, a = self.weights, self.offsets
         noise = self.noise @ (b**2 * self.single * self.pair + 2 * a * b * self.single + a**2)
         other = self.own @ (b**2 * self.triple + 2 * a * b * self.pair + a**2)
@@ -132,16 +132,17 @@ class Statistic:
 
     @functools.cached_property
     def shifted(self) -> Moments:
-        """E[X_x Z], protected reports."""
+        """E[X_x Z] over protected reports."""
         return self._of(self.weights * self.shifts, self.offsets * self.shifts)
 
     @functools.cached_property
     def shift(self) -> Moments:
-        """E[Z^2], protected reports; it does not depend on the symbol."""
+        """E[Z^2] over protected reports; it does not depend on the symbol."""
         return self._of(np.zeros_like(self.shifts), self.shifts**2)
 
     def _of(self, if_supported: np.ndarray, always: np.ndarray) -> Moments:
-        """Moments of what each kind of report adds always, and if it supports the symbol."""
+        """Moments of the contributions of each kind of report: ``always``, and ``if_supported`` if it supports the
+        symbol."""
         noise = self.noise @ (if_supported * self.single + always)
         other = self.own @ (if_supported * self.pair + always)
         return Moments(float(noise), float(other), float(self.own @ (if_supported * self.apart)))

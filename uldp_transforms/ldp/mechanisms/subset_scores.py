@@ -1,19 +1,19 @@
-"""Sets of several sizes: how much more a support in a smaller set says, and what the sizes themselves say.
+"""Weights for sets of several sizes: of a support in a set of each size, and of the sizes themselves.
 
-The optimal estimate at given frequencies is the score of the likelihood there. Where a share alpha of people hold
-sensitive symbols, all equally often, the probability of a set y of d of the v sensitive symbols is proportional to
-1 + gain alpha d / v, with gain = E - 1. So a support in it has the weight
+The optimal estimate at given frequencies is the score of the likelihood there. If a share alpha of people hold
+sensitive symbols, all with equal frequencies, the probability of a set y of d of the v sensitive symbols is
+proportional to 1 + gain alpha d / v, with gain = E - 1. So a support in it has the weight
 
     b_d = 1 / (1 + gain alpha d / v),
 
-and sets of each size, N_d in number, correct the share of the sensitive symbols that clear reports show by
+and the numbers N_d of sets of each size correct the share of sensitive symbols, as estimated from clear reports, by
 
     sum_d D_d N_d / n + (sum_d o_d D_d) R / n,    D_d = (tau / kappa) (d b_d / v - mean),
     tau = (1 - alpha) gain / (1 + (1 - alpha) gain sum_d o_d d b_d / v),
 
-o_d being the share of a size among sets of which a member is known, and ``mean`` that over the sets of people with
-sensitive symbols. For every alpha the estimates are unbiased everywhere. The alpha chosen is the least favourable one
-for the mixture of sizes: there the worst squared error is the least that estimates from these reports can have.
+o_d being the share of a size among sets with a known member, and ``mean`` that over the sets of people with sensitive
+symbols. The estimates are unbiased for every alpha and every population. The chosen alpha is the least favourable one
+for the mixture of sizes: it minimises the worst squared error over all estimates from these reports.
 
 Source: Yoon, Park, Nam and Lee 2025.
 """
@@ -25,14 +25,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize
 
-_DIGITS = 4  # of alpha: the error is flat there, and what platforms compute is then the same
+_DIGITS = 4  # decimal digits of alpha: the error is flat there, and rounding makes platforms agree
 
 
 class Scores(NamedTuple):
-    """What sets of each size say.
+    """Weights for sets of each size.
 
     Attributes:
-        weights: (Z,) b of the module, of a support.
+        weights: (Z,) b of the module, weight of a support.
         correction: tau.
     """
 
@@ -43,7 +43,7 @@ class Scores(NamedTuple):
 def scores_of(
     num_symbols: int, num_sensitive: int, gain: float, sizes: np.ndarray, shares: np.ndarray, own: np.ndarray
 ) -> Scores:
-    """The scores at the least favourable share.
+    """The weights at the least favourable share.
 
     Args:
         num_symbols, num_sensitive, gain, sizes, shares: as in ``least_favourable_share``.
@@ -58,10 +58,10 @@ def scores_of(
 def risk_terms(
     num_symbols: int, num_sensitive: int, gain: float, sizes: np.ndarray, share: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """n times the least squared error at a share alpha < 1 of the sensitive symbols, in its parts.
+    """The terms of n times the least squared error at a share alpha < 1 of the sensitive symbols.
 
-    It is sum_i weights_i / (rates_i . t) for sets with the shares t of sizes among people with sensitive symbols: of
-    differences between sensitive symbols, of those between the others, and of the share itself.
+    The error is sum_i weights_i / (rates_i . t) for sets with shares t of sizes among people with sensitive symbols;
+    the terms are differences between sensitive symbols, differences between the others, and the share itself.
 
     Args:
         num_symbols, num_sensitive: w and v.
@@ -70,7 +70,7 @@ def risk_terms(
         share: alpha.
 
     Returns:
-        weights (3,), rates (3, Z).
+        Weights (3,), rates (3, Z).
     """
     w, v, d = num_symbols, num_sensitive, sizes
     mixed, plain = share * d * gain + v, d * gain + v
@@ -82,7 +82,7 @@ def risk_terms(
 def least_favourable_share(
     num_symbols: int, num_sensitive: int, gain: float, sizes: np.ndarray, shares: np.ndarray
 ) -> float:
-    """alpha, to four digits: where the least squared error of sets with these sizes is largest; 1 if all is sensitive.
+    """alpha, to four digits: the share with the largest least squared error for these sizes; 1 if all is sensitive.
 
     Args:
         num_symbols, num_sensitive, gain, sizes: as in ``risk_terms``.
@@ -93,7 +93,7 @@ def least_favourable_share(
 
     def gained(share: float) -> float:
         weights, rates = risk_terms(num_symbols, num_sensitive, gain, sizes, share)
-        asked = weights > 0  # not the differences between sensitive symbols, if there is one
+        asked = weights > 0  # with one sensitive symbol, there are no differences between sensitive symbols
         return -float((weights[asked] / (rates[asked] @ shares)).sum())
 
     found = optimize.minimize_scalar(gained, bounds=(0, 1), method="bounded", options={"xatol": 10.0 ** -(_DIGITS + 2)})

@@ -5,7 +5,7 @@ Noise is a uniform subset, which supports its members. It has d members, or d + 
     phi = E[D]/v,    eta = E[D(D-1)]/(E[D](v-1)),    eta3 = E[D(D-1)(D-2)]/(E[D](v-1)(v-2)),    D the size.
 
 Given a supported symbol the size is D with its probability times D / E[D], and the other members are a uniform subset
-of the rest. So the odds of every set move by the same factor, whatever its size.
+of the rest. So the odds of every set change by the same factor, for any size.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, floor_weight
 
 SMALLEST_SHARE = 1e-6
-"""Of either size, so that rounding to 64 bits does not show."""
+"""Minimum share of either set size, so that rounding to 64 bits is negligible."""
 
 _CHUNK_WORDS = 1 << 17
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UtilityOptimizedSubsetSelection(BitReportMechanism):
-    """uSS(d): d sensitive symbols, the own one among them with probability d E / (d E + v - d); or the symbol in clear.
+    """uSS(d): d sensitive symbols that include the own one with probability d E / (d E + v - d); or the clear symbol.
 
-    With d = 1 it is uRR. The payload of bit reports, with exactly d bits set in a protected report, or d + 1.
+    With d = 1 it is uRR. The payload is that of bit reports, with d or d + 1 bits set in a protected report.
 
     Attributes:
-        subset_size: d, in [1, max(1, v - 1)]; None: the size with the least variance when everybody is sensitive,
-            near v / (E + 1).
-        larger_share: q, in [1e-6, 1 - 1e-6], the share of noise that has d + 1 symbols; needs ``subset_size``. All v
-            symbols are a set only where there are others. None: all sets have d.
+        subset_size: d, in [1, max(1, v - 1)]; None: the size with the least variance if everybody holds a sensitive
+            value, near v / (E + 1).
+        larger_share: q, in [1e-6, 1 - 1e-6], the share of noise sets with d + 1 symbols; needs ``subset_size``. A set
+            of all v symbols is allowed only beside smaller sets. None: all sets have d symbols.
 
     Source: Ye and Barg 2018 (subset selection); with non-sensitive symbols: Yoon, Park, Nam and Lee 2025.
     """
@@ -105,7 +105,7 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
 
     @property
     def size(self) -> int:
-        """d."""
+        """d, as given or chosen."""
         if self.subset_size is not None:
             return self.subset_size
         v, e = self.num_sensitive, math.exp(self.epsilon)
@@ -115,17 +115,17 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
 
     @functools.cached_property
     def larger_weight(self) -> int:
-        """q * 2**64: noise has d + 1 symbols where a word is below it; 0 for one size."""
+        """q * 2**64: noise has d + 1 symbols if a word is below it; 0 for one size."""
         return floor_weight(Fraction(self.larger_share)) if self.larger_share is not None else 0
 
     @functools.cached_property
     def larger_own_weight(self) -> int:
-        """The same given a supported symbol: q (d + 1) / (d + q) * 2**64, rounded down."""
+        """The weight of the size d + 1 given a supported symbol: q (d + 1) / (d + q) * 2**64, rounded down."""
         return (self.size + 1) * self.larger_weight * WORD // (self.size * WORD + self.larger_weight)
 
     @functools.cached_property
     def size_law(self) -> dict[int, tuple[Fraction, Fraction]]:
-        """Size of a set -> its probability as noise, and given a supported symbol; exactly."""
+        """Size of a set -> its exact probabilities as noise and given a supported symbol."""
         noise, own = Fraction(self.larger_weight, WORD), Fraction(self.larger_own_weight, WORD)
         larger = {self.size + 1: (noise, own)} if self.larger_weight else {}
         return {self.size: (1 - noise, 1 - own)} | larger
@@ -150,7 +150,8 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         return sampler | (weights if self.larger_weight else {})
 
     def kinds(self) -> Iterator[Kind]:
-        """A set with the own symbol comes as noise, or as one of the sets that hold it; any other only as noise."""
+        """A set with the own symbol, as noise or as one of the sets that contain it; and any other set, as noise
+        only."""
         v, keep = self.num_sensitive, self.informative
         for size, (of_noise, of_own) in self.size_law.items():
             noise = (1 - keep) * of_noise * Fraction(1, math.comb(v, size))
@@ -159,7 +160,8 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
             yield Kind(what, ("a symbol in it", "a symbol that is not in it"), (own, noise))
 
     def _moment(self, order: int) -> Fraction:
-        """E[D (D - 1) ...] of noise, with so many factors, over v (v - 1) ...: so many given symbols are supported."""
+        """Probability that noise supports ``order`` given symbols: E[D (D - 1) ...] over v (v - 1) ..., ``order``
+        factors."""
         mean = sum(law[0] * math.perm(size, order) for size, law in self.size_law.items())
         return Fraction(mean) / max(1, math.perm(self.num_sensitive, order))
 
@@ -191,14 +193,14 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
 
     @functools.cached_property
     def scores(self) -> Scores:
-        """What supports in sets of each size say, and what the sizes themselves say."""
+        """Weights of supports in sets of each size, and of the sizes themselves."""
         sizes, noise, own = self._laws
         present = self.noise_share * noise + self.kappa * own
         return scores_of(self.num_symbols, self.num_sensitive, self.gain, sizes, present, own)
 
     @functools.cached_property
     def statistic(self) -> Statistic:
-        """Supports; those of sets of two sizes weighed and centred, with what the sizes say (``subset_scores``)."""
+        """Supports; with two sizes, weighted and centred, with corrections by size (``subset_scores``)."""
         if not self.larger_weight:
             return super().statistic
         v, (sizes, noise, own), (weights, correction) = self.num_sensitive, self._laws, self.scores
@@ -221,7 +223,7 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
 
     @property
     def memo(self) -> SetChannel:
-        """With the scores of reports: memos are seen only through these."""
+        """The mechanism that draws memos, with the scores of reports: memos are observed only through reports."""
         memo = super().memo
         vars(memo)["scores"] = self.scores
         return memo
@@ -239,7 +241,7 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         return np.hstack([cells, count_bits(bits[larger], self.num_sensitive, groups[larger], num_groups)])
 
     def count_violations(self, counts: CohortCounts) -> Iterator[tuple[str, np.ndarray]]:
-        """Supports of sets of one size add up to that many a set; those of larger sets stand alone behind them."""
+        """Supports of sets of one size sum to size times their number; those of larger sets are listed separately."""
         yield from super().count_violations(counts)
         v, size = self.num_sensitive, self.size
         supports, protected = counts.cells[:, :v], self.num_protected(counts)
@@ -266,17 +268,17 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         return self.protected(bits)
 
     def _draw_sizes(self, given: np.ndarray, source: WordSource) -> np.ndarray:
-        """(n,) int64; one word each if there are two sizes."""
+        """Set sizes (n,) int64; draws one word each if there are two sizes."""
         if not self.larger_weight:
             return np.full(len(given), self.size)
         words = source.words(len(given))
         return self.size + np.where(given, below(words, self.larger_own_weight), below(words, self.larger_weight))
 
     def _draw(self, symbols: np.ndarray, given: np.ndarray, sizes: np.ndarray, source: WordSource) -> np.ndarray:
-        """(n, v) bool, ``sizes`` (n,) of them in each row, also that of ``symbols`` (n,) where it is ``given`` (n,).
+        """(n, v) bool sets with ``sizes`` (n,) members, including ``symbols`` (n,) where ``given`` (n,) is True.
 
-        Each symbol draws a word, the d smallest win; a symbol that has to be in draws 0. Rows in which the d-th place
-        is shared are drawn again, so every subset is equally likely.
+        Each symbol draws a word, and the d smallest are chosen; a symbol that must be included gets 0. Rows with a tie
+        at the d-th place are drawn again, so every subset has the same probability.
         """
         chosen = np.empty((len(given), self.num_sensitive), dtype=bool)
         places = [size - 1 for size in self.size_law]
@@ -311,9 +313,9 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SubsetSelection(UtilityOptimizedSubsetSelection):
-    """SS(d): d symbols, the own one among them with probability d E / (d E + K - d).
+    """SS(d): d symbols, with the own one with probability d E / (d E + K - d).
 
-    With the best d it is optimal among all LDP mechanisms as n grows.
+    With the best d it is asymptotically optimal among all LDP mechanisms.
 
     Source: Ye and Barg 2018.
     """

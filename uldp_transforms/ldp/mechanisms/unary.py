@@ -26,18 +26,18 @@ from uldp_transforms.ldp.sampling import BIT_PLANES, WordSource, below, bernoull
 AWARE, MARGINAL = "aware", "marginal"
 
 MAX_PAIRED_BITS = 256
-"""Bits up to which pairs of them are counted: 32,640 pairs, 255 KiB a window."""
+"""Maximum number of bits whose pairs are counted: 32,640 pairs, 255 KiB per window."""
 
-_ROOT_DIGITS = 1 << 200  # square roots of rationals are taken to 60 digits, alike on every machine
+_ROOT_DIGITS = 1 << 200  # square roots of rationals are computed to 60 digits, so that all machines agree
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Unary(BitReportMechanism):
-    """v bits, one of which may be a value's own; subclasses say what they protect.
+    """v bits, one of which can be a value's own; subclasses define what they protect.
 
     Attributes:
         theta: Pr(own bit 1), in (0, 1). None: e**(epsilon/2) / (1 + e**(epsilon/2)), the symmetric choice. "optimal":
-            the one whose mean squared error is least for the least favourable distribution.
+            the theta with the least mean squared error for the least favourable distribution.
     """
 
     independent_bits: ClassVar[bool] = True
@@ -60,7 +60,7 @@ class _Unary(BitReportMechanism):
         super().check_own_fields()
         if self.theta is None or self.theta == "optimal":
             return
-        if not is_number(self.theta) or not 0 < self.theta < 1:  # type: ignore[operator]  # a number
+        if not is_number(self.theta) or not 0 < self.theta < 1:
             raise SpecError(
                 f'{type(self).__name__}.theta must be a number in (0, 1), "optimal" or null, got {describe(self.theta)}'
             )
@@ -70,20 +70,20 @@ class _Unary(BitReportMechanism):
     def optimal_odds(self) -> Fraction:
         """theta / (1 - theta) of the optimal theta.
 
-        The mean squared error is (a / theta + c / (1 - theta)) / (E - 1)**2 plus what does not depend on theta, with
-        a = E (v + E - 1) and c = v + (v - 1)(E - 1) where everybody's value is sensitive, which is the worst case.
+        The mean squared error is (a / theta + c / (1 - theta)) / (E - 1)**2 plus a term that does not depend on theta,
+        with a = E (v + E - 1) and c = v + (v - 1)(E - 1) if everybody holds a sensitive value, which is the worst case.
         """
         e, v = exp_bounds(self.epsilon)[0], self.num_sensitive
         return _root(e * (v + e - 1) / (v + (v - 1) * (e - 1)))
 
     @property
     def bit_epsilon(self) -> float:
-        """The budget of one own bit."""
+        """Epsilon of one own bit."""
         return self.epsilon
 
     @functools.cached_property
     def noise_numerator(self) -> int:
-        """psi * 2**32. Any value is private: the coin is computed from it."""
+        """psi * 2**32. Any value is private, because the coin is computed from it."""
         e = exp_bounds(self.bit_epsilon)[0]
         if self.theta is None:
             psi = 1 / (1 + exp_bounds(self.bit_epsilon / 2)[0])
@@ -116,7 +116,7 @@ class _Unary(BitReportMechanism):
 
     @property
     def rarest(self) -> list[tuple[Fraction, Fraction]]:
-        """All bits alike, but for one that has to differ (if all symbols are sensitive, or none would be supported)."""
+        """All bits equal, except one that must differ (if all symbols are sensitive, or none would be supported)."""
         psi, v = self.noise_rate, self.num_sensitive
         most = v - 1 if v == self.num_symbols else v
         return [(min(psi * (1 - psi) ** (v - 1), psi**most * (1 - psi) ** (v - most)), 1 / psi)]
@@ -133,8 +133,9 @@ class _Unary(BitReportMechanism):
     def kinds(self) -> Iterator[Kind]:
         """Two values with h own bits each, o of them in common: every number of ones among the other own bits.
 
-        An own bit is 1 by its coin or by noise, another one by noise; all other bits are alike under both values. A
-        non-sensitive value sends noise if its coin says so, and is compared with one bit of a sensitive one.
+        An own bit is 1 by its coin or by noise, any other bit by noise; all other bits have the same distribution under
+        both values. A non-sensitive value sends noise if its coin shows tails, and is compared with one bit of a
+        sensitive one.
         """
         keep, psi, h = self.informative, self.noise_rate, self.num_hashes
         own = (1 - (keep + (1 - keep) * psi), keep + (1 - keep) * psi)  # probability that an own bit is 0, 1
@@ -161,7 +162,7 @@ class _Unary(BitReportMechanism):
 
     @property
     def num_patterns(self) -> int:
-        """v + 1 weights of a report; pairs of bits, if there are few, and no value sets two of them (h = 1)."""
+        """v + 1 weights of a report; also pairs of bits, if there are few and no value sets two of them (h = 1)."""
         v = self.num_sensitive
         return v + 1 + (v * (v - 1) // 2 if self._has_pairs else 0)
 
@@ -170,7 +171,7 @@ class _Unary(BitReportMechanism):
         return self.num_hashes == 1 and self.num_sensitive <= MAX_PAIRED_BITS
 
     def count_patterns(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
-        """Reports with 0, 1, ..., v bits set (clear ones without noise have 0); then those that have both of two bits.
+        """Numbers of reports with 0, 1, ..., v bits set (clear ones without noise have 0), then with each pair of bits.
 
         See ``Mechanism.count_patterns`` and ``bitcounts.count_pairs``.
         """
@@ -195,17 +196,17 @@ class _Unary(BitReportMechanism):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UtilityOptimizedRappor(_Unary):
-    """uRAP(theta): own bit 1 with probability theta, other sensitive bits 1 with psi; or the symbol in clear.
+    """uRAP(theta): own bit 1 with probability theta, other sensitive bits 1 with psi; or the clear symbol.
 
-    psi = theta / ((1 - theta) E + theta), E = e**epsilon; a non-sensitive symbol is revealed with probability
-    (E - 1) theta / E, otherwise it sends v bits of pure noise. psi is rounded to 32 bits, and theta and the
-    probability of revealing follow from the rounded psi.
+    psi = theta / ((1 - theta) E + theta), E = e**epsilon; a non-sensitive symbol is revealed with probability (E - 1)
+    theta / E, otherwise it sends v bits of pure noise. psi is rounded to 32 bits, and theta and the reveal probability
+    follow from the rounded psi.
 
     Attributes:
         theta: Pr(own bit 1); see the base class.
-        inversion: "aware" (None means it): the noise bits that Definition 5 keeps in clear reports carry nothing and
-            are not sent, and frequencies follow from what a clear report says. "marginal": they are sent and
-            counted, and each bit is inverted by itself, as in the paper; less precise.
+        inversion: "aware" (default, as None): the noise bits that Definition 5 keeps in clear reports carry no
+            information and are not sent, and the estimate uses clear reports. "marginal": they are sent and counted,
+            and each bit is inverted separately, as in the paper; less precise.
 
     Source: Murakami and Kawamoto 2019, Definition 5; Wang et al. 2017 for theta (1/2 is OUE).
     """
@@ -236,7 +237,7 @@ class UtilityOptimizedRappor(_Unary):
             raise SpecError(
                 f'{type(self).__name__}.inversion must be "{AWARE}" or "{MARGINAL}", got {describe(self.inversion)}'
             )
-        if self.inversion == AWARE:  # one form of one meaning: equal configurations have equal fingerprints
+        if self.inversion == AWARE:  # canonical form, so that equal configurations have equal fingerprints
             object.__setattr__(self, "inversion", None)
 
     @property
@@ -245,7 +246,7 @@ class UtilityOptimizedRappor(_Unary):
 
     @property
     def optimal_odds(self) -> Fraction:
-        """As in the base class; with the marginal inversion c = v E, where nobody's value is sensitive."""
+        """As in the base class; with the marginal inversion c = v E, where nobody holds a sensitive value."""
         if self.inversion != MARGINAL:
             return super().optimal_odds
         e, v = exp_bounds(self.epsilon)[0], self.num_sensitive
@@ -256,11 +257,11 @@ class UtilityOptimizedRappor(_Unary):
 class Rappor(_Unary):
     """Generalised RAPPOR(theta): one bit per symbol; symmetric by default, theta = 1/2 is OUE.
 
-    Over a hashed alphabet with h hash functions a value has up to h own bits, each 1 with probability theta by a coin
-    of its own; two values differ in at most 2 h bits, so every own bit gets the budget epsilon / h.
+    Over a hashed alphabet with h hash functions a value has up to h own bits, each 1 with probability theta by an
+    independent coin; two values differ in at most 2 h bits, so every own bit gets the budget epsilon / h.
 
-    Source: Kairouz, Bonawitz and Ramage 2016, sections 4.2 (k-RAPPOR) and 5.2 (O-RAPPOR, which is silent on the budget
-    of h > 1); Wang et al. 2017 (theta, OUE).
+    Source: Kairouz, Bonawitz and Ramage 2016, sections 4.2 (k-RAPPOR) and 5.2 (O-RAPPOR, which does not specify the
+    budget for h > 1); Wang et al. 2017 (theta, OUE).
     """
 
     id: ClassVar[str] = "rappor"
@@ -275,13 +276,13 @@ class Rappor(_Unary):
 
     @property
     def bit_epsilon(self) -> float:
-        """epsilon / h, rounded down: h of them are never more than epsilon."""
+        """epsilon / h, rounded down, so that h of them do not exceed epsilon."""
         share = self.epsilon / self.num_hashes
         return share if Fraction(share) * self.num_hashes <= Fraction(self.epsilon) else math.nextafter(share, 0)
 
     @property
     def exact_ratio(self) -> Fraction:
-        """Between two values that share no bit, where all bits of the one are set and none of the other."""
+        """The ratio between two values without common bits, if all bits of one are set and none of the other."""
         return super().exact_ratio ** self.num_hashes
 
     @property
@@ -289,18 +290,18 @@ class Rappor(_Unary):
         return self.num_hashes * super().effective_epsilon
 
     def draw_memos(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        """As in the base class; with h > 1 hash functions every own bit has a coin of its own."""
+        """As in the base class; with h > 1 hash functions every own bit has an independent coin."""
         if self.num_hashes == 1:
             return super().draw_memos(symbols, source)
         informative = below(source.words(len(symbols), self.num_hashes), self.keep_weight)
         bits = bernoulli_planes(source, len(symbols), self.num_sensitive, self.noise_numerator)
-        for own in range(self.num_hashes):  # a bit that two hash functions share has one coin, the first one's
+        for own in range(self.num_hashes):  # a bit shared by two hash functions has one coin, that of the first
             new = (symbols[:, :own] != symbols[:, own : own + 1]).all(axis=1)
             set_bits(bits, symbols[:, own], informative[:, own] & new)
         return self.protected(bits)
 
     def response(self, frequencies: np.ndarray) -> np.ndarray:
-        """Each bit by itself: miss + delta p, also where frequencies sum to more than 1 because of h > 1."""
+        """Each bit separately: miss + delta p, also where frequencies sum to more than 1 because h > 1."""
         return self.miss + self.delta * frequencies
 
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
@@ -314,7 +315,8 @@ class Rappor(_Unary):
     def private_variances(self, frequencies: np.ndarray) -> np.ndarray:
         """As in the base class; for h > 1 an upper bound.
 
-        The bits of one value are set together, which a diagonal cannot say: b b^T <= h diag(b) for each pattern b.
+        The bits of one value are set together, which a diagonal matrix cannot represent: b b^T <= h diag(b) for each
+        pattern b.
         """
         if self.num_hashes == 1:
             return super().private_variances(frequencies)

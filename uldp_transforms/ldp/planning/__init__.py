@@ -1,4 +1,4 @@
-"""The planner: expected errors of a question, asked in every possible way, before anybody is asked."""
+"""The planner: expected errors of a question for every possible collection, before data are collected."""
 
 from uldp_transforms.ldp.planning.closed_question import ClosedQuestion as ClosedQuestion
 from uldp_transforms.ldp.planning.hashed_errors import best_num_buckets as best_num_buckets

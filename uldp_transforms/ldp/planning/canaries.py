@@ -1,4 +1,4 @@
-"""Canaries: sensitive values of a closed alphabet that nobody holds, put there to see who does not send noise."""
+"""Canaries: sensitive values of a closed alphabet that nobody holds, which reveal clients that do not add noise."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CanaryShare:
-    """What canaries say of one window.
+    """Evidence from the canaries in one window.
 
     Attributes:
-        share: of all reports, those in which the canaries' noise is missing: crude fakes, which never report a canary,
-            or clients with a larger epsilon, each of which misses a part. Unbiased, so it can be negative; far below 0
-            somebody holds or sends canaries, or epsilon is smaller than declared.
+        share: estimated share of reports without the canaries' noise: crude fakes, which never report a canary, or
+            clients with a larger epsilon, which report canaries too rarely. Unbiased, so it can be negative; if it is
+            far below 0, somebody holds or sends canaries, or epsilon is smaller than declared.
         standard_error: of ``share``, if all clients are honest.
     """
 
@@ -29,22 +29,22 @@ class CanaryShare:
 
 
 def canary_share(collection: Collection, counts: CohortCounts, canaries: Sequence[str]) -> CanaryShare | None:
-    """The share of reports without the noise that honest clients send.
+    """Estimate the share of reports without the noise that honest clients send.
 
-    The unbiased frequency of a canary is 0 on average, and what a report without noise adds to it is known: the ratio.
-    Fakes that know the canaries, or follow the protocol, are not seen.
+    The raw frequency of a canary is 0 in expectation, and the contribution of a report without noise is known; the
+    share is their ratio. Fakes that avoid the canaries or follow the protocol are not detected.
 
     Args:
-        collection: whose alphabet is closed.
-        counts: of its reports.
-        canaries: sensitive values that nobody holds; keep them secret and change them from time to time.
+        collection: collection with a closed alphabet.
+        counts: counts of its reports.
+        canaries: sensitive values that nobody holds; keep them secret and change them regularly.
 
     Returns:
-        None if that cannot be said: no reports, canaries without symbols of their own or not sensitive, or a mechanism
-        of another family.
+        None if the share cannot be estimated: no reports, canaries that are not sensitive or have no symbols of their
+        own, or a mechanism of another family.
 
     Raises:
-        SpecError: if a canary is not in the alphabet, or comes twice.
+        SpecError: if a canary is not in the alphabet, or is given twice.
     """
     alphabet, mechanism = collection.alphabet, collection.mechanism
     values = canonical_candidates(canaries)

@@ -1,4 +1,4 @@
-"""A known list of values, some or all of them sensitive."""
+"""Questions about a known list of values, some or all of them sensitive."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class ClosedQuestion(PlannedQuestion):
     Attributes:
         num_values: w.
         num_sensitive: v in [1, w].
-        sensitive_share: a guess of the share of people with sensitive values, only for v < w; frequencies are then
-            the worst ones with this share. None: the worst ones at all.
-        frequencies: what they are, sensitive values first, summing to 1; instead of ``sensitive_share``. None: the
-            worst ones.
-        names: of the values, in the same order; None: placeholders.
+        sensitive_share: assumed share of people with sensitive values, only for v < w; frequencies are the worst case
+            with this share. None: the worst case over all shares.
+        frequencies: assumed frequencies, sensitive values first, summing to 1; excludes ``sensitive_share``. None: the
+            worst case.
+        names: names of the values, in the same order; None: placeholders.
     """
 
     num_values: int
@@ -56,16 +56,16 @@ class ClosedQuestion(PlannedQuestion):
             require_share("ClosedQuestion.sensitive_share", self.sensitive_share)
             if self.num_sensitive == self.num_values:
                 raise SpecError(
-                    f"ClosedQuestion.sensitive_share must be absent where all values are sensitive, "
-                    f"got {self.sensitive_share!r}"
+                    "ClosedQuestion.sensitive_share must be absent if all values are sensitive, got "
+                    f"{self.sensitive_share!r}"
                 )
 
         if self.frequencies is not None:
             require_distribution("ClosedQuestion.frequencies", np.array(self.frequencies), self.num_values)
             if self.sensitive_share is not None:
                 raise SpecError(
-                    f"ClosedQuestion.sensitive_share must be absent where frequencies are given, "
-                    f"got {self.sensitive_share!r}"
+                    "ClosedQuestion.sensitive_share must be absent if frequencies are given, got "
+                    f"{self.sensitive_share!r}"
                 )
         if self.names is not None and len(set(self.names)) != self.num_values:
             raise SpecError(
@@ -81,7 +81,7 @@ class ClosedQuestion(PlannedQuestion):
         return self.num_sensitive
 
     def setups(self, num_reports: int) -> dict[str, Callable[[float], Setup | None]]:
-        """Every mechanism by itself; those with a theta also with 1/2 (if all is protected) and with the best one.
+        """Every mechanism; those with a theta also with theta 1/2 (if all values are protected) and the best theta.
 
         The best sizes are the same for any number of reports.
         """
@@ -135,7 +135,7 @@ class ClosedQuestion(PlannedQuestion):
         return TwoBlocks.of(mechanism, self.num_sensitive)
 
     def _places(self, blocks: TwoBlocks) -> tuple[np.ndarray, np.ndarray]:
-        """The frequencies (K,) for which l1, and l2 with everything else, are meant."""
+        """The frequencies (K,) at which l1 is forecast, and those at which l2 and all other errors are."""
         if self.frequencies is not None:
             p = np.array(self.frequencies)
             return p, p

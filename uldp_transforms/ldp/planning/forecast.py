@@ -1,7 +1,7 @@
-"""What errors to expect of raw estimates when n people answer: of values that have these frequencies, for any n.
+"""Expected errors of raw estimates as a function of the number of people n, for given frequencies.
 
-An estimate moves by one step for each report that is counted for its value, so it is a binomial number of steps and, on
-top, what other counts add. Where many reports are counted all of this is normal; where few are, it is not, and neither
+An estimate changes by one step for each report that is counted for its value. So its error is that of a binomial number
+of steps plus the noise from other counts. With many counted reports both are normal. With few they are not, and neither
 variances nor the normal form of the absolute error would be right.
 """
 
@@ -17,25 +17,25 @@ from scipy import special, stats
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 
 CONFIDENCE = 0.95
-"""Of the intervals whose half width is forecast."""
+"""Confidence of the intervals whose half width is forecast."""
 
 FALSE_ALARM, MISSED = 0.05, 0.2
-"""Of what can be detected: a false alarm over all sensitive values together; a present one overlooked."""
+"""Error probabilities of detection: of a false alarm over all sensitive values, and of a missed value."""
 
-_MANY = 50.0  # expected counts from which on they are normal
-_SMALL_STEP = 0.02  # of log frequencies, within which values are put together where there are many
-_LATTICE = 1024  # errors that a shift can be
-_NEGLIGIBLE = 1e-9  # probability of one of them
-_ALONE = 128  # values up to which none are
+_MANY = 50.0  # expected counts from which the normal distribution is used
+_SMALL_STEP = 0.02  # width in log frequency of groups of similar values, if there are many
+_LATTICE = 1024  # number of lattice points of a shift
+_NEGLIGIBLE = 1e-9  # probability below which a lattice point is dropped
+_ALONE = 128  # up to this number, values are not grouped
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Groups:
-    """Frequencies that values have, and how many have each.
+    """The distinct frequencies of values, and the number of values with each.
 
     Attributes:
-        frequencies: (G,), of one value.
-        numbers: (G,), of values.
+        frequencies: (G,), frequency of each value in a group.
+        numbers: (G,), number of values in each group.
     """
 
     frequencies: np.ndarray
@@ -43,7 +43,7 @@ class Groups:
 
     @classmethod
     def of(cls, frequencies: np.ndarray) -> Groups:
-        """Equal ones together; among many also those that differ by up to 2 %, with their sum kept."""
+        """Group equal frequencies; if there are many, also those that differ by up to 2 %, preserving their sum."""
         if len(frequencies) <= _ALONE:
             return cls(*np.unique(frequencies, return_counts=True))
         logs = np.floor(np.log(np.maximum(frequencies, 1e-300)) / _SMALL_STEP)
@@ -57,26 +57,26 @@ class Groups:
 
     @property
     def total(self) -> int:
-        """How many values there are."""
+        """Number of values."""
         return int(self.numbers.sum())
 
     def joined(self, other: Groups) -> Groups:
-        """Both."""
+        """The groups of both together."""
         both = (self.frequencies, other.frequencies), (self.numbers, other.numbers)
         return Groups(*map(np.concatenate, both))
 
     def times(self, share: float) -> Groups:
-        """The same values, if they share so much more or less between them."""
+        """The same values with all frequencies multiplied by ``share``."""
         return Groups(self.frequencies * share, self.numbers)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Shift:
-    """An error with a law of its own, with mean 0: rare and large, for instance.
+    """An error with mean 0 and a non-normal distribution, for instance rare and large.
 
     Attributes:
-        errors: (X,) that it can be.
-        weights: (X,) probabilities.
+        errors: (X,) possible errors.
+        weights: (X,) their probabilities.
     """
 
     errors: np.ndarray
@@ -84,14 +84,14 @@ class Shift:
 
     @property
     def variance(self) -> float:
-        """Its mean square."""
+        """The mean square of the error."""
         return float(self.weights @ self.errors**2)
 
 
 def rare_shift(sizes: np.ndarray, rates: np.ndarray, variance: float) -> Shift:
-    """The sum of events (A,) of these sizes, Poisson with these rates, less its mean; scaled to a variance.
+    """Centred sum of independent Poisson events (A,) with these sizes and rates, scaled to a variance.
 
-    On a lattice, to which each size is split so that its mean is kept.
+    Computed on a lattice; each size is split between two lattice points such that its mean is preserved.
     """
     sizes = sizes * math.sqrt(variance / float(rates @ sizes**2))
     top = float(rates @ sizes) + max(12 * math.sqrt(variance), 4 * float(sizes.max()))
@@ -107,15 +107,15 @@ def rare_shift(sizes: np.ndarray, rates: np.ndarray, variance: float) -> Shift:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Estimates:
-    """The raw estimates of groups of values.
+    """Distributions of the raw estimates of groups of values.
 
     Attributes:
-        numbers: (G,) values in each group.
-        variances: (G,) of an estimate.
-        counted: (G,) reports that are expected to be counted for a value.
-        steps: (G,) by how much one of them moves the estimate.
-        num_reports: n, of which each is counted or not.
-        shift: what else moves each estimate, part of ``variances``; None: nothing that is not nearly normal.
+        numbers: (G,) number of values in each group.
+        variances: (G,) variance of an estimate.
+        counted: (G,) expected number of reports that are counted for a value.
+        steps: (G,) change of the estimate per counted report.
+        num_reports: n.
+        shift: non-normal error of each estimate, included in ``variances``; None: negligible.
     """
 
     numbers: np.ndarray
@@ -141,11 +141,11 @@ class Estimates:
 
     @property
     def normal_l1(self) -> float:
-        """``l1`` if all estimates were normal: concave in how people are distributed."""
+        """``l1`` if all estimates were normal: concave in the distribution of people."""
         return math.sqrt(2 / math.pi) * float(self.numbers @ np.sqrt(self.variances))
 
     def _deviations(self) -> np.ndarray:
-        """(G,) expected absolute errors: of a binomial number of steps, plus a normal rest."""
+        """(G,) expected absolute errors of a binomial number of steps plus normal noise."""
         deviations = np.sqrt(2 / np.pi * self.variances)
         few = np.flatnonzero(self.counted < _MANY)
         if not len(few):
@@ -162,18 +162,18 @@ class Estimates:
         return deviations
 
     def half_width(self) -> float:
-        """Half of the 95 % interval of a value, as root mean square over all of them.
+        """Half width of the 95 % interval of a value, root mean square over all values.
 
-        That of a score interval, which is a little longer than two standard errors where few reports are counted.
+        The interval is a score interval, slightly longer than two standard errors if few reports are counted.
         """
         z = float(special.ndtri((1 + CONFIDENCE) / 2))
         squares = self.variances + (z * self.steps / 2) ** 2
         return z * math.sqrt(float(self.numbers @ squares) / float(self.numbers.sum()))
 
     def change(self, num_tests: int) -> float:
-        """How much a frequency must change between two such windows to be found 4 times in 5, root mean square.
+        """Change of a frequency between two such windows that is detected with probability 0.8, root mean square.
 
-        With 1 false alarm in 20 over ``num_tests`` values, either way.
+        The two-sided test has a false-alarm probability of 0.05 over all ``num_tests`` values together.
         """
         quantiles = special.ndtri(1 - FALSE_ALARM / (2 * num_tests)) + special.ndtri(1 - MISSED)
         return float(quantiles) * math.sqrt(2 * self.l2 / float(self.numbers.sum()))
@@ -181,13 +181,13 @@ class Estimates:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class PerReport:
-    """The same of one report, from which ``of`` makes those of n.
+    """The distributions for one report, from which ``of`` computes those for n reports.
 
     Attributes:
-        numbers: (G,) values in each group.
+        numbers: (G,) number of values in each group.
         variances: (G,) n times the variance of an estimate.
         rates: (G,) probability that a report is counted for a value.
-        steps: (G,) n times what that moves.
+        steps: (G,) n times the change of the estimate per counted report.
     """
 
     numbers: np.ndarray
@@ -207,7 +207,7 @@ class PerReport:
 
 
 def of_symbols(mechanism: SetReportMechanism, frequencies: np.ndarray, first: int) -> tuple[PerReport, PerReport]:
-    """All symbols with these frequencies (K,), and the first of them; equal ones together."""
+    """All symbols with the frequencies (K,), and the first ``first`` of them; equal frequencies are grouped."""
     rates = mechanism.response(frequencies)[: mechanism.num_symbols]
     columns = np.stack([mechanism.variances(frequencies), rates, mechanism.jumps])
     found = []
@@ -218,7 +218,7 @@ def of_symbols(mechanism: SetReportMechanism, frequencies: np.ndarray, first: in
 
 
 def told(values: Groups, num_reports: int, rate: float = 1.0) -> Estimates:
-    """Of values that people tell with this probability and hide otherwise: R / (n rate)."""
+    """Estimates if people reveal their values with probability ``rate`` and hide them otherwise: R / (n rate)."""
     p = values.frequencies
     variances = np.maximum(p / rate - p**2, 0)
     one = PerReport(numbers=values.numbers, variances=variances, rates=rate * p, steps=np.full(len(p), 1 / rate))
@@ -226,7 +226,7 @@ def told(values: Groups, num_reports: int, rate: float = 1.0) -> Estimates:
 
 
 class Together(NamedTuple):
-    """Estimates of different kinds."""
+    """Estimates of several kinds, with their total errors."""
 
     parts: tuple[Estimates, ...]
 
@@ -242,12 +242,12 @@ class Together(NamedTuple):
 
     @property
     def normal_l1(self) -> float:
-        """``l1`` if all estimates were normal: concave in how people are distributed."""
+        """``l1`` if all estimates were normal: concave in the distribution of people."""
         return sum(part.normal_l1 for part in self.parts)
 
 
 def _folded(means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-    """E |X| of normal X."""
+    """E |X| for normal X."""
     ratios = np.clip(means / np.maximum(deviations, 1e-300), -30, 30)
     density = math.sqrt(2 / math.pi) * np.exp(-(ratios**2) / 2)
     folded: np.ndarray = deviations * density + means * special.erf(ratios / math.sqrt(2))

@@ -1,6 +1,6 @@
-"""Open alphabets: how many buckets and cohorts, and how precise the frequencies of candidates are.
+"""Open alphabets: the numbers of buckets and cohorts, and the precision of candidates' frequencies.
 
-Letters: k buckets of sensitive texts, C cohorts, S candidates that are hashed into them, n reports.
+Notation: k buckets of sensitive texts, C cohorts, S candidates that are hashed into them, n reports.
 """
 
 from __future__ import annotations
@@ -23,40 +23,44 @@ from uldp_transforms.ldp.utility.arguments import (
 
 MAX_BUCKETS = 1 << 16
 MAX_CANDIDATES = 1 << 20
-"""Largest number of candidates that is calculated with; estimates take fewer."""
+"""Maximum number of candidates in forecasts; estimates accept fewer."""
 
 SPARE = 4
-"""Equations per candidate of a short list; with 4 the variance is at most 4 / 3 of what endless cohorts would give."""
+"""Minimum number of equations per candidate of a short list: with 4, the variance is at most 4 / 3 of its limit for
+infinitely many cohorts.
+"""
 
 MANY_COHORTS, FEWEST_COHORTS = 1024, 64
-"""As many cohorts as accuracy can use, and as few as leave collisions with heavy unlisted texts small."""
+"""Maximum number of cohorts that improves accuracy, and minimum number that keeps collisions with frequent unlisted
+texts rare.
+"""
 
 COUNTERS = 1 << 17
-"""Counters, cohorts times buckets, that a window has where accuracy does not need more: 1 MiB."""
+"""Number of counters (cohorts times buckets) per window if accuracy does not need more: 1 MiB."""
 
 
 def best_num_buckets(
     epsilon: float, sensitive_share: float = 1.0, num_candidates: int = 1, candidate_share: float | None = None
 ) -> int:
-    """The number of buckets with the least squared error for one-symbol reports (krr, urr) and endless cohorts.
+    """Number of buckets with the least squared error for one-symbol reports (krr, urr) and infinitely many cohorts.
 
-    Minimises over k, with H the share of people who hold candidates,
+    It minimises over k, with H the share of people who hold candidates,
 
         S v0(k) + H (k - 2) / (k - 1) B(k) + P_N / kappa(k),    B = 1 / kappa = (k + E - 1) / (E - 1).
 
-    The first term is the noise of all people in all candidates, the second what a candidate's own people add to it, the
-    third that of the listed texts that are not sensitive. Near e**epsilon + 1 for many rare candidates, near
-    sqrt(S e**epsilon / H) where candidates are few and epsilon is large. The planner starts its search here and then
-    minimises the whole forecast, which knows the number of reports, the cohorts and unlisted texts.
+    The first term is the noise of all people in all candidates, the second the noise that a candidate's own holders add
+    to it, and the third that of the listed texts that are not sensitive. The minimum is near e**epsilon + 1 for many
+    rare candidates, and near sqrt(S e**epsilon / H) for few candidates and large epsilon. The planner starts its search
+    here and then minimises the complete forecast, which includes the number of reports, the cohorts and unlisted texts.
 
     Args:
         epsilon: in (0, 16].
         sensitive_share: P_S = 1 - P_N, the share of people with sensitive texts.
         num_candidates: S (default: 1).
-        candidate_share: H, at most P_S; 0 for candidates that hardly anybody holds (default: P_S).
+        candidate_share: H, at most P_S; 0 for candidates that almost nobody holds (default: P_S).
 
     Raises:
-        SpecError: for arguments out of range.
+        SpecError: if an argument is out of range.
 
     Source: Kairouz, Bonawitz and Ramage 2016, section 5 (hashing into few buckets); derived in docs/utility.md.
     """
@@ -74,20 +78,20 @@ def best_num_buckets(
 
 
 def cohorts_needed(num_candidates: int, num_buckets: int, max_cohorts: int = MAX_COHORTS) -> int:
-    """As many cohorts as accuracy wants as a rule: 1,024, or fewer where buckets are many, down to 64.
+    """Number of cohorts that is sufficient for accuracy: 1,024, or fewer with many buckets, but at least 64.
 
-    Collisions with texts that nobody listed add their squared frequencies / (C (k - 1)), which no number of reports
-    removes. So C k is at least 2**17, unless that takes more than 1,024 or fewer than 64 cohorts. Up to 512 candidates
-    are solved for exactly, and have four equations each. The planner takes more where its forecast gains by it.
+    Collisions with unlisted texts add their squared frequencies / (C (k - 1)) to the variance, for any number of
+    reports. So C k is at least 2**17, within the limits of 64 and 1,024 cohorts. Up to 512 candidates are solved for
+    exactly, with four equations each. The planner uses more cohorts if its forecast improves.
 
     Args:
         num_candidates: S.
         num_buckets: k.
-        max_cohorts: fewer where counters are dear, or where people keep their cohort, which links their reports: of n
-            people n / C share one.
+        max_cohorts: upper limit, for expensive counters, or if people keep their cohort, which links their reports: n /
+            C of n people share a cohort.
 
     Raises:
-        SpecError: for arguments out of range.
+        SpecError: if an argument is out of range.
     """
     require_int("cohorts_needed.num_candidates", num_candidates, 1, MAX_CANDIDATES)
     require_int("cohorts_needed.num_buckets", num_buckets, 2, MAX_BUCKETS)
@@ -106,24 +110,24 @@ def hashed_variance(
     sensitive_share: float = 1.0,
     unlisted_squares: float = 0.0,
 ) -> float:
-    """Variance of the frequency of a candidate that hardly anybody holds, by centred least squares.
+    """Variance of the estimated frequency of a candidate that almost nobody holds, by centred least squares.
 
         (v0 / n + unlisted_squares / (C (k - 1))) / (1 - S / (C (k - 1))),   v0 = k / (k - 1) private variance
 
-    The leading term for random hash functions; frequent candidates and few cohorts change it by some per cent. The
-    part of unlisted texts does not fall with the number of reports, only with the number of cohorts. Its own people add
-    their sampling and their noise, which the planner's forecasts have (``hashed_forecast``).
+    This is the leading term for random hash functions; frequent candidates and few cohorts change it by some per cent.
+    The term of unlisted texts decreases only with the number of cohorts, not with that of reports. The candidate's own
+    holders add sampling and noise, which the planner's forecasts include (``hashed_forecast``).
 
     Args:
-        mechanism: over the symbols of a hashed alphabet; its k sensitive symbols are the buckets.
+        mechanism: mechanism over the symbols of a hashed alphabet; its k sensitive symbols are the buckets.
         num_reports: n.
         num_cohorts: C.
         num_candidates: S, hashed ones.
-        sensitive_share: P_S, share of people with sensitive texts; 1 if all are.
-        unlisted_squares: sum of the squared frequencies of sensitive texts that are no candidates.
+        sensitive_share: P_S, share of people with sensitive texts; 1 if all texts are sensitive.
+        unlisted_squares: sum of the squared frequencies of sensitive texts that are not candidates.
 
     Raises:
-        SpecError: for arguments out of range, or if there are no more candidates than equations C (k - 1).
+        SpecError: if an argument is out of range, or if there are at least as many candidates as equations C (k - 1).
 
     Source: derived in docs/utility.md.
     """
@@ -136,7 +140,7 @@ def hashed_variance(
     k, all_symbols = mechanism.num_sensitive, mechanism.num_symbols
     if k == all_symbols and sensitive_share < 1:
         raise SpecError(
-            f"hashed_variance.sensitive_share must be 1 where every symbol is sensitive, got {sensitive_share!r}"
+            f"hashed_variance.sensitive_share must be 1 if every symbol is sensitive, got {sensitive_share!r}"
         )
     equations = num_cohorts * (k - 1)
     require_int("hashed_variance.num_candidates", num_candidates, 1, equations - 1)
@@ -148,13 +152,13 @@ def hashed_variance(
 
 
 def distinguishable_share(num_buckets: int, num_cohorts: int, num_candidates: int) -> float:
-    """Probability that a text shares its buckets of all cohorts with none of the other candidates: (1 - k**-C)**(S-1).
+    """Probability that no other candidate shares the buckets of a text in all cohorts: (1 - k**-C)**(S-1).
 
     Raises:
-        SpecError: for arguments out of range.
+        SpecError: if an argument is out of range.
 
-    Source: Kairouz, Bonawitz and Ramage 2016, appendix G, which prints k**-C for the probability 1 - k**-C that one
-    cohort or more tells two texts apart.
+    Source: Kairouz, Bonawitz and Ramage 2016, appendix G, which prints k**-C for the probability 1 - k**-C that at
+    least one cohort separates two texts.
     """
     require_int("distinguishable_share.num_buckets", num_buckets, 2, MAX_BUCKETS)
     require_int("distinguishable_share.num_cohorts", num_cohorts, 1, MAX_COHORTS)
@@ -163,12 +167,12 @@ def distinguishable_share(num_buckets: int, num_cohorts: int, num_candidates: in
 
 
 def cohorts_to_distinguish(num_buckets: int, num_candidates: int, target: float) -> int:
-    """The least number of cohorts with which ``distinguishable_share`` reaches a target below 1.
+    """Smallest number of cohorts with which ``distinguishable_share`` reaches a target below 1.
 
-    This is what it takes to tell texts apart at all; estimates need ``cohorts_needed``.
+    This is the minimum for telling texts apart; estimates need ``cohorts_needed``.
 
     Raises:
-        SpecError: for arguments out of range.
+        SpecError: if an argument is out of range.
 
     Source: as for ``distinguishable_share``.
     """

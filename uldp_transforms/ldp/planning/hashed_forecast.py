@@ -1,6 +1,6 @@
-"""What errors to expect of hashed candidates: of least squares for short lists, of message passing for long ones.
+"""Expected errors of hashed candidates, by least squares for short lists and message passing for long ones.
 
-Letters: n reports, C cohorts, k buckets, S candidates with frequencies p, E = C (k - 1) equations; v0 the variance of
+Notation: n reports, C cohorts, k buckets, S candidates with frequencies p, E = C (k - 1) equations; v0 the variance of
 one report's inverse along a candidate, D(P) = A + B P the private variance of a bucket that holds the share P.
 """
 
@@ -17,26 +17,27 @@ from uldp_transforms.ldp.planning.forecast import Estimates, Groups, Shift, rare
 from uldp_transforms.ldp.solvers.linear import FEW_UNKNOWNS
 from uldp_transforms.ldp.solvers.overfull import ENOUGH_COHORTS, FALSELY, ROUNDS
 
-_STANDS_OUT = 4.0  # standard errors above which a frequency is its own estimate
+_STANDS_OUT = 4.0  # standard errors above which a frequency is not shrunk
 _NODES, _WEIGHTS = special.roots_hermitenorm(15)
 _MOST_STEPS = 12
 _GAIN = 0.995  # as in message passing
 _MOST_ATOMS = 80
-_NOTICED = 0.01  # of the noise: collisions below that might as well be normal
+_NOTICED = 0.01  # share of the noise variance below which collisions are treated as normal
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HashedNoise:
-    """What the raw estimates of candidates have of noise, as ``empirical`` makes them.
+    """The noise in the raw estimates of candidates, with the estimator ``empirical``.
 
     Attributes:
         common: variance of the estimate of a candidate that nobody holds.
-        own: (k - 2) / (k - 1) B, what a share of own people adds to n times the variance, but for its square.
+        own: (k - 2) / (k - 1) B, slope of n times the variance in the share of own holders, without the square of the
+            share.
         counted: probability that a report is counted for such a candidate.
-        delta: by how much it is larger for an own report.
-        jump: n times what one more counted report adds to the estimate.
+        delta: increase of this probability for a report of an own holder.
+        jump: n times the contribution of one more counted report to the estimate.
         num_reports: n.
-        shift: collisions with unlisted texts, a part of ``common``; None where they add nearly nothing.
+        shift: collisions with unlisted texts, included in ``common``; None if negligible.
     """
 
     common: float
@@ -48,7 +49,7 @@ class HashedNoise:
     shift: Shift | None
 
     def of(self, candidates: Groups) -> Estimates:
-        """The estimates of candidates, which are among those that were asked for."""
+        """Forecasts of the estimates of ``candidates``, a subset of those that are estimated together."""
         p, n = candidates.frequencies, self.num_reports
         return Estimates(
             numbers=candidates.numbers,
@@ -68,15 +69,15 @@ def hashed_noise(
     unlisted_share: float,
     unlisted: Groups,
 ) -> HashedNoise:
-    """The noise of least squares over up to 512 candidates, of message passing over more.
+    """The noise of least squares for up to 512 candidates, and of message passing for more.
 
     Args:
-        mechanism: over the symbols of a hashed alphabet; its k sensitive symbols are the buckets.
+        mechanism: mechanism over the symbols of a hashed alphabet; its k sensitive symbols are the buckets.
         num_cohorts: C.
         num_reports: n.
-        candidates: all that are estimated together, with their frequencies among all people.
-        unlisted_share: of people whose text is hashed and no candidate.
-        unlisted: the frequencies of their texts among all people.
+        candidates: all candidates that are estimated together, with their frequencies among all people.
+        unlisted_share: share of people whose hashed text is not a candidate.
+        unlisted: frequencies of their texts among all people.
     """
     k, n = mechanism.num_sensitive, num_reports
     mass = min(float(candidates.numbers @ candidates.frequencies) + unlisted_share, 1.0)
@@ -108,7 +109,7 @@ def hashed_noise(
 
 
 def _bucket_noise(mechanism: SetReportMechanism, mass: float) -> tuple[float, float]:
-    """A and B; ``mass`` is the share of people who are in buckets."""
+    """A and B; ``mass`` is the share of people whose values are hashed into buckets."""
     v, frequencies = mechanism.num_sensitive, np.zeros(mechanism.num_symbols)
     frequencies[0] = mass
     frequencies[v:] = (1 - mass) / max(mechanism.num_symbols - v, 1)
@@ -117,7 +118,7 @@ def _bucket_noise(mechanism: SetReportMechanism, mass: float) -> tuple[float, fl
 
 
 def _counted(mechanism: SetReportMechanism, mass: float) -> float:
-    """How often a bucket is counted that has its part of ``mass``."""
+    """Probability that a bucket with an average share of ``mass`` is counted."""
     k, frequencies = mechanism.num_sensitive, np.zeros(mechanism.num_symbols)
     frequencies[:k] = mass / k
     frequencies[k:] = (1 - mass) / max(mechanism.num_symbols - k, 1)
@@ -125,19 +126,19 @@ def _counted(mechanism: SetReportMechanism, mass: float) -> float:
 
 
 def _cohorts_with_reports(num_cohorts: int, num_reports: int) -> float:
-    """Expected number of cohorts that are not empty."""
+    """Expected number of cohorts with at least one report."""
     return -num_cohorts * math.expm1(num_reports * math.log1p(-1 / num_cohorts)) if num_cohorts > 1 else 1.0
 
 
 def _unnoticed(unlisted: Groups, num_buckets: int, num_cohorts: float, noise: float, jump: float) -> np.ndarray:
-    """(G,) probability that a cell stays in use that one of these unlisted texts falls into; see ``overfull``.
+    """(G,) probability that a cell with one of these unlisted texts is not excluded; see ``overfull``.
 
     Args:
-        unlisted: the frequencies of the texts.
+        unlisted: frequencies of the texts.
         num_buckets: k.
-        num_cohorts: those with reports.
+        num_cohorts: number of cohorts with reports.
         noise: variance of the frequency of one bucket in one cohort.
-        jump: what one counted report adds to it.
+        jump: contribution of one counted report to it.
     """
     kept = np.ones(len(unlisted.frequencies))
     if num_cohorts < ENOUGH_COHORTS:
@@ -152,7 +153,7 @@ def _unnoticed(unlisted: Groups, num_buckets: int, num_cohorts: float, noise: fl
 
 
 def _fixed_point(floor: float, candidates: Groups, unlisted_squares: float, equations: float) -> float:
-    """The squared error of message passing: noise, and collisions with texts as far as they are not known.
+    """Fixed point of the squared error of message passing: noise, and collisions with imprecisely known texts.
 
     se^2 = floor + (unlisted squares + sum of the posterior variances at se) / E
     """
@@ -166,10 +167,10 @@ def _fixed_point(floor: float, candidates: Groups, unlisted_squares: float, equa
 
 
 def _unknown(candidates: Groups, error: float) -> float:
-    """Sum of the posterior variances of all frequencies, given estimates with this standard error.
+    """Sum of the posterior variances of all frequencies, given estimates with standard error ``error``.
 
-    The prior is how the frequencies are distributed, which a fitted prior comes close to where they are many. A value
-    that stands out is known to its estimate, and not better.
+    The prior is the true distribution of frequencies, which a fitted prior approximates if there are many. For a value
+    that stands out, the variance is that of its estimate.
     """
     large = candidates.frequencies > _STANDS_OUT * error
     alone = float(candidates.numbers[large].sum()) * error**2
@@ -185,7 +186,7 @@ def _unknown(candidates: Groups, error: float) -> float:
 
 
 def _coarse(atoms: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """At most 80 atoms, those in between put together."""
+    """At most 80 atoms; intermediate ones are merged."""
     if len(atoms) <= _MOST_ATOMS:
         return atoms, weights
     logs = np.log(np.maximum(atoms, 1e-300))

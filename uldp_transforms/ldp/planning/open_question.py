@@ -1,4 +1,4 @@
-"""Any text, hashed into buckets; candidates are named when estimating, and some may be public and not sensitive."""
+"""Questions about arbitrary texts, hashed into buckets; candidates are given at estimation, and some may be public."""
 
 from __future__ import annotations
 
@@ -33,40 +33,40 @@ from uldp_transforms.ldp.utility.arguments import require_distribution, require_
 from uldp_transforms.ldp.utility.worst_case import concave_maximum
 
 BIT_BUCKETS = 64
-"""Buckets of reports that are sets: 8 bytes, or 1 for hr. More would save cohorts, not reports."""
+"""Number of buckets of set-valued reports: 8 bytes, or 1 for hr. More would save cohorts, but no reports."""
 
 REPORTS_A_COUNTER = 32
-"""Reports a counter, at least, where there are more cohorts than ``cohorts_needed`` has."""
+"""Minimum number of reports per counter with more cohorts than ``cohorts_needed`` returns."""
 
 MAX_HASHES = 1 << 24
-"""Hashes of candidates, one for each cohort, up to which there are more cohorts than ``cohorts_needed`` has."""
+"""Maximum number of hashes (candidates times cohorts) with more cohorts than ``cohorts_needed`` returns."""
 
-_NEARLY = 1.01  # of the least l2, with fewer cohorts
+_NEARLY = 1.01  # ratio to the least l2 that is accepted for fewer cohorts
 
 ZIPF, FLAT = "zipf", "flat"
 UNLISTED_SHARE = 0.1
-"""Share of people whose text is on no list, unless another is given."""
+"""Default share of people with an unlisted text."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OpenQuestion(PlannedQuestion):
-    """The frequencies of candidates among texts of any kind.
+    """The frequencies of candidates among arbitrary texts.
 
     Attributes:
-        num_candidates: S, sensitive texts that are candidates.
-        num_non_sensitive: L, further candidates on a public list of texts that are not sensitive.
-        sensitive_share: a guess of the share of people with sensitive texts, only for L > 0. None: the one with the
-            most noise.
-        unlisted_share: share of people whose text, a sensitive one, is no candidate. Their texts are as many as the
-            candidates, and as unequally frequent.
-        heaviest_unlisted: share of all people who hold the most frequent of these texts, at most ``unlisted_share``.
-            The others have the rest, none of them more than this; what that leaves over is texts too rare to matter.
-            None: as unequal as the candidates, for "zipf" 1 / (1 + 1/2 + ... + 1/S) of ``unlisted_share``.
-        law: how frequent texts of one kind are: "zipf", in proportion to 1 / rank, or "flat".
-        frequencies: instead of ``law``: those of the S and then those of the L texts, summing to 1 among people with
-            listed texts. With L > 0 they say the sensitive share too.
-        max_cohorts: fewer cohorts than accuracy wants; see ``cohorts_needed``.
-        names: of the L texts; None: placeholders.
+        num_candidates: S, number of candidates that are sensitive texts.
+        num_non_sensitive: L, number of further candidates on a public list of non-sensitive texts.
+        sensitive_share: assumed share of people with sensitive texts, only for L > 0. None: the share with the largest
+            error.
+        unlisted_share: share of people with a sensitive text that is not a candidate. The number of these texts and the
+            inequality of their frequencies are those of the candidates.
+        heaviest_unlisted: share of all people who hold the most frequent unlisted text, at most ``unlisted_share``. The
+            rest is divided among texts that are at most as frequent, or negligibly rare. None: the same inequality as
+            for the candidates, for "zipf" 1 / (1 + 1/2 + ... + 1/S) of ``unlisted_share``.
+        law: distribution of the texts of one kind: "zipf", proportional to 1 / rank, or "flat".
+        frequencies: given frequencies instead of ``law``: of the S and then of the L texts, summing to 1 among people
+            with listed texts. With L > 0 they also determine the sensitive share.
+        max_cohorts: upper limit of the number of cohorts; see ``cohorts_needed``.
+        names: names of the L texts; None: placeholders.
     """
 
     num_candidates: int
@@ -99,8 +99,8 @@ class OpenQuestion(PlannedQuestion):
             require_share("OpenQuestion.sensitive_share", self.sensitive_share)
             if not self.num_non_sensitive or self.frequencies is not None:
                 raise SpecError(
-                    f"OpenQuestion.sensitive_share must be absent where all texts are sensitive or frequencies are "
-                    f"given, got {self.sensitive_share!r}"
+                    "OpenQuestion.sensitive_share must be absent if all texts are sensitive or frequencies "
+                    f"are given, got {self.sensitive_share!r}"
                 )
             if self.sensitive_share < self.unlisted_share:
                 raise SpecError(
@@ -116,11 +116,11 @@ class OpenQuestion(PlannedQuestion):
     def num_tests(self) -> int:
         return self.num_candidates
 
-    # ------------------------------------------------------------------ who holds what
+    # ------------------------------------------------------------------ frequencies
 
     @functools.cached_property
     def _shapes(self) -> tuple[Groups, Groups]:
-        """Frequencies of the candidates and of the listed texts, each among people who hold one of these."""
+        """Frequencies of the candidates and of the listed texts, each among the people who hold one of these."""
         if self.frequencies is None:
             sizes = (self.num_candidates, self.num_non_sensitive)
             raw = [1 / np.arange(1.0, size + 1) if self.law == ZIPF else np.ones(size) for size in sizes]
@@ -131,7 +131,7 @@ class OpenQuestion(PlannedQuestion):
 
     @functools.cached_property
     def _unlisted(self) -> Groups:
-        """Frequencies of unlisted texts among all people: none is above that of the heaviest, if that is given."""
+        """Frequencies of unlisted texts among all people, none above ``heaviest_unlisted`` if that is given."""
         shape, heaviest = self._shapes[0], self.heaviest_unlisted
         if heaviest is None:
             return shape.times(self.unlisted_share)
@@ -141,11 +141,11 @@ class OpenQuestion(PlannedQuestion):
 
     @property
     def heaviest_share(self) -> float:
-        """Of all people, those with the most frequent unlisted text."""
+        """Share of all people who hold the most frequent unlisted text."""
         return float(self._unlisted.frequencies.max())
 
     def _held(self, share: float) -> tuple[Groups, Groups]:
-        """Frequencies among all people, ``share`` of whom have sensitive texts, unlisted ones among them."""
+        """Frequencies among all people, ``share`` of whom have sensitive texts, unlisted ones included."""
         candidates, listed = self._shapes
         return candidates.times(max(share - self.unlisted_share, 0.0)), listed.times(1 - share)
 
@@ -158,7 +158,7 @@ class OpenQuestion(PlannedQuestion):
         return self.unlisted_share + (1 - self.unlisted_share) * sum(self.frequencies[: self.num_candidates])
 
     def _share_for_l2(self, loss: Callable[[float], Estimates | Together]) -> float:
-        """The share of people with sensitive texts: what is given, or where l2, a parabola, is largest."""
+        """Share of people with sensitive texts: the given one, or the maximum of l2, a parabola."""
         given = self._given_share
         if given is not None:
             return given
@@ -169,19 +169,19 @@ class OpenQuestion(PlannedQuestion):
         return min(max(vertex, low), high)
 
     def _share_for_l1(self, loss: Callable[[float], Estimates | Together]) -> float:
-        """The same for l1, which is concave."""
+        """Share of people with sensitive texts: the given one, or the maximum of l1, which is concave."""
         given = self._given_share
         if given is not None:
             return given
         low, span = self.unlisted_share, 1 - self.unlisted_share
         return low + span * concave_maximum(lambda at: loss(low + span * at).normal_l1)
 
-    # ------------------------------------------------------------------ what is compared
+    # ------------------------------------------------------------------ setups to compare
 
     def setups(self, num_reports: int) -> dict[str, Callable[[float], Setup | None]]:
-        """Reports of one symbol with the number of buckets whose forecast is best, the others with 64.
+        """Setups by name: one-symbol reports with the best number of buckets by forecast, all others with 64 buckets.
 
-        What leaves non-sensitive texts without protection only if there are any.
+        Mechanisms that leave non-sensitive texts unprotected are included only if there are such texts.
         """
         found: dict[str, Callable[[float], Setup | None]] = {}
         for name, cls in comparable().items():
@@ -199,7 +199,7 @@ class OpenQuestion(PlannedQuestion):
         return found
 
     def _one_symbol(self, name: str, listed: int, num_reports: int, epsilon: float) -> Setup | None:
-        """With the number of buckets that has the least forecast of l2, with as many cohorts as there may be."""
+        """The setup with the number of buckets that minimises the forecast l2, with the maximum number of cohorts."""
 
         def loss(num_buckets: int) -> float:
             mechanism = self._mechanism(name, num_buckets, listed, epsilon=epsilon)
@@ -226,13 +226,13 @@ class OpenQuestion(PlannedQuestion):
         return None if best is None else self._bits(name, listed, num_reports, epsilon, **_sizes(best.mechanism))
 
     def _mechanism(self, name: str, num_buckets: int, listed: int, **fields: Any) -> SetReportMechanism:
-        """With ``listed`` texts that have a symbol of their own; the other candidates share the buckets."""
+        """A mechanism in which ``listed`` texts have symbols of their own; the other candidates share the buckets."""
         mechanism = build(name, num_buckets + listed, num_buckets, **fields)
         assert isinstance(mechanism, SetReportMechanism), "an open alphabet takes no other"
         return mechanism
 
     def _cohorts(self, mechanism: SetReportMechanism, num_reports: int) -> tuple[int, int] | None:
-        """The fewest and the most cohorts to look at; None if there are none with enough equations."""
+        """Minimum and maximum number of cohorts to consider; None if no number gives enough equations."""
         num_buckets = mechanism.num_sensitive
         hashed = self.num_frequencies - (mechanism.num_symbols - num_buckets)
         limit = min(self.max_cohorts, max(2, MAX_CELLS // mechanism.num_cells))
@@ -245,7 +245,8 @@ class OpenQuestion(PlannedQuestion):
         return fewest, max(fewest, more)
 
     def _sized(self, mechanism: SetReportMechanism, num_reports: int) -> Setup | None:
-        """With the fewest cohorts, after doubling, whose l2 is within 1 % of that of the most."""
+        """The setup with the fewest cohorts, in steps of doubling, whose l2 is within 1 % of that with the most
+        cohorts."""
         cohorts = self._cohorts(mechanism, num_reports)
         if cohorts is None:
             return None
@@ -296,9 +297,9 @@ class OpenQuestion(PlannedQuestion):
         num_reports: int,
         unlisted: Groups,
     ) -> Forecast:
-        """``share`` of people have sensitive texts, ``unlisted`` are texts that are no candidates.
+        """Forecast if ``share`` of people have sensitive texts and ``unlisted`` texts are not candidates.
 
-        ``is_listed`` if texts that are not sensitive have symbols of their own.
+        With ``is_listed``, non-sensitive texts have symbols of their own.
         """
         candidates, others = self._held(share)
         solved = candidates if is_listed else candidates.joined(others)
@@ -317,7 +318,7 @@ class OpenQuestion(PlannedQuestion):
 
     @functools.cached_property
     def _shares_of_telling(self) -> tuple[float, float]:
-        """The shares of people with sensitive texts for l1 and l2, if people told."""
+        """Shares of people with sensitive texts at which l1 and l2 are forecast if people reveal their texts."""
 
         def loss(share: float) -> Estimates | Together:
             return self._told(share, 1)[0]
@@ -325,7 +326,7 @@ class OpenQuestion(PlannedQuestion):
         return self._share_for_l1(loss), self._share_for_l2(loss)
 
     def _told(self, share: float, num_reports: int) -> tuple[Together, Estimates]:
-        """All texts, and the sensitive ones."""
+        """Estimates of all texts and of the sensitive ones if people reveal their texts."""
         sensitive, others = (told(part, num_reports) for part in self._held(share))
         return Together((sensitive, others)), sensitive
 
@@ -336,5 +337,5 @@ class OpenQuestion(PlannedQuestion):
 
 
 def _sizes(mechanism: Mechanism) -> dict[str, Any]:
-    """The fields that say how large subsets are."""
+    """The fields of a mechanism that give the sizes of its subsets."""
     return {name: value for name, value in mechanism.to_json().items() if name in ("subset_size", "larger_share")}

@@ -1,4 +1,4 @@
-"""Ways to ask a question, with their expected errors: what the planner compares."""
+"""The candidates that the planner compares: ways to ask a question, with their expected errors."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
 from uldp_transforms.ldp.mechanisms.subset_selection import SMALLEST_SHARE
 from uldp_transforms.ldp.planning.forecast import Estimates, Together
 
-_FINEST_STEP = 1.04  # of sizes: the loss is flat around the best one
-_DIGITS = 4  # of the share of larger subsets
-_WORTH_IT = 1.0002  # a second size has to save more than this part
+_FINEST_STEP = 1.04  # smallest factor between sizes: the loss is flat near its minimum
+_DIGITS = 4  # decimal digits of the share of larger subsets
+_WORTH_IT = 1.0002  # minimum ratio of losses for using a second size
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Forecast:
-    """What to expect of the raw estimates from n reports.
+    """Expected errors of the raw estimates from n reports.
 
     Attributes:
-        for_l1: all values, at the frequencies for which ``l1`` is meant.
-        for_l2: all values, at those for which everything else is meant.
-        sensitive: the sensitive ones of ``for_l2``.
-        null_variance: of the estimate of a sensitive value that nobody holds.
+        for_l1: estimates of all values at the frequencies for which ``l1`` is forecast.
+        for_l2: estimates of all values at the frequencies for which all other errors are forecast.
+        sensitive: the sensitive values of ``for_l2``.
+        null_variance: variance of the estimate of a sensitive value that nobody holds.
     """
 
     for_l1: Estimates | Together
@@ -52,23 +52,23 @@ class Forecast:
         return self.sensitive.half_width()
 
     def change(self, num_tests: int) -> float:
-        """How much a sensitive value must change between two windows to be noticed; see ``Estimates.change``."""
+        """Detectable change of a sensitive value between two windows; see ``Estimates.change``."""
         return self.sensitive.change(num_tests)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setup:
-    """A mechanism over an alphabet, and what to expect of it (population model, raw estimates).
+    """A mechanism over an alphabet, with its expected errors (population model, raw estimates).
 
     Attributes:
-        mechanism: over the alphabet's symbols.
+        mechanism: mechanism over the alphabet's symbols.
         alphabet: its JSON form without long lists of values.
         num_cohorts: C.
-        forecast: from n.
-        l2: the same of the expected sum of squared errors alone, which is quicker.
-        noise: n times the expected sum of squared errors, without what does not fall with n: chooses sizes.
-        worst_l2: n times the largest expected sum of squared errors over all distributions; None where that is not
-            known.
+        forecast: function of n that returns the expected errors.
+        l2: function of n that returns the expected sum of squared errors alone, which is faster.
+        noise: n times the expected sum of squared errors, without the part that does not decrease with n; chooses
+            sizes.
+        worst_l2: n times the largest expected sum of squared errors over all distributions; None if unknown.
     """
 
     mechanism: Mechanism
@@ -81,46 +81,47 @@ class Setup:
 
 
 class PlannedQuestion(abc.ABC):
-    """What is asked of people, apart from epsilon and the mechanism."""
+    """A question to plan for, without epsilon and mechanism."""
 
     @property
     @abc.abstractmethod
     def num_frequencies(self) -> int:
-        """Values whose frequencies are wanted."""
+        """Number of values whose frequencies are estimated."""
 
     @property
     @abc.abstractmethod
     def num_tests(self) -> int:
-        """Sensitive values that one looks for."""
+        """Number of sensitive values that are tested."""
 
     @abc.abstractmethod
     def setups(self, num_reports: int) -> dict[str, Callable[[float], Setup | None]]:
-        """Name -> the setup for an epsilon, with the best sizes for it and for so many reports.
+        """Name -> function of epsilon that returns the setup with the best sizes for it and this number of reports.
 
-        None if no collection can have such sizes.
+        The function returns None if no collection can have such sizes.
         """
 
     @abc.abstractmethod
     def least_l2(self, epsilon: float) -> float | None:
-        """n times the least possible worst squared error of any mechanism; None where it is not known."""
+        """n times the minimax squared error over all mechanisms; None if unknown."""
 
     @abc.abstractmethod
     def without_privacy(self, num_reports: int) -> Forecast:
-        """What to expect if people tell their values."""
+        """Expected errors if people reveal their values."""
 
     @abc.abstractmethod
     def named_alphabet(self, setup: Setup) -> dict[str, Any]:
-        """The alphabet of a setup with its values: their names, or placeholders ``value-001``, ``value-002``, ..."""
+        """The alphabet of a setup with its values: their names, or the placeholders ``value-001``, ``value-002``,
+        ..."""
 
 
 def placeholders(number: int) -> list[str]:
-    """``value-001`` and so on, all of one length."""
+    """Placeholders ``value-001``, ``value-002``, ..., all of the same length."""
     width = max(3, len(str(number)))
     return [f"value-{i:0{width}}" for i in range(1, number + 1)]
 
 
 def comparable() -> dict[str, type[Mechanism]]:
-    """The mechanisms for values of any kind, by id: those that protect all symbols first."""
+    """The general-purpose mechanisms by id, first those that protect all symbols."""
     classes = {name: MECHANISMS[name] for name in MECHANISMS}
     fitting = {name: cls for name, cls in classes.items() if not (cls.names_values or cls.last_is_missing)}
     return dict(sorted(fitting.items(), key=lambda item: not item[1].protects_all))
@@ -132,7 +133,7 @@ def build(name: str, num_symbols: int, num_sensitive: int, **fields: Any) -> Mec
 
 
 def best_size(largest: int, loss: Callable[[int], float]) -> int:
-    """The size in [1, largest] with the least loss, for losses that fall and then rise; O(log largest)."""
+    """The size in [1, largest] with the least loss, if the loss first falls and then rises; O(log largest)."""
     low, high = 1, largest
     while low < high:
         middle = (low + high) // 2
@@ -144,10 +145,10 @@ def best_size(largest: int, loss: Callable[[int], float]) -> int:
 
 
 def nearly_best_size(start: int, largest: int, loss: Callable[[int], float]) -> int:
-    """The size in [2, largest] with nearly the least loss, for losses that fall and then rise: within a step of 4 %.
+    """A size in [2, largest] within 4 % of that with the least loss, if the loss first falls and then rises.
 
-    Goes from ``start`` in steps of a factor, which becomes smaller where neither direction is better. Sizes that cannot
-    be have the loss infinity; it looks for larger ones first.
+    The search goes from ``start`` in steps of a factor, which decreases when neither direction is better. Impossible
+    sizes have infinite loss; larger sizes are tried first.
     """
     loss = functools.cache(loss)
     at, factor = min(max(start, 2), largest), 2.0
@@ -167,8 +168,8 @@ def best_subsets(make: Callable[..., Setup | None], num_symbols: int, num_sensit
     """The setup with the least noise among subsets of one size, and of two adjacent sizes next to the best one.
 
     Args:
-        make: takes ``subset_size`` and ``larger_share``.
-        num_symbols, num_sensitive: of the mechanism.
+        make: function of ``subset_size`` and ``larger_share``.
+        num_symbols, num_sensitive: numbers of symbols of the mechanism.
     """
 
     @functools.cache

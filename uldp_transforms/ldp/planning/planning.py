@@ -1,4 +1,4 @@
-"""The planner: which mechanism, how precise, how many reports, at what epsilon."""
+"""The planner: chooses a mechanism and computes errors, the number of reports, and epsilon."""
 
 from __future__ import annotations
 
@@ -18,30 +18,32 @@ from uldp_transforms.ldp.utility.arguments import MAX_REPORTS, require_epsilon, 
 from uldp_transforms.ldp.utility.poisoning import Amplification, amplification
 
 STEPS_OF_EPSILON = 1000
-"""Needed epsilons are given in steps of 1/1000, rounded up."""
+"""Required epsilons are rounded up to multiples of 1/1000."""
 
 NEARLY_BEST = 1.05
-"""Among setups whose loss is within 5 % of the least, the one with the shortest report is recommended."""
+"""Relative loss tolerance: among setups within 5 % of the least loss, the one with the shortest report is
+recommended.
+"""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PlanRow:
-    """One way to ask, with the errors of its raw estimates.
+    """One mechanism and alphabet, with the errors of its raw estimates.
 
     Attributes:
-        name: id of the mechanism, with what was chosen for it.
-        setup: None for people who tell their values, the yardstick.
+        name: id of the mechanism, with its chosen parameters.
+        setup: the setup; None for the baseline, in which people reveal their values.
         l1: expected sum of absolute errors over all values.
         l2: expected sum of squared errors over all values.
-        half_width: half of the 95 % interval of a sensitive value, root mean square over these.
-        change: how much a sensitive value must change from one window with so many reports to the next to be found
-            with probability 0.8, if 1 in 20 windows may raise a false alarm about any of them.
-        lie: how many honest reports of a sensitive value one lie can count as.
-        above_optimum: how much the worst l2 exceeds the least possible one, as a share; None where it is not known.
+        half_width: half width of the 95 % interval of a sensitive value, root mean square over these.
+        change: change of a sensitive value between two windows with this number of reports that is detected with
+            probability 0.8, with a false alarm about any of them in at most 1 of 20 windows.
+        lie: number of honest reports of a sensitive value that one false report can count for.
+        above_optimum: relative excess of the worst l2 over the minimax one; None if unknown.
         reports_needed: smallest number of reports with which ``setup`` meets the target; None without a target, or if
-            no number does: collisions with unlisted texts stay.
-        epsilon_needed: smallest epsilon, in steps of 1/1000, that meets the target with this many reports; None
-            without a target or if none up to 16 does.
+            no number does, because of collisions with unlisted texts.
+        epsilon_needed: smallest epsilon, in steps of 1/1000, that meets the target with this number of reports; None
+            without a target, or if no epsilon up to 16 does.
     """
 
     name: str
@@ -58,15 +60,15 @@ class PlanRow:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What ``plan`` found.
+    """Result of ``plan``.
 
     Attributes:
-        rows: people who tell their values first, then the setups.
+        rows: the baseline, in which people reveal their values, followed by the setups.
         best: the recommended row.
         collection: JSON form of the recommended collection, with placeholders for its values.
-        amplification: what one lie can do to it.
-        detectable_frequency: how frequent a sensitive value must be to be found with probability 0.8, if values that
-            nobody holds are to be mistaken for frequent ones with probability 0.05 over all of them; above 1: none is.
+        amplification: largest effect of one false report on the recommended collection.
+        detectable_frequency: smallest frequency of a sensitive value that is detected with probability 0.8, with
+            probability 0.05 of any false detection among values that nobody holds; above 1: none is detectable.
     """
 
     rows: tuple[PlanRow, ...]
@@ -84,25 +86,25 @@ def plan(
     target_l2: float | None = None,
     target_half_width: float | None = None,
 ) -> Plan:
-    """Compare all ways to ask a question.
+    """Compare all setups for a question.
 
     Args:
-        question: values, candidates, guesses.
-        epsilon: of one report, in (0, 16].
+        question: the question, with its values and assumptions.
+        epsilon: epsilon of one report, in (0, 16].
         num_reports: n.
-        target_l1: wanted expected sum of absolute errors; one of the three.
-        target_l2: wanted expected sum of squared errors.
-        target_half_width: wanted half width of the interval of a sensitive value.
+        target_l1: target for the expected sum of absolute errors; give at most one of the three targets.
+        target_l2: target for the expected sum of squared errors.
+        target_half_width: target for the half width of the interval of a sensitive value.
 
     Raises:
-        SpecError: for arguments out of range.
+        SpecError: if an argument is out of range.
     """
     require_epsilon("plan.epsilon", epsilon)
     require_reports("plan.num_reports", num_reports)
     targets = {"l1": target_l1, "l2": target_l2, "half_width": target_half_width}
     given = {name: target for name, target in targets.items() if target is not None}
     if len(given) > 1:
-        raise SpecError(f"plan.target must be given once at most, got {', '.join(given)}")
+        raise SpecError(f"plan.target must be given at most once, got {', '.join(given)}")
     for name, target in given.items():
         require_number(f"plan.target_{name}", target, "a number above 0", is_number(target) and 0 < target < math.inf)
     loss = next(iter(given), "l2")
@@ -135,7 +137,7 @@ def plan(
 
 @dataclasses.dataclass(frozen=True)
 class _Aim:
-    """With how many reports, and what is to be at most what (None: as small as possible)."""
+    """The number of reports, and the target of each error (None: no target, minimise)."""
 
     num_reports: int
     loss: str
@@ -160,7 +162,7 @@ def _row(name: str, forecast: Callable[[int], Forecast], num_tests: int, aim: _A
 
 
 def _reports_needed(forecast: Callable[[int], Forecast], aim: _Aim) -> int | None:
-    """By doubling and halving; what is returned was looked at and meets the target, and one less does not."""
+    """Smallest number of reports that meets the target, by doubling and bisection; both sides are evaluated."""
     if aim.target is None or not aim.is_met(forecast(MAX_REPORTS)):
         return None
     low, high = 0, 1
@@ -173,7 +175,7 @@ def _reports_needed(forecast: Callable[[int], Forecast], aim: _Aim) -> int | Non
 
 
 def _epsilon_needed(make: Callable[[float], Setup | None], aim: _Aim) -> float | None:
-    """By halving; what is returned was looked at and meets the target."""
+    """Smallest epsilon that meets the target, by bisection; the result is evaluated."""
     if aim.target is None:
         return None
 

@@ -1,20 +1,20 @@
-"""Windows that know their neighbours: a Kalman filter forwards, and a smoother back again.
+"""Smoothing over windows: a Kalman filter forwards, and a smoother backwards.
 
-Of T consecutive windows and S values, each value for itself:
+The model of T consecutive windows and S values, each value by itself:
 
-    y_t = f_t + noise of variance R_t        what the reports of window t say
-    f_t = s_t + g_d(t) + N(0, W_t)           the shares of exactly the people of that window
-    s_t = s_(t-1) + N(0, Q)                  what drifts from window to window
+    y_t = f_t + noise of variance R_t        estimate from the reports of window t
+    f_t = s_t + g_d(t) + N(0, W_t)           shares of the people who report in that window
+    s_t = s_(t-1) + N(0, Q)                  drifting share
 
-R_t is known: it is the mechanism's. W_t = w p + p (1 - p) / n_t is how people and days differ, Q = q p, with p the mean
-share, and g is the effect of the weekday, if there is one. Numbers that are shown and alarms have models of their own:
+The mechanism gives R_t. W_t = w p + p (1 - p) / n_t is the variation between people and between days, Q = q p, with p
+the mean share, and g is the effect of the weekday, if there is one. Displayed shares and alarms extend this model:
 
 - Shares (``shares``) have a drift and a nugget for each value (``scales``), a season (``season``), and breaks
-  (``breaks``); they look at all windows.
-- The alarm has laws that know no later window (``alarm``, ``variation``).
+(``breaks``); they use all windows.
+- Alarms (``alarm``, ``variation``) use the windows before each one only.
 
-What a stream keeps of windows that it forgets has one q and one w for all values (``follow``). docs/smoothing.md
-derives all three. No Python loop over values.
+The summary that a stream keeps of forgotten windows has one q and one w for all values (``follow``). docs/smoothing.md
+derives all three. Arrays replace Python loops over values.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ from uldp_transforms.ldp.smoothing.smoothed_shares import smoothed as smoothed
 
 
 def follow(series: Series, moved: np.ndarray | None = None) -> tuple[Law, float, Track]:
-    """The law of a series, its nugget w and its track, with drift and nugget fitted beside what (T, S) ``moved``."""
+    """The law of a series, its nugget w and its track, with drift and nugget fitted given the changes (T, S)
+    ``moved``."""
     law = series.law()
     moved = moved if moved is not None and moved.any() else None
     drift, nugget = fit(series, law, moved)

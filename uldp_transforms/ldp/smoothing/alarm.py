@@ -1,4 +1,4 @@
-"""The alarm: in which windows values moved, judged by the windows before each one alone."""
+"""The alarm: detects the windows in which values moved, using only the windows before each one."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from uldp_transforms.ldp.smoothing.evidence import LEAST_HISTORY, SIZES, SUDDEN,
 from uldp_transforms.ldp.smoothing.series import Series
 from uldp_transforms.ldp.smoothing.variation import DRIFTS, KIND, Expectation, Memory, Told, ahead
 
-_MOST_TOGETHER = 16  # windows that are judged at once, as if nothing rang in them
-_CELLS = 1 << 16  # laws times values times windows, at most, if there is more than one window
+_MOST_TOGETHER = 16  # windows that are judged as one block, assuming no alarm in them
+_CELLS = 1 << 16  # maximum laws times values times windows of a block of more than one window
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Past:
-    """What the alarm keeps of the windows so far.
+    """State of the alarm after the windows so far.
 
     Attributes:
-        memory: of the bank of filters.
-        evidence: (6, S) of changes that last, see ``judge``.
+        memory: state of the bank of filters.
+        evidence: (6, S) evidence of lasting changes, see ``judge``.
     """
 
     memory: Memory
@@ -29,22 +29,22 @@ class Past:
 
     @classmethod
     def empty(cls, size: int) -> Past:
-        """Before the first window."""
+        """The state before the first window."""
         return cls(memory=Memory.empty(size), evidence=np.zeros((len(SIZES), size), dtype=KIND))
 
     def placed(self, size: int, here: Any) -> Past:
-        """The same among ``size`` values, of which these are at the places ``here``; of others nothing is known."""
+        """This state among ``size`` values, at the positions ``here``; nothing is known of the other values."""
         evidence = np.zeros((len(SIZES), size), dtype=KIND)
         evidence[:, here] = self.evidence
         return Past(memory=self.memory.placed(size, here), evidence=evidence)
 
     def to_bytes(self) -> bytes:
-        """Evidence, then the memory, little-endian."""
+        """The evidence, then the memory, little-endian."""
         return self.evidence.astype("<f4").tobytes() + self.memory.to_bytes()
 
     @classmethod
     def from_bytes(cls, encoded: bytes, size: int) -> Past:
-        """What ``to_bytes`` made, of ``size`` values."""
+        """The state of ``size`` values from the bytes that ``to_bytes`` made."""
         number = len(SIZES) * size
         evidence = np.frombuffer(encoded, "<f4", number).reshape(len(SIZES), size).astype(KIND)
         return cls(memory=Memory.from_bytes(encoded[4 * number :], size), evidence=evidence)
@@ -52,16 +52,16 @@ class Past:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Alarms:
-    """What moved in T windows. All (T, S) but ``p_value`` and ``past``.
+    """Detected changes in T windows. All (T, S) except ``p_value`` and ``past``.
 
     Attributes:
-        moved: bool, whether the value was found to begin anew in this window.
-        p_value: (T,) false alarms a window of a rule that would just ring here; 1 if nothing could be judged.
-        expected, expected_variance: of the drifting share, before the window is looked at.
-        change: raw - expected; 0 where the window does not say.
-        change_error: its standard deviation, if nothing had moved.
+        moved: bool, whether a change of the value was detected in this window.
+        p_value: (T,) false alarms per window of a rule that would just alarm here; 1 if nothing could be judged.
+        expected, expected_variance: of the drifting share, given the windows before.
+        change: raw - expected; 0 where the window has no estimate.
+        change_error: standard deviation of ``change`` if nothing moved.
         step: variance of a step of the drifting share.
-        past: what is left of these windows for those that come.
+        past: state after these windows, for the next ones.
     """
 
     moved: np.ndarray
@@ -75,28 +75,28 @@ class Alarms:
 
 
 def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: float = SUDDEN) -> Alarms:
-    """Which values moved, window by window.
+    """Detect the values that moved, window by window.
 
     A change is judged by the windows before it alone: by the known noise, and by the laws of ``variation``, weighted by
-    how well they explain the past. Let u be the standard normal number of the same probability as the change, and
-    a = ``sudden`` / (``alarm_every`` S). For each value
+    how well they explain the past. Let u be the standard normal quantile of the change's probability, and a =
+    ``sudden`` / (``alarm_every`` S). For each value
 
         jump = 1 / a if |u| is less likely than a, else 0           evidence of this window alone
         R_d <- (R_d + 1) exp(d u - d^2 / 2),  d in SIZES           evidence of a change that lasts (Shiryaev, Roberts)
 
-    and its evidence is ``sudden`` times the jump and 1 - ``sudden`` times the mean of the R_d. It rings when the mean
-    over values is ``alarm_every`` or more; then all R begin at 0 again. If the probabilities are right given the past,
-    each factor has the mean 1, so the mean evidence grows by at most 1 a window, and each alarm takes ``alarm_every``
-    or more away from it: there is at most one alarm in ``alarm_every`` windows, in the mean, however values depend on
-    each other. Values whose own evidence is ``alarm_every`` or more have moved; there is at least one.
+    and its evidence is ``sudden`` times the jump plus 1 - ``sudden`` times the mean of the R_d. An alarm is raised when
+    the mean over values is at least ``alarm_every``; then all R restart at 0. If the probabilities are right given the
+    past, each factor has mean 1, so the mean evidence grows by at most 1 per window, and each alarm removes at least
+    ``alarm_every`` from it: the expected rate is at most one alarm in ``alarm_every`` windows, for any dependence
+    between values. The values whose own evidence is at least ``alarm_every`` have moved; there is at least one.
 
-    Where noise may last for some windows and then change, because other people came (``Series.turnover``), its variance
-    is added to that of every change, and only jumps can ring.
+    If noise can persist for some windows and then change, because the people change (``Series.turnover``), its variance
+    is added to that of every change, and only jumps can raise an alarm.
 
     Args:
         series: T windows.
-        alarm_every: windows.
-        past: of windows that are no longer here; None: there were none.
+        alarm_every: mean number of windows between false alarms, at least.
+        past: state after earlier windows that are not in ``series``; None: there were none.
         sudden: in (0, 1], the share of false alarms spent on jumps.
     """
     size = series.raw.shape
@@ -117,7 +117,7 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
         end = int(rang[0]) + 1 if len(rang) else len(tails)
         done = slice(begin, begin + end)
         numbers[:, done], moved[done], p_value[done] = found[:, :end], rings[:end], rates[:end]
-        if len(rang):  # windows after it were followed as if nothing had moved
+        if len(rang):  # the windows after it were followed without the detected change
             memories, _ = ahead(memories.at(end - 1), told.only(end - 1), rings[end - 1])
             after, together = np.zeros_like(after), 1
         else:
@@ -137,7 +137,7 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
 
 
 def _tails(expectation: Expectation, told: Told, seen: np.ndarray) -> np.ndarray:
-    """(B, S) probabilities of what windows say; 1 where it is not judged, of values (B, S) ``seen`` in few windows."""
+    """(B, S) tail probabilities of the changes; 1 where they are not judged, such as values ``seen`` in few windows."""
     judged = ~np.isnan(told.raw) & (seen >= LEAST_HISTORY)
     if not judged.any():
         return np.ones(judged.shape)
@@ -147,7 +147,7 @@ def _tails(expectation: Expectation, told: Told, seen: np.ndarray) -> np.ndarray
 
 
 def _together(size: int) -> int:
-    """How many windows of so many values are judged at once: as many as fit into the caches of a processor."""
+    """Number of windows of ``size`` values that are judged as one block, so that they fit into processor caches."""
     return max(1, min(_MOST_TOGETHER, _CELLS // max(size * len(DRIFTS), 1)))
 
 

@@ -1,4 +1,4 @@
-"""Where the course of a value breaks, and how uncertain that is: intervals that span both sides."""
+"""Breaks in the course of a value, their uncertainty, and intervals that span both sides of a break."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from uldp_transforms.ldp.smoothing.drift_fit import of_values
 from uldp_transforms.ldp.smoothing.scales import Scales
 from uldp_transforms.ldp.smoothing.series import Law, Series
 
-_CHANCE = 0.2  # prior mean number of changes that last in the series of a value, and of windows that stand alone
-_WIDTH = 16.0  # prior variance of a change, in variances of a window alone
-_ODDS = 20.0  # of one more change, from which it is taken for one
-_MOST = 8  # changes of a value
-_SHIFT = 2.75  # standard deviations of a change that lasts, from which a value is looked at
-_PULSE = 0.05  # probability that an honest value is looked at because of one window
-_BRANCHES = 48  # possible changes of a value that are compared, at most
+_CHANCE = 0.2  # prior mean number of lasting changes in the series of a value, and of single-window changes
+_WIDTH = 16.0  # prior variance of a change, in units of the variance of a single window
+_ODDS = 20.0  # minimum odds for accepting one more change
+_MOST = 8  # maximum number of changes of a value
+_SHIFT = 2.75  # minimum standard deviations of a lasting change for a value to be examined
+_PULSE = 0.05  # probability that an honest value is examined because of one window
+_BRANCHES = 48  # maximum number of possible changes of a value that are compared
 _CREDIBLE = 0.95
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Broken:
-    """Values whose courses may break, M of them.
+    """M values whose courses may break.
 
     Attributes:
         series, law: of these values.
-        drift, nugget: (M,) theirs, beside the changes that were found.
-        shifts, pulses: (T, M) variances of the changes that were found, those that last and those of single windows; 0
-            elsewhere.
-        course: with these changes.
+        drift, nugget: (M,) of each value, without the detected changes.
+        shifts, pulses: (T, M) variances of the detected lasting and single-window changes; 0 elsewhere.
+        course: the course with these changes.
     """
 
     series: Series
@@ -52,7 +51,7 @@ class Broken:
         shifts: np.ndarray,
         pulses: np.ndarray,
     ) -> Broken:
-        """With its course."""
+        """Values with these changes; computes their course."""
         course = course_of(series, law, drift, nugget, shifts, pulses)
         return cls(series, law, drift, nugget, shifts, pulses, course)
 
@@ -63,7 +62,7 @@ class Broken:
         return cls(series, law, drift, nugget, nothing, nothing, course)
 
     def values(self, places: np.ndarray) -> Broken:
-        """Some of them, (N,) int64 places."""
+        """A selection of these values, by their positions (N,) int64."""
         return Broken(
             of_values(self.series, places),
             self.law.values(places),
@@ -76,12 +75,12 @@ class Broken:
 
     @property
     def changed(self) -> np.ndarray:
-        """(M,) bool, which have changes."""
+        """(M,) bool, whether a value has changes."""
         found: np.ndarray = (self.shifts + self.pulses).max(axis=0) > 0
         return found
 
     def without(self) -> tuple[Broken, np.ndarray]:
-        """For each change that lasts, its value as if that change had not been found; and the values' places, (N,)."""
+        """For each lasting change, its value without that change; and the positions of these values, (N,)."""
         t, value = np.nonzero(self.shifts)
         if not len(t):
             return self.values(value), value
@@ -92,10 +91,10 @@ class Broken:
 
 
 def suspects(course: Course) -> np.ndarray:
-    """(M,) int64 places of values whose windows contradict a course: some change is significant.
+    """(M,) int64 positions of values with a significant change of their course.
 
-    Of honest values one in 20 is among them because of a single window, and some more because of a change that lasts,
-    whose scores in neighbouring windows are much alike.
+    One in 20 honest values is included because of a single window, and some more because of a lasting change, whose
+    scores in neighbouring windows are highly correlated.
     """
     limit = -special.ndtri(_PULSE / 2 / len(course.mean))
     lasts = (course.shift[1:] ** 2 > _SHIFT**2 * course.shift_information[1:]).any(axis=0)
@@ -105,14 +104,14 @@ def suspects(course: Course) -> np.ndarray:
 
 
 def breaks_of(common: Broken, own: Broken, scales: Scales) -> Broken:
-    """Values with the changes that make their windows more likely than drifts of their own do.
+    """Values with the changes that explain their windows better than their own drifts do.
 
-    Changes are found under the drift and nugget that most values have, where they show. They stay if they raise the
-    marginal likelihood of the value, over all drifts and nuggets, by more than their prior costs.
+    Changes are searched for under the common drift and nugget, under which they are visible. They are kept if they
+    raise the marginal likelihood of the value, over all drifts and nuggets, by more than their prior costs.
 
     Args:
-        common, own: M values without changes, with the common scales and with their own.
-        scales: of the collection.
+        common, own: M values without changes, with the common scales and with each value's own.
+        scales: scales of the collection.
     """
     shifts, pulses = _found(common)
     some = np.flatnonzero(shifts.any(axis=0) | pulses.any(axis=0))
@@ -134,7 +133,7 @@ def breaks_of(common: Broken, own: Broken, scales: Scales) -> Broken:
 
 
 def _found(values: Broken) -> tuple[np.ndarray, np.ndarray]:
-    """(T, M) variances of changes, found one after the other: the likeliest of each value, while one is likely."""
+    """(T, M) variances of changes, found greedily: the likeliest of each value, as long as one is likely."""
     width = _WIDTH * (values.law.noise + values.law.people + values.nugget).mean(axis=0)
     for _ in range(_MOST):
         chances, course = _log_odds(values), values.course
@@ -155,10 +154,10 @@ def _found(values: Broken) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _log_odds(values: Broken) -> np.ndarray:
-    """(2, T, M) logarithms of the odds, against none, of one more change in each window: that lasts, and that does not.
+    """(2, T, M) log odds of one more change in each window against none: a lasting and a single-window change.
 
-    A change is normal with mean 0 and 16 times the variance of a window alone, so that its Bayes factor is
-    exp(z^2 / 2 k / (1 + k)) / sqrt(1 + k), with z its score in standard deviations and k = its information times that.
+    A change is normal with mean 0 and 16 times the variance of a single window, so that its Bayes factor is exp(z^2 / 2
+    k / (1 + k)) / sqrt(1 + k), with z its score in standard deviations and k its information times that variance.
     """
     course, law = values.course, values.law
     width = _WIDTH * (law.noise + law.people + values.nugget).mean(axis=0)
@@ -176,15 +175,15 @@ def _log_odds(values: Broken) -> np.ndarray:
 
 
 def branches(values: Broken, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What one more change would make of the people's shares, wherever it may be.
+    """Estimates and intervals of the people's shares, allowing for one more change anywhere.
 
     Args:
-        values: M of them.
+        values: M values.
         z: half lengths of intervals in standard deviations.
 
     Returns:
-        (T, M) means over one more change or none; and the lowest and the highest end of intervals over a set of
-        changes, or none, that holds the true one with probability .95.
+        (T, M) means over one more change or none; and the lowest and highest interval ends over a set of changes,
+        possibly none, that contains the true one with probability .95.
     """
     odds, windows = _log_odds(values), len(values.shifts)
     flat = odds.reshape(2 * windows, -1)
@@ -196,7 +195,7 @@ def branches(values: Broken, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarr
     before = np.cumsum(np.take_along_axis(chances, ranks, axis=0), axis=0)
     inside = np.ones(chances.shape, dtype=bool)
     np.put_along_axis(inside, ranks[1:], before[:-1] < _CREDIBLE, axis=0)
-    most = 1 + int(np.flatnonzero(inside.any(axis=1)).max(initial=0))  # of a value that is certain there are few
+    most = 1 + int(np.flatnonzero(inside.any(axis=1)).max(initial=0))  # few branches where the change is certain
     order, chances, inside = order[: most - 1], chances[:most] / chances[:most].sum(axis=0), inside[:most, np.newaxis]
     means, variances = _each_branch(values, order % windows, order < windows)
     half = z * np.sqrt(variances)
@@ -223,11 +222,11 @@ def _each_branch(values: Broken, t: np.ndarray, lasts: np.ndarray) -> tuple[np.n
 
 
 def _responses(course: Course, t: np.ndarray, lasts: np.ndarray) -> np.ndarray:
-    """(C, T, M) by how much the mean of each window rises when a change of size 1 in window t, (C, M), is allowed for.
+    """(C, T, M) increase of the mean of each window per unit of a change in window t, (C, M), if it is allowed for.
 
-    An error fades by 1 - gain from window to window. With P, N and L(a, b) the prior variance, the information of a
-    lasting change, and the product of 1 - gain of the windows from a to b - 1, a lasting change at t raises the mean of
-    window u by L(t, u) (1 - P_u N_u) if u >= t, and by - P_u L(u, t) N_t before.
+    An error decays by the factor 1 - gain from window to window. With P, N and L(a, b) the prior variance, the
+    information of a lasting change, and the product of 1 - gain of the windows from a to b - 1, a lasting change at t
+    raises the mean of window u by L(t, u) (1 - P_u N_u) if u >= t, and by - P_u L(u, t) N_t before.
     """
     u, when, lasting = np.arange(len(course.mean))[:, np.newaxis], t[:, np.newaxis], lasts[:, np.newaxis]
     fades, information = course.fades, course.shift_information
@@ -243,6 +242,6 @@ def _responses(course: Course, t: np.ndarray, lasts: np.ndarray) -> np.ndarray:
 
 
 def _at(cells: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """(C, M) of (T, M) cells, at (C, M) times."""
+    """(C, M) entries of the cells (T, M) at the times (C, M)."""
     found: np.ndarray = np.take_along_axis(cells, t, axis=0)
     return found

@@ -1,4 +1,4 @@
-"""How much values moved, once it is found that they did."""
+"""Estimated size of detected changes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from uldp_transforms.ldp.smoothing.series import Series
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Change:
-    """How much some values moved, M of them; all (M,).
+    """Sizes of the changes of M values; all (M,).
 
     Attributes:
-        size: the mean of the windows since it began, less what was expected before.
-        error: its standard deviation.
-        windows: int64, since it began, this one included.
-        looks: int64, from how many that was chosen.
+        size: mean of the windows since the change began, less the expectation before it.
+        error: standard deviation of ``size``.
+        windows: int64, number of windows since the change began, including the current one.
+        looks: int64, number of possible beginnings that were compared.
     """
 
     size: np.ndarray
@@ -28,16 +28,16 @@ class Change:
 
 
 def change_of(series: Series, alarms: Alarms, t: int, values: np.ndarray) -> Change:
-    """How much values moved up to window t: since the window from which on the change is most significant.
+    """Size of the changes up to window t, from the beginning for which the change is most significant.
 
     Args:
         series, alarms: T windows.
-        t: the window in which they were found to have moved.
-        values: (M,) int64, their places.
+        t: the window in which the changes were detected.
+        values: (M,) int64, positions of the values.
     """
     raw, seen = series.raw[: t + 1, values], series.seen[: t + 1, values]
     before = alarms.moved[:t, values][::-1]
-    since = np.where(before.any(axis=0), before.argmax(axis=0), t)  # windows before this one that may be looked back
+    since = np.where(before.any(axis=0), before.argmax(axis=0), t)  # number of earlier windows that may be included
     number, total = _summed(seen), _summed(np.where(seen, raw, 0))
     known = alarms.expected_variance[: t + 1, values]
     noise = _summed(np.where(seen, alarms.change_error[: t + 1, values] ** 2 - known, 0))
@@ -51,6 +51,6 @@ def change_of(series: Series, alarms: Alarms, t: int, values: np.ndarray) -> Cha
 
 
 def _summed(cells: np.ndarray) -> np.ndarray:
-    """(T, M) sums from each window to the last."""
+    """(T, M) sums from each window to the last one."""
     sums: np.ndarray = np.cumsum(cells[::-1], axis=0)[::-1]
     return sums

@@ -1,4 +1,4 @@
-"""The smoother of values with drifts of their own, and the scores that say where a course breaks."""
+"""Smoother for values with individual drifts, and scores that locate breaks of a course."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _LEAST_KEPT = 1e-12
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Course:
-    """What all windows say of the drifting share of each window, all (T, S).
+    """Estimates of the drifting share from all windows, all (T, S).
 
     Attributes:
         mean, variance: of the drifting share.
-        prior: its variance before the window is looked at, by the windows before it.
-        gain: of the Kalman filter; 0 where a window does not say.
-        precision: 1 / variance of the innovations; 0 where a window does not say.
+        prior: variance of the drifting share given the windows before.
+        gain: of the Kalman filter; 0 where a window has no estimate.
+        precision: 1 / variance of the innovations; 0 where a window has no estimate.
         own: variance of the people's shares around the drifting share.
-        shift, shift_information: score and information of an added change of the drifting share that begins in the
-            window and lasts; shift / shift_information is its estimate, 1 / shift_information the variance of that.
-        pulse, pulse_information: the same of a change of this window alone. The estimate is the window's own estimate
-            less what all others predict.
+        shift, shift_information: score and information of an additional lasting change of the drifting share that
+            begins in the window; shift / shift_information is its estimate, with variance 1 / shift_information.
+        pulse, pulse_information: the same for a change of this window alone. Its estimate is the window's own estimate
+            less the prediction from all other windows.
     """
 
     mean: np.ndarray
@@ -39,12 +39,12 @@ class Course:
     pulse_information: np.ndarray
 
     def values(self, places: np.ndarray) -> Course:
-        """The courses of some values, (M,) int64 places."""
+        """The courses of some values, at positions (M,) int64."""
         return Course(**{field.name: getattr(self, field.name)[:, places] for field in dataclasses.fields(self)})
 
     @property
     def fades(self) -> np.ndarray:
-        """(T + 1, S) sums of log(1 - gain) of the windows before each one: errors fade by their exponentials."""
+        """(T + 1, S) sums of log(1 - gain) over the windows before each one: errors decay by their exponentials."""
         kept = np.log(np.maximum(1 - self.gain, _LEAST_KEPT))
         return np.concatenate([np.zeros((1, kept.shape[1])), np.cumsum(kept, axis=0)])
 
@@ -62,9 +62,9 @@ def course_of(
     Args:
         series, law: T windows, S values.
         drift: (S,) variance of a step of the drifting share.
-        nugget: (S,) variance of a window's shares around it, without that of drawing people.
-        shifts: (T, S) variance that is added to the step to a window; None: nowhere.
-        pulses: (T, S) variance that is added to the nugget of a window; None: nowhere.
+        nugget: (S,) variance of a window's shares around the drifting share, without that of sampling people.
+        shifts: (T, S) variance added to the step into a window; None: none.
+        pulses: (T, S) variance added to the nugget of a window; None: none.
     """
     size, seen = series.raw.shape, series.seen
     own = np.broadcast_to(nugget + law.people + (0 if pulses is None else pulses), size)
@@ -105,7 +105,7 @@ def course_of(
 
 
 def gains_of(series: Series, law: Law, drift: np.ndarray, nugget: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(T, S) gains and precisions of a course, which do not depend on what the windows say."""
+    """(T, S) gains and precisions of a course, which do not depend on the estimates."""
     noise = np.where(series.seen, nugget + law.people + law.noise, np.inf)
     prior, gain = np.empty((2, *noise.shape))
     variance = np.zeros(len(drift)) + series.spread
@@ -117,10 +117,10 @@ def gains_of(series: Series, law: Law, drift: np.ndarray, nugget: np.ndarray) ->
 
 
 def own_shares(series: Series, law: Law, course: Course) -> tuple[np.ndarray, np.ndarray]:
-    """(T, S) means and variances of the shares of the people of each window.
+    """(T, S) means and variances of the shares of the people who report in each window.
 
-    Given the drifting share s, f = s + h (y - s) + N(0, h R), h = W / (W + R). The course knows y already; that is no
-    double use, for its mean is that of s given all data, y among them.
+    Given the drifting share s, f = s + h (y - s) + N(0, h R), h = W / (W + R). The mean of the course is that of s
+    given all data including y, so y is not used twice.
     """
     weight = course.own / (course.own + law.noise)
     means = course.mean + weight * (series.raw - course.mean)

@@ -1,4 +1,4 @@
-"""The two numbers of the model, drift and nugget: those under which what the windows say is most likely."""
+"""Maximum likelihood for the two parameters of the model, drift and nugget."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from uldp_transforms.ldp.smoothing.series import Law, Series
 
-BEND = 3.0  # standard deviations from which an innovation counts linearly, so that one jump is not taken for drift
-FITTED = 256  # values that decide on the two numbers, at most
+BEND = 3.0  # standard deviations beyond which the loss is linear (Huber), so that a jump is not fitted as drift
+FITTED = 256  # maximum number of values used for the fit
 _COARSE = np.array([0.0, *np.logspace(-8, 0, 5)])
 _FINER = (10 ** np.linspace(-1, 1, 5), 10 ** np.linspace(-0.25, 0.25, 5))
 _TOGETHER = 16  # windows whose likelihoods are computed at once
-_FACTORS = 4  # variances whose product is a number of 32 bits: fewer logarithms
-_LEAST_UNIT = 1e-8  # of variances in the fit
+_FACTORS = 4  # variances whose product fits into a 32-bit float, which saves logarithms
+_LEAST_UNIT = 1e-8  # minimum variance in the fit
 
 
 def log_likelihood(
@@ -40,15 +40,15 @@ def log_likelihoods(
     moved: np.ndarray | None = None,
     bend: float = np.inf,
 ) -> np.ndarray:
-    """Of the innovations of each value, up to a constant of 2 pi; for many pairs of parameters at once.
+    """Log-likelihoods of the innovations of each value, without the constant of 2 pi, for G parameter pairs at once.
 
     Args:
         series, law: T windows.
         drift, nugget: (G,) q and w.
-        moved: (T, S) the variance that is added where a value begins anew, 1 or True; None: nowhere.
-        bend: standard deviations beyond which a square goes on as its tangent.
+        moved: (T, S) variance that is added where a value restarts, 1 or True; None: nowhere.
+        bend: standard deviations beyond which a square is continued by its tangent.
 
-    Computed as ``series.raw`` is stored, in 64 or 32 bits; summed up in 64.
+    Computed in the precision of ``series.raw``, 64 or 32 bits; summed in 64 bits.
 
     Returns:
         (G, S).
@@ -74,7 +74,7 @@ def log_likelihoods(
             np.subtract(innovation, mean, out=innovation)
             np.divide(variance, scale, out=gain)
             if t in whole:
-                np.multiply(noise, gain, out=variance)  # what is left, without a difference of large numbers
+                np.multiply(noise, gain, out=variance)  # posterior variance, without a difference of large numbers
             else:
                 gain *= seen[t]
                 variance = np.where(seen[t], noise * gain, variance)
@@ -90,13 +90,13 @@ def log_likelihoods(
 
 
 def _bend(squares: np.ndarray, bend: float) -> None:
-    """From ``bend`` squared on, squares (N,) go on as their tangents."""
+    """Continue squares (N,) beyond ``bend`` squared by their tangents, in place."""
     far = np.flatnonzero(squares > bend**2)
     squares[far] = 2 * bend * np.sqrt(squares[far]) - bend**2
 
 
 def fit(series: Series, law: Law, moved: np.ndarray | None = None) -> tuple[float, float]:
-    """The most likely (q, w), by finer and finer grids; of at most 256 values, those of the largest shares."""
+    """Maximum-likelihood (q, w), by successively finer grids, from the at most 256 values with the largest shares."""
     if len(law.shares) > FITTED:
         chosen = np.argsort(-law.shares, kind="stable")[:FITTED]
         series, law = of_values(series, chosen), Law(law.shares[chosen], law.noise[:, chosen], law.people[:, chosen])
@@ -109,7 +109,7 @@ def fit(series: Series, law: Law, moved: np.ndarray | None = None) -> tuple[floa
 
 
 def in_units(series: Series, law: Law, moved: np.ndarray | None) -> tuple[Series, Law, np.ndarray | None]:
-    """The same, of each value in multiples of its noise: numbers near 1, for which 32 bits are enough.
+    """The series with each value in units of its noise: numbers near 1, for which 32 bits are sufficient.
 
     Likelihoods differ by a constant from those of the shares themselves.
     """
@@ -127,14 +127,14 @@ def in_units(series: Series, law: Law, moved: np.ndarray | None) -> tuple[Series
 def _best(
     series: Series, law: Law, drifts: np.ndarray, nuggets: np.ndarray, moved: np.ndarray | None
 ) -> tuple[float, float]:
-    """The most likely pair of a grid."""
+    """The pair of a grid with the highest likelihood."""
     drift, nugget = (grid.ravel() for grid in np.meshgrid(np.unique(drifts), np.unique(nuggets)))
     place = int(np.argmax(log_likelihood(series, law, drift, nugget, moved, BEND)))
     return float(drift[place]), float(nugget[place])
 
 
 def of_values(series: Series, chosen: np.ndarray) -> Series:
-    """Some values of a series, (M,) int64 places."""
+    """The series of some values, at positions (M,) int64."""
     parts = {name: getattr(series, name) for name in ("common", "turnover", "level", "spread")}
     parts = {name: part[..., chosen] if np.ndim(part) else part for name, part in parts.items()}
     return dataclasses.replace(series, raw=series.raw[:, chosen], variances=series.variances[:, chosen], **parts)

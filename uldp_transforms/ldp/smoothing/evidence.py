@@ -1,4 +1,4 @@
-"""Evidence that values moved: jumps of a single window, and changes that last; see ``alarm.judge``."""
+"""Evidence that values moved, from jumps in a single window and from lasting changes; see ``alarm.judge``."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import numpy as np
 from scipy import special
 
 LEAST_HISTORY = 8
-"""Windows in which a value was seen before it can be said to have moved: a week and a day of days."""
+"""Number of windows with a value before a change can be reported: for daily windows, a week and a day."""
 
 SUDDEN = 0.9
-"""What share of all false alarms is spent on jumps, that is on a single window; the rest is for changes that last.
+"""Share of the false-alarm budget for jumps in a single window; the rest is for lasting changes.
 
-Their evidence grows by a factor with each window, so that a tenth costs them a window or two.
+The evidence of lasting changes grows by a factor with each window, so a tenth delays them by only a window or two.
 """
 
 SIZES = np.array([1.0, -1.0, 2.0, -2.0, 4.0, -4.0])[:, np.newaxis]
-"""Of changes that last, in standard deviations."""
+"""Sizes of lasting changes, in standard deviations."""
 
-_LEAST_TAIL = 1e-300  # its normal number is 37
+_LEAST_TAIL = 1e-300  # its normal quantile is 37
 
 
 def lasting_evidence(evidence: np.ndarray, tails: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """(T, 6, S) evidence of lasting changes, (6, S) before, after each of T windows if none of them rings.
+    """(T, 6, S) evidence of lasting changes after each of T windows if there is no alarm, from (6, S) ``evidence``.
 
-    It stays as it was where (T, S) ``tails`` are 1: not judged.
+    It is unchanged where (T, S) ``tails`` are 1, that is, not judged.
     """
     normal = -sign * special.ndtri(np.clip(tails / 2, _LEAST_TAIL, 0.5))
     judged = (tails < 1)[:, np.newaxis]
     factors = np.where(judged, np.exp(SIZES * normal[:, np.newaxis] - SIZES**2 / 2), 1)
     kept = np.empty_like(factors)
-    with np.errstate(over="ignore", invalid="ignore"):  # long after one that would have rung
+    with np.errstate(over="ignore", invalid="ignore"):  # in the windows after an alarm
         for t in range(len(kept)):
             evidence = np.add(evidence, judged[t], out=kept[t])
             evidence *= factors[t]
@@ -39,7 +39,7 @@ def lasting_evidence(evidence: np.ndarray, tails: np.ndarray, sign: np.ndarray) 
 def which_moved(
     evidence: np.ndarray, tails: np.ndarray, alarm_every: float, sudden: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of T windows false alarms a window of rules that would just ring, at most 1, and (T, S) which values moved."""
+    """(T,) false alarms per window of rules that would just alarm, at most 1; and (T, S) bool, which values moved."""
     size = tails.shape[1]
     lasting = np.add.reduce(evidence, axis=1) * ((1 - sudden) / len(SIZES)) if sudden < 1 else np.zeros_like(tails)
     own = lasting + sudden * np.where(tails * size * alarm_every < sudden, size * alarm_every / sudden, 0)

@@ -1,4 +1,4 @@
-"""The Kalman filter: what the windows up to each one say. Values that moved are followed anew from there."""
+"""Kalman filter that restarts for values that changed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from uldp_transforms.ldp.smoothing.series import Law, Series
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Track:
-    """What the windows up to each one say of the drifting share. All (T, S).
+    """Estimates of the drifting share from the windows up to each one. All (T, S).
 
     Attributes:
-        expected, expected_variance: before a window is looked at.
-        level, variance: after it.
-        moved: bool, whether the value begins anew in this window.
+        expected, expected_variance: before the window's estimate is used.
+        level, variance: after the window's estimate is used.
+        moved: bool, whether the value restarts in this window.
     """
 
     expected: np.ndarray
@@ -32,15 +32,14 @@ def track(series: Series, law: Law, drift: float, nugget: float, moved: np.ndarr
     Args:
         series, law: T windows.
         drift, nugget: q and w.
-        moved: (T, S) bool, values that are followed from this window on as if nothing was before: a variance of 1 is
-            added; None: nowhere.
+        moved: (T, S) bool, values that restart in this window: a variance of 1 is added; None: nowhere.
     """
     seen, size = series.seen, series.raw.shape
     moved = np.zeros(size, dtype=bool) if moved is None else moved
     raw, step = np.where(seen, series.raw, 0), drift * law.shares
     noise = np.where(
         seen, law.noise + law.people + nugget * law.shares, np.inf
-    )  # of what is not seen nothing is learned
+    )  # windows without an estimate leave the state unchanged
     level, variance = np.zeros((2, size[0] + 1, size[1]))
     level[0], variance[0], prior = series.level, series.spread, np.zeros(size)
     for t in range(size[0]):

@@ -1,4 +1,4 @@
-"""The normal distribution function in 32 bits: faster than an exact one, and good to 3 in 100,000."""
+"""The normal distribution function in 32 bits: faster than an exact one, and accurate to 3 in 100,000."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _LEAST = np.float32(-80)  # of exponents, so that nothing underflows
 
 
 def normal_tail(x: np.ndarray) -> np.ndarray:
-    """float32 probabilities that a standard normal number is x or less, of float32 ``x``; from 1e-36 on.
+    """float32 probabilities that a standard normal variable is at most x, for float32 ``x``; down to 1e-36.
 
     With t = 1 / (1 + 0.36 |x|) the logarithm of the probability of -|x| is log t - x^2 / 2 plus a polynomial of t. Its
-    six coefficients are those with the smallest largest error in |x| < 40, found by weighted least squares.
+    six coefficients minimise the maximum error in |x| < 40; they were found by weighted least squares.
     """
     t = np.abs(x)
     t *= _SCALE

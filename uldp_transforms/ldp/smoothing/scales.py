@@ -1,4 +1,4 @@
-"""A drift and a nugget for each value, by empirical Bayes: shrunk to those that the values of a collection share."""
+"""A drift and a nugget for each value by empirical Bayes: shrunk towards the common ones of the collection."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from scipy import interpolate
 from uldp_transforms.ldp.smoothing.drift_fit import BEND, FITTED, in_units, log_likelihoods, of_values
 from uldp_transforms.ldp.smoothing.series import Law, Series
 
-_DRIFTS = np.arange(-2, 3), 8.0  # likelihoods are computed for these powers of a factor, times the likely drift
+_DRIFTS = np.arange(-2, 3), 8.0  # exponents and base of the grid of likelihoods, relative to the likely drift
 _NUGGETS = np.arange(-3, 4), 4.0
 _WIDTHS = np.array([0.1, 0.5, 1.0, 1.5]) * np.log(4)  # standard deviations of the logarithms over values
-_ODD = 0.005  # prior probability of a value that is like no other
+_ODD = 0.005  # prior probability of an outlying value
 _LEAST_WEIGHT = 1e-4
 _BLOCK = 1024  # values whose likelihoods are computed at once
-_TILT = 0.25  # the power of the common nugget, a variance, that its prior density of the logarithm is proportional to
-_MEDIAN = 0.4549  # of a squared standard normal number
+_TILT = 0.25  # the prior density of the logarithm of the common nugget, a variance, is proportional to this power of it
+_MEDIAN = 0.4549  # median of a squared standard normal variable
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scales:
-    """Pairs of drift and nugget, and how likely each is of a value before it is looked at.
+    """A grid of pairs of drift and nugget, and the prior probability of each pair.
 
     Attributes:
-        centre: the drift and the nugget around which the grid lies, relative to the share of a value.
+        centre: drift and nugget at the centre of the grid, relative to the share of a value.
         pairs: (G, 2) drift and nugget, on a finer grid.
-        priors: (H, G) densities over pairs, of which one is that of the collection.
-        weights: (H,) how likely each of them is.
-        evidence: logarithm of the likelihood of the collection, all of it averaged over; up to a constant of the data.
+        priors: (H, G) densities over pairs, one of which is that of the collection.
+        weights: (H,) posterior probabilities of these densities.
+        evidence: log marginal likelihood of the collection, up to a constant of the data.
     """
 
     centre: tuple[float, float]
@@ -67,24 +67,24 @@ class Scales:
         return chances.T * each, most + np.log(self.weights @ marginal)
 
     def means(self, posterior: np.ndarray, law: Law) -> tuple[np.ndarray, np.ndarray]:
-        """(S,) drift and nugget of each value: squares of the posterior means of their standard deviations."""
+        """(S,) drift and nugget of each value: squared posterior means of their standard deviations."""
         drift, nugget = ((posterior.T @ np.sqrt(part)) ** 2 * law.shares for part in self.pairs.T)
         return drift, nugget
 
     def likely(self, posterior: np.ndarray, law: Law) -> np.ndarray:
-        """(2, S) the geometric means instead."""
+        """(2, S) posterior geometric means of drift and nugget."""
         found: np.ndarray = np.exp(np.log(self.pairs).T @ posterior) * law.shares
         return found
 
 
 def scales_of(series: Series, law: Law) -> tuple[Scales, np.ndarray]:
-    """The scales of a collection, and (G, S) the log likelihoods of each value.
+    """The scales of a collection, and the log-likelihoods (G, S) of each value.
 
-    The logarithms of the drifts of values are normal around a common one, and so are those of their nuggets; a value in
-    200 is like no other. The common ones and the two widths are averaged over, on grids: the drift with a flat density
-    of its logarithm, the nugget with one between that and a flat density of the standard deviation (Gelman 2006, "Prior
-    distributions for variance parameters in hierarchical models"), so that a nugget that hides in the noise is not
-    taken for none. The 256 values of the largest shares decide.
+    The logarithms of the drifts of values are normal around a common mean, and so are those of their nuggets; one value
+    in 200 is an outlier. The common means and the two widths are averaged over grids: the drift with a flat density of
+    its logarithm, the nugget with one between that and a flat density of the standard deviation (Gelman 2006, "Prior
+    distributions for variance parameters in hierarchical models"), so that a nugget below the noise is not estimated as
+    zero. The 256 values with the largest shares are used.
     """
     grid, centre = _grid(), _likely(series, law)
     everything = Scales(centre, grid.factors * centre, grid.priors, grid.density)
@@ -100,10 +100,10 @@ def scales_of(series: Series, law: Law) -> tuple[Scales, np.ndarray]:
 
 
 def _likely(series: Series, law: Law) -> tuple[float, float]:
-    """A drift and a nugget near the likely ones, from medians of squared differences.
+    """Approximate drift and nugget, from medians of squared differences.
 
-    Those of k windows have the variance 2 W + k Q and that of the noise. Neither is less than what is sure to hide in
-    the noise.
+    Differences over k windows have the variance 2 W + k Q plus that of the noise. Both estimates have a lower bound
+    below which they would be undetectable in the noise.
     """
     windows = len(series.raw)
     noise = (law.noise + law.people).mean(axis=0)
@@ -117,7 +117,7 @@ def _likely(series: Series, law: Law) -> tuple[float, float]:
     for lag in (1, far):
         squares = (series.raw[lag:] - series.raw[:-lag]) ** 2
         seen = ~np.isnan(squares).all(axis=0)
-        median = np.nanmedian if np.isnan(squares).any() else np.median  # which is faster
+        median = np.nanmedian if np.isnan(squares).any() else np.median  # the faster one
         variances = median(squares[:, seen], axis=0) / _MEDIAN - 2 * noise[seen]
         excess.append(float((weight[seen] * variances / law.shares[seen]).sum() / max(weight[seen].sum(), 1e-300)))
     drift = (excess[1] - excess[0]) / (far - 1)
@@ -126,13 +126,13 @@ def _likely(series: Series, law: Law) -> tuple[float, float]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Grid:
-    """What does not depend on a collection.
+    """The parts of the grid that do not depend on a collection.
 
     Attributes:
-        factors: (G, 2) of drift and nugget.
-        between: (G, C) from likelihoods of the coarse grid to those of the fine one.
+        factors: (G, 2) factors of drift and nugget.
+        between: (G, C) interpolation from likelihoods on the coarse grid to the fine one.
         priors: (H, G) densities over the fine grid: normal around each point of the coarse one, in four widths.
-        density: (H,) prior probabilities of these.
+        density: (H,) prior probabilities of these densities.
     """
 
     factors: np.ndarray

@@ -1,4 +1,4 @@
-"""Seasons: what the windows of the same weekday have in common, if the likelihood says that there is such a thing."""
+"""Weekday effects, included if the likelihood supports them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from uldp_transforms.ldp.smoothing.drift_fit import FITTED, of_values
 from uldp_transforms.ldp.smoothing.series import Law, Series
 
 LEAST_SEASONS = 4
-"""Periods that a series must have before a season is looked for."""
+"""Minimum number of periods in a series for the detection of a season."""
 
-_FACTORS = 4.0 ** np.arange(-2, 8)  # of the least variance that is looked for
+_FACTORS = 4.0 ** np.arange(-2, 8)  # of the smallest variance in the search
 _WIDTHS = np.array([0.1, 0.5, 1.0])  # standard deviations, over values, of its logarithm to base 4
-_ODD = 0.02  # prior probability of a value that is like no other
-_EVIDENCE = 3.0  # gain of the log likelihood from which there is a season
+_ODD = 0.02  # prior probability of an outlying value
+_EVIDENCE = 3.0  # minimum gain of the log-likelihood for a season
 _BLOCK = 1024  # values that are whitened at once
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Season:
-    """The effects of the phases of a season on each value, normal given all windows.
+    """The effects of the phases of a season on each value, normally distributed given all windows.
 
     Attributes:
-        phases: (T,) int64, which phase each window is in.
-        means: (K, S) of the effects of the K phases.
-        variances: (S, K, K) their covariances.
-        freedom: (S,) how many numbers were fitted to each value, in effect, beside its level.
+        phases: (T,) int64, phase of each window.
+        means: (K, S) means of the effects of the K phases.
+        variances: (S, K, K) covariances of the effects.
+        freedom: (S,) effective number of fitted parameters of each value, without its level.
     """
 
     phases: np.ndarray
@@ -38,14 +38,14 @@ class Season:
 
     @property
     def effects(self) -> np.ndarray:
-        """(T, S) of each window."""
+        """(T, S) effects in each window."""
         found: np.ndarray = self.means[self.phases]
         return found
 
     def residuals(self, series: Series) -> Series:
-        """What is left without the effects, moved away from its mean as far as fitting the effects drew it there.
+        """The series less the effects, rescaled around its mean to compensate for fitting them.
 
-        Of white noise the fit takes the share ``freedom`` / T, so that scales of what is left would be too small.
+        Fitting removes the share ``freedom`` / T of white noise, so the scales of the residuals would be too small.
         """
         raw, seen = series.raw - self.effects, series.seen
         times = np.maximum(seen.sum(axis=0), 1)
@@ -54,11 +54,11 @@ class Season:
         return dataclasses.replace(series, raw=mean + longer * (raw - mean))
 
     def values(self, places: np.ndarray) -> Season:
-        """That of some values, (M,) int64 places."""
+        """The season of some values, at positions (M,) int64."""
         return Season(self.phases, self.means[:, places], self.variances[places], self.freedom[places])
 
     def uncertainty(self, series: Series, law: Law, drift: np.ndarray, nugget: np.ndarray) -> np.ndarray:
-        """(T, S) what not knowing the effects adds to the variance of the people's shares."""
+        """(T, S) contribution of the uncertain effects to the variance of the people's shares."""
         away = []
         for phase in range(len(self.means)):
             shape = (self.phases == phase).astype(float)[:, np.newaxis]
@@ -70,11 +70,11 @@ class Season:
 
 
 def season_of(series: Series, law: Law, drift: np.ndarray, nugget: np.ndarray) -> Season | None:
-    """The season of a series; None: it has none, or too few periods to tell.
+    """The season of a series; None if it has none, or too few periods to detect one.
 
-    The effects of a value are independent and normal with the variance g p, and g is log-normal over values around a
-    common one, which is averaged over. Their likelihood is that of the whole model: the filter of the phases'
-    indicators whitens them as it does the estimates (de Jong 1991, "The diffuse Kalman filter").
+    The effects of a value are independent and normal with the variance g p. Over values, g is log-normal around a
+    common value, which is averaged over. The likelihood is that of the whole model: the filter whitens the indicators
+    of the phases in the same way as the estimates (de Jong 1991, "The diffuse Kalman filter").
 
     Args:
         series, law: T windows, S values.
@@ -111,7 +111,7 @@ def season_of(series: Series, law: Law, drift: np.ndarray, nugget: np.ndarray) -
 def _whitened(
     series: Series, law: Law, drift: np.ndarray, nugget: np.ndarray, number: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(S, K, K) the information of the effects, and (S, K) their scores."""
+    """Information (S, K, K) and scores (S, K) of the effects."""
     windows, size = series.raw.shape
     innovations = np.empty((windows, number + 1, size))
     innovations[:, :-1] = np.eye(number)[series.phases][:, :, np.newaxis]
@@ -129,7 +129,7 @@ def _whitened(
 
 
 def _chances(gains: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, float]:
-    """(G, S) probabilities of the variances of each value, of (G, S) gains of its likelihood; and the gain of all."""
+    """(G, S) probabilities of the variances of each value, from gains (G, S) of its likelihood; and the total gain."""
     steps = np.arange(len(gains))
     priors = np.exp(-(((steps - steps[:, np.newaxis]) / _WIDTHS[:, np.newaxis, np.newaxis]) ** 2) / 2)
     priors = (priors / priors.sum(axis=-1, keepdims=True)).reshape(-1, len(steps))

@@ -1,4 +1,4 @@
-"""Estimates of values in windows, as a filter takes them, and the law of their noise."""
+"""Estimates of values in windows, the input of the filters, and the variances of their noise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 LEAST_SHARE = 1e-5
-"""The share from which a value's drift and nugget are scaled, if it has less."""
+"""Minimum share that scales the drift and the nugget of a value."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -16,17 +16,17 @@ class Series:
     """Unbiased estimates of S values in T windows, in order of time.
 
     Attributes:
-        raw: (T, S) shares; NaN where a window does not say.
+        raw: (T, S) shares; NaN where a window has no estimate.
         variances: (T, S) of ``raw`` as estimates of the shares of a population, without ``common``.
-        common: (S,) variance of what is the same in all windows, such as the noise of hash functions.
-        turnover: (S,) variance of what ``common`` may differ by between two windows, because other people are in them;
-            0 where it is the same whoever is. Alarms allow for it.
+        common: (S,) variance of the error that all windows share, such as the noise of hash functions.
+        turnover: (S,) variance by which the error of ``common`` can change between two windows when other people
+            report; 0 if it does not depend on the people. Alarms allow for it.
         num_reports: (T,) n_t, at least 1.
-        steps: (T,) int64 windows from the one before to this one, at least 1; more where some are missing.
-        jump: n times what one more counted report adds to an estimate.
-        level, spread: (S,) mean and variance of the drifting share just before the first window, from windows that
-            are no longer here. By default nothing is known: 0 and 1.
-        phases: (T,) int64 where in a season each window is, such as its weekday; None: seasons are not looked for.
+        steps: (T,) int64 number of windows since the previous one, at least 1; more where some are missing.
+        jump: n times the contribution of one more counted report to an estimate.
+        level, spread: (S,) mean and variance of the drifting share just before the first window, from earlier windows
+            that were forgotten. Default: 0 and 1, which is uninformative.
+        phases: (T,) int64 phase of each window in a season, such as its weekday; None: no season is fitted.
     """
 
     raw: np.ndarray
@@ -47,20 +47,20 @@ class Series:
         return seen
 
     def until(self, end: int) -> Series:
-        """The windows before the one with the place ``end``."""
+        """The windows before position ``end``."""
         names = ("raw", "variances", "num_reports", "steps", "phases")
         parts: dict[str, Any] = {name: None if (part := getattr(self, name)) is None else part[:end] for name in names}
         return dataclasses.replace(self, **parts)
 
     def law(self) -> Law:
-        """What is known of the noise."""
+        """The known variances of the noise."""
         seen = self.seen
         times = np.maximum(seen.sum(axis=0), 1)
         raw, variances = np.where(seen, self.raw, 0), np.where(seen, self.variances, 0)
         n = self.num_reports[:, np.newaxis]
         shares = np.clip(raw.sum(axis=0) / times, LEAST_SHARE, 1)
-        each = (variances * n).sum(axis=0) / times  # of one report
-        people = (raw - raw**2 + variances).sum(axis=0) / times  # raw^2 is too large by its variance
+        each = (variances * n).sum(axis=0) / times  # variance per report
+        people = (raw - raw**2 + variances).sum(axis=0) / times  # variances correct the bias of raw^2
         people = np.clip(people, LEAST_SHARE, 1 / 4)
         least = self.jump * shares / max(float(self.num_reports.sum()), 1.0)
         return Law(shares, np.maximum(each - people, least) / n, people / n)
@@ -68,13 +68,13 @@ class Series:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Law:
-    """The noise of a series.
+    """The variances of the noise of a series.
 
     Attributes:
-        shares: (S,) p, at least LEAST_SHARE; or what else drifts and nuggets are relative to, see ``relative_to``.
-        noise: (T, S) R. The variance of a report, the mean of all windows, by the number of reports: what a single
-            window says of its own variance depends on its own estimate, and would weight small estimates more.
-        people: (T, S) the mean of p (1 - p) over windows, by n: what people differ from the population by.
+        shares: (S,) p, at least LEAST_SHARE; the scale of drifts and nuggets, which ``relative_to`` can change.
+        noise: (T, S) R. The mean variance per report over all windows, divided by the number of reports: the variance
+            from a single window depends on its own estimate, and would give small estimates more weight.
+        people: (T, S) sampling variance of the people: the mean of p (1 - p) over windows, divided by n.
     """
 
     shares: np.ndarray
@@ -82,10 +82,10 @@ class Law:
     people: np.ndarray
 
     def values(self, places: np.ndarray) -> Law:
-        """That of some values, (M,) int64 places."""
+        """The variances of some values, at positions (M,) int64."""
         return Law(self.shares[places], self.noise[:, places], self.people[:, places])
 
     def relative_to(self, power: float) -> Law:
-        """The same with drifts and nuggets relative to p to that power; for the largest p nothing changes."""
+        """This law with drifts and nuggets proportional to p to that power; unchanged for the largest p."""
         largest = float(self.shares.max(initial=LEAST_SHARE))
         return dataclasses.replace(self, shares=largest * (self.shares / largest) ** power)

@@ -1,4 +1,4 @@
-"""The shares of the people of each window: by the windows before it, or by all of them."""
+"""The shares of the people of each window, from the windows up to it (filtered) or from all windows (smoothed)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from uldp_transforms.ldp.smoothing.series import Law, Series
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 
 _Z = float(special.ndtri((1 + CONFIDENCE) / 2))
-_ALONE = float(special.ndtri(0.95))  # standard errors by which an interval goes beyond the window's own, at most
-_BESIDE = 1.2  # standard deviations from its neighbours, from which it goes that far; from twice that on, beyond
-_POWERS = (1.0, 1.5, 2.0)  # of shares that drifts and nuggets, which are variances, may be proportional to
+_ALONE = float(special.ndtri(0.95))  # standard errors by which an interval exceeds the window's own, at most
+_BESIDE = 1.2  # standard deviations from its neighbours at which it begins to extend; beyond them at twice that
+_POWERS = (1.0, 1.5, 2.0)  # powers of shares to which drifts and nuggets, which are variances, are proportional
 _BLOCK = 1024  # values that are smoothed at once
 _TINY = 1e-300
-_ROUNDS = 2  # of a season and the scales of what is left
+_ROUNDS = 2  # of fitting a season and the scales of the residuals
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Shares:
-    """The shares of the people of each window, (T, S): estimates, and 95 % intervals that contain them.
+    """Shares of the people of each window, (T, S): estimates with 95 % intervals that contain them.
 
-    NaN where the window itself says nothing.
+    NaN where the window has no estimate.
     """
 
     means: np.ndarray
@@ -38,14 +38,14 @@ class Shares:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Fitted:
-    """A series without its season, and what was fitted to it.
+    """A series without its season, and the fitted model.
 
     Attributes:
         series, law: T windows, S values.
-        scales: of drifts and nuggets.
-        own: (2, S) the drift and the nugget of each value, from means of standard deviations, as intervals need it.
-        likely: (2, S) likely ones, as estimates need it.
-        season: None: there is none.
+        scales: distribution of drifts and nuggets.
+        own: (2, S) drift and nugget of each value, from means of standard deviations, for intervals.
+        likely: (2, S) geometric means of drift and nugget, for estimates.
+        season: the season; None if there is none.
     """
 
     series: Series
@@ -57,17 +57,17 @@ class _Fitted:
 
 
 def filtered(series: Series, t: int) -> Shares:
-    """What the windows up to the one with the place t say of that window; (1, S)."""
+    """Shares in the window at position t from the windows up to it; (1, S)."""
     known = smoothed(series.until(t + 1))
     return Shares(known.means[-1:], known.low[-1:], known.high[-1:])
 
 
 def smoothed(series: Series) -> Shares:
-    """What all windows say of each one.
+    """Shares in each window from all windows.
 
-    If the window contradicts all others by 1.645 standard deviations or more, the interval also reaches to the far end
-    of the window's own one, one-sided: the other end is where the others are. It also holds the intervals of courses
-    before and after a break, wherever it may be.
+    If the window contradicts all others by 1.645 standard deviations or more, the interval is extended to the far end
+    of the window's own interval, one-sided: the other end is near the other windows. It also contains the intervals of
+    the courses before and after a break, at every plausible position of the break.
     """
     model, size = _fitted(series), len(series.common)
     found = np.empty((3, *series.raw.shape))
@@ -82,7 +82,7 @@ def smoothed(series: Series) -> Shares:
 
 
 def _fitted(series: Series) -> _Fitted:
-    """The scales of a series, and its season, if it has one; then the scales are those of what is left without it."""
+    """The model fitted to a series; if it has a season, the scales are those of the residuals."""
     law = series.law()
     model = _scaled(series, law, None)
     season = season_of(series, law, *model.own)
@@ -95,7 +95,7 @@ def _fitted(series: Series) -> _Fitted:
 
 
 def _scaled(series: Series, law: Law, season: Season | None) -> _Fitted:
-    """Scales relative to each power of shares, averaged over by their likelihoods; of breaks, to the likeliest."""
+    """Scales averaged over the powers of shares by their likelihoods; breaks use the likeliest power."""
     left = series if season is None else dataclasses.replace(series, raw=series.raw - season.effects)
     unfitted = series if season is None else season.residuals(series)
     fits = [_of_power(left, unfitted, law.relative_to(power), season) for power in _POWERS]
@@ -107,19 +107,19 @@ def _scaled(series: Series, law: Law, season: Season | None) -> _Fitted:
 
 
 def _of_power(left: Series, unfitted: Series, law: Law, season: Season | None) -> _Fitted:
-    """Of one power: the law has it."""
+    """The fit for one power, which the law contains."""
     scales, likelihoods = scales_of(unfitted, law)
     posterior, _ = scales.posterior(likelihoods)
     return _Fitted(left, law, scales, np.stack(scales.means(posterior, law)), scales.likely(posterior, law), season)
 
 
 def _of_values(model: _Fitted, here: np.ndarray) -> np.ndarray:
-    """(3, T, M) means and ends of intervals of some values, without their season."""
+    """(3, T, M) means and interval ends of some values, without their season."""
     series, law, number = of_values(model.series, here), model.law.values(here), len(here)
     own, usual = model.own[:, here], np.outer(model.scales.common, law.shares)
     thrice, each = np.tile(np.arange(number), 3), np.arange(number)
     parts = np.concatenate([own, model.likely[:, here], usual], axis=1)
-    courses = course_of(of_values(series, thrice), law.values(thrice), *parts)  # at once: the loop over windows is slow
+    courses = course_of(of_values(series, thrice), law.values(thrice), *parts)  # one call: loops over windows are slow
     course, likely, common = (courses.values(each + first) for first in (0, number, 2 * number))
     extra = np.zeros(series.raw.shape)
     if model.season is not None:
@@ -138,7 +138,7 @@ def _of_values(model: _Fitted, here: np.ndarray) -> np.ndarray:
 
 
 def _around(series: Series, law: Law, course: Course, extra: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(T, S) means, and ends of intervals: up to that of the window alone, where it contradicts all others."""
+    """(T, S) means and interval ends, extended to the window's own interval where it contradicts all others."""
     means, variances = own_shares(series, law, course)
     half = _Z * np.sqrt(variances + extra)
     apart = np.abs(course.pulse) / np.sqrt(np.maximum(course.pulse_information, _TINY)) / _BESIDE - 1
@@ -149,7 +149,7 @@ def _around(series: Series, law: Law, course: Course, extra: np.ndarray) -> tupl
 
 
 def _across(values: Broken, extra: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same of values that may break: with one more change or none, and other places of those that were found."""
+    """Means and interval ends for values that may break: with one more change or none, and other places of breaks."""
     means, low, high = _around(values.series, values.law, values.course, extra)
     _, lowest, highest = branches(values, _Z)
     low, high = np.minimum(low, lowest), np.maximum(high, highest)

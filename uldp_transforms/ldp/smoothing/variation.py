@@ -1,14 +1,14 @@
-"""How much a value varies while nothing happens: a bank of Kalman filters, one for each law of drift and day effects.
+"""Normal variation of a value: a bank of Kalman filters, one for each pair of drift and day effects (a law).
 
-A law (rho, sigma) says of the share s of a value, and of what the reports of window t say of it,
+A law (rho, sigma) describes the share s of a value and the estimate y of window t:
 
     s_t = s_(t-1) + N(0, (rho s)^2)                drift
     y_t = s_t + D_t + N(0, R_t),                   R_t known; day effects D_t of standard deviation sigma s
 
-Day effects multiply a share, so above it probabilities are about those of lognormal numbers (``Expectation.tails``).
-Each value has weights of all laws, learned from its own past windows, and from those of the other values through common
-weights. In each window the law of a value may be drawn anew, with a small probability, and no window raises the weight
-of a law by more than a limit, so that a change is not taken for the law before it rings.
+Day effects multiply a share, so rises above it have approximately lognormal probabilities (``Expectation.tails``). Each
+value has a weight for each law, learned from its own past windows, and from those of the other values through common
+weights. In each window the law of a value may be redrawn, with a small probability. A limit on the gain in weight per
+window prevents a change from being learned as a law before the alarm.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from uldp_transforms.ldp.smoothing.normal_tail import normal_tail
 from uldp_transforms.ldp.smoothing.series import LEAST_SHARE, Series
 
 KIND = np.float32
-"""Of the arrays of the bank."""
+"""Dtype of the arrays of the bank."""
 
 _RHO, _SIGMA = (0.0, 0.03, 0.09, 0.27), (0.05, 0.15, 0.45, 1.35)
 DRIFTS, EFFECTS = (grid.reshape(-1, 1).astype(KIND) for grid in np.meshgrid(_RHO, _SIGMA, indexing="ij"))
-"""(G, 1) rho and sigma of the laws."""
+"""rho and sigma of the laws, (G, 1) each."""
 
 _FIRST = 1 / EFFECTS[:, 0] ** 2.5 / np.maximum(DRIFTS[:, 0], _RHO[1]) ** 2
 FIRST_WEIGHTS: np.ndarray = _FIRST / _FIRST.sum()
-"""(G,) weights before any window: small variation first."""
+"""Prior weights, (G,), which favour small variation."""
 
 ANEW = KIND(0.02)
-"""Probability that the law of a value is drawn anew before a window."""
+"""Probability that the law of a value is redrawn before a window."""
 
 LEAST, MOST = np.exp(KIND(-3)), np.exp(np.where(DRIFTS > 0, KIND(0.7), KIND(1)))
-"""A number and (G, 1): factors by which a window can make a law less or more likely, at most."""
+"""Lower limit (a number) and upper limits (G, 1) of the factor by which a window changes the likelihood of a law."""
 
-_OWN = KIND(0.2)  # values that the first weights count for beside those of a collection
-_ROUNDS = 2  # of expectation and maximisation a window
-_UNSEEN = KIND(1e8)  # variance of what a window does not say
+_OWN = KIND(0.2)  # weight of the first weights, in values, beside the values of a collection
+_ROUNDS = 2  # of expectation maximisation per window
+_UNSEEN = KIND(1e8)  # variance of a missing estimate
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Memory:
-    """What the bank keeps of the windows so far, for S values and G laws; or of each of several moments, first axis.
+    """State of the bank after the windows so far, for S values and G laws; or of several moments, along the first axis.
 
     Attributes:
         seen: (S,) windows in which the value was seen.
-        windows, share, report: (S,) the windows since the value began anew, and of these the mean of the raw shares
-            and of the variances per report.
+        windows, share, report: (S,) number of windows since the value restarted, and the means over these of the raw
+            shares and of the variances per report.
         level, variance: (G, S) of the drifting share.
-        odds: (G, S) how likely the past of the value is under each law, against the mean over ``common``.
+        odds: (G, S) likelihood of the value's past under each law, relative to the mean over ``common``.
         common: (G,) weights of the laws in the collection.
     """
 
@@ -67,17 +67,17 @@ class Memory:
 
     @classmethod
     def empty(cls, size: int) -> Memory:
-        """Before the first window."""
+        """The state before the first window."""
         own: dict[str, Any] = {name: np.zeros(size, dtype=KIND) for name in ("seen", "windows", "share", "report")}
         level, variance, odds = np.zeros((3, len(DRIFTS), size), dtype=KIND)
         return cls(**own, level=level, variance=variance + 1, odds=odds + 1, common=FIRST_WEIGHTS)
 
     def at(self, moment: int) -> Memory:
-        """That of one of several moments."""
+        """The state at one of several moments."""
         return Memory(**{field.name: getattr(self, field.name)[moment] for field in dataclasses.fields(self)})
 
     def placed(self, size: int, here: Any) -> Memory:
-        """The same among ``size`` values, of which these are at the places ``here``; of others nothing is known."""
+        """This state among ``size`` values, at the positions ``here``; nothing is known of the other values."""
         wider: dict[str, Any] = dataclasses.asdict(Memory.empty(size)) | {"common": self.common}
         for name in wider.keys() - {"common"}:
             wider[name][..., here] = getattr(self, name)
@@ -91,7 +91,7 @@ class Memory:
 
     @classmethod
     def from_bytes(cls, encoded: bytes, size: int) -> Memory:
-        """What ``to_bytes`` made, of ``size`` values."""
+        """The state of ``size`` values from the bytes that ``to_bytes`` made."""
         parts, at = {}, 0
         for name, like in dataclasses.asdict(cls.empty(size)).items():
             kind = like.dtype.newbyteorder("<")
@@ -102,12 +102,12 @@ class Memory:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Expectation:
-    """What the bank expects of B windows; all (B, G, S) but ``noise``.
+    """Predictions of the bank for B windows; all (B, G, S) except ``noise``.
 
     Attributes:
         weights: of the laws.
         level, variance: of the drifting share.
-        size: the share that drift and day effects are relative to.
+        size: the share that multiplies drift and day effects.
         noise: (B, 1, S) known variance of the raw share.
     """
 
@@ -130,7 +130,7 @@ class Expectation:
         return effect
 
     def with_noise(self, more: np.ndarray | float) -> Expectation:
-        """The same of windows with that known variance besides."""
+        """This expectation with additional known variance."""
         return dataclasses.replace(self, noise=(self.noise + more).astype(KIND))
 
     def mean(self, of_laws: np.ndarray) -> np.ndarray:
@@ -139,15 +139,15 @@ class Expectation:
         return mean
 
     def tails(self, raw: np.ndarray, jump: np.ndarray | float) -> np.ndarray:
-        """(B, S) two-sided probabilities of changes as large as that to (B, S) ``raw`` or larger.
+        """(B, S) two-sided probabilities of changes at least as large as that to (B, S) ``raw``.
 
-        Falls are measured by the normal law, rises by ``_rises``. Counts are no normal numbers: a rise by z needs
-        z^2 / 6 reports more for the same probability (Bernstein). A fall does not, whose tail is below that of a normal
-        number with the variance of the count.
+        Falls are measured by the normal distribution, rises by ``_rises``. Counts are not exactly normal: a rise by z
+        needs z^2 / 6 more reports for the same probability (Bernstein). A fall does not: its tail is below that of a
+        normal variable with the variance of the count.
 
         Args:
             raw: shares.
-            jump: what one report more adds to them, (B, 1, 1) or a number.
+            jump: contribution of one more report to the shares, (B, 1, 1) or a number.
         """
         change = raw.astype(KIND)[:, np.newaxis] - self.level
         up = self.mean(change)[:, np.newaxis] > 0
@@ -172,15 +172,15 @@ class Expectation:
 
 
 def _rises(rise: np.ndarray, base: np.ndarray, error: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-    """How many standard deviations a share s rises by, if day effects are lognormal; rather too few than too many.
+    """Number of standard deviations of a rise if day effects are lognormal; a conservative approximation.
 
-    The standard deviation sqrt(F + (sigma s)^2) of a window grows with its share s. So a rise is measured on the scale
-    on which it is constant (Bartlett 1947, "The use of transformations"),
+    The standard deviation sqrt(F + (sigma s)^2) of a window grows with its share s. So a rise is measured on the
+    variance-stabilising scale (Bartlett 1947, "The use of transformations"),
 
         z = (asinh(sigma (s + rise) / sqrt F) - asinh(sigma s / sqrt F)) / sigma.
 
-    Where day effects are most of it that is log(1 + rise / s) / sigma, and where noise is most of it rise / sqrt(F) for
-    small sigma; between them it is less than it takes, because day effects then multiply noise too.
+    Where day effects dominate, this is log(1 + rise / s) / sigma, and where noise dominates, rise / sqrt(F) for small
+    sigma; in between it is too small, because day effects then multiply noise too.
 
     Args:
         rise: (B, G, S).
@@ -201,12 +201,12 @@ def _rises(rise: np.ndarray, base: np.ndarray, error: np.ndarray, fixed: np.ndar
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Told:
-    """What B windows say of S values.
+    """Estimates of S values in B windows.
 
     Attributes:
-        raw, report: (B, S) shares, NaN where a window does not say, and their variances per report.
-        num_reports, steps: (B,), those of ``Series``.
-        jump: n times what one more counted report adds to an estimate.
+        raw, report: (B, S) shares, NaN where a window has no estimate, and their variances per report.
+        num_reports, steps: (B,), as in ``Series``.
+        jump: n times the contribution of one more counted report to an estimate.
     """
 
     raw: np.ndarray
@@ -217,24 +217,24 @@ class Told:
 
     @classmethod
     def of(cls, series: Series, begin: int, end: int) -> Told:
-        """Some windows of a series."""
+        """The windows of a series from ``begin`` to before ``end``."""
         raw, n = series.raw[begin:end], series.num_reports[begin:end]
         report = np.where(np.isnan(raw), 0, series.variances[begin:end] * n[:, np.newaxis])
         return cls(raw, report, n, series.steps[begin:end], series.jump)
 
     def only(self, t: int) -> Told:
-        """One of them."""
+        """The window at position t."""
         here = slice(t, t + 1)
         return Told(self.raw[here], self.report[here], self.num_reports[here], self.steps[here], self.jump)
 
 
 def ahead(memory: Memory, told: Told, moved: np.ndarray | None = None) -> tuple[Memory, Expectation]:
-    """The memories before each of B windows and after the last, (B + 1, ...), and what is expected of the windows.
+    """Memories before each of B windows and after the last, (B + 1, ...), and the predictions for the windows.
 
     Args:
-        memory: before the first.
-        told: what they say.
-        moved: (S,) bool, values that begin anew in the first of them; None: no value does.
+        memory: state before the first window.
+        told: estimates of the windows.
+        moved: (S,) bool, values that restart in the first window; None: no value does.
     """
     seen: np.ndarray = ~np.isnan(told.raw)
     moved = np.zeros(seen.shape[1], dtype=bool) if moved is None else moved
@@ -246,7 +246,7 @@ def ahead(memory: Memory, told: Told, moved: np.ndarray | None = None) -> tuple[
     )
     times = _after(memory.seen, memory.seen + np.cumsum(seen, axis=0))
     n = told.num_reports[:, np.newaxis]
-    least = max(told.jump, 1.0) * np.maximum(LEAST_SHARE, 1 / (n * (windows[:-1] + 1)))  # one report more
+    least = max(told.jump, 1.0) * np.maximum(LEAST_SHARE, 1 / (n * (windows[:-1] + 1)))  # one more report
     noise = (np.maximum(np.where(windows[:-1] > 0, each[:-1], told.report), least) / n).astype(KIND)
     anew = windows[:-1] == 0
     anew[0] |= moved
@@ -266,7 +266,7 @@ def ahead(memory: Memory, told: Told, moved: np.ndarray | None = None) -> tuple[
 
 
 def _after(before: np.ndarray, later: np.ndarray) -> np.ndarray:
-    """(B + 1, S) of (S,) and (B, S)."""
+    """Stack (S,) and (B, S) into (B + 1, S)."""
     return np.concatenate([before[np.newaxis], later]).astype(KIND)
 
 
@@ -280,7 +280,7 @@ def _levels(
     anew: np.ndarray,
     moved: np.ndarray,
 ) -> tuple[np.ndarray, ...]:
-    """The filters: levels and variances of B + 1 moments, and of B windows prior variances and sizes; (..., G, S)."""
+    """Filter: levels and variances of B + 1 moments, and prior variances and sizes of B windows; (..., G, S)."""
     shape = (len(raw), *memory.level.shape)
     level, variance = np.empty((2, len(raw) + 1, *memory.level.shape), dtype=KIND)
     prior, size = np.empty((2, *shape), dtype=KIND)
@@ -290,7 +290,7 @@ def _levels(
     for t, step in enumerate(steps.astype(KIND)):
         np.maximum(level[t], share[t], out=size[t])
         np.minimum(np.sqrt(variance[t], out=gain), error[t], out=gain)
-        size[t] += gain  # a share that is not known well may be larger
+        size[t] += gain  # an uncertain share may be larger
         np.multiply(DRIFTS * np.sqrt(step), size[t], out=prior[t])
         prior[t] *= prior[t]
         prior[t] += variance[t]
@@ -298,7 +298,7 @@ def _levels(
         rest *= rest
         rest += noise[t]
         before = prior[t]
-        if some_anew[t]:  # day effects are those of the new share
+        if some_anew[t]:  # day effects are relative to the new share
             own = EFFECTS * (np.maximum(raw[t], 0) + error[t])
             rest = np.where(anew[t], own * own + noise[t], rest)
             before = before + moved if t == 0 else before
@@ -315,7 +315,7 @@ def _levels(
 def _likelihoods(
     raw: np.ndarray, level: np.ndarray, prior: np.ndarray, size: np.ndarray, noise: np.ndarray
 ) -> np.ndarray:
-    """(B, G, S) of normal laws, under which long tails make the learned day effects larger; 1 of the likeliest law."""
+    """(B, G, S) normal likelihoods relative to the likeliest law; long tails increase the learned day effects."""
     total = EFFECTS * size
     total *= total
     total += prior
@@ -331,10 +331,10 @@ def _likelihoods(
 
 
 def _odds(memory: Memory, likely: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Odds and common weights of B + 1 moments, of (B, G, S) likelihoods of the windows between them.
+    """Odds and common weights of B + 1 moments, from likelihoods (B, G, S) of the windows between them.
 
-    The law of a value may be drawn anew (fixed share, Herbster and Warmuth 1998, "Tracking the best expert"). Common
-    weights are moved nearer to their most likely values by expectation and maximisation.
+    The law of a value may be redrawn (fixed share, Herbster and Warmuth 1998, "Tracking the best expert"). Common
+    weights move towards their most likely values by expectation maximisation.
     """
     odds = np.empty((len(likely) + 1, *memory.odds.shape), dtype=KIND)
     common = np.empty((len(likely) + 1, len(DRIFTS)), dtype=KIND)

@@ -1,1 +1,1 @@
-"""Linear algebra and likelihoods under the estimators: from counts of symbols to unbiased frequencies."""
+"""Solvers of the estimators: linear algebra and likelihoods that turn symbol counts into unbiased frequencies."""

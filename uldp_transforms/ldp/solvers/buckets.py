@@ -9,14 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from scipy import sparse
 
-_DENSE_BUCKETS = 24  # with fewer buckets a dense product is faster than adding up collisions one by one
+_DENSE_BUCKETS = 24  # with fewer buckets a dense product is faster than summing over collisions
 _CHUNK_CELLS = 1 << 24
-_ROWS = 64  # of a Gram matrix that a thread fills at a time
+_ROWS = 64  # rows of a Gram matrix that a thread fills at a time
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Buckets:
-    """H of all cohorts, (C k x S), with one 1 per cohort, unknown and hash function (less where these coincide).
+    """H of all cohorts, (C k x S): a 1 for each cohort, unknown and hash function (fewer where buckets coincide).
 
     Attributes:
         table: (C, S) or (C, S, h) int64 in [0, k).
@@ -28,7 +28,7 @@ class Buckets:
 
     @property
     def num_hashes(self) -> int:
-        """h."""
+        """h, the number of hash functions."""
         return int(self.table.shape[2]) if self.table.ndim == 3 else 1
 
     @functools.cached_property
@@ -40,7 +40,7 @@ class Buckets:
 
     @functools.cached_property
     def _first(self) -> np.ndarray | None:
-        """(C, S, h) bool: False where an earlier hash function has the same bucket; None if there is one function."""
+        """(C, S, h) bool: False where an earlier hash function gives the same bucket; None if there is one function."""
         cells = self._cells
         if cells.shape[2] == 1:
             return None
@@ -94,11 +94,11 @@ class Buckets:
         return gram
 
     def gram_within(self, weights: np.ndarray, kept: np.ndarray) -> np.ndarray:
-        """The same as ``gram`` with J_c that centre over kept cells alone and are 0 on all others.
+        """``gram`` with matrices J_c that centre over the kept cells and are 0 on all others.
 
         Args:
             weights: (C, k).
-            kept: (C, k) 1 or 0, in each cohort one of them at least.
+            kept: (C, k) 1 or 0, with at least one 1 in each cohort.
         """
         used, sizes = weights * kept, kept.sum(axis=1)[:, np.newaxis]
         gram, present = self.gram(used, centred=False), self.gather(kept)
@@ -123,7 +123,8 @@ class Buckets:
         return gram
 
     def _scattered_gram(self, weights: np.ndarray) -> np.ndarray:
-        """Row by row: whoever shares a bucket with an unknown adds that bucket's weight."""
+        """The Gram matrix row by row: each unknown that shares a bucket with the row's unknown adds the bucket's
+        weight."""
         members, sizes = self._members
         starts, flat = np.cumsum(sizes) - sizes, np.ascontiguousarray(weights).ravel()
         rows = np.ascontiguousarray(self._cells[:, :, 0].T)
@@ -143,8 +144,9 @@ class Buckets:
 
     @functools.cached_property
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
-        """The unknowns sorted by bucket, cohort after cohort, (C S,) int32; and how many each bucket has, (C k,)."""
+        """Unknowns sorted by bucket, cohort after cohort, (C S,) int32; and the number of unknowns per bucket, (C
+        k,)."""
         table = self._cells[:, :, 0]
         buckets = table - self.num_buckets * np.arange(len(table), dtype=np.int32)[:, np.newaxis]
-        order = np.argsort(buckets.astype(np.uint16), axis=1, kind="stable")  # 16 bits are sorted by radix
+        order = np.argsort(buckets.astype(np.uint16), axis=1, kind="stable")  # NumPy sorts 16-bit integers by radix
         return order.astype(np.int32).ravel(), np.bincount(table.ravel(), minlength=len(table) * self.num_buckets)

@@ -1,7 +1,7 @@
-"""Which frequencies are likely, given noisy ones: a prior that is fitted to all of them, and the posteriors under it.
+"""Empirical Bayes for noisy frequencies: a prior on a grid, fitted to all of them, and the posteriors under it.
 
-The noisy frequencies y_s have the means p_s and a known law. The p_s are drawn from a prior on a grid, of which nothing
-is known but that its mean is at most a bound (Kiefer and Wolfowitz 1956; here the most likely prior within the bound).
+The noisy frequencies y_s have the means p_s and a known distribution. The p_s are drawn from a prior on a grid, of
+which only an upper bound of the mean is known (Kiefer and Wolfowitz 1956; here the most likely prior within the bound).
 Without the bound many small frequencies, each within the noise, would sum to far more than 1.
 """
 
@@ -13,25 +13,26 @@ import functools
 import numpy as np
 from scipy import sparse, special
 
-_STEPS = 60  # of expectation maximisation; more change the posterior means by less than a hundredth of the error
-_SMALL = 48  # points of the grid between 0 and where values stand out
-_LARGE = 4.0  # standard errors above which a frequency stands out from noise, and is itself a likely one
-_APART = 0.5  # standard errors between such frequencies: nearer ones cannot be told apart
-_REACH = 8.0  # standard errors: densities beyond are below the precision of the weights
-_EXACT = 2048  # frequencies up to which none are put together
-_BIN = 0.05  # standard errors: width of the bins beyond; the error is of the order of its square
-_TRIES = 60  # steps of Newton's method, which needs about five; the bracket is halved where it fails
+_STEPS = 60  # of expectation maximisation; further ones change the means by less than a hundredth of the error
+_SMALL = 48  # grid points between 0 and the frequencies that stand out
+_LARGE = 4.0  # standard errors above which a frequency stands out from the noise and becomes an atom itself
+_APART = 0.5  # minimum distance of such atoms in standard errors: nearer ones cannot be distinguished
+_REACH = 8.0  # standard errors: densities beyond this are below the precision of the weights
+_EXACT = 2048  # maximum number of frequencies that are not binned
+_BIN = 0.05  # standard errors: width of the bins; the binning error is of the order of its square
+_TRIES = 60  # steps of Newton's method, which needs about five; bisection where it fails
 _SAME = 1e-14
 _LEAST = 1e-300
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Noisy:
-    """Unbiased estimates of S frequencies, and their law.
+    """Unbiased estimates of S frequencies, and their distribution.
 
-    If the frequency is g the variance is null + slope g - g^2 / trials. A count of so many trials, each a success with
-    probability share + g / scale, has exactly that variance for one share and one scale, and is taken as the law: where
-    an estimate is made from its own count it is the true one. Without end of trials the law is normal.
+    If the frequency is g the variance is null + slope g - g^2 / trials. A binomial count of ``trials`` trials with
+    success probability share + g / scale has exactly this variance for one share and one scale, and is used as the
+    distribution; for estimates that depend on their own count alone it is exact. With infinitely many trials it is
+    normal.
 
     Attributes:
         estimates: (S,).
@@ -47,18 +48,18 @@ class Noisy:
 
     @property
     def smallest(self) -> np.ndarray:
-        """(S,) the least difference that can be seen near 0: a standard error, and at least one success."""
+        """(S,) smallest difference from 0 that can be resolved: a standard error, and at least one success."""
         smallest: np.ndarray = np.maximum(np.sqrt(self.null), self.slope)
         return smallest
 
     @property
     def distances(self) -> np.ndarray:
-        """(S,) of the estimates from 0, see ``far``."""
+        """(S,) distances of the estimates from 0, see ``far``."""
         return self.far(self.estimates)
 
     @property
     def stand_out(self) -> np.ndarray:
-        """(S,) bool, the estimate cannot be noise."""
+        """(S,) bool: whether the estimate is too large to be noise."""
         found: np.ndarray = self.distances > _LARGE
         return found
 
@@ -68,31 +69,31 @@ class Noisy:
         return self.variances(np.maximum(self.estimates, 0))
 
     def far(self, frequencies: np.ndarray) -> np.ndarray:
-        """(S,) of frequencies from 0 in standard errors, each at the place where it is passed."""
+        """(S,) distances of frequencies from 0 in standard errors, each with the standard error at its own place."""
         there = np.maximum(self.null + self.slope * np.maximum(frequencies, 0), 0)
         distances: np.ndarray = 2 * frequencies / np.maximum(np.sqrt(there) + np.sqrt(self.null), _LEAST)
         return distances
 
     def at(self, distance: float) -> np.ndarray:
-        """(S,) the frequencies that are so far from 0."""
+        """(S,) frequencies at this distance from 0."""
         frequencies: np.ndarray = distance * np.sqrt(self.null) + distance**2 * self.slope / 4
         return frequencies
 
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
-        """(S,) of the estimates if these are the frequencies."""
+        """(S,) variances of the estimates if these are the true frequencies."""
         variances = self.null + self.slope * frequencies - frequencies**2 / self.trials
         possible: np.ndarray = np.maximum(variances, _LEAST)
         return possible
 
     def reach(self, nearest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(S,) lowest and highest frequency that is not out of the question if the estimates were ``nearest``."""
+        """(S,) ends of the range of frequencies with non-negligible likelihood if the estimates were ``nearest``."""
         square = _REACH**2
         spread, centre = 1 + square / self.trials, nearest + square * self.slope / 2
         half = np.sqrt(np.maximum(centre**2 - spread * (nearest**2 - square * self.smallest**2), 0))
         return (centre - half) / spread, (centre + half) / spread
 
     def exponents(self, rows: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-        """Log-likelihood of single frequencies for the estimates in these rows, up to a constant of each estimate."""
+        """Log-likelihoods of frequencies for the estimates in these rows, up to a constant for each estimate."""
         if np.isinf(self.trials):
             normal: np.ndarray = -((self.estimates[rows] - frequencies) ** 2) / (2 * self.null[rows])
             return normal
@@ -105,7 +106,7 @@ class Noisy:
         return logs
 
     def binned(self) -> tuple[Noisy, np.ndarray, np.ndarray | None]:
-        """Fewer estimates, how many each stands for, (P,), and which is that of each one, (S,) (None: its own)."""
+        """Binned estimates, the size (P,) of each bin, and the bin of each estimate (S,) (None: no binning)."""
         if len(self.estimates) <= _EXACT:
             return self, np.ones(len(self.estimates)), None
         kinds = [np.round(np.log(np.maximum(law, _LEAST)) / (2 * _BIN)) for law in (self.null, self.slope)]
@@ -121,12 +122,12 @@ class Noisy:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Posterior:
-    """The fitted prior and what follows for each frequency.
+    """The fitted prior and the resulting posterior moments.
 
     Attributes:
         means, variances: (S,) of the posteriors.
-        fitted: sum over all frequencies of the derivatives of the means by the noisy frequencies, the fit of the prior
-            included: how many free parameters the means have used up, between 0 and S.
+        fitted: sum over all frequencies of the derivatives of the posterior means by the noisy frequencies, the fit of
+            the prior included: the effective number of parameters, between 0 and S.
         atoms, weights: (A,) the prior.
     """
 
@@ -139,17 +140,17 @@ class Posterior:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Prior:
-    """The most likely prior, and the estimates that it was fitted to.
+    """The most likely prior, and the estimates to which it was fitted.
 
     Attributes:
         noisy: all S estimates.
-        points, counts, member: what stands for them, see ``Noisy.binned``.
+        points, counts, member: the binned estimates, see ``Noisy.binned``.
         atoms, weights: (A,).
-        placed: (A,) bool, atoms that were placed where frequencies stand out.
+        placed: (A,) bool, atoms at the places of estimates that stand out.
         kernel: (P, A) likelihoods.
-        bound: of the mean; one of the atoms.
-        trust: how far it is used, from 0 to 1, for estimates that stand out; as for the rest, whatever is near such an
-            estimate is taken as equally likely.
+        bound: upper bound of the mean; one of the atoms.
+        trust: weight of the posterior mean for estimates that stand out, from 0 to 1; the remaining weight is that of a
+            locally flat prior.
     """
 
     noisy: Noisy
@@ -165,7 +166,7 @@ class Prior:
 
     @functools.cached_property
     def responsible(self) -> sparse.csr_array:
-        """(P, A) share of each atom in the posterior of each point."""
+        """(P, A) posterior probability of each atom at each point."""
         starts = self.kernel.indptr[:-1]
         with np.errstate(divide="ignore"):
             logs = np.log(self.kernel.data) + np.log(self.weights)[self.kernel.indices]
@@ -175,19 +176,19 @@ class Prior:
         return sparse.csr_array((joint, self.kernel.indices, self.kernel.indptr), shape=self.kernel.shape)
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means and variances (P,) of the posteriors of the points."""
+        """Posterior means and variances (P,) of the points."""
         means = self.responsible @ self.atoms
         variances = np.maximum(self.responsible @ self.atoms**2 - means**2, 0)
         if self.trust == 1:
             return means, variances
         trust, out, law = self.trust, self.points.stand_out, self.points.law
         mixed = trust * means + (1 - trust) * self.points.estimates
-        highest = float(self.points.far(means)[~out].max(initial=0))  # of the others, whose order is kept
+        highest = float(self.points.far(means)[~out].max(initial=0))  # largest of the others, whose order is kept
         mixed = np.maximum(mixed, self.points.at(highest))
         return np.where(out, mixed, means), np.where(out, trust * variances + (1 - trust) * law, variances)
 
     def used_up(self) -> np.ndarray:
-        """(P,) free parameters that each posterior mean has used up, 0 to 1, the placing of atoms included."""
+        """(P,) effective number of parameters of each posterior mean, 0 to 1, including the placing of atoms."""
         responsible = self.responsible
         slopes = np.minimum(self.moments()[1] / self.points.law, 1)
         members = np.maximum(responsible.T @ self.counts, 1.0)
@@ -196,7 +197,7 @@ class Prior:
         return used
 
     def means(self) -> np.ndarray:
-        """(S,) of the posteriors; inside a bin along the slope, which is the variance in parts of the estimate's."""
+        """(S,) posterior means; linear inside a bin, with the ratio of posterior to noise variance as slope."""
         means, variances = self.moments()
         if self.member is None:
             return means
@@ -207,9 +208,9 @@ class Prior:
 
     @property
     def alike(self) -> float:
-        """The probability that all frequencies are the bound, if otherwise they are drawn from this prior.
+        """Posterior probability that all frequencies equal the bound, against frequencies drawn from this prior.
 
-        Both are equally likely beforehand. A fitted prior alone always finds some differences in the noise.
+        Both hypotheses have prior probability 1/2. A fitted prior alone always finds some differences in the noise.
         """
         equal = np.zeros(len(self.atoms))
         equal[np.searchsorted(self.atoms, self.bound)] = 1
@@ -217,13 +218,13 @@ class Prior:
         return float(special.expit(self.counts @ (logs[1] - logs[0])))
 
     def means_given_the_sum(self) -> np.ndarray:
-        """(S,) the same if the frequencies are known to sum to S times the bound, which may be all there is to know."""
+        """(S,) posterior means, given that the frequencies sum to S times the bound."""
         means: np.ndarray = self.means() + self.alike * (self.bound - self.means())
         return means
 
 
 def posterior(noisy: np.ndarray, error: float, bound: float) -> Posterior:
-    """Posterior means and variances of normal estimates (S,) that have one standard error, above 0."""
+    """Posterior means and variances of normal estimates (S,) with the same standard error, above 0."""
     alike = np.ones(len(noisy))
     prior = fit_prior(Noisy(noisy, error**2 * alike, 0 * alike, np.inf), bound)
     _, variances = prior.moments()
@@ -237,8 +238,8 @@ def fit_prior(noisy: Noisy, bound: float) -> Prior:
     """The most likely prior whose mean is at most ``bound``.
 
     Args:
-        noisy: unbiased frequencies and their law.
-        bound: above 0, such as 1 / S.
+        noisy: unbiased frequencies and their distribution.
+        bound: upper bound of the prior mean, above 0, such as 1 / S.
     """
     points, counts, member = noisy.binned()
     atoms, placed = _grid(points, bound)
@@ -248,13 +249,13 @@ def fit_prior(noisy: Noisy, bound: float) -> Prior:
 
 
 def checked(prior: Prior) -> Prior:
-    """The prior, trusted as far as it has learned more from the estimates that stand out than where each of them is.
+    """The prior, with its ``trust`` set to the shrinkage of estimates that stand out with the least estimated error.
 
-    Atoms are placed where estimates are. If n estimates have led to A atoms, the prior has 2 A - 1 parameters, A places
-    and A - 1 weights. Means between the estimates and the posterior means, with the share t of the latter, have the
-    squared error n - 2 t (n - parameters) + t^2 (n - A), in units of the noise, if parameters were counted before
-    (Stein 1981). The least one is at t = (n - parameters) / (n - A). It is in the prior's favour that n is uncertain by
-    sqrt(2 n): with few values there is no telling.
+    Atoms are placed at estimates. If n estimates have led to A atoms, the prior has 2 A - 1 parameters: A places and A
+    - 1 weights. Estimates shrunk by the share t towards their posterior means have the squared error n - 2 t (n -
+    parameters) + t^2 (n - A), in units of the noise, if the number of parameters were fixed in advance (Stein 1981).
+    The minimum is at t = (n - parameters) / (n - A). The rule favours the prior by the uncertainty sqrt(2 n) of n,
+    since few values cannot decide.
     """
     out = prior.points.stand_out
     num = float(prior.counts[out].sum())
@@ -264,7 +265,7 @@ def checked(prior: Prior) -> Prior:
 
 
 def _grid(points: Noisy, bound: float) -> tuple[np.ndarray, np.ndarray]:
-    """Atoms in ascending order; and which of them were placed where frequencies stand out."""
+    """Atoms in ascending order; and a mask of those placed at estimates that stand out."""
     smallest, distances = points.smallest, points.distances
     small = np.geomspace(min(0.05 * smallest.min(), 0.3 * bound), 5 * smallest.max(), _SMALL)
     above = points.stand_out
@@ -278,9 +279,9 @@ def _grid(points: Noisy, bound: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _kernel(points: Noisy, atoms: np.ndarray) -> sparse.csr_array:
-    """(P, A) likelihoods of atoms, up to a factor for each point; 0 where an atom is out of reach.
+    """(P, A) likelihoods of atoms, up to a factor for each point; 0 where the atom is negligible.
 
-    A point that no atom reaches, a large negative one, is given to the nearest: 0.
+    A point outside the range of all atoms, a large negative one, is assigned to the nearest atom: 0.
     """
     low, high = points.reach(np.clip(points.estimates, atoms[0], atoms[-1]))
     first = np.minimum(np.searchsorted(atoms, low, "left"), len(atoms) - 1)
@@ -303,10 +304,10 @@ def _most_likely(kernel: sparse.csr_array, shares: np.ndarray, atoms: np.ndarray
 
 
 def bounded_weights(shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.ndarray:
-    """The weights w with the largest sum_j N_j ln w_j whose mean is at most a bound.
+    """The weights w with the largest sum_j N_j ln w_j and a mean of at most ``bound``.
 
-    They are w_j = N_j / (1 + level (g_j - bound)), with level 0 if the mean of the shares is within the bound, else
-    the one level in (0, 1 / bound] for which sum_j w_j g_j = bound; what that leaves over is the weight of 0.
+    They are w_j = N_j / (1 + level (g_j - bound)), with level 0 if the mean of the shares is within the bound, else the
+    unique level in (0, 1 / bound] for which sum_j w_j g_j = bound; the atom 0 receives the remaining weight.
 
     Args:
         shares: (A,) N_j, not negative, with sum 1.

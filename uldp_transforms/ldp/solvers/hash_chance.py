@@ -1,11 +1,11 @@
-"""What hash functions do by chance: the law of the sum of one random cell of each cohort.
+"""Error from hash collisions: the distribution of the sum of one random cell per cohort.
 
-The buckets of a value are independent of what all others send. So whatever these send, what the buckets hold without
-the value's own people is one cell of each cohort, drawn at random. Where few cohorts hash a heavy text that law is far
-from normal, but it is known.
+The buckets of a value are independent of all other reports. So the contents of its buckets, without the reports of its
+own holders, are one randomly drawn cell of each cohort. Where few cohorts hash a frequent text, the distribution of
+their sum is far from normal, but known.
 
-``tail`` is the p-value of a text that nobody holds. ``Chance`` says how small the share of a value may be: its own
-reports come on top, few of them if it is rare, so that the tail of both together matters.
+``tail`` is the p-value of a text that nobody holds. ``Chance`` gives lower ends for the share of a value: its own
+reports add to the collisions, and if the value is rare they are few, so both distributions are combined.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-_LARGEST = 64  # cells of a cohort whose law is taken as it is; that of the others is taken as normal
+_LARGEST = 64  # cells of a cohort that are treated exactly; the others are approximated by a normal distribution
 _TILTS = np.geomspace(0.002, 16, 72)  # in units of 1 / standard deviation
-_ROWS = 4096  # values that are looked at together
-_STEPS = 60  # of Newton's method, which needs about five; the bracket is halved where it fails
-_RETURNS = 3  # of what an estimate has taken out of its cells; its excess then hardly changes any more
-_NEAR = 0.5  # standard deviations from the mean, where the formula divides by almost nothing and is not needed
+_ROWS = 4096  # values per block
+_STEPS = 60  # of Newton's method, which needs about five; bisection where it fails
+_RETURNS = 3  # iterations of the excess that estimates have taken from their cells; more hardly change it
+_NEAR = 0.5  # standard deviations around the mean, where the formula divides by nearly 0 and is not needed
 _TINY = 1e-300
 
 Moments = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def tail(cells: np.ndarray, score: float) -> float:
-    """The probability that one random cell of each row, all rows together, sum to a score or more.
+    """The probability that the sum of one random cell of each row is at least ``score``.
 
-    Saddlepoint approximation, with all cells; from the largest sum on, its own probability.
+    Saddlepoint approximation over all cells; at the largest possible sum, the exact probability.
 
     Args:
         cells: (R, k), each row with mean 0.
-        score: above 0 for a tail.
+        score: above 0 for an upper tail.
 
     Source: Lugannani and Rice 1980, in the form of Barndorff-Nielsen 1986.
     """
@@ -53,15 +53,15 @@ def tail(cells: np.ndarray, score: float) -> float:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Absorbed:
-    """What estimates have taken out of their own cells.
+    """The content that estimates have absorbed from their own cells.
 
-    If an estimate is above its share by x, this came from its own cells, and was taken out of them by the fit: where it
-    shares the buckets of a heavy text several times, these cells seem to have less than they had.
+    If an estimate exceeds its share by x, the fit has taken x from its own cells: where it shares the buckets of a
+    frequent text several times, these cells seem to contain less than they do.
 
     Attributes:
         table: (C, S) the buckets.
-        gains: (C,) what a cell misses for each unit of x.
-        present: (C, k) what the cells have again already.
+        gains: (C,) content that a cell lacks for each unit of x.
+        present: (C, k) content that has already been returned to the cells.
     """
 
     table: np.ndarray
@@ -70,12 +70,12 @@ class Absorbed:
 
 
 class Chance:
-    """The law of the sum of one random cell of each row.
+    """The distribution of the sum of one random cell of each row.
 
     Args:
-        cells: (C, k), what each bucket adds to an estimate.
-        least: standard deviation of the sum; cells are made larger until it is reached (default: 0, they stay).
-        absorbed: by each of the estimates (default: None, nothing that matters).
+        cells: (C, k), contribution of each bucket to an estimate.
+        least: minimum standard deviation of the sum; cells are scaled up to reach it (default: 0, no scaling).
+        absorbed: content that each estimate has absorbed (default: None, negligible).
     """
 
     def __init__(self, cells: np.ndarray, least: float = 0.0, absorbed: Absorbed | None = None):
@@ -84,14 +84,13 @@ class Chance:
         self._absorbed = absorbed
 
     def lower_ends(self, raw: np.ndarray, steps: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """(S,): shares for which chance and a value's own reports exceed raw as often as a normal number exceeds z.
+        """(S,): shares at which collisions plus own reports exceed ``raw`` as often as a normal variable exceeds z.
 
-        Chance alone says how far raw is above an end that is below 0.
+        Ends below 0 are computed from collisions alone.
 
         Args:
             raw: (S,) estimates.
-            steps: (S,) what one report of its own adds to each; their number has a Poisson law. 0: it has no noise.
-            z: (S,), above 0; nan where no end is wanted.
+            steps: (S,) contribution of one own report to each estimate; their number is Poisson. 0: no sampling noise.
         """
         centred = self.cells - self.cells.mean(axis=1, keepdims=True)
         deviation = float(np.sqrt((centred**2).mean(axis=1).sum()))
@@ -113,13 +112,13 @@ class Chance:
     def _returned(
         self, moments: list[Moments], centred: np.ndarray, deviation: float, some: np.ndarray, excess: np.ndarray
     ) -> np.ndarray:
-        """(3, T, N) cumulants for some estimates, if their cells have again what an excess (N,) has taken out.
+        """(3, T, N) cumulants for some estimates after an absorbed excess (N,) is returned to their cells.
 
         Args:
-            moments: of all cells, at each tilt.
+            moments: of all cells at each tilt.
             centred: (C, k) cells.
-            deviation: the unit of moments and excess.
-            some: (N,) which estimates.
+            deviation: unit of the moments and the excess.
+            some: (N,) positions of the estimates.
             excess: (N,).
         """
         assert self._absorbed is not None
@@ -131,11 +130,11 @@ class Chance:
 
 
 class ChanceOfMeans:
-    """The same of means of several estimates, which are of different cohorts.
+    """The distribution of collisions for means of several estimates, each from different cohorts.
 
     Args:
-        parts: of each estimate its law.
-        shares: (P, S) with which they are in the mean of each value.
+        parts: distribution for each estimate.
+        shares: (P, S) weights of the estimates in the mean of each value.
     """
 
     def __init__(self, parts: Sequence[Chance], shares: np.ndarray):
@@ -145,7 +144,7 @@ class ChanceOfMeans:
         ]
 
     def lower_ends(self, raw: np.ndarray, steps: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """As of ``Chance``."""
+        """Lower ends as in ``Chance.lower_ends``."""
         ends = np.empty(len(raw))
         for kind, chance in enumerate(self._chances):
             those = self._kinds.ravel() == kind
@@ -154,12 +153,12 @@ class ChanceOfMeans:
 
 
 def _ends(cumulants: np.ndarray, raw: np.ndarray, steps: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same in units of the standard deviation of chance, and what chance then is expected to have added; (S,) each.
+    """Lower ends in units of the standard deviation of collisions, and the expected collisions there; (S,) each.
 
-    Saddlepoint approximation at some tilts, for each of which there is one share with the tilted mean raw.
+    Saddlepoint approximation on a grid of tilts, each of which belongs to one share with the tilted mean raw.
 
     Args:
-        cumulants: (3, T, 1) or (3, T, S), see ``_cumulants``, of chance at the tilts.
+        cumulants: (3, T, 1) or (3, T, S), see ``_cumulants``, of the collisions at the tilts.
         raw, steps, z: (S,).
     """
     value, slope, curvature = cumulants
@@ -179,11 +178,11 @@ def _ends(cumulants: np.ndarray, raw: np.ndarray, steps: np.ndarray, z: np.ndarr
 
 
 def _distance(t: np.ndarray | float, exponent: np.ndarray | float, curvature: np.ndarray | float) -> np.ndarray:
-    """What a normal number exceeds as often: r + ln(u / r) / r.
+    """Normal quantile of the same tail probability: r + ln(u / r) / r.
 
     Args:
-        t: tilt at which the mean is the number whose tail is wanted.
-        exponent: t times that number, less the cumulant generating function: r^2 / 2.
+        t: tilt with which the mean equals the point whose tail is needed.
+        exponent: t times that point, less the cumulant generating function: r^2 / 2.
         curvature: second derivative of that function: u = t sqrt(curvature).
     """
     r = np.sqrt(np.maximum(2 * np.asarray(exponent), _TINY))
@@ -202,17 +201,17 @@ def _cumulants(
 
 
 def _cumulants_with(t: float, given: Moments, own: np.ndarray, more: np.ndarray, size: int) -> np.ndarray:
-    """(3, N) the same of N laws, in each of which one cell of each row is larger; their means are 0 again.
+    """(3, N) cumulants of N sums in which one cell of each row is larger; their means are 0 again.
 
     Args:
         t: tilt.
-        given: moments with the cells as they are.
-        own, more: (C, N) these cells, and by how much they are larger.
-        size: k, of a row.
+        given: moments of the unchanged cells.
+        own, more: (C, N) values of these cells, and their increases.
+        size: k, cells per row.
     """
     factor, *moments = (column[:, np.newaxis] for column in given)
     larger = own + more
-    highest = np.maximum(factor, t * larger)  # nothing overflows, however far a cell then stands out
+    highest = np.maximum(factor, t * larger)  # prevents overflow for any size of the cell
     kept = np.exp(factor - highest)
     before, after = (np.exp(t * cells - highest) / size for cells in (own, larger))
     added = after - before, after * larger - before * own, after * larger**2 - before * own**2
@@ -223,12 +222,12 @@ def _cumulants_with(t: float, given: Moments, own: np.ndarray, more: np.ndarray,
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Law:
-    """The law of the sum of one draw from each of C rows, which are mixtures of m normal laws.
+    """The distribution of the sum of one draw from each of C rows, which are mixtures of m normal distributions.
 
     Attributes:
-        means: (C, m); cells themselves, where the variance is 0.
+        means: (C, m); the cells themselves where the variance is 0.
         variances: (C, m), or one for all.
-        weights: natural logarithms, (C, m) or (1, m).
+        weights: natural logarithms of the mixture weights, (C, m) or (1, m).
     """
 
     means: np.ndarray
@@ -237,12 +236,12 @@ class _Law:
 
     @classmethod
     def of(cls, cells: np.ndarray) -> _Law:
-        """One random cell of each row, (C, k)."""
+        """The distribution of the sum of one random cell of each row, (C, k)."""
         return cls(cells, 0.0, np.full((1, cells.shape[1]), -np.log(cells.shape[1])))
 
     @classmethod
     def of_the_largest(cls, cells: np.ndarray) -> _Law:
-        """The same, where all but the largest cells of a row are put together as one normal law."""
+        """The same, with all but the largest cells of a row approximated by one normal distribution."""
         others = max(cells.shape[1] - _LARGEST, 1)
         ordered = np.partition(cells, others, axis=1)
         rest, largest = ordered[:, :others], ordered[:, others:]
@@ -252,7 +251,8 @@ class _Law:
         return cls(means, variances, np.log(sizes / cells.shape[1])[np.newaxis])
 
     def moments(self, t: float) -> Moments:
-        """Of each row, (C,): the logarithm of a factor, and the moment generating function and derivatives over it."""
+        """For each row, (C,): log of a scale factor, and the moment generating function and derivatives divided by
+        it."""
         exponents = self.weights + t * self.means + t**2 / 2 * self.variances
         factor = exponents.max(axis=1)
         weights, slopes = np.exp(exponents - factor[:, np.newaxis]), self.means + t * self.variances
@@ -260,7 +260,7 @@ class _Law:
         return factor, weights.sum(axis=1), (weights * slopes).sum(axis=1), (weights * squares).sum(axis=1)
 
     def cumulants(self, t: float) -> tuple[float, float, float]:
-        """Of the sum at a tilt: the cumulant generating function and its first two derivatives."""
+        """The cumulant generating function of the sum at a tilt, and its first two derivatives."""
         value, first, second = _cumulants(*self.moments(t))
         return float(value), float(first), float(second)
 

@@ -1,4 +1,4 @@
-"""Intervals of hashed values, whose variance depends on what is estimated, and what all intervals have in common."""
+"""Intervals of hashed values, whose variance depends on the estimated frequency, and functions for all intervals."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ from uldp_transforms.ldp.solvers.observation import OwnNoise, Solution
 
 
 def quantile(spare: float, confidence: Confidence) -> np.ndarray:
-    """Of the standard normal law, or of Student's law if the noise level is known from ``spare`` residuals only."""
+    """Quantile of the standard normal distribution, or of Student's with ``spare`` degrees of freedom if it is
+    finite."""
     level = (1 + np.asarray(confidence)) / 2
     quantiles: np.ndarray = special.stdtrit(spare, level) if np.isfinite(spare) else special.ndtri(level)
     return quantiles
 
 
 def reaching(low: np.ndarray, high: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The intervals, made longer where they do not hold the number that is shown with them.
+    """Intervals, extended where they do not contain the displayed numbers.
 
-    What is shown is often not the estimate that an interval is of, but nearer to the other values, or to the windows
-    around. An interval that holds the truth still does when it is longer.
+    The displayed number is often a shrunk or smoothed estimate, not the one on which the interval is based. Extending
+    an interval keeps its coverage.
     """
     return np.minimum(low, numbers), np.maximum(high, numbers)
 
 
 def score_intervals(solution: Solution, confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """All p that raw is not too far away from, with the variance that raw has if p is the frequency.
+    """Score intervals: all p whose distance from ``raw`` is acceptable under the variance of raw at frequency p.
 
     Args:
         solution: with S frequencies.
-        confidence: of all; of strict intervals maybe (S,).
-        strict: hold rare values too with this confidence, by the binomial law that has this variance, and below by
-            what chance does with heavy texts that nobody listed.
+        confidence: of all intervals; strict intervals may have one each, (S,).
+        strict: give rare values this coverage too, with a binomial distribution of the same variance, and at the lower
+            end with the distribution of collisions with frequent unlisted texts.
 
     Returns:
-        low, high: (S,), not cut to [0, 1].
+        low, high: (S,), not clipped to [0, 1].
     """
     z, raw, own = quantile(solution.spare, confidence), solution.frequencies, solution.own
     if own is None and not strict:
@@ -61,7 +62,7 @@ def score_intervals(solution: Solution, confidence: Confidence, strict: bool = F
 
 
 def _law_of_counts(raw: np.ndarray, variances: np.ndarray) -> OwnNoise:
-    """Of counts whose variances are jump (raw + 2 jump), as if two more reports had come: jump p."""
+    """Variance of counts: jump (raw + 2 jump), as if two more reports had been counted, with slope ``jump``."""
     seen, zeros = np.maximum(raw, 0), np.zeros(len(raw))
     jumps = (np.sqrt(seen**2 + 8 * np.maximum(variances, 0)) - seen) / 4
     return OwnNoise(null=zeros, slope=jumps, curvature=zeros, least=zeros)

@@ -1,6 +1,6 @@
-"""Weighted least squares over hashed symbols, with the standard errors that follow from the known noise.
+"""Weighted least squares over hashed symbols, with standard errors from the known noise.
 
-Exact, by dense S x S matrices. Letters as in ``observation``.
+Exact solution by dense S x S matrices. For the notation see ``observation``.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from uldp_transforms.ldp.solvers.observation import (
 from uldp_transforms.ldp.solvers.overfull import centre, leave_out, lengths
 
 _MAX_CONDITION = 1e8
-_ROUNDS = 6  # of weights, which settle in two or three
-_UNEVEN = 0.1  # of better weights: the square, 1 %, is what they would take off the variances
-_MORE = 4  # reports that the variances of rare unknowns are computed with beyond those that were counted
-_FEW_COHORTS = 64  # up to which what an estimate itself takes out of its cells matters
+_ROUNDS = 6  # of reweighting, which converges in two or three
+_UNEVEN = 0.1  # minimum change of weights worth a new fit: its square, 1 %, is the gain in variance
+_MORE = 4  # pseudo-reports that are added for the variances of rare unknowns
+_FEW_COHORTS = 64  # up to which the content that an estimate absorbs from its cells is not negligible
 _BLOCK = 256  # rows that are copied at a time
 
 
 def least_squares(given: Observation[Buckets], summed: np.ndarray) -> Solution:
-    """Minimise sum_c w_c |J (u_c - H_c p)|^2, w_c being the precision of cohort c up to a factor.
+    """Minimise sum_c w_c |J (u_c - H_c p)|^2, w_c being proportional to the precision of cohort c.
 
-    The weights begin as n_c. If the residuals show noise beyond the known one, which hashing adds to all cohorts
-    alike, cohorts with many reports are given less.
-    Standard errors: the known covariance of u_c through the linear map ("sandwich"), plus, in centred systems, what
-    the residuals show beyond it: the hash noise of unlisted values.
+    The initial weights are n_c. If the residuals show noise beyond the known noise, which hashing adds to all cohorts
+    equally, cohorts with many reports get less weight.
+    Standard errors: the known covariance of u_c propagated through the linear map ("sandwich"), plus, in centred
+    systems, the excess noise in the residuals: the hash noise of unlisted values.
 
     Args:
-        given: the observation; all cohorts sent reports.
+        given: the observation; every cohort has reports.
         summed: (S,) bool, the unknowns whose sum is of interest.
 
     Raises:
         InsufficientCohortsError: if there are fewer equations than unknowns.
-        IllConditionedError: if the unknowns can hardly be told apart.
+        IllConditionedError: if the unknowns are nearly indistinguishable.
 
     Source: Kairouz, Bonawitz and Ramage 2016, section 5; centring, weights and errors are derived in
     docs/estimation.md.
@@ -61,7 +61,7 @@ def least_squares(given: Observation[Buckets], summed: np.ndarray) -> Solution:
 
 
 def _settle(given: Observation[Buckets], kept: np.ndarray, spare: int) -> _Fit:
-    """Least squares over some cells, with the weights that its own residuals ask for."""
+    """Least squares over some cells, iteratively reweighted from its own residuals."""
     weights = given.num_reports.astype(np.float64)
     for _ in range(_ROUNDS):
         fit = _fit(given, weights, kept, spare)
@@ -76,7 +76,7 @@ def _settle(given: Observation[Buckets], kept: np.ndarray, spare: int) -> _Fit:
 
 
 def _without(given: Observation[Buckets], last: _Fit, kept: np.ndarray) -> _Fit | None:
-    """The fit to fewer cells; None if they hardly tell the unknowns apart."""
+    """The fit to fewer cells; None if these leave the unknowns nearly indistinguishable."""
     spare = last.spare - int(np.count_nonzero(last.kept) - np.count_nonzero(kept))
     if spare <= 0:
         return None
@@ -96,15 +96,15 @@ class _Fit:
         gram: (S, S).
         inverse, offset: (S, S) and (S,), P and q of ``solver``.
         frequencies: (S,).
-        fitted, residuals: (C, k) their bucket frequencies, and what is left.
+        fitted, residuals: (C, k) fitted bucket frequencies, and the remainder.
         shares, variances: (C, k), plausible bucket frequencies and their noise D.
-        privacy: known noise of a direction, for one report.
-        effective: factor by which degrees shrink because that noise is not the same in all directions.
-        common: noise of a direction beyond it, in all cohorts alike.
-        signed: the same without bias, maybe below 0.
+        privacy: known noise per direction, for one report.
+        effective: factor that reduces the degrees of freedom because that noise differs between directions.
+        common: excess noise per direction, the same in all cohorts.
+        signed: unbiased version of ``common``, possibly negative.
         squares: sum of n_c times the squared residuals.
         spare: equations less unknowns.
-        error: mean standard error of the unknowns, without what own people add.
+        error: mean standard error of the unknowns, without the sampling noise of their own holders.
     """
 
     kept: np.ndarray
@@ -177,7 +177,7 @@ def _gram(given: Observation[Buckets], weights: np.ndarray, kept: np.ndarray) ->
 
 
 def _solution(given: Observation[Buckets], fit: _Fit, whole: _Fit, summed: np.ndarray) -> Solution:
-    """The fit with its variances, and how well all cells fit; ``fit.gram`` is overwritten."""
+    """The fit with its variances, and the goodness of fit over all cells; ``fit.gram`` is overwritten."""
     buckets, n, weights = given.buckets, given.num_reports, fit.weights
     per_report = (weights**2 / n)[:, np.newaxis]
     noise = _gram(given, per_report * fit.variances + (weights**2)[:, np.newaxis] * fit.common, fit.kept)
@@ -209,11 +209,12 @@ def _solution(given: Observation[Buckets], fit: _Fit, whole: _Fit, summed: np.nd
 
 
 def _chance(given: Observation[Buckets], fit: _Fit) -> Chance:
-    """What cells add to the estimate of an unknown with buckets drawn at random.
+    """Contribution of cells to the estimate of an unknown with randomly drawn buckets.
 
-    That is the residual of a cell from a fit without it: the residual over 1 - h, h being the leverage. Of the unknowns
-    in a cell each is known from its other cohorts, with a variance in proportion to 1 / (sum(w) - w_c). Where there are
-    few equations each unknown also has a part of the noise of its neighbours; the cells have no less than the error.
+    The contribution is the leave-one-out residual of a cell: the residual over 1 - h, h being the leverage. Each
+    unknown in a cell is estimated from its other cohorts, with a variance proportional to 1 / (sum(w) - w_c). With few
+    equations an unknown also takes part of the noise of its neighbours; so the standard deviation of the cells is at
+    least the error.
     """
     weights, total = fit.weights[:, np.newaxis], float(fit.weights.sum())
     held = given.buckets.forward(np.ones(len(fit.frequencies)))
@@ -228,10 +229,10 @@ def _chance(given: Observation[Buckets], fit: _Fit) -> Chance:
 
 
 def _held(given: Observation[Buckets], frequencies: np.ndarray) -> np.ndarray:
-    """(S,): what the plausible buckets, of which the variances are, have of each unknown.
+    """(S,): content of the plausible buckets, on which the variances are based, that belongs to each unknown.
 
-    They add up to no more than there is. Of many noisy frequencies those above 0 do not, and would on average be taken
-    for more of the noise than they are.
+    The sum is at most 1. The positive ones among many noisy frequencies would sum to more, and would on average explain
+    more of the noise than there is.
     """
     positive = np.maximum(frequencies, 0)
     held: np.ndarray = positive - max(float(positive.sum()) - given.mass, 0) / len(positive)
@@ -239,11 +240,11 @@ def _held(given: Observation[Buckets], frequencies: np.ndarray) -> np.ndarray:
 
 
 def _as_if_more_were_seen(given: Observation[Buckets], own: OwnNoise) -> OwnNoise:
-    """The same, with no null that a few reports make too small.
+    """The variances with a lower bound for the nulls that few reports make too small.
 
-    Of n reports about N = n counted are in the buckets of an unknown. How many of them are its own is estimated from
-    them, so that where it seems to be frequent the others seem to be rare, and the null too small. It is taken as if
-    ``_MORE`` other reports had been there, of unknowns that are all alike.
+    Of n reports about N = n counted fall into the buckets of an unknown. The number of its own reports is estimated
+    from these N, so if the unknown seems frequent, the others seem rare and the null becomes too small. The null is
+    computed as if ``_MORE`` other reports of equally frequent unknowns had been counted.
     """
     n, even = given.num_reports, given.mass / given.buckets.table.shape[1]
     filled = given.buckets.forward(np.full(given.buckets.table.shape[1], even))
@@ -256,7 +257,7 @@ def _as_if_more_were_seen(given: Observation[Buckets], own: OwnNoise) -> OwnNois
 
 
 def _reach(given: Observation[Buckets], fit: _Fit) -> np.ndarray:
-    """(S,) how an estimate answers its own frequency, in units of what it does where all cells are used."""
+    """(S,) response of an estimate to its own frequency, relative to that with all cells in use."""
     if fit.kept.all():
         return 1 - fit.offset
     full = (1 - 1 / given.buckets.num_buckets) * fit.weights.sum()
@@ -265,14 +266,14 @@ def _reach(given: Observation[Buckets], fit: _Fit) -> np.ndarray:
 
 
 def spare_equations(owner: str, num_cohorts: int, num_buckets: int, num_unknowns: int, *, shared: bool) -> int:
-    """Equations less unknowns.
+    """Number of equations less number of unknowns.
 
     Args:
-        owner: name of the collection, for the message.
+        owner: name of the collection, for the error message.
         num_cohorts: C.
         num_buckets: k.
         num_unknowns: S.
-        shared: what the buckets of a cohort sum to, which is the same in all, is an equation too.
+        shared: whether the sum over buckets of a cohort, which is the same in all cohorts, is an equation too.
 
     Raises:
         InsufficientCohortsError: if there are fewer equations than unknowns.
@@ -289,8 +290,8 @@ def spare_equations(owner: str, num_cohorts: int, num_buckets: int, num_unknowns
 def _sandwich_diagonal(inverse: np.ndarray, noise: np.ndarray, gram: np.ndarray) -> np.ndarray:
     """The diagonal of inverse @ noise @ inverse; ``noise`` and ``gram`` are overwritten.
 
-    Noise is a multiple of the system, whose part is simply that multiple of the inverse, and a small rest, for which
-    single precision is enough.
+    ``noise`` is a multiple of ``gram``, whose contribution is that multiple of the inverse, plus a small remainder, for
+    which single precision is sufficient.
     """
     own = np.einsum("ii->i", inverse)
     multiple = np.trace(noise) / np.trace(gram)
@@ -318,7 +319,7 @@ def solver(gram: np.ndarray, complete: bool, owner: str) -> tuple[np.ndarray, np
         IllConditionedError: if G is singular (on the plane sum(p) = 1, if complete) or nearly so.
     """
     size = len(gram)
-    system = gram + np.trace(gram) / size**2 if complete else gram  # does not change minima with sum(p) = 1
+    system = gram + np.trace(gram) / size**2 if complete else gram  # leaves minima with sum(p) = 1 unchanged
     factor, info = linalg.lapack.dpotrf(system, lower=True)
     reciprocal = linalg.lapack.dpocon(factor, linalg.lapack.dlange("1", system), uplo="L")[0] if info == 0 else 0.0
     condition = 1 / reciprocal if reciprocal > 0 else np.inf

@@ -1,4 +1,4 @@
-"""The likelihood of outcomes as a function of U frequencies, and its maximum: EM, accelerated and never falling."""
+"""The likelihood of outcomes as a function of U frequencies, and its maximum by accelerated, monotone EM."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 
 _SMALLEST = 1e-300
-_MIXED_IN = 1e-3  # of the uniform distribution, into the start: an outcome that was seen has to be possible
-_ENOUGH = 1e-4  # part of the rise that the gradient promises which a long step has to reach (Armijo)
-_SHORTER, _TRIALS = 0.25, 4  # how a long step is cut, and how often
+_MIXED_IN = 1e-3  # weight of the uniform distribution in the start, so that each observed outcome is possible
+_ENOUGH = 1e-4  # minimum share of the increase predicted by the gradient that a long step must achieve (Armijo)
+_SHORTER, _TRIALS = 0.25, 4  # factor by which a long step is shortened, and maximum number of times
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -19,7 +19,7 @@ class Likelihood:
     """L(p) = sum_i N_i ln(base_i sum(p) + (rows p)_i), concave on the simplex.
 
     Attributes:
-        counts: (Y,) N_i, how often each outcome came; above 0.
+        counts: (Y,) N_i, number of observations of each outcome; above 0.
         base: (Y,).
         rows: (Y, U) sparse, not negative.
     """
@@ -30,7 +30,7 @@ class Likelihood:
 
     @functools.cached_property
     def total(self) -> float:
-        """n."""
+        """n, number of observations."""
         return float(self.counts.sum())
 
     @functools.cached_property
@@ -45,38 +45,38 @@ class Likelihood:
         return probabilities
 
     def value(self, fitted: np.ndarray) -> float:
-        """L; minus infinity where an outcome that was seen is impossible."""
+        """L; minus infinity where an observed outcome is impossible."""
         return float(self.counts @ np.log(fitted)) if fitted.min() > _SMALLEST else -np.inf
 
     def gradient_and_curvature(self, fitted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The gradient d (U,) of L, for which p d = n, and a bound (U,) on the diagonal of minus its second derivative.
 
-        What all frequencies have in common (``base``) is left out of the curvature: on the simplex it does not count.
+        The common term of all frequencies (``base``) is left out of the curvature: it is constant on the simplex.
         """
         ratios = self.counts / fitted
         both = self.rows.T @ np.stack([ratios, self._largest * ratios / fitted], axis=1)
         return both[:, 0] + self.base @ ratios, both[:, 1]
 
     def gap(self, gradient: np.ndarray) -> float:
-        """How far L can be below its maximum: L is concave, so by Jensen L_max - L <= n ln(max d / n)."""
+        """Upper bound of L_max - L: L is concave, so by Jensen L_max - L <= n ln(max d / n)."""
         return float(self.total * np.log(np.maximum(gradient.max() / self.total, 1)))
 
 
 def maximize(likelihood: Likelihood, start: np.ndarray, tolerance: float, max_steps: int) -> tuple[np.ndarray, float]:
     """The maximum of the likelihood on the simplex.
 
-    Each step goes where the gradient and the diagonal of the second derivative would have it, projected onto the
-    simplex in that metric, and is cut until the likelihood rises as promised; if it does not, a step of expectation
-    maximisation is taken, which always raises it. So the likelihood never falls, and entries can reach 0 and leave it.
+    Each step is a diagonal Newton step, projected onto the simplex in the metric of the curvature, and is shortened
+    until the likelihood rises sufficiently; if it does not, a step of expectation maximisation is taken, which always
+    raises it. So the likelihood never falls, and entries can become 0 and leave 0 again.
 
     Args:
         likelihood: what to maximise.
         start: (U,), a distribution near the maximum, such as the projected linear estimate.
         tolerance: stop when L is proved to be within this of its maximum.
-        max_steps: stop after so many steps in any case.
+        max_steps: maximum number of steps.
 
     Returns:
-        the best point (U,), and the proved bound on how far its likelihood is below the maximum.
+        The best point (U,), and the proved bound of the distance of its likelihood from the maximum.
     """
     point = (1 - _MIXED_IN) * start + _MIXED_IN / len(start)
     fitted = likelihood.fitted(point)
@@ -87,7 +87,7 @@ def maximize(likelihood: Likelihood, start: np.ndarray, tolerance: float, max_st
         if gap <= tolerance:
             return point, gap
         metric = np.maximum(curvature, curvature.max() * 1e-12)
-        direction = (gradient - gradient.max()) / metric  # what all entries have in common does not count
+        direction = (gradient - gradient.max()) / metric  # a common term of all entries has no effect
         length = 1.0
         for _ in range(_TRIALS):
             candidate = project_in_metric(point + length * direction, metric)
@@ -107,12 +107,12 @@ def maximize(likelihood: Likelihood, start: np.ndarray, tolerance: float, max_st
 def project_in_metric(point: np.ndarray, metric: np.ndarray) -> np.ndarray:
     """The distribution q with the least sum of metric (q - point)**2, for a positive metric (U,).
 
-    It is max(point + level / metric, 0) with the one level for which the sum is 1.
+    It is max(point + level / metric, 0) with the unique level for which the sum is 1.
     """
-    thresholds = -point * metric  # an entry is positive where the level is above its threshold
+    thresholds = -point * metric  # an entry is positive if the level is above its threshold
     order = np.argsort(thresholds)
     levels = (1 - np.cumsum(point[order])) / np.cumsum(1 / metric[order])
     level = levels[np.flatnonzero(levels > thresholds[order])[-1]]
     projected = np.maximum(point + level / metric, 0)
-    normalized: np.ndarray = projected / projected.sum()  # what rounding left over
+    normalized: np.ndarray = projected / projected.sum()  # removes rounding errors of the sum
     return normalized

@@ -1,4 +1,4 @@
-"""From counts to unbiased frequencies: inversion where symbols are values, least squares where they are hashed."""
+"""From counts to unbiased frequencies: inversion for one symbol per value, least squares for hashed values."""
 
 from __future__ import annotations
 
@@ -28,29 +28,31 @@ CONFIDENCE = 0.95
 """Confidence of published intervals."""
 
 MOST_UNCERTAIN = 0.5
-"""Longest 95 % interval of the unlisted share that is an estimate of it; a share is between 0 and 1."""
+"""Maximum width of the 95 % interval of the unlisted share for which the share counts as estimated."""
 
 
 class Intervals(Protocol):
     """Intervals of S frequencies."""
 
     def __call__(self, confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """The lower ends (S,) and the upper ends (S,).
+        """The lower ends (S,) and upper ends (S,).
 
         Args:
-            confidence: in (0, 1); of strict intervals maybe (S,), nan where none is wanted.
-            strict: hold every frequency so often, however rare it is and however large the confidence.
+            confidence: in (0, 1); strict intervals may have one each, (S,), with nan where no interval is needed.
+            strict: guarantee the coverage for every frequency, also for rare values and high confidence.
         """
 
 
 FEW_UNKNOWNS = 512
-"""Unknowns of an open alphabet that are always solved for exactly: that takes less than a second."""
+"""Maximum number of unknowns of an open alphabet that are always solved exactly, in less than a second."""
 
 MANY_COHORTS = 16
-"""Equal cohorts from which on what hashing adds to an estimate is nearly normal; below, message passing may diverge."""
+"""Minimum number of equal cohorts for which the hashing error is nearly normal; below it, message passing may
+diverge.
+"""
 
 MANY_EQUATIONS = 500
-"""Equations from which on message passing is as good as its theory, which is about infinitely many."""
+"""Minimum number of equations for which the asymptotic theory of message passing holds."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -58,17 +60,19 @@ class LinearEstimate:
     """Unbiased frequencies of the U unknowns before any post-processing.
 
     Attributes:
-        raw: (U,), of the unknowns themselves, those of which only holders are counted by their own counts alone.
-        joint: (U,), of the unknowns, with the least variance: ``raw`` unless protected reports are of several kinds.
-        null_errors: (U,), standard error of ``raw`` if nobody held the value; 0 where only holders are ever counted.
-        frequencies: (U,), of values: ``joint``, with the people behind tags shared out.
+        raw: (U,), of the unknowns; unknowns of which only holders are counted use their own counts alone.
+        joint: (U,), of the unknowns, with minimum variance; equals ``raw`` unless there are several kinds of protected
+            reports.
+        null_errors: (U,), standard error of ``raw`` if nobody held the value; 0 where only holders are counted.
+        frequencies: (U,), of values: ``joint``, with the people behind tags distributed over the values.
         standard_errors: (U,), of ``frequencies``; above 0.
-        intervals: of a confidence, such as 0.95: the ends low (U,) and high (U,), not cut to [0, 1].
-        rest_standard_error: of the share of all values that were not asked for; 0 if there are none.
-        rest_spare: degrees of freedom of that error; infinity if they do not matter.
-        common: (U,) the part of the variances that is the same in all windows, hash noise, without bias: maybe below 0.
-            None where no symbols are hashed.
-        fit_p_value: of hashed symbols, the probability of residuals as large as these; None if there are no residuals.
+        intervals: function of a confidence, such as 0.95, that returns the ends low (U,), high (U,), not clipped to
+            [0, 1].
+        rest_standard_error: of the total share of all values outside the question; 0 if there are none.
+        rest_spare: degrees of freedom of that error; infinity if they are negligible.
+        common: (U,) hash noise: the part of the variances that is the same in all windows. Unbiased, so possibly
+            negative. None where no symbols are hashed.
+        fit_p_value: for hashed symbols, the p-value of the residuals; None if there are no residuals.
     """
 
     raw: np.ndarray
@@ -84,7 +88,8 @@ class LinearEstimate:
 
     @property
     def rest_is_noise(self) -> bool:
-        """Whether the 95 % interval of what was not asked for says nothing: it is more than half as long as [0, 1]."""
+        """Whether the 95 % interval of the share outside the question is uninformative: more than half as long as
+        [0, 1]."""
         return bool(2 * quantile(self.rest_spare, CONFIDENCE) * self.rest_standard_error > MOST_UNCERTAIN)
 
 
@@ -95,13 +100,13 @@ def estimate_linear(question: Question) -> LinearEstimate:
 
 
 def _invert(question: Question) -> LinearEstimate:
-    """The mechanism's own inverse of each symbol, its exact standard error, and its interval; U = K."""
+    """The mechanism's own inverse for each symbol, its exact standard error, and its interval; U = K."""
     mechanism, alphabet = question.model.mechanism, question.model.alphabet
     counts = question.counts.pooled()
     raw, alone = mechanism.invert(counts)[0], mechanism.invert_alone(counts)[0]
     plausible = clip_and_normalize(raw)
     null_errors = np.sqrt(np.maximum(mechanism.null_variances(plausible), 0) / counts.total)
-    jumps = mechanism.jumps / counts.total  # as if one more had been counted: of 0 reports the error is not 0
+    jumps = mechanism.jumps / counts.total  # as if one more had been counted: with 0 reports the error is not 0
     errors = np.sqrt(np.maximum(mechanism.variances(plausible), 0) / counts.total + jumps**2)
     left_out = question.left_out.astype(np.float64) if question.of_symbols else np.zeros(len(raw))
     derivative = alphabet.redistribution(plausible)
@@ -121,7 +126,7 @@ def _invert(question: Question) -> LinearEstimate:
 def _shared_out(
     of_symbols: Intervals, raw: np.ndarray, frequencies: np.ndarray, scale: np.ndarray, errors: np.ndarray
 ) -> Intervals:
-    """Intervals of values from those of their own symbols and the errors of what tags add; half widths in squares."""
+    """Intervals of values: half widths of their own symbols' intervals and errors of the tags, added in squares."""
 
     def intervals(confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
         low, high = of_symbols(confidence, strict)
@@ -132,16 +137,16 @@ def _shared_out(
 
 
 def _errors_of(question: Question, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-    """Standard errors of weighted sums of symbol frequencies, one a row of ``weights``."""
+    """Standard errors of weighted sums of symbol frequencies, one for each row of ``weights``."""
     variances = question.model.mechanism.variance_of(weights, frequencies)
     errors: np.ndarray = np.sqrt(np.maximum(variances, 0) / question.counts.total)
     return errors
 
 
 def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
-    """Hashed symbols: sensitive and clear buckets by least squares, values with a symbol of their own by inversion.
+    """Hashed symbols: least squares for sensitive and clear buckets, inversion for values with a symbol of their own.
 
-    The three parts are uncorrelated but for the sampling of people, p_x p_z / n between two values.
+    The three parts are uncorrelated except for the multinomial sampling of people, -p_x p_z / n between two values.
     """
     raw, variances = np.zeros((2, len(question.own)))
     parts: list[tuple[np.ndarray, Intervals]] = []
@@ -179,7 +184,7 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
 
 
 def picked_intervals(intervals: Intervals, chosen: np.ndarray, size: int) -> Intervals:
-    """The intervals of some of so many unknowns, at these positions."""
+    """Intervals of the unknowns at the positions ``chosen``, ``size`` in all."""
 
     def of_chosen(confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
         of_all = confidence
@@ -193,7 +198,7 @@ def picked_intervals(intervals: Intervals, chosen: np.ndarray, size: int) -> Int
 
 
 def _together(parts: Sequence[tuple[np.ndarray, Intervals]], size: int) -> Intervals:
-    """The intervals of all unknowns from those of the parts, each with its positions."""
+    """Intervals of all unknowns, combined from the parts and their positions."""
 
     def intervals(confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
         low, high = np.zeros((2, size))
@@ -215,7 +220,7 @@ def solve_sensitive(question: Question, chosen: np.ndarray, summed: np.ndarray) 
 
 
 def _solve_part(question: Question, part: Part, summed: np.ndarray, num_buckets: int) -> Solution:
-    """Long open lists over enough equations by message passing, all else exactly."""
+    """The solution of a part: message passing for long open lists with enough equations, else least squares."""
     counts, size, columns = _of_cohorts(question.counts, part.cohorts), len(part.values), slice(0, num_buckets)
     if question.open and size > FEW_UNKNOWNS and _suits_message_passing(counts, num_buckets, size):
         packed = packed_buckets(part.alphabet, part.values, len(counts.num_reports), num_buckets)
@@ -224,7 +229,7 @@ def _solve_part(question: Question, part: Part, summed: np.ndarray, num_buckets:
 
 
 def _solve_exactly(question: Question, part: Part, summed: np.ndarray, columns: slice) -> Solution:
-    """Values in the buckets that are these columns of the symbols, all of them protected; centred."""
+    """Least squares over protected buckets, the given columns of the symbols; centred."""
     counts = _of_cohorts(question.counts, part.cohorts)
     reporting, num_buckets = counts.num_reports > 0, columns.stop - columns.start
     num_cohorts, size = int(reporting.sum()), len(part.values)
@@ -235,7 +240,7 @@ def _solve_exactly(question: Question, part: Part, summed: np.ndarray, columns: 
 
 
 def _suits_message_passing(counts: CohortCounts, num_buckets: int, size: int) -> bool:
-    """Whether there are enough equations, in enough cohorts; more values than matrices are made for need no cohorts."""
+    """Whether equations and cohorts are sufficient; lists too long for dense matrices need no minimum of cohorts."""
     sizes = counts.num_reports.astype(np.float64)
     equal_cohorts = sizes.sum() ** 2 / max((sizes**2).sum(), 1.0)
     equations = np.count_nonzero(sizes) * (num_buckets - 1)
@@ -247,7 +252,10 @@ def _of_cohorts(counts: CohortCounts, chosen: np.ndarray | slice) -> CohortCount
 
 
 def observe(question: Question, buckets: B, counts: CohortCounts, columns: slice) -> Observation[B]:
-    """What protected buckets, some columns of the symbols, say; whoever is in no other symbol is in one of them."""
+    """Unbiased frequencies and noise of protected buckets, some columns of the symbols.
+
+    Everybody who is not in another symbol is in one of these buckets.
+    """
     mechanism = question.model.mechanism
     assert isinstance(mechanism, SetReportMechanism), "others need values with symbols of their own"
     others = np.ones(mechanism.num_symbols, dtype=bool)
@@ -275,7 +283,7 @@ def observe(question: Question, buckets: B, counts: CohortCounts, columns: slice
 
 
 def _solve_listed(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
-    """The buckets that listed values share: clear ones, or protected as all others are."""
+    """The buckets of listed values: clear ones, or protected ones if the mechanism protects all values."""
     mechanism, first = question.model.mechanism, question.model.alphabet.num_sensitive
     if mechanism.num_sensitive > first:
         (part,) = question.model.alphabet.parts(question.texts(chosen))
@@ -284,10 +292,10 @@ def _solve_listed(question: Question, chosen: np.ndarray, summed: np.ndarray) ->
 
 
 def _solve_clear(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
-    """The buckets of clear values: all of these are listed, and an empty bucket rules its values out.
+    """Clear buckets: all their values are listed, and an empty bucket implies that its values are absent.
 
-    The variance is taken as if two more people with each value had been seen, without which the intervals of rare
-    values would be far too short.
+    The variance is computed as if two more people held each value; without this, intervals of rare values would be far
+    too short.
     """
     mechanism, reporting = question.model.mechanism, question.counts.num_reports > 0
     v, reveal_rate = mechanism.num_sensitive, mechanism.reveal_rate

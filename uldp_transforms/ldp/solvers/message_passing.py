@@ -1,6 +1,6 @@
-"""Long lists over hashed symbols: approximate message passing with a prior that is fitted on the way.
+"""Long lists over hashed symbols: approximate message passing with a prior that is fitted during the iteration.
 
-Letters as in ``observation``. No matrix is formed: a step is one pass over the table of buckets in each direction.
+For the notation see ``observation``. No matrix is formed: a step is one pass over the table of buckets per direction.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _MOST_STEPS = 12
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class _State:
-    """A step: the estimates it gives, and what they were made from.
+    """One step of the iteration: its estimates and their inputs.
 
     Attributes:
-        kept: (C, k) 1 for cells that are used, 0 for those that are left out, of cohorts without reports all.
-        believed: (S,) frequencies that were taken from the cells of the others.
+        kept: (C, k) 1 for cells in use, 0 for excluded ones, among them all cells of cohorts without reports.
+        believed: (S,) current posterior means, whose contributions were subtracted from the cells.
         fitted: (C, k) their bucket frequencies.
-        residuals: (C, k) what is left, with the memory term; 0 where nothing is kept.
+        residuals: (C, k) remainder, with the memory (Onsager) term; 0 in excluded cells.
         raw: (S,) unbiased frequencies.
-        error: their mean standard error without what own people add.
+        error: their mean standard error without the sampling noise of the unknowns' own holders.
         weights: (C,) 1 / tau_c, 0 in cohorts without reports.
-        common: the part of tau_c that does not fall with reports: collisions and unlisted values.
-        lengths: (S,) or (1,), sum_c w_c |J H_c e_s|^2 over the cells that are kept.
+        common: the part of tau_c that does not decrease with reports: collisions and unlisted values.
+        lengths: (S,) or (1,), sum_c w_c |J H_c e_s|^2 over the cells in use.
     """
 
     kept: np.ndarray
@@ -46,20 +46,21 @@ class _State:
 
 
 def pass_messages(given: Observation[PackedBuckets], summed: np.ndarray) -> Solution:
-    """Unbiased frequencies of many unknowns, more than there are equations if need be.
+    """Unbiased frequencies of many unknowns, even of more unknowns than equations.
 
-    Each step takes from every cell what the other unknowns are believed to have put into it, so that what collisions
-    add is the uncertainty of these beliefs and no longer their size. The memory term keeps the residual from knowing
-    the noise that the beliefs have already used, and so the estimates unbiased and their error readable from it.
+    Each step subtracts from every cell the believed contributions of the other unknowns, so that the noise from
+    collisions depends on the uncertainty of these beliefs and no longer on their size. The memory term removes the
+    correlation between the residual and the noise in the beliefs, which keeps the estimates unbiased and makes their
+    error observable.
 
-    Cells that a heavy unlisted text fills are left out, see ``overfull``.
+    Cells that a frequent unlisted text fills are excluded, see ``overfull``.
 
     Args:
         given: a centred observation of an open list.
         summed: (S,) bool, the unknowns whose sum is of interest.
 
-    Source: Donoho, Maleki and Montanari 2009; Bayati and Montanari 2011. A noise level for each cohort, the fitted
-    prior, the cells that are left out and the variances are derived in docs/estimation.md.
+    Source: Donoho, Maleki and Montanari 2009; Bayati and Montanari 2011. docs/estimation.md derives the noise level of
+    each cohort, the fitted prior, the excluded cells and the variances.
     """
     buckets, here = given.buckets, given.num_reports > 0
     kept = np.repeat(here[:, np.newaxis], buckets.num_buckets, axis=1).astype(np.float64)
@@ -80,7 +81,7 @@ def _converge(
     fitted: np.ndarray,
     memory: np.ndarray,
 ) -> _State:
-    """Steps until the error no longer falls; the best one."""
+    """Iterate until the error no longer decreases; returns the best step."""
     buckets = given.buckets
     rho = buckets.mean_length / (buckets.num_buckets - 1)
     bound = max(given.mass, 1e-12) / max(buckets.num_hashes * buckets.num_unknowns, 1)
@@ -126,7 +127,7 @@ def _step(
 
 
 def _lengths(buckets: PackedBuckets, weights: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """(S,) or (1,): sum_c w_c |J H_c e_s|^2 over the cells that are kept, J centring these."""
+    """(S,) or (1,): sum_c w_c |J H_c e_s|^2 over the cells in use; J centres over these."""
     left = kept.sum(axis=1)
     if (left[weights > 0] == buckets.num_buckets).all():
         return buckets.lengths(weights)
@@ -134,7 +135,7 @@ def _lengths(buckets: PackedBuckets, weights: np.ndarray, kept: np.ndarray) -> n
 
 
 def _solution(given: Observation[PackedBuckets], state: _State, summed: np.ndarray) -> Solution:
-    """Variances: the noise of each unknown's own buckets, which are fuller where a heavy value is, and the common one.
+    """Variances: the noise of each unknown's own buckets, larger in buckets of frequent values, and the common noise.
 
     With weights l_c = w_c J H_c e_s / lengths the estimate has the variance
     sum_c l_c^T (diag D_c - P_c P_c^T) l_c / n_c + common |l_c|^2.
@@ -148,7 +149,7 @@ def _solution(given: Observation[PackedBuckets], state: _State, summed: np.ndarr
     cells[here] = squares[:, np.newaxis] * (noise * (1 - 2 * b / k) - deviations**2) * kept[here]
     everywhere = float(squares @ (noise * kept[here]).sum(axis=1)) * (b / k) ** 2
     variances = buckets.collect(cells) + everywhere + state.common * _lengths(buckets, state.weights**2, kept)
-    thinned = np.sqrt(np.maximum(buckets.lengths(state.weights) / state.lengths, 1))  # by cells that are left out
+    thinned = np.sqrt(np.maximum(buckets.lengths(state.weights) / state.lengths, 1))  # effect of excluded cells
     own = own_noise(given, weights, n, np.broadcast_to(thinned, buckets.num_unknowns), b)
     own = own.through(state.believed, variances / state.lengths**2)
     heaps = centre(buckets.forward(summed / state.lengths), kept)[here]

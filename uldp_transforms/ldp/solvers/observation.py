@@ -1,6 +1,6 @@
-"""What hashed symbols say about unknowns, and what a solver makes of it.
+"""Inputs and results of the solvers of hashed symbols.
 
-Letters: C cohorts, k buckets, S unknowns, n_c reports of cohort c; H_c is the 0/1 matrix of the buckets of cohort c,
+Notation: C cohorts, k buckets, S unknowns, n_c reports of cohort c; H_c is the 0/1 matrix of the buckets of cohort c,
 J = I - 1/k if the system is centred, else I. The mechanism gives unbiased bucket frequencies u_c with E[u_c] = H_c p.
 """
 
@@ -24,20 +24,20 @@ B = TypeVar("B", Buckets, PackedBuckets)
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Observation(Generic[B]):
-    """What hashed symbols say about S unknowns.
+    """Observed frequencies of hashed symbols, and how they depend on S unknowns.
 
     Attributes:
-        owner: name of the collection, for messages.
-        buckets: which bucket an unknown falls into.
+        owner: name of the collection, for error messages.
+        buckets: the bucket of each unknown in each cohort.
         num_reports: (C,) n_c; above 0 in all cohorts for ``least_squares``.
         inverted: (C, k) u_c, unbiased bucket frequencies.
-        noise: of plausible bucket frequencies P_c (C, k) the (C, k) variances D such that n_c Cov(u_c) acts on what
-            J keeps as diag(D_c) - P_c P_c^T. D is linear in P.
-        mass: sum of all frequencies, listed or not, in a bucket vector (1, or h with h hash functions).
-        centred: subtract the mean over buckets, which takes out what unlisted values add to every bucket alike.
-        complete: the unknowns are all there is, so their frequencies sum to 1.
-        jump: n times what one more counted report adds to its unknown's estimate.
-        counted: share of all reports that are counted in a bucket, on average.
+        noise: function of plausible bucket frequencies P_c (C, k) that returns the (C, k) variances D such that n_c
+            Cov(u_c) equals diag(D_c) - P_c P_c^T after centring. D is linear in P.
+        mass: sum of a bucket vector over all values, listed or not (1, or h with h hash functions).
+        centred: whether to subtract the mean over buckets, which removes the even contribution of unlisted values.
+        complete: whether the unknowns are all values, so that their frequencies sum to 1.
+        jump: n times the contribution of one more counted report to its unknown's estimate.
+        counted: average share of all reports that are counted in a bucket.
     """
 
     owner: str
@@ -56,7 +56,7 @@ class Observation(Generic[B]):
         return cells - cells.mean(axis=1, keepdims=True) if self.centred else cells
 
     def plausible(self, fitted: np.ndarray) -> np.ndarray:
-        """Bucket frequencies near the fitted ones that can be, (C, k)."""
+        """Possible bucket frequencies near the fitted ones, (C, k)."""
         if not self.centred:
             plausible: np.ndarray = np.maximum(fitted, 0)
             return plausible
@@ -66,7 +66,7 @@ class Observation(Generic[B]):
 
     @functools.cached_property
     def noise_law(self) -> tuple[float, float]:
-        """D of an empty bucket, and by how much it grows with the bucket's own frequency, at the same mass."""
+        """D of an empty bucket, and the increase of D per unit of the bucket's own frequency, at constant mass."""
         mass = self.mass if self.mass > 0 else 1.0
         variances = self.noise(mass * np.eye(1, self.buckets.num_buckets))[0]
         return float(variances[1]), float(variances[0] - variances[1]) / mass
@@ -78,7 +78,7 @@ class OwnNoise:
 
     Attributes:
         null, slope, curvature: (S,).
-        least: (S,) the null if all buckets of the unknown were empty; no null is below.
+        least: (S,) the null if all buckets of the unknown were empty: a lower bound of the null.
     """
 
     null: np.ndarray
@@ -92,30 +92,30 @@ class OwnNoise:
         return variances
 
     def through(self, frequencies: np.ndarray, variances: np.ndarray) -> OwnNoise:
-        """The same with another null, so that the variances at the frequencies are these; all (S,)."""
+        """This function with another null, such that the variances at the frequencies are ``variances``; all (S,)."""
         rest = variances - self.slope * frequencies + self.curvature * frequencies**2
         return dataclasses.replace(self, null=np.maximum(rest, self.least))
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Solution:
-    """What a solver found.
+    """The result of a solver.
 
     Attributes:
         frequencies: (S,).
         variances: (S,), of the frequencies.
-        own: the variances at other frequencies than the estimated ones; None if the system is not centred.
-        jump: what one more counted report adds to an estimate; (S,) if it differs between estimates.
-        counted: share of all reports that are counted in a bucket, on average.
-        variance_of_sum: of the unknowns whose sum was of interest.
-        misfit, degrees: sum of squared residuals in units of the known noise, and its degrees of freedom: nearly
-            chi-square if there are no unlisted values and clients are honest. 0 and 0 where that is not known.
-        spare: equations less unknowns: degrees of freedom of the noise level that was taken from residuals. Infinity
-            where there is none to take.
-        common: (S,) the part of the variances that is the same in all windows, hash noise, without bias: it may be
-            below 0. None where hashing adds nothing.
-        chance: how far texts that nobody listed may raise an estimate; None where there are none, or where there are
-            no residuals that tell of them.
+        own: the variances as functions of the true frequencies; None if the system is not centred.
+        jump: n times the contribution of one more counted report to an estimate; (S,) if it differs between estimates.
+        counted: average share of all reports that are counted in a bucket.
+        variance_of_sum: variance of the sum of the unknowns in ``summed``.
+        misfit, degrees: sum of squared residuals in units of the known noise, and its degrees of freedom: approximately
+            chi-square if there are no unlisted values and clients are honest. Both are 0 if unknown.
+        spare: degrees of freedom of the noise level that was estimated from residuals: equations less unknowns.
+            Infinity if no noise level was estimated.
+        common: (S,) hash noise: the part of the variances that is the same in all windows. Unbiased, so possibly
+            negative. None where hashing adds no noise.
+        chance: distribution of the error from collisions with unlisted texts; None if there are no unlisted texts, or
+            no residuals to estimate it from.
     """
 
     frequencies: np.ndarray
@@ -132,10 +132,10 @@ class Solution:
 
 
 def residual_law(given: Observation[B], shares: np.ndarray, variances: np.ndarray) -> tuple[float, float]:
-    """n_c times the mean variance of a direction that centring leaves, and the factor by which degrees shrink.
+    """n_c times the mean variance per direction after centring, and the factor for the degrees of freedom.
 
     With S_c = J (diag D_c - P_c P_c^T) J the squared residuals of a cohort have the mean tr S_c and the variance
-    2 tr S_c^2. A chi-square law of fewer degrees of freedom has the same ratio (Satterthwaite).
+    2 tr S_c^2. A chi-square distribution with fewer degrees of freedom has the same ratio (Satterthwaite).
     """
     k = given.buckets.num_buckets
     deviations = given.centre(shares)
@@ -148,11 +148,12 @@ def residual_law(given: Observation[B], shares: np.ndarray, variances: np.ndarra
 
 
 def common_noise(squares: np.ndarray, degrees: float, known: np.ndarray) -> float:
-    """The variance per direction, alike in all cohorts, that squared residuals show beyond the known one.
+    """The excess variance per direction, equal in all cohorts, that squared residuals show beyond the known variance.
 
-    It is what hashing adds, the same for many reports and few: the one number, if above 0, for which the squares in
-    units of their variance, sum_c squares_c / (known_c + common), are as many as their degrees of freedom
-    (Paule and Mandel 1982). The sum falls and is convex, so that Newton's steps from 0 rise to it.
+    It is the hash noise, which does not depend on the number of reports: the unique positive number, if there is one,
+    for which the squares in units of their variance, sum_c squares_c / (known_c + common), equal their degrees of
+    freedom (Paule and Mandel 1982). The sum decreases and is convex, so Newton's steps from 0 converge to it from
+    below.
 
     Args:
         squares: (C,) sums of squared residuals.
@@ -170,23 +171,23 @@ def common_noise(squares: np.ndarray, degrees: float, known: np.ndarray) -> floa
 
 
 def signed_common_noise(squares: np.ndarray, degrees: float, known: np.ndarray) -> float:
-    """``common_noise`` to first order and without bias, so that the mean of many windows is right: maybe below 0."""
+    """``common_noise`` to first order and unbiased, so that the mean over windows is right; possibly negative."""
     return (float((squares / known).sum()) - degrees) / degrees * len(known) / float((1 / known).sum())
 
 
 def own_noise(
     given: Observation[B], weights: np.ndarray, num_reports: np.ndarray, reach: np.ndarray, buckets: float
 ) -> OwnNoise:
-    """How the variance of an estimate depends on its own frequency; the null is left open.
+    """The variance of an estimate as a function of its own frequency; the null is not set.
 
-    The estimate moves by w_c / sum(w) with its own buckets of cohort c, and against that with all others. If the share
-    of its people rises by p, P rises by p in the own buckets and falls by b p / k in all.
+    The estimate moves by w_c / sum(w) with its own buckets of cohort c, and in the opposite direction with all others.
+    If the share of its holders rises by p, P rises by p in the own buckets and falls by b p / k in all.
 
     Args:
         weights: (C,) of the cohorts.
         num_reports: (C,), above 0.
         reach: (S,), response of the estimate to its own frequency: 1 unless the sum is imposed.
-        buckets: b, of one unknown in a cohort.
+        buckets: b, number of buckets of one unknown in a cohort.
     """
     share = buckets / given.buckets.num_buckets
     scale = reach**2 * float((weights**2 / num_reports).sum() / weights.sum() ** 2)

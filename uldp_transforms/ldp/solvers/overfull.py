@@ -1,9 +1,9 @@
-"""Cells that heavy unlisted texts fill: which ones stand out from everything that was fitted, and doing without them.
+"""Detection and exclusion of cells that are filled by frequent unlisted texts.
 
-A text that stands out in an empty cell may hide in a full one, which is noisier. Leaving out only what stands out
-would then keep the text exactly where candidates are, and add it to them.
+A text that stands out in an empty cell may be hidden in a full one, which is noisier. Excluding only the cells that
+stand out would keep the text in exactly those cells that candidates fill, and add it to their estimates.
 
-Letters as in ``observation``.
+For the notation see ``observation``.
 """
 
 from __future__ import annotations
@@ -18,64 +18,65 @@ from scipy import special
 from uldp_transforms.ldp.solvers.observation import B, Observation
 
 GAIN = 0.995
-"""The error has to fall by more than half a per cent in a step, or it is the last."""
+"""Relative decrease of the error (half a per cent) below which the iteration stops."""
 
 ROUNDS = 4
-"""Rounds of leaving cells out."""
+"""Number of rounds in which cells are excluded."""
 
 FALSELY = 0.05
-"""Cells of all that are expected to be left out for noise alone."""
+"""Expected number of cells that are excluded falsely, because of noise alone."""
 
 ENOUGH_COHORTS = 32
-"""Cohorts with reports from which on a candidate can miss the cells of some."""
+"""Minimum number of reporting cohorts for which a candidate may lose some of its cells."""
 
-_ENOUGH_KEPT = 0.5  # of its weight that a candidate has to keep
-_ENOUGH_SEEN = 0.5  # of the cohorts in which something has to stand out
-_STEPS = 4  # towards the share of a text that is seen in part; it moves by less each time
+_ENOUGH_KEPT = 0.5  # minimum share of its weight that a candidate keeps
+_ENOUGH_SEEN = 0.5  # minimum share of cohorts in which a cell stands out
+_STEPS = 4  # iterations for the share of a partly observed text; each moves it by less
 _TINY = 1e-300
 
 
 class Fit(Protocol):
-    """What was fitted to the cells that are kept."""
+    """A fit to the cells that are in use."""
 
     @property
     def kept(self) -> np.ndarray:
-        """(C, k) 1 for cells that are used, 0 for those that are left out, of cohorts without reports all."""
+        """(C, k) 1 for cells in use, 0 for excluded ones, among them all cells of cohorts without reports."""
 
     @property
     def fitted(self) -> np.ndarray:
-        """(C, k) bucket frequencies."""
+        """(C, k) fitted bucket frequencies."""
 
     @property
     def residuals(self) -> np.ndarray:
-        """(C, k) what is left; 0 where nothing is kept."""
+        """(C, k) residuals; 0 in excluded cells."""
 
     @property
     def weights(self) -> np.ndarray:
-        """(C,) of the cohorts."""
+        """(C,) weights of the cohorts."""
 
     @property
     def common(self) -> float:
-        """The variance of a cell that does not fall with reports."""
+        """The part of a cell's variance that does not decrease with the number of reports."""
 
     @property
     def error(self) -> float:
-        """The mean standard error of the unknowns, without what own people add."""
+        """The mean standard error of the unknowns, without the sampling noise of their own holders."""
 
 
 F = TypeVar("F", bound=Fit)
 
 
 def leave_out(given: Observation[B], fit: F, again: Callable[[Observation[B], F, np.ndarray], F | None]) -> F:
-    """Fit again without the cells that hold too much, as long as that makes the error smaller.
+    """Fit again without overfull cells as long as that decreases the error.
 
-    Each round lowers the noise level, so that smaller heaps stand out in the next. A candidate that collides with a
-    heavy text misses one cohort of many. With several hash functions, and in few cohorts, nothing is left out.
+    Each round lowers the noise level, so that smaller excesses stand out in the next. A candidate that collides with a
+    frequent text loses one cohort of many. With several hash functions, or in few cohorts, no cells are excluded.
 
     Args:
         given: a centred observation of an open list.
-        fit: to all cells.
-        again: the observation, the last fit and cells to keep (C, k) -> a fit to these; None if there is none.
+        fit: the fit to all cells.
+        again: function that takes the observation, the last fit and a mask (C, k) of cells, and returns a fit to these
+            cells, or None if there is none.
     """
     if given.buckets.num_hashes > 1 or np.count_nonzero(given.num_reports) < ENOUGH_COHORTS:
         return fit
@@ -100,10 +101,12 @@ def leave_out(given: Observation[B], fit: F, again: Callable[[Observation[B], F,
 
 
 def hidden(given: Observation[B], fit: F, unseen: np.ndarray) -> np.ndarray:
-    """(C, k) what a text that stands out in the other cohorts probably adds to the cells of ``unseen`` ones, (C,).
+    """(C, k) probable contribution of a text that stands out in the other cohorts to the cells of ``unseen`` ones,
+    (C,).
 
-    It is in one cell of each cohort, each as likely, with a normal content that is seen above the cell's limit. Its
-    share is the one for which what is seen has the mean that was found (a truncated normal law).
+    The text is in one cell of each cohort, with equal probabilities, and has a normally distributed content that is
+    observed if it exceeds the cell's limit. Its share is chosen so that the expected observed content equals the mean
+    of the observed contents (a truncated normal distribution).
     """
     here = given.num_reports > 0
     excess = given.inverted - fit.fitted
@@ -123,9 +126,10 @@ def hidden(given: Observation[B], fit: F, unseen: np.ndarray) -> np.ndarray:
 
 
 def overfull(given: Observation[B], fit: Fit) -> np.ndarray:
-    """(C, k) bool: cells that hold more than was fitted, by more than noise does in any cell of nearly all windows.
+    """(C, k) bool: cells that exceed the fit by more than noise does in any cell of nearly all windows.
 
-    The quantile of a count's noise (Cornish and Fisher): z standard deviations, and (z^2 - 1) / 6 reports for its skew.
+    Quantile of the noise of a count (Cornish and Fisher): z standard deviations, and (z^2 - 1) / 6 reports for its
+    skew.
     """
     here = given.num_reports > 0
     found = np.zeros(fit.kept.shape, dtype=bool)
@@ -134,7 +138,7 @@ def overfull(given: Observation[B], fit: Fit) -> np.ndarray:
 
 
 def _limits(given: Observation[B], fit: Fit) -> tuple[np.ndarray, np.ndarray]:
-    """What noise does not exceed in the cells of cohorts with reports, and its variances there; same shape."""
+    """Upper limits of the noise in the cells of cohorts with reports, and its variances there; same shape."""
     here = given.num_reports > 0
     n = given.num_reports[here, np.newaxis]
     variances = given.noise(given.plausible(fit.fitted[here])) / n + fit.common
@@ -143,13 +147,13 @@ def _limits(given: Observation[B], fit: Fit) -> tuple[np.ndarray, np.ndarray]:
 
 
 def centre(cells: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """(C, k) less their mean over what is kept of each cohort; 0 elsewhere."""
+    """(C, k) cells less the mean over the cells in use of each cohort; 0 in excluded cells."""
     means = (cells * kept).sum(axis=1) / np.maximum(kept.sum(axis=1), 1)
     centred: np.ndarray = (cells - means[:, np.newaxis]) * kept
     return centred
 
 
 def lengths(buckets: B, weights: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """(S,): sum_c w_c |J H_c e_s|^2 over the cells that are kept, J centring these, with one hash function."""
+    """(S,): sum_c w_c |J H_c e_s|^2 over the cells in use; J centres over these; for one hash function."""
     left = np.maximum(kept.sum(axis=1), 1)
     return buckets.collect((weights * (1 - 1 / left))[:, np.newaxis] * kept)

@@ -1,4 +1,4 @@
-"""The operator of a long list: which bucket each unknown falls into in each cohort, in a byte or less a cell."""
+"""The operator of a long list: the bucket of each unknown in each cohort, in at most one byte per cell."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ import numpy as np
 
 from uldp_transforms.ldp.alphabets import Alphabet
 
-_BLOCK = 1 << 15  # unknowns that are looked up at a time: their sums stay in the cache
+_BLOCK = 1 << 15  # unknowns that are looked up at a time, so that their sums stay in the cache
 _MOST_CODES = 1 << 16
 _BUILD_CELLS = 1 << 22  # cells that are hashed at a time
-_MAPPED_BYTES = 1 << 26  # a larger table lies in a temporary file, which the system keeps in memory while there is room
-_LISTS = 16  # of a process: in memory at most a gigabyte
+_MAPPED_BYTES = 1 << 26  # a larger table is a temporary file, which the system keeps in memory while there is room
+_LISTS = 16  # lists that a process keeps: at most a gigabyte in memory
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PackedBuckets:
-    """H of all cohorts, as ``Buckets``, for up to millions of unknowns and in one direction each.
+    """H of all cohorts, as in ``Buckets``, for up to millions of unknowns, with one pass over the table per product.
 
-    The buckets of several cohorts are the digits of one code, so that one look-up serves all of them. With several
-    hash functions a column holds one of them, and the digit k says that an earlier one has the same bucket.
+    The buckets of several cohorts are the digits of one code, so that one look-up serves all of them. With several hash
+    functions a column is one of them, and the digit k means that an earlier function has the same bucket.
 
     Attributes:
         codes: (G, S) unsigned integers; digit i, to the base ``base``, is the bucket in the group's cohort i.
         num_buckets: k.
         num_cohorts: C.
         num_hashes: h.
-        group: cohorts of one code; 1 with several hash functions.
+        group: number of cohorts in one code; 1 with several hash functions.
     """
 
     codes: np.ndarray
@@ -51,7 +51,7 @@ class PackedBuckets:
         columns = num_cohorts * h
         largest = k**group - 1 if h == 1 else k
         codes = _allocate((-(-columns // group), len(values)), np.min_scalar_type(largest))
-        step = max(1, _BUILD_CELLS // columns)  # what is written stays in the cache
+        step = max(1, _BUILD_CELLS // columns)  # blocks that fit into the cache
         for start in range(0, len(values), step):
             rows = np.ascontiguousarray(alphabet.symbol_rows(values[start : start + step], num_cohorts).T)
             _encode(rows, k, h, group, codes[:, start : start + step])
@@ -87,7 +87,7 @@ class PackedBuckets:
         return cells
 
     def _of_codes(self, cells: np.ndarray, number: int) -> np.ndarray:
-        """What each code of a group stands for: the sum of its cohorts' cells."""
+        """The sum of the cells of all cohorts of a group, for each code."""
         if self.num_hashes > 1:
             return np.append(cells[number // self.num_hashes], 0.0)
         first = number * self.group
@@ -118,14 +118,14 @@ class PackedBuckets:
 
     @functools.cached_property
     def mean_buckets(self) -> float:
-        """b of an unknown in a cohort, on average in the sense of ``mean_length``: b - b^2 / k is that."""
+        """Effective number b of buckets of an unknown in a cohort: b - b^2 / k equals ``mean_length``."""
         k = self.num_buckets
         root = np.sqrt(max(k * k - 4 * k * self.mean_length, 0.0))
         return float((k - root) / 2) if self.num_hashes > 1 else 1.0
 
 
 def _group_size(num_buckets: int, num_unknowns: int) -> int:
-    """Cohorts of a code: as many as 16 bits take, but not so many that there are more codes than unknowns."""
+    """Number of cohorts in one code: limited by 16 bits, and by at most as many codes as unknowns."""
     group = 1
     while num_buckets ** (group + 1) <= min(_MOST_CODES, max(num_unknowns, num_buckets)):
         group += 1
@@ -149,12 +149,12 @@ def _encode(rows: np.ndarray, k: int, h: int, group: int, codes: np.ndarray) -> 
 
 
 def _allocate(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    """Memory, or for a large array a file without a name, which vanishes with the process."""
+    """An array in memory or, if it is large, in an unnamed file that vanishes with the process."""
     size = shape[0] * shape[1] * dtype.itemsize
     if size > _MAPPED_BYTES and hasattr(os, "posix_fallocate"):
         try:
             with tempfile.TemporaryFile() as file:
-                os.posix_fallocate(file.fileno(), 0, size)  # a full disk is found here, not when a page is written
+                os.posix_fallocate(file.fileno(), 0, size)  # detects a full disk here, not when a page is written
                 return np.memmap(file, dtype, "r+", shape=shape)
         except OSError:
             pass
@@ -162,7 +162,7 @@ def _allocate(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
 
 
 class _Slot:
-    """A table, or the promise of one."""
+    """A table, or a placeholder until it is built."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -174,9 +174,9 @@ _slots_lock = threading.Lock()
 
 
 def packed_buckets(alphabet: Alphabet, values: tuple[str, ...], num_cohorts: int, num_buckets: int) -> PackedBuckets:
-    """``PackedBuckets.of_values``, made once in a process for each list, whichever thread asks first.
+    """``PackedBuckets.of_values``, built once per process for each list and safe for threads.
 
-    The lists that were used last are kept.
+    The most recently used lists are kept.
     """
     key = (alphabet, values, num_cohorts, num_buckets)
     with _slots_lock:

@@ -1,4 +1,4 @@
-"""Values that some cohorts hash as prefixes and others whole: one estimate from all of them."""
+"""Estimates of values that some cohorts hash as prefixes and others as a whole."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uldp_transforms.ldp.solvers.hash_chance import Chance, ChanceOfMeans
 from uldp_transforms.ldp.solvers.observation import OwnNoise, Solution
 
 _EQUATIONS = 2
-"""Equations for each unknown without which a part that is not needed is left out."""
+"""Minimum number of equations per unknown for an optional part to be included."""
 
 
 def solve_parts(
@@ -22,22 +22,24 @@ def solve_parts(
     summed: np.ndarray,
     solve: Callable[[Part, np.ndarray, int], Solution],
 ) -> Solution:
-    """Unbiased frequencies of values, each from the parts in which it is whole.
+    """Unbiased frequencies of values, each from the parts in which it is hashed as a whole.
 
     Where only a prefix of a value is hashed, everybody whose value begins with it adds to the bucket, listed or not.
-    There the prefix is an unknown, which keeps these people out of the estimates of others, and says nothing of the
-    value. Each part is centred and unbiased by itself, and parts are of different people. So the mean with the fixed
-    weights n_part, over the parts in which the value is whole, is unbiased, and variances add up.
+    There the prefix is an unknown, which separates these people from the estimates of others but carries no information
+    about the value itself. Each part is centred and unbiased by itself, and parts are of different people. So the mean
+    with the fixed weights n_part, over the parts in which the value is hashed as a whole, is unbiased, and variances
+    add up.
 
     Args:
-        parts: of S values; in the last each is whole.
+        parts: of S values; the last part hashes all of them as a whole.
         counts: of all cohorts.
         num_buckets: k.
         summed: (S,) bool, the values whose sum is of interest.
-        solve: a part, weights (U,) of its unknowns in the sum of interest, k -> its solution.
+        solve: function that takes a part, weights (U,) of its unknowns in the sum of interest, and k, and returns the
+            solution.
 
     Raises:
-        EstimationError: of the last part, which has to be solved; others are left out if they are short of equations.
+        EstimationError: if the last part cannot be solved; other parts are skipped if they have too few equations.
     """
     sizes = np.array(
         [_reports(part, counts, num_buckets) for part in parts[:-1]] + [1.0 * _of(parts[-1], counts).sum()]
@@ -85,7 +87,7 @@ def _of(part: Part, counts: CohortCounts) -> np.ndarray:
 
 
 def _reports(part: Part, counts: CohortCounts, num_buckets: int) -> float:
-    """Reports of a part; 0 if its equations are too few for its unknowns."""
+    """Number of reports of a part; 0 if it has too few equations for its unknowns."""
     numbers = _of(part, counts)
     enough = np.count_nonzero(numbers) * (num_buckets - 1) >= _EQUATIONS * len(part.values)
     return float(numbers.sum()) if enough else 0.0

@@ -1,4 +1,4 @@
-"""What is to be estimated from which counts: values, and the unknowns that are solved for together."""
+"""The estimation problem: the requested values, the counts, and the unknowns that are solved for."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from uldp_transforms.ldp.errors import NoReportsError, SpecError
 from uldp_transforms.ldp.model import Model
 
 MAX_CANDIDATES = 1 << 20
-"""Candidates of one estimate over a hashed alphabet, with its non-sensitive values."""
+"""Maximum number of candidates per estimate over a hashed alphabet, including its non-sensitive values."""
 
 MAX_DENSE = 8192
-"""Unknowns of an open alphabet that are solved for by dense S x S matrices, or by their likelihood."""
+"""Maximum number of unknowns S of an open alphabet for dense S x S matrices and for the likelihood."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Question:
-    """U unknown frequencies, and which of them belong to the values asked for.
+    """U unknown frequencies, and the positions of the requested values among them.
 
-    Where every value has a symbol of its own the unknowns are the K symbols themselves (tags among them); otherwise
-    they are values: all of a permuted alphabet, the candidates and the public values of a hashed one.
+    If every value has a symbol of its own, the unknowns are the K symbols (including tags). Otherwise they are values:
+    all values of a permuted alphabet, or the candidates and the public values of a hashed one.
 
     Attributes:
-        model: what the reports were made for.
-        counts: of its reports; at least one.
-        values: the texts asked for.
-        picked: (len(values),) position of each among the unknowns.
-        unknowns: their texts; empty where they are the symbols.
-        tabulate: the table of chosen unknowns, (U,) bool, see ``table``.
-        own: (U,) bool, the unknown has a symbol for itself alone, in all cohorts.
-        sensitive: (U,) bool, the alphabet says that it must be protected; a mechanism may protect others too.
+        model: the collection's alphabet and mechanism.
+        counts: counts of its reports; at least one report.
+        values: the requested values as texts.
+        picked: (len(values),) positions of these values among the unknowns.
+        unknowns: the unknown values as texts; empty if the unknowns are symbols.
+        tabulate: function that returns the symbol table of chosen unknowns, (U,) bool, see ``table``.
+        own: (U,) bool, whether the unknown has a symbol of its own in all cohorts.
+        sensitive: (U,) bool, whether the alphabet marks it as sensitive; a mechanism may protect others too.
         open: True if people may hold values that are not among the unknowns.
     """
 
@@ -51,11 +51,11 @@ class Question:
     open: bool
 
     def table(self, chosen: np.ndarray) -> np.ndarray:
-        """(1, S) or (C, S) or (C, S, h) int64, the symbols of chosen unknowns, (U,) bool, in each cohort."""
+        """(1, S) or (C, S) or (C, S, h) int64, the symbols of the chosen unknowns, (U,) bool, in each cohort."""
         return self.tabulate(chosen)
 
     def texts(self, chosen: np.ndarray) -> tuple[str, ...]:
-        """Of chosen unknowns, (U,) bool."""
+        """The texts of the chosen unknowns, (U,) bool."""
         return self.unknowns if chosen.all() else tuple(itertools.compress(self.unknowns, chosen))
 
     @property
@@ -65,14 +65,14 @@ class Question:
 
     @property
     def left_out(self) -> np.ndarray:
-        """(U,) bool: unknowns that nobody asked for."""
+        """(U,) bool: unknowns that were not requested."""
         mask = np.ones(len(self.own), dtype=bool)
         mask[self.picked] = False
         return mask
 
 
 def ask(model: Model, counts: CohortCounts, candidates: tuple[str, ...] | None) -> Question:
-    """The question behind ``Estimator.estimate``; see there for arguments and errors."""
+    """Build the question for ``Estimator.estimate``; see there for arguments and errors."""
     if counts.total == 0:
         raise NoReportsError(f"collection {model.id!r}: an estimate needs at least 1 report, got 0")
     alphabet = model.alphabet
@@ -84,7 +84,8 @@ def ask(model: Model, counts: CohortCounts, candidates: tuple[str, ...] | None) 
         solved = tuple(dict.fromkeys((*asked, *alphabet.clear_values)))
         if len(solved) > MAX_CANDIDATES:
             raise SpecError(
-                f"candidates of an open alphabet, with its non-sensitive values, must be at most {MAX_CANDIDATES}, "
+                "candidates of an open alphabet, including its non-sensitive values, must be at most "
+                f"{MAX_CANDIDATES}, "
                 f"got {len(solved)}"
             )
     else:
@@ -116,7 +117,7 @@ def _of_values(
     positions: np.ndarray,
     own: np.ndarray,
 ) -> Question:
-    """The unknowns are values; refuses more with shared clear buckets than dense matrices are made for."""
+    """A question whose unknowns are values; refuses more shared clear buckets than dense matrices allow."""
     alphabet = model.alphabet
     clear = set(alphabet.clear_values)
     sensitive = np.fromiter((value not in clear for value in solved), dtype=bool, count=len(solved))
@@ -150,12 +151,12 @@ def _positions(collection_id: str, values: tuple[str, ...], asked: tuple[str, ..
     if strangers:
         raise SpecError(
             f"collection {collection_id!r} has a closed alphabet of {len(values)} values, got {strangers} "
-            f"candidate(s) that are not among them"
+            "candidate(s) outside this list"
         )
     return np.array([position[value] for value in asked], dtype=np.int64)
 
 
 @functools.lru_cache(maxsize=32)
 def symbol_table(alphabet: Alphabet, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
-    """``alphabet.symbol_table``, kept between windows."""
+    """``alphabet.symbol_table``, cached between windows."""
     return alphabet.symbol_table(values, num_cohorts)

@@ -1,7 +1,7 @@
-"""Hashed frequencies once more, each bucket weighted by its own noise: what decoders begin with.
+"""A second fit of hashed frequencies, with each bucket weighted by its own noise: the input of decoders.
 
-The raw frequencies weight all buckets of a cohort alike, which keeps them unbiased. Fuller buckets are noisier, though,
-and at large epsilon by far. Letters as in ``observation``.
+The raw frequencies weight all buckets of a cohort equally, which keeps them unbiased. Fuller buckets are noisier,
+though, and at large epsilon much noisier. For the notation see ``observation``.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class _Fit:
 
     Attributes:
         kept, fitted, residuals: (C, k).
-        weights: (C,), means over the cells of a cohort that are kept.
-        common, error: in units of frequencies, squared and not.
+        weights: (C,), means over the cells in use of a cohort.
+        common, error: in units of squared frequencies and of frequencies.
         frequencies, errors: (S,).
     """
 
@@ -44,12 +44,12 @@ class _Fit:
 
 
 def sharpened(question: Question, linear: LinearEstimate) -> LinearEstimate:
-    """The estimate with more precise frequencies of hashed sensitive values, where these are at most 512.
+    """The estimate with more precise frequencies of hashed sensitive values, if these are at most 512.
 
-    They minimise sum_cb (u_cb - m_c - (H_c p)_b)^2 / (D_cb / n_c + t), m_c being what unlisted values add to all
-    buckets of a cohort. The noise D_cb is taken from the frequencies themselves, as if one more report of each value
-    had been counted; so they are efficient, and unbiased but for terms that fall as 1 / n. Where that cannot be solved,
-    and with several hash functions, the estimate stays what it was.
+    They minimise sum_cb (u_cb - m_c - (H_c p)_b)^2 / (D_cb / n_c + t), m_c being the contribution of unlisted values to
+    all buckets of a cohort. The noise D_cb is computed from the frequencies themselves, as if one more report of each
+    value had been counted; so they are efficient, and unbiased up to terms of order 1 / n. If the system cannot be
+    solved, or with several hash functions, the estimate is returned unchanged.
 
     Source: Aitken 1936 (generalised least squares).
     """
@@ -74,7 +74,7 @@ def sharpened(question: Question, linear: LinearEstimate) -> LinearEstimate:
 
 
 def _best(given: Observation[Buckets], start: np.ndarray) -> _Fit:
-    """Without the cells that heavy unlisted texts fill."""
+    """The best fit, without the cells that are filled by frequent unlisted texts."""
     kept = np.ones_like(given.inverted)
     fit = _fit(given, start, kept)
     if given.complete:
@@ -90,7 +90,7 @@ def _again(given: Observation[Buckets], last: _Fit, kept: np.ndarray) -> _Fit | 
 
 
 def _fit(given: Observation[Buckets], frequencies: np.ndarray, kept: np.ndarray) -> _Fit:
-    """Raises: EstimationError, if the unknowns can hardly be told apart."""
+    """One weighted fit over the kept cells. Raises EstimationError if the unknowns are nearly indistinguishable."""
     buckets, u, n = given.buckets, given.inverted, given.num_reports[:, np.newaxis]
     left_out = kept.size - np.count_nonzero(kept)
     spare = spare_equations(

@@ -1,4 +1,4 @@
-"""Ways to make a distribution of a vector that need not be one."""
+"""Maps from vectors to the probability simplex."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 
 
 def clip_and_normalize(point: np.ndarray) -> np.ndarray:
-    """Negative entries become 0, the rest is divided by its sum; uniform if nothing is positive.
+    """Set negative entries to 0 and divide the rest by its sum; uniform if no entry is positive.
 
     Args:
-        point: (..., S); each last axis is one vector.
+        point: (..., S); one vector along the last axis.
     """
     positive = np.maximum(point, 0)
     total = positive.sum(axis=-1, keepdims=True)
@@ -21,7 +21,7 @@ def project_onto_simplex(point: np.ndarray) -> np.ndarray:
     """The distribution nearest to a point, in the Euclidean norm.
 
     Args:
-        point: (..., S); each last axis is one vector.
+        point: (..., S); one vector along the last axis.
 
     Example:
         >>> project_onto_simplex(np.array([0.6, 0.5, -0.2, 0.1])).round(6).tolist()
@@ -29,11 +29,11 @@ def project_onto_simplex(point: np.ndarray) -> np.ndarray:
 
     Source: Wang and Carreira-Perpinan 2013.
     """
-    point = point - point.max(axis=-1, keepdims=True)  # the projection does not change, and small differences survive
+    point = point - point.max(axis=-1, keepdims=True)  # leaves the projection unchanged and keeps small differences
     size = point.shape[-1]
     descending = np.sort(point, axis=-1)[..., ::-1]
     shifts = (1 - np.cumsum(descending, axis=-1)) / np.arange(1, size + 1)
-    last = size - 1 - np.argmax((descending + shifts > 0)[..., ::-1], axis=-1)  # the last that stays above 0
+    last = size - 1 - np.argmax((descending + shifts > 0)[..., ::-1], axis=-1)  # the last entry above 0
     projected: np.ndarray = np.maximum(point + np.take_along_axis(shifts, last[..., np.newaxis], axis=-1), 0)
     return projected
 
@@ -41,12 +41,12 @@ def project_onto_simplex(point: np.ndarray) -> np.ndarray:
 def nearest_distribution(point: np.ndarray, variances: np.ndarray) -> np.ndarray:
     """The distribution p with the least sum of (p - point)^2 / variances.
 
-    It is max(point + x variances, 0) with the one x for which the sum is 1. Of normal estimates with these variances
-    it is the most likely one.
+    It is max(point + x variances, 0) with the unique x for which the sum is 1. For normal estimates with these
+    variances it is the maximum-likelihood distribution.
 
     Args:
-        point: (..., S); each last axis is one vector.
-        variances: the same, or (S,); above 0.
+        point: (..., S); one vector along the last axis.
+        variances: of the same shape, or (S,); above 0.
 
     Example:
         >>> nearest_distribution(np.array([0.9, 0.4, 0.05]), np.array([0.01, 0.02, 0.02])).round(6).tolist()

@@ -1,4 +1,4 @@
-"""Theory: what can be expected of a collection before anybody is asked. Arrays in, numbers out; no reports."""
+"""Theory: expected errors and guarantees of a collection before data are collected. Pure functions on arrays."""
 
 from uldp_transforms.ldp.utility.composition import Guarantee as Guarantee
 from uldp_transforms.ldp.utility.longitudinal import Way as Way

@@ -1,4 +1,4 @@
-"""What several reports of one person promise together."""
+"""Composition: the joint privacy guarantee of several reports of one person."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_REPORTS_OF_ONE = 1 << 31
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """A promise about one person's value, whoever looks and whatever else is known.
+    """A privacy guarantee for one person's value, against any observer with any background knowledge.
 
     Example:
         >>> weekly = Guarantee(epsilon=0.5, kind="uldp", non_sensitive=frozenset({"none"}))
@@ -25,12 +25,12 @@ class Guarantee:
         0.125
 
     Attributes:
-        epsilon: above 0. Sums of reports may exceed what one mechanism takes.
-        kind: "ldp": the odds between any two values change by at most e**epsilon. "uldp": a protected report does so
-            too; the other reports tell a non-sensitive value. "osldp": the odds of a sensitive value against any
-            other one *rise* by at most e**epsilon, and nothing is promised about their fall.
-        non_sensitive: the values that are not protected; empty for "ldp" and only there. All other values are
-            protected, also those nobody has thought of.
+        epsilon: above 0. The total of several reports may exceed the limit of a single mechanism.
+        kind: "ldp": the odds between any two values change by at most e**epsilon. "uldp": protected reports satisfy
+            this too; the other reports reveal a non-sensitive value. "osldp": the odds of a sensitive value against any
+            other value *rise* by at most e**epsilon; their fall is not bounded.
+        non_sensitive: the values that are not protected; empty if and only if the kind is "ldp". All other values are
+            protected, including values that are on no list.
 
     Source: Murakami and Kawamoto 2019, Definition 2 (utility-optimised LDP), Propositions 1 to 3 and appendix C.
     """
@@ -51,10 +51,10 @@ class Guarantee:
             )
 
     def __add__(self, other: Guarantee) -> Guarantee:
-        """What two reports of the same value promise together, the second possibly chosen after seeing the first.
+        """The joint guarantee of two reports of the same value; the second may depend on the outcome of the first.
 
-        The budgets add up. Protected is what both protect: a value that either report may tell is not. The pair of
-        reports is protected if both are.
+        Epsilons add up. A value is protected if both reports protect it, and the pair of reports is protected if both
+        are.
         """
         kinds = {self.kind, other.kind}
         kind = OSLDP if OSLDP in kinds else ULDP if ULDP in kinds else LDP
@@ -63,17 +63,17 @@ class Guarantee:
         )
 
     def for_reports(self, number: int) -> Guarantee:
-        """What ``number`` fresh reports of one person promise together: the budget so many times.
+        """The joint guarantee of ``number`` fresh reports of one person: ``number`` times epsilon.
 
-        It holds for values that change as well as for one that stays. Raises SpecError for no number of reports.
+        It holds for constant and for changing values. Raises SpecError if ``number`` is not positive.
         """
         require_int("Guarantee.for_reports: number", number, 1, MAX_REPORTS_OF_ONE)
         return dataclasses.replace(self, epsilon=number * self.epsilon)
 
     def per_report(self, number: int) -> Guarantee:
-        """What each of ``number`` reports of one person has to promise, for all together to keep this promise.
+        """The guarantee that each of ``number`` reports of one person needs, so that all together have this guarantee.
 
-        The budget of one is rounded down. Raises SpecError for no number of reports.
+        Epsilon is rounded down. Raises SpecError if ``number`` is not positive.
         """
         require_int("Guarantee.per_report: number", number, 1, MAX_REPORTS_OF_ONE)
         share = self.epsilon / number
@@ -82,13 +82,13 @@ class Guarantee:
         return dataclasses.replace(self, epsilon=share)
 
     def joined_with(self, other: Guarantee) -> Guarantee:
-        """What the *protected* reports of one person at two collectors promise, who put their data together.
+        """The joint guarantee of one person's *protected* reports at two collectors who combine their data.
 
-        Between any two values, sensitive or not, the odds change by at most e**(sum of both): LDP with
-        utility-optimised LDP works. A one-sided promise has no protected reports in this sense, and is refused.
+        Between any two values, sensitive or not, the odds change by at most e**(sum of both): LDP composes with
+        utility-optimised LDP. A one-sided guarantee has no protected reports in this sense, and is refused.
 
         Raises:
-            SpecError: if one of the two is one-sided only.
+            SpecError: if one of the two is one-sided.
         """
         if OSLDP in (self.kind, other.kind):
             raise SpecError(
@@ -98,9 +98,9 @@ class Guarantee:
         return self + other
 
     def after_processing(self) -> Guarantee:
-        """What is left when anybody changes the reports, by any rule that does not look at the person's value.
+        """The guarantee after the reports are changed by any rule that does not depend on the person's value.
 
-        LDP stays; of utility-optimised LDP the one-sided promise to the sensitive values stays, because a report in
-        clear may have been turned into one that looks protected.
+        LDP is preserved. Of utility-optimised LDP only the one-sided guarantee for the sensitive values remains,
+        because a clear report may have been turned into one that looks protected.
         """
         return dataclasses.replace(self, kind=OSLDP if self.kind == ULDP else self.kind)

@@ -1,11 +1,12 @@
-"""The same people, window after window: what that costs them, and how precise averages become.
+"""Repeated reports of the same people: their privacy loss, and the precision of averages over windows.
 
-With memos, the estimate of a window given all memos has the expectation of the estimate from the memos themselves: the
-inverse for kappa = kappa_1 kappa_2 takes noise out of the second coin too. So, for people whose values stay,
+With memos, the conditional expectation of a window's estimate given all memos is the estimate from the memos
+themselves: the inverse for kappa = kappa_1 kappa_2 also removes the noise of the second coin. So, for people with
+constant values,
 
     n Var(mean of T windows) = V(kappa_1) + (V(kappa) - V(kappa_1)) / T,    V(K) = n times the variance at rate K:
 
-what the memos hide stays hidden, however long one averages. Fresh reports are the case kappa_1 = 1.
+averaging over windows never removes the noise of the memos. Fresh reports are the case kappa_1 = 1.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from uldp_transforms.ldp.utility.arguments import require_distribution, require_
 MAX_WINDOWS = 1 << 31
 
 LIFETIMES = (1, 7, 30, 365)
-"""Numbers of windows for which a loss is told."""
+"""Numbers of windows for which the loss is reported."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Way:
-    """One way to ask people again and again.
+    """One way to collect repeated reports.
 
     Attributes:
-        name: in words.
-        losses: number of windows -> what all reports in so many windows in a row say about a symbol that stays.
-        one_window: n times the variance of one window, in the mean over symbols; n people in all.
-        mean_of_windows: the same for the mean of all windows.
+        name: description in words.
+        losses: number of windows -> privacy loss about a constant symbol from all reports in that number of windows.
+        one_window: n times the variance of one window, averaged over symbols; n is the total number of people.
+        mean_of_windows: n times the variance of the mean of all windows, averaged over symbols.
     """
 
     name: str
@@ -43,12 +44,12 @@ class Way:
 
 
 def variance_of_mean(mechanism: Mechanism, frequencies: np.ndarray, num_windows: int) -> np.ndarray:
-    """n times the variance of the mean of several windows' raw estimates, n people being asked in all of them.
+    """n times the variance of the mean of several windows' raw estimates if the same n people report in all of them.
 
-    People are drawn from a population with these frequencies; their values stay, and their memos, if they have some.
+    People are sampled from a population with these frequencies; their values are constant, and so are memos, if any.
 
     Args:
-        mechanism: with ``epsilon_inf``, or without.
+        mechanism: mechanism with or without ``epsilon_inf``.
         frequencies: (..., K) summing to 1.
         num_windows: T.
 
@@ -56,7 +57,7 @@ def variance_of_mean(mechanism: Mechanism, frequencies: np.ndarray, num_windows:
         (..., K).
 
     Raises:
-        SpecError: for arguments out of range.
+        SpecError: if an argument is out of range.
     """
     require_one_symbol("variance_of_mean.mechanism", mechanism)
     shares = require_distribution("variance_of_mean.frequencies", frequencies, mechanism.num_symbols)
@@ -69,17 +70,17 @@ def variance_of_mean(mechanism: Mechanism, frequencies: np.ndarray, num_windows:
 
 
 def ways(mechanism: SetReportMechanism, num_windows: int) -> list[Way]:
-    """Fresh reports in every window, memos, and fresh reports in a few windows, beside each other.
+    """Compare fresh reports in every window, memos, and fresh reports in a few windows.
 
-    Errors are for equal shares of all symbols. A device that reports in one of w windows is one of n / w people there,
-    and each window has others.
+    Errors are for equal frequencies of all symbols. If each device reports in one of w windows, n / w people report in
+    each window, different ones in each.
 
     Args:
-        mechanism: with ``epsilon_inf``.
-        num_windows: T; and w of the last way.
+        mechanism: mechanism with ``epsilon_inf``.
+        num_windows: T; also w of the last way.
 
     Raises:
-        SpecError: for arguments out of range.
+        SpecError: if an argument is out of range.
     """
     fresh = dataclasses.replace(mechanism, epsilon_inf=None)
     shares = np.full(mechanism.num_symbols, 1 / mechanism.num_symbols)

@@ -1,14 +1,14 @@
 """Expected errors of the unbiased, unclipped estimate: sums of absolute and of squared differences over symbols.
 
-Everything follows from ``Mechanism.variances``, so a new mechanism needs nothing here. Three models of where the
-values come from, and what the estimate is compared with:
+All results follow from ``Mechanism.variances``, so a new mechanism needs no code here. There are three models of the
+origin of values and of the reference of the estimate:
 
     population            n people are drawn independently from p; compared with p
     sample                exactly these n people; compared with their own histogram f
     without_replacement   n people out of N, all different; compared with the histogram of the N
 
-The first is that of theorems, the second that of a simulation over known inputs, the third that of a survey. They
-differ by the sampling term p (1 - p) / n, by nothing, and by p (1 - p) / n (N - n) / (N - 1).
+Theorems use the first model, simulations over known inputs the second, and surveys the third. They differ by the
+sampling term: p (1 - p) / n, none, and p (1 - p) / n (N - n) / (N - 1).
 
 Source: Kairouz, Bonawitz and Ramage 2016 and Murakami and Kawamoto 2019 (losses); docs/utility.md (derivations).
 """
@@ -40,20 +40,20 @@ def expected_l2(
     model: str = POPULATION,
     population_size: int | None = None,
 ) -> np.ndarray:
-    """Expected sum of squared errors over all symbols. Exact for every number of reports.
+    """Expected sum of squared errors over all symbols; exact for every number of reports.
 
     Args:
-        mechanism: whose values have one symbol each.
+        mechanism: mechanism with one symbol per value.
         frequencies: (..., K) summing to 1; the p or f of the model.
         num_reports: n.
         model: "population", "sample" or "without_replacement".
-        population_size: N; for "without_replacement", and only there.
+        population_size: N; required for "without_replacement", and only there.
 
     Returns:
         (...).
 
     Raises:
-        SpecError: for arguments out of range.
+        SpecError: if an argument is out of range.
     """
     variances = _model_variances(mechanism, frequencies, num_reports, model, population_size)
     losses: np.ndarray = variances.sum(axis=-1) / num_reports
@@ -71,11 +71,11 @@ def expected_l1(
 ) -> np.ndarray:
     """Expected sum of absolute errors over all symbols.
 
-    "normal" takes every estimate for normal, so that its mean absolute error is sqrt(2 / pi) standard errors; exact
-    in the limit of many reports only. "exact" is right for every number of reports. It exists for the population
-    model, where the estimate of each symbol is a function of one binomial count: always if all symbols are
-    sensitive, for urr, for uss with subset_size 1, and for urap with the marginal inversion. Elsewhere (tsp; urap and
-    uss that use what clear reports say of sensitive symbols) it is refused.
+    "normal" approximates every estimate as normal, with a mean absolute error of sqrt(2 / pi) standard errors; it is
+    exact only in the limit of many reports. "exact" is exact for every number of reports. It is available in the
+    population model where the estimate of each symbol is a function of one binomial count: always if all symbols are
+    sensitive, for urr, for uss with subset_size 1, and for urap with the marginal inversion. It is refused in all other
+    cases (tsp; urap and uss, which use the information of clear reports about sensitive symbols).
 
     Args: see ``expected_l2``; method: "normal" or "exact".
 
@@ -83,7 +83,7 @@ def expected_l1(
         (...).
 
     Raises:
-        SpecError: for arguments out of range, and for "exact" where it does not exist.
+        SpecError: if an argument is out of range, or if "exact" is not available.
 
     Source: de Moivre's mean absolute deviation ("exact"); the "normal" form is that of the papers.
     """
@@ -114,7 +114,7 @@ def expected_total_variation(
     population_size: int | None = None,
     method: str = NORMAL,
 ) -> np.ndarray:
-    """Half of ``expected_l1``: for two distributions, the largest difference that they give to any set of values."""
+    """Half of ``expected_l1``: the largest difference between the probabilities of any set of values."""
     return (
         expected_l1(mechanism, frequencies, num_reports, model=model, population_size=population_size, method=method)
         / 2
@@ -122,7 +122,7 @@ def expected_total_variation(
 
 
 def l2_without_privacy(frequencies: np.ndarray, num_reports: int) -> np.ndarray:
-    """``expected_l2`` in the population model if people told their values: (1 - sum of p**2) / n."""
+    """``expected_l2`` in the population model if people revealed their values: (1 - sum of p**2) / n."""
     require_reports("l2_without_privacy.num_reports", num_reports)
     p = require_distribution("l2_without_privacy.frequencies", frequencies)
     losses: np.ndarray = (p * (1 - p)).sum(axis=-1) / num_reports
@@ -130,7 +130,7 @@ def l2_without_privacy(frequencies: np.ndarray, num_reports: int) -> np.ndarray:
 
 
 def l1_without_privacy(frequencies: np.ndarray, num_reports: int) -> np.ndarray:
-    """``expected_l1`` in the population model if people told their values; exact for every number of reports."""
+    """``expected_l1`` in the population model if people revealed their values; exact for every number of reports."""
     require_reports("l1_without_privacy.num_reports", num_reports)
     p = require_distribution("l1_without_privacy.frequencies", frequencies)
     losses: np.ndarray = mean_absolute_deviation(num_reports, p).sum(axis=-1) / num_reports
@@ -140,7 +140,7 @@ def l1_without_privacy(frequencies: np.ndarray, num_reports: int) -> np.ndarray:
 def mean_absolute_deviation(trials: np.ndarray | int, probability: np.ndarray | float) -> np.ndarray:
     """E |X - n m| for binomial X: 2 n m (1 - m) Pr(Y = r) with Y of n - 1 trials and r = floor(n m).
 
-    The probability of one outcome keeps its digits for any n, which differences of logarithms of factorials do not.
+    The probability of one outcome is accurate for any n; differences of logarithms of factorials are not.
 
     Args:
         trials: n, integers from 1; broadcast against ``probability``.

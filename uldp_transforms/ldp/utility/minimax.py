@@ -1,4 +1,4 @@
-"""What no mechanism can beat: the exact asymptotic minimax constants of the squared loss.
+"""Lower bounds for all mechanisms: the exact asymptotic minimax constants of the squared loss.
 
 For a given guarantee, the smallest possible value of (largest n E l2 over all distributions), as n grows. It is
 attained by ``uss``: reports are random subsets of the sensitive symbols (block designs), of one size or of two adjacent
@@ -26,7 +26,7 @@ _HALVINGS = 60
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Minimax:
-    """The least possible worst squared error, and where it is taken.
+    """The minimax squared error, and the distribution and subset sizes that attain it.
 
     Attributes:
         risk: M = lim n E l2; divide by the number of reports.
@@ -40,7 +40,7 @@ class Minimax:
 
 
 def uldp_minimax(num_values: int, num_sensitive: int, epsilon: float) -> Minimax:
-    """The optimum among all mechanisms that protect the sensitive values (utility-optimised LDP).
+    """Minimax error over all mechanisms that protect the sensitive values (utility-optimised LDP).
 
     Args:
         num_values: w.
@@ -48,7 +48,7 @@ def uldp_minimax(num_values: int, num_sensitive: int, epsilon: float) -> Minimax
         epsilon: in (0, 16].
 
     Raises:
-        SpecError: for arguments out of range.
+        SpecError: if an argument is out of range.
 
     Source: Yoon, Park, Nam and Lee 2025.
     """
@@ -64,7 +64,7 @@ def uldp_minimax(num_values: int, num_sensitive: int, epsilon: float) -> Minimax
 
 
 def ldp_minimax(num_values: int, epsilon: float) -> Minimax:
-    """The optimum among all epsilon-LDP mechanisms: subset selection with the best size d, at equal frequencies.
+    """Minimax error over all epsilon-LDP mechanisms: subset selection with the best size d, at equal frequencies.
 
         M = (k - 1)**2 (d E + k - d)**2 / (k d (k - d) (E - 1)**2)
 
@@ -73,7 +73,7 @@ def ldp_minimax(num_values: int, epsilon: float) -> Minimax:
         epsilon: in (0, 16].
 
     Raises:
-        SpecError: for arguments out of range.
+        SpecError: if an argument is out of range.
 
     Source: Ye and Barg 2018.
     """
@@ -87,7 +87,7 @@ def ldp_minimax(num_values: int, epsilon: float) -> Minimax:
 
 
 def l2_minimax_without_privacy(num_values: int, num_reports: int) -> float:
-    """The least possible worst squared error if people told their values: (1 - 1/k) / (sqrt(n) + 1)**2.
+    """Minimax squared error if people revealed their values: (1 - 1/k) / (sqrt(n) + 1)**2.
 
     Exact for every n; attained by (sqrt(n) / k + count) / (n + sqrt(n)).
 
@@ -99,11 +99,11 @@ def l2_minimax_without_privacy(num_values: int, num_reports: int) -> float:
 
 
 class _Inner:
-    """For a share alpha of the sensitive symbols: the least risk over mixtures t of subset sizes d = 1..v,
+    """The inner problem for a share alpha of the sensitive symbols: minimise over mixtures t of sizes d = 1..v
 
         (v-1)/J1 + (w-v-1)/J2 + 1/J3,   J1, J2, J3 linear in t.
 
-    With one rate per size for each of the three, ``rates[i, d - 1]``, this is sum_i weights_i / (rates_i . t).
+    With a rate per size for each of the three terms, ``rates[i, d - 1]``, this is sum_i weights_i / (rates_i . t).
     """
 
     def __init__(self, num_values: int, num_sensitive: int, gain: float):
@@ -115,7 +115,7 @@ class _Inner:
         return risk_terms(self.w, self.v, self.gain, self.sizes, share)
 
     def solve(self, share: float) -> tuple[float, dict[int, float]]:
-        """The least risk and the mixture that attains it: the best single size, or it and one neighbour."""
+        """The least risk and the mixture that attains it: a single size, or two adjacent sizes."""
         weights, rates = self.terms(share)
         with np.errstate(divide="ignore"):
             terms = np.divide(weights[:, np.newaxis], rates, out=np.zeros_like(rates), where=weights[:, np.newaxis] > 0)
@@ -137,7 +137,8 @@ class _Inner:
 
     @staticmethod
     def _stationary(weights: np.ndarray, first: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Where in [0, 1] the convex function sum_i weights_i / (first_i + t step_i) has slope 0; by halving."""
+        """The point in [0, 1] at which the convex function sum_i weights_i / (first_i + t step_i) has slope 0;
+        bisection."""
         low, high = np.zeros(first.shape[1]), np.ones(first.shape[1])
         for _ in range(_HALVINGS):
             middle = (low + high) / 2

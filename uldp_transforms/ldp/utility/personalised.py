@@ -1,8 +1,8 @@
-"""Errors of estimates over a ``tagged`` alphabet, where part of the people hide their value behind a tag.
+"""Errors of estimates over a ``tagged`` alphabet, in which some people hide their value behind a tag.
 
-Letters: r the frequencies of the K symbols (values and tags), p those of the values, T tags. With the distribution
-pi_k of the values behind tag k, p = r + sum over k of r(tag k) pi_k on the values and 0 on the tags; the collector
-knows a guess of pi_k only.
+Notation: r the frequencies of the K symbols (values and tags), p those of the values, T tags. With the distribution
+pi_k of the values behind tag k, p = r + sum over k of r(tag k) pi_k on the values and 0 on the tags; the collector has
+only an approximation of pi_k.
 
 Source: Murakami and Kawamoto 2019, section 5.
 """
@@ -18,21 +18,22 @@ from uldp_transforms.ldp.utility.arguments import require_distribution, require_
 
 
 def tagged_l1_bound(alphabet: Tagged, estimated: np.ndarray, true: np.ndarray, behind: np.ndarray) -> float:
-    """A bound of the sum of absolute errors of the values' frequencies, for one outcome.
+    """Upper bound of the sum of absolute errors of the values' frequencies, for one outcome.
 
         l1(p^, p) <= l1(r^, r) + sum over k of |r^(tag k)| l1(pi^_k, pi_k)
 
-    The second sum does not fall with the number of reports and does not depend on epsilon. Frequencies of tags count
-    by their modulus, since unbiased estimates can be negative; the theorem is printed without it.
+    The second sum does not decrease with the number of reports and does not depend on epsilon. Tag frequencies enter
+    with their absolute value, since unbiased estimates can be negative; the published theorem omits it.
 
     Args:
-        alphabet: its tags, and the collector's knowledge of what is behind them.
+        alphabet: alphabet with its tags and the background knowledge about them.
         estimated: (K,) unbiased frequencies of symbols, r^.
         true: (K,) their true frequencies, r.
-        behind: (K, T), one column a tag: the true distribution over symbols of the values behind it.
+        behind: (K, T), one column per tag: the true distribution over symbols of the values behind it.
 
     Raises:
-        SpecError: for arrays of another shape, or if a column of ``behind`` is no distribution of non-sensitive values.
+        SpecError: for arrays of another shape, or if a column of ``behind`` is not a distribution of non-sensitive
+        values.
 
     Source: Murakami and Kawamoto 2019, Theorem 1.
     """
@@ -52,13 +53,13 @@ def tagged_l2(
 ) -> float:
     """Expected sum of squared errors of the values' frequencies in the population model: |A r - p|^2 + tr(A V A^T)/n.
 
-    A is the linear map from symbols to values that the alphabet's background knowledge makes, V the covariance of one
-    report's inverse. Exact for every number of reports if all tags have background knowledge; otherwise A depends on
-    the estimate, is taken at the true r, and the result holds for many reports.
+    A is the linear map from symbols to values that the background knowledge defines, V the covariance of one report's
+    inverse. Exact for every number of reports if all tags have background knowledge; otherwise A depends on the
+    estimate and is evaluated at the true r, and the result holds for many reports.
 
     Args:
-        alphabet: with T tags.
-        mechanism: over its K symbols.
+        alphabet: alphabet with T tags.
+        mechanism: mechanism over its K symbols.
         frequencies: (K,) r, true frequencies of the symbols.
         num_reports: n.
         behind: (K, T), as for ``tagged_l1_bound``.
@@ -80,12 +81,12 @@ def tagged_l2(
 
 
 def _tags(alphabet: Tagged) -> slice:
-    """Symbols of the tags."""
+    """The symbols of the tags."""
     return slice(len(alphabet.sensitive), alphabet.num_sensitive)
 
 
 def _require_behind(where: str, behind: np.ndarray, alphabet: Tagged) -> np.ndarray:
-    """(K, T) float64, checked; see ``tagged_l1_bound``."""
+    """The checked (K, T) float64; see ``tagged_l1_bound``."""
     columns = require_distribution(where, np.transpose(behind), alphabet.num_symbols)
     if columns.shape != (len(alphabet.tags), alphabet.num_symbols) or columns[:, : alphabet.num_sensitive].any():
         raise SpecError(

@@ -1,4 +1,4 @@
-"""How far one lie can move an estimate."""
+"""The largest effect of one false report on an estimate."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from uldp_transforms.ldp.mechanisms import Mechanism
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Amplification:
-    """By how much one report, chosen at will, raises n times the estimate of one symbol; an honest one adds 1.
+    """Largest increase of n times the estimate of one symbol by one arbitrary report; an honest one adds 1 on average.
 
-    A share b of fake reports raises the estimate of a frequency f by b (amplification - f) at most. The noise that
-    protects honest people protects liars too, so small epsilon means large numbers.
+    A share b of fake reports raises the estimate of a frequency f by at most b (amplification - f). The noise that
+    protects honest people also hides false reports, so a small epsilon means a large amplification.
 
     Attributes:
-        sensitive: (1 - miss) / delta, for a sensitive symbol.
-        clear: 1 / kappa, for a non-sensitive symbol; None if all symbols are sensitive.
+        sensitive: (1 - miss) / delta, for sensitive symbols.
+        clear: 1 / kappa, for non-sensitive symbols; None if all symbols are sensitive.
 
     Source: Cao, Jia and Gong 2021 (maximal gain attack), for this library's inversion.
     """
@@ -26,7 +26,7 @@ class Amplification:
 
 
 def amplification(mechanism: Mechanism) -> Amplification:
-    """What one lie can do to the estimate of one symbol, by symbols of each kind."""
+    """The largest effect of one false report on the estimate of a symbol, for each kind of symbol."""
     k, v = mechanism.num_symbols, mechanism.num_sensitive
     moved = mechanism.largest_effects[[0, v - 1, k - 1]]
     return Amplification(sensitive=float(moved[:2].max()), clear=float(moved[2]) if v < k else None)

@@ -1,4 +1,4 @@
-"""The theta with which unary reports (rappor, urap) have the least squared error."""
+"""The theta that minimises the squared error of unary reports (rappor, urap)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def optimal_theta(num_sensitive: int, epsilon: float, sensitive_share: float = 1
     c: P_S = 1 (aware) and P_S = 0 (marginal).
 
     Args:
-        num_sensitive: v; for rappor the number of all symbols.
+        num_sensitive: v; for rappor the total number of symbols.
         epsilon: in (0, 16].
         sensitive_share: P_S, the share of people with sensitive values; 1 for rappor.
         inversion: "aware" or "marginal".
 
     Raises:
-        SpecError: for arguments out of range.
+        SpecError: if an argument is out of range.
 
     Source: derived in docs/utility.md; Murakami and Kawamoto 2019 leave the choice of theta open, Wang et al. 2017
     minimise the term of rare values (theta = 1/2).

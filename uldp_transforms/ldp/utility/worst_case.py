@@ -1,11 +1,11 @@
-"""The distributions for which a mechanism's errors are largest, and these errors.
+"""The distributions with the largest errors of a mechanism, and these errors.
 
-A mechanism treats all symbols of a block alike: the sensitive ones and the others (tsp: the answers and "missing").
-The expected squared loss is linear in p minus sum(p**2), and the root of each variance is a concave function of p.
-So both losses are concave in p, and equal for distributions that differ by an exchange inside a block: they are
-largest where symbols of one block are equally frequent. What remains is the share of the first block. The squared
-loss is a parabola in it; the absolute loss is concave, and its maximum is found numerically (to twelve digits of the
-loss). This holds for every mechanism of the library but declared channels, whose columns may all differ.
+A mechanism treats all symbols of a block alike: the sensitive ones and the others (tsp: the answers and "missing"). The
+expected squared loss is linear in p minus sum(p**2), and the square root of each variance is a concave function of p.
+So both losses are concave in p and invariant under exchanges inside a block: their maximum has equal frequencies inside
+each block. The only free parameter is the share of the first block. The squared loss is a parabola in it; the absolute
+loss is concave, and its maximum is found numerically (to twelve digits of the loss). This holds for every mechanism of
+the library except declared channels, whose columns may all differ.
 
 Source: the closed forms of Murakami and Kawamoto 2019, Propositions 7, 8, 10, 15, 16 and 18 and of Kairouz, Bonawitz
 and Ramage 2016 are the special cases that the tests compare with; docs/utility.md has the derivation.
@@ -37,7 +37,7 @@ class TwoBlocks:
 
     Attributes:
         sizes: numbers of symbols of the two blocks, each at least 1.
-        squares: squares[i][j] = E[(what one report adds to the estimate of a symbol of block j)**2] when everybody
+        squares: squares[i][j] = E[(contribution of one report to the estimate of a symbol of block j)**2] if everybody
             is in block i.
     """
 
@@ -49,7 +49,7 @@ class TwoBlocks:
         """The blocks of a mechanism.
 
         Args:
-            mechanism: whose values have one symbol each.
+            mechanism: mechanism with one symbol per value.
             first: size of the first block, for a mechanism that treats all symbols alike. None: the sensitive
                 symbols; all but the last if all are sensitive.
 
@@ -86,35 +86,35 @@ class TwoBlocks:
 
     @property
     def worst_share_of_l2(self) -> float:
-        """The vertex of the parabola, or the nearer end."""
+        """Share of the first block with the largest l2: the vertex of the parabola, or the nearest end."""
         s, r = self.sizes
         slope = s * (self.squares[0][0] - self.squares[1][0]) + r * (self.squares[0][1] - self.squares[1][1])
         return min(max((slope / 2 + 1 / r) / (1 / s + 1 / r), 0.0), 1.0)
 
     @property
     def worst_share_of_l1(self) -> float:
-        """Found numerically."""
+        """Share of the first block with the largest l1, found numerically."""
         return concave_maximum(self.l1)
 
 
 def concave_maximum(function: Callable[[float], float]) -> float:
-    """Where on [0, 1], ends included, a concave function is largest."""
+    """The point of [0, 1], ends included, at which a concave function is largest."""
     found = optimize.minimize_scalar(lambda share: -function(share), bounds=(0, 1), method="bounded", options=_FINE)
     return max((0.0, 1.0, float(found.x)), key=function)
 
 
 def worst_case_distribution(mechanism: Mechanism, loss: str) -> np.ndarray:
-    """The distribution of symbols for which a loss is largest (population model; "l1" by the normal approximation).
+    """The distribution of symbols with the largest loss (population model; "l1" by the normal approximation).
 
     Args:
-        mechanism: whose values have one symbol each.
+        mechanism: mechanism with one symbol per value.
         loss: "l1" or "l2".
 
     Returns:
         (K,) float64.
 
     Raises:
-        SpecError: for another loss.
+        SpecError: if ``loss`` is not one of these.
     """
     if loss not in (L1, L2):
         raise SpecError(f'worst_case_distribution.loss must be "{L1}" or "{L2}", got {describe(loss)}')

@@ -1,1 +1,1 @@
-"""Mechanisms whose reports are outputs of a channel that a matrix of probabilities describes."""
+"""Mechanisms that are defined by a matrix of output probabilities (channel)."""

@@ -1,8 +1,8 @@
-"""A randomized response that is declared by its matrix: surveys, browsers, statistical offices, other libraries.
+"""Randomized response that is declared by its channel matrix: of surveys, browsers, statistical offices, libraries.
 
 Sources: Warner 1965, Greenberg et al. 1969 (unrelated question), Boruch 1971 (forced response) and Yu, Tian and Tang
-2008 (crosswise model) have matrices of two rows; the post-randomization method of statistical offices (Gouweleeuw et
-al. 1998) takes any matrix.
+2008 (crosswise model) have matrices with two rows; the post-randomization method of statistical offices (Gouweleeuw et
+al. 1998) accepts any matrix.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import decimal
 import functools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -22,28 +22,28 @@ from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.channels.matrix_channel import MatrixChannel, Weights
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES
-from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
+from uldp_transforms.ldp.mechanisms.mechanism import About
 from uldp_transforms.ldp.sampling import WORD, WordSource, exp_bounds
 
 MAX_ENTRIES = 1 << 20
-"""Outputs times symbols."""
+"""Maximum number of matrix entries: outputs times symbols."""
 
 _PROBABILITY = re.compile(r"^[0-9]{1,40}(/[0-9]{1,40}|\.[0-9]{1,40})?$")
-_LONGEST = 30  # characters of a fraction in a sentence
-_FEW = 3  # outputs that a caveat names
+_LONGEST = 30  # maximum number of characters of a fraction in a message
+_FEW = 3  # maximum number of outputs named in a caveat
 
 Matrix = tuple[tuple[str | int, ...], ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DeclaredChannel(MatrixChannel):
-    """A symbol x is reported as output y with the declared probability matrix[y][x].
+    """Reports a symbol x as output y with the declared probability matrix[y][x].
 
     ``epsilon`` is derived: the logarithm of the largest ratio of two probabilities in a row, rounded up. It is infinite
-    where a row has a 0 beside a larger probability, because that output rules a symbol out.
+    if a row has both a 0 and a larger probability, because that output excludes a symbol.
 
     Attributes:
-        matrix: M rows, one an output, of K probabilities, one a symbol, whose columns each sum to 1. A probability is a
+        matrix: M rows, one per output, of K probabilities, one per symbol; each column sums to 1. A probability is a
             text such as ``"5/6"`` or ``"0.25"``, or an integer out of 2**64.
         clients: ``"own"``: clients of this library draw reports. ``"foreign"``: reports are only decoded.
 
@@ -88,7 +88,7 @@ class DeclaredChannel(MatrixChannel):
     )
 
     def check_epsilon(self) -> None:
-        """The matrix decides it; see ``check_own_fields``."""
+        """Do nothing: the matrix determines epsilon; see ``check_own_fields``."""
 
     def check_own_fields(self) -> None:
         name, num_symbols = type(self).__name__, self.num_symbols
@@ -111,7 +111,7 @@ class DeclaredChannel(MatrixChannel):
 
     @functools.cached_property
     def weights(self) -> Weights:
-        """Each probability times 2**64, rounded down; what is left of a column goes to its largest entry."""
+        """Each probability times 2**64, rounded down; the largest entry of each column receives the remainder."""
         columns = [_column(entries) for entries in zip(*self.matrix)]
         return tuple(zip(*columns))
 
@@ -121,20 +121,12 @@ class DeclaredChannel(MatrixChannel):
 
     @property
     def exact_ratio(self) -> Fraction:
-        """The largest ratio of two probabilities in a row; of rows with a 0, which rule symbols out, none is taken."""
+        """The largest ratio of two probabilities in a row, without rows that contain a 0, which exclude symbols."""
         return max((Fraction(max(row), min(row)) for row in self.weights if min(row)), default=Fraction(1))
 
     @property
     def effective_epsilon(self) -> float:
         return math.inf if math.isinf(self.epsilon) else math.log(self.exact_ratio)
-
-    def kinds(self) -> Iterator[Kind]:
-        """Each output, under the symbols that send it most and least often."""
-        for output, row in enumerate(self.weights):
-            high, low = (row.index(extreme(row)) for extreme in (max, min))
-            yield Kind(
-                f"output {output}", (f"symbol {high}", f"symbol {low}"), (Fraction(row[high]), Fraction(row[low]))
-            )
 
     @property
     def caveats(self) -> list[str]:
@@ -158,7 +150,7 @@ class DeclaredChannel(MatrixChannel):
         """See ``MatrixChannel.perturb``.
 
         Raises:
-            SpecError: if the clients are not ours.
+            SpecError: if reports come from foreign clients.
         """
         self.check_clients()
         return super().perturb(symbols, source)
@@ -172,7 +164,7 @@ class DeclaredChannel(MatrixChannel):
 
 
 def _checked(where: str, matrix: object, num_symbols: int) -> Matrix:
-    """The rows as tuples; raises SpecError if they are no channel for so many symbols."""
+    """The rows as tuples; raises SpecError if they are not a channel for this number of symbols."""
     if not isinstance(matrix, (list, tuple)) or len(matrix) < num_symbols:
         raise SpecError(
             f"{where} must be a list of at least {num_symbols} rows, one an output, got {_size(matrix, 'row')}"
@@ -205,14 +197,14 @@ def _size(value: object, noun: str) -> str:
 
 
 def _text(total: Fraction) -> str:
-    """A fraction in full if it is short, else what it has more or less than 1."""
+    """A fraction in full if it is short, otherwise its difference from 1."""
     text, rest = str(total), float(total - 1)
     return text if len(text) <= _LONGEST else f"1 {'-' if rest < 0 else '+'} {abs(rest):.3g}"
 
 
 @functools.lru_cache(maxsize=1 << 12)
 def _exact(entry: object) -> Fraction | None:
-    """A probability; None if it is none."""
+    """The probability as a fraction; None if the entry is not a probability."""
     if isinstance(entry, int) and not isinstance(entry, bool):
         found = Fraction(entry, WORD)
     elif isinstance(entry, str) and _PROBABILITY.match(entry) and not re.fullmatch(r"\d+/0+", entry):
@@ -230,9 +222,9 @@ def _column(entries: Sequence[str | int]) -> list[int]:
 
 
 def _epsilon_of(weights: Weights) -> float:
-    """The smallest float whose power of e is known to be no less than every ratio in a row; inf beside a 0.
+    """The smallest float epsilon with e**epsilon provably at least every ratio in a row; inf if a row has a 0.
 
-    One ratio must be above 1.
+    At least one ratio must be above 1.
     """
     if any(min(row) == 0 for row in weights):
         return math.inf

@@ -1,13 +1,13 @@
-"""Reports that are one integer, and a matrix of their probabilities: counts, inverse, variances and intervals.
+"""Reports that are one integer with a known probability matrix: counts, inverse, variances and intervals.
 
-Q[y, x] = Pr(output y | symbol x), in integers out of 2**64. With D the diagonal of outputs that a uniform population is
-expected to have, the inverse is
+Q[y, x] = Pr(output y | symbol x), in integers out of 2**64. With D the diagonal matrix of expected outputs of a uniform
+population, the inverse is
 
     B = (Q^T D^-1 Q)^-1 Q^T D^-1,    so that B Q = 1 and B c / n is unbiased for every population,
 
-which is Q^-1 where there are as many outputs as symbols. The covariance of one report is B diag(Q p) B^T - p p^T.
+which is Q^-1 if there are as many outputs as symbols. The covariance of one report is B diag(Q p) B^T - p p^T.
 
-Letters: n reports, C cohorts, K symbols, M >= K outputs, each of which is a counted cell.
+Notation: n reports, C cohorts, K symbols, M >= K outputs, each of which is a counted cell.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import ClassVar
 
@@ -25,18 +26,19 @@ from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals, score_intervals
 from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanism
+from uldp_transforms.ldp.mechanisms.mechanism import Kind
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.sampling import WORD, WordSource
 
 SMALLEST_SINGULAR_VALUE = 1e-6
-"""Of D**(-1/2) Q: below it symbols differ too little in their reports to be told apart."""
+"""Minimum singular value of D**(-1/2) Q: below it, symbols cannot be distinguished by their reports."""
 
 Weights = tuple[tuple[int, ...], ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MatrixChannel(IntegerReportMechanism):
-    """What counts of the outputs of a channel say; a subclass says which channel it is."""
+    """Estimation from counts of the outputs of a channel; subclasses define the channel."""
 
     one_place: ClassVar[bool] = True
 
@@ -55,8 +57,8 @@ class MatrixChannel(IntegerReportMechanism):
         """B, (K, M) float64; see the module."""
         if self.num_outputs == self.num_symbols:
             return np.linalg.inv(self.probabilities)
-        scaled = self.probabilities / self.probabilities.mean(axis=1, keepdims=True)
-        inverse: np.ndarray = np.linalg.solve(self.probabilities.T @ scaled, scaled.T)
+        root = np.sqrt(self.probabilities.mean(axis=1))
+        inverse: np.ndarray = np.linalg.pinv(self.probabilities / root[:, np.newaxis]) / root
         return inverse
 
     @property
@@ -65,6 +67,14 @@ class MatrixChannel(IntegerReportMechanism):
         return bool(
             np.linalg.svd(self.probabilities / np.sqrt(expected), compute_uv=False)[-1] > SMALLEST_SINGULAR_VALUE
         )
+
+    def kinds(self) -> Iterator[Kind]:
+        """Each output, under the symbols that send it most and least often."""
+        for output, row in enumerate(self.weights):
+            high, low = (row.index(extreme(row)) for extreme in (max, min))
+            yield Kind(
+                f"output {output}", (f"symbol {high}", f"symbol {low}"), (Fraction(row[high]), Fraction(row[low]))
+            )
 
     @property
     def num_cells(self) -> int:
@@ -82,7 +92,7 @@ class MatrixChannel(IntegerReportMechanism):
     # ------------------------------------------------------------------ reports
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        """One word w a report: the first output y whose weights up to it, of the symbol's column, exceed w."""
+        """One word w per report: the first output y whose cumulative weight in the symbol's column exceeds w."""
         words = source.words(len(symbols))
         outputs: np.ndarray = np.empty(len(symbols), dtype=np.int64)
         order = np.argsort(symbols, kind="stable")
@@ -93,7 +103,7 @@ class MatrixChannel(IntegerReportMechanism):
         return self.as_payloads(outputs)
 
     def _last_words(self, symbol: int) -> tuple[int, np.ndarray]:
-        """How many first outputs the symbol never sends; the last word of each of the others."""
+        """Number of leading outputs that the symbol never sends; and the last word of each of the others."""
         total, last = 0, []
         for row in self.weights:
             total += row[symbol]
@@ -105,7 +115,7 @@ class MatrixChannel(IntegerReportMechanism):
         index = groups.astype(np.int64) * self.num_outputs + self.integers(payloads)
         return np.bincount(index, minlength=num_groups * self.num_outputs).reshape(num_groups, self.num_outputs)
 
-    # ------------------------------------------------------------------ what counts say
+    # ------------------------------------------------------------------ estimation from counts
 
     def response(self, frequencies: np.ndarray) -> np.ndarray:
         counted: np.ndarray = frequencies @ self.probabilities.T
@@ -121,7 +131,7 @@ class MatrixChannel(IntegerReportMechanism):
         return variances
 
     def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
-        """Reports of people who hold the symbol are taken out; the rest stays as it is."""
+        """The variances without the reports of people who hold the symbol; all other reports are unchanged."""
         without = self.response(frequencies)[np.newaxis] - frequencies[:, np.newaxis] * self.probabilities.T
         variances: np.ndarray = (without * self.inverse**2).sum(axis=1)
         return variances
@@ -134,9 +144,9 @@ class MatrixChannel(IntegerReportMechanism):
     def intervals(
         self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The score interval, for whose variance own reports count (B**2)^T Q; see ``Mechanism.intervals``.
+        """The score interval, with the variance of own reports (B**2)^T Q; see ``Mechanism.intervals``.
 
-        Where one output alone says how frequent a symbol is, its count is binomial, and the interval is that of its
+        If one output alone determines the frequency of a symbol, its count is binomial, and the interval is that of its
         probability.
         """
         own, n = ((self.inverse**2) * self.probabilities.T).sum(axis=1), counts.total
@@ -152,9 +162,9 @@ class MatrixChannel(IntegerReportMechanism):
 
     @functools.cached_property
     def _outputs_that_tell(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Symbols x, and for each an output y with Pr(y) = base + slope p_x, whatever else people hold.
+        """Symbols x, each with an output y such that Pr(y) = base + slope p_x for all other frequencies.
 
-        Where M = K the unbiased linear estimate of p_x is unique, hence (c_y / n - base) / slope.
+        If M = K, the unbiased linear estimate of p_x is unique, so it equals (c_y / n - base) / slope.
         """
         found: list[tuple[int, int, float, float]] = []
         if self.num_outputs == self.num_symbols:

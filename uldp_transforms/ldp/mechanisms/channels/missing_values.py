@@ -1,6 +1,6 @@
 """Values that may be missing: the LAST symbol, K - 1, stands for "no answer"; d = K - 1 symbols are answers.
 
-UP treats "missing" as one more value. TSP needs less noise where the public knows how often answers are missing.
+UP treats "missing" as one more value. TSP needs less noise if the rate of missing answers is public.
 
 Source: Tang, Shao, Chen, Wang and Guo, "Enhanced Accuracy in Local Differential Privacy via Leveraging Inherent
 Uncertainty", section on missing data.
@@ -52,13 +52,13 @@ class TwoStage(MatrixChannel):
 
         missing -> missing p2, each answer q2;    answer -> missing q2, itself p*, each other answer q*.
 
-    p*/q* = E = e**epsilon, so answers are epsilon-LDP among themselves. That somebody's answer is missing is
-    protected under the declared rates: for states s, s' with Pr(missing | s) among them,
-    Pr(report | s) <= E Pr(report | s') provided that the answer, if there is one, does not depend on the state. Where
-    it does, the bound can be exceeded; ``epsilon_if_state_is_value`` says by how much at worst.
+    p*/q* = E = e**epsilon, so answers are epsilon-LDP among themselves. Whether a person's answer is missing is
+    protected under the declared rates: for states s, s' with Pr(missing | s) among them, Pr(report | s) <= E
+    Pr(report | s') if the answer, when present, does not depend on the state. Otherwise the bound can be exceeded;
+    ``epsilon_if_state_is_value`` gives the worst case.
 
     Attributes:
-        missing_rates: Pr(missing | state), one a state, at least two, each in (0, 1).
+        missing_rates: Pr(missing | state), one per state, at least two, each in (0, 1).
 
     Source: see the module.
     """
@@ -103,7 +103,7 @@ class TwoStage(MatrixChannel):
 
     @functools.cached_property
     def _weights(self) -> tuple[int, int]:
-        """How many of the 2**64 words send another stage-2 symbol (q2) and another answer (q*); both rounded up."""
+        """Number of the 2**64 words that send another stage-2 symbol (q2) and another answer (q*); both rounded up."""
         d, e = self.num_symbols - 1, exp_bounds(self.epsilon)[0]
         high, low = Fraction(max(self.missing_rates)), Fraction(min(self.missing_rates))
         if high * (1 - high) < low * (1 - low):
@@ -148,7 +148,7 @@ class TwoStage(MatrixChannel):
         ]
 
     def kinds(self) -> Iterator[Kind]:
-        """An answer under itself and under another one; and, under two rates, "missing" and any answer."""
+        """An answer under itself and under another answer; and, under two rates, "missing" and any answer."""
         d, (q2, q_star) = self.num_symbols - 1, self._weights
         own = WORD - q2 - (d - 1) * q_star
         yield Kind("an answer", ("that answer", "another answer"), (Fraction(own), Fraction(q_star)))
@@ -165,7 +165,7 @@ class TwoStage(MatrixChannel):
 
     @property
     def protected_inputs(self) -> list[list[list[Fraction]]]:
-        """Two answers; two states, which differ in the rate of missing answers and not in the answers given."""
+        """Two answers; and two states, with different rates of missing answers but the same distribution of answers."""
         d = self.num_symbols - 1
         answers = [[Fraction(int(x == answer)) for x in range(d + 1)] for answer in range(d)]
         states = [[(1 - rate) / d] * d + [rate] for rate in map(Fraction, self.missing_rates)]
@@ -185,7 +185,7 @@ class TwoStage(MatrixChannel):
 
     @property
     def epsilon_if_state_is_value(self) -> float:
-        """ln of the largest ratio between states if every answer is a state of its own, with any declared rate."""
+        """ln of the largest ratio between states if every answer is a separate state with any of the declared rates."""
         d, rows = self.num_symbols - 1, self.channel()[1]
         rates = list(map(Fraction, self.missing_rates))
         own = [rate * rows[0][d] + (1 - rate) * rows[0][0] for rate in rates]
@@ -196,16 +196,16 @@ class TwoStage(MatrixChannel):
     # ------------------------------------------------------------------ reports
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        """One word a report: equal slices for the other answers, one for "missing", the rest for the own symbol.
+        """One word per report: equal slices for the other answers, one for "missing", the rest for the own symbol.
 
-        The slices of the others name them by their distance from the own symbol, around the circle of answers.
+        The slices are assigned to the other answers by their cyclic distance from the own symbol.
         """
         d, (q2, q_star) = self.num_symbols - 1, self._weights
         words = source.words(len(symbols))
         missing = symbols == d
         slices = np.where(missing, np.uint64(q2), np.uint64(q_star))
         others = np.where(missing, d, d - 1)
-        step = (words // np.maximum(slices, np.uint64(1))).astype(np.int64)  # which slice; far below 2**63 where used
+        step = (words // np.maximum(slices, np.uint64(1))).astype(np.int64)  # number of the slice; below 2**63 if used
         noise = np.where(missing, step, (symbols + 1 + step) % d)
         to_other = words < slices * others.astype(np.uint64)
         to_missing = ~missing & ~to_other & below(words, (d - 1) * q_star + q2)

@@ -1,0 +1,121 @@
+"""Estimates in notebooks: the frame, the table and the chart show the numbers of the estimate, largest first."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from tests.support.html_tree import tree_of
+from uldp_transforms.ldp import Collection, Estimate
+
+VALUES = [f"value {at:02}" for at in range(25)]
+CLOSED = {"id": "closed", "values": VALUES}
+HASHED = {"id": "hashed", "num_buckets": 8}
+KRR = {"id": "krr", "epsilon": 3.0}
+FIELDS: dict[str, Any] = {"id": "shown", "version": 1, "mechanism": KRR}
+
+
+def estimate_of(values: list[str], alphabet: dict[str, Any] = CLOSED, candidates: list[str] | None = None) -> Estimate:
+    more = {"num_cohorts": 16} if alphabet is HASHED else {}
+    collection = Collection.from_json(FIELDS | {"alphabet": alphabet} | more)
+    return collection.estimate(collection.count(collection.perturb(values, np.random.default_rng(1))), "eb", candidates)
+
+
+@pytest.fixture(scope="module")
+def estimate() -> Estimate:
+    return estimate_of([value for at, value in enumerate(VALUES) for _ in range(20 * (at + 1))])
+
+
+def test_a_frame_has_every_value_largest_first(estimate: Estimate) -> None:
+    frame = estimate.to_frame()
+    assert sorted(frame["value"]) == sorted(VALUES)
+    assert frame["frequency"].is_monotonic_decreasing
+    at = [estimate.values.index(value) for value in frame["value"]]
+    for column, array in (
+        ("frequency", estimate.frequencies),
+        ("ci_low", estimate.ci_low),
+        ("ci_high", estimate.ci_high),
+        ("raw_frequency", estimate.raw_frequencies),
+        ("standard_error", estimate.standard_errors),
+    ):
+        np.testing.assert_array_equal(frame[column], array[at])
+    low, high = estimate.display_intervals(len(VALUES))  # of all values, in their own order
+    np.testing.assert_array_equal(frame["display_low"], low[at])
+    np.testing.assert_array_equal(frame["display_high"], high[at])
+    assert frame.attrs == {"num_reports": 6500, "estimator": "eb", "interval": "fixed"}
+
+
+def test_a_table_has_the_largest_and_says_of_how_many(estimate: Estimate) -> None:
+    table = tree_of(estimate._repr_html_())
+    frame = estimate.to_frame()
+    assert [next(row.all("td")).text for row in table.all("tr") if any(row.all("td"))] == list(frame["value"][:20])
+    assert "6,500 reports, estimator eb: the 20 largest of 25 values." in table.text
+    assert "adjusted for the selection of the largest values and valid for one look" in table.text
+    assert "all looks together" in tree_of(estimate.anytime(1000)._repr_html_()).text
+    first = next(row for row in table.all("tr") if any(row.all("td")))
+    low, high = frame["display_low"][0], frame["display_high"][0]
+    assert first.text.endswith(f"{frame['frequency'][0]:.1%} {low:.1%} to {high:.1%}".replace("%", " %"))
+
+
+def test_foreign_texts_are_escaped_and_unlisted_values_are_told() -> None:
+    shown = estimate_of(["<script>"] * 300 + ["else"] * 100, HASHED, ["<script>", "other"])
+    assert "<script>" not in shown._repr_html_() and "&lt;script&gt;" in shown._repr_html_()
+    assert "Unlisted values: " in shown._repr_html_()
+    attrs = shown.to_frame().attrs
+    assert attrs["unexplained_low"] == shown.unexplained_low
+    assert attrs["unexplained_mass"] == shown.unexplained_mass
+
+
+def test_a_chart_draws_the_frame(estimate: Estimate) -> None:
+    frame = estimate.to_frame()
+    (rows,) = estimate.plot(5).to_dict()["datasets"].values()
+    assert [row["value"] for row in rows] == list(frame["value"][:5])
+    for name in ("frequency", "display_low", "display_high"):
+        assert [row[name] for row in rows] == pytest.approx(list(frame[name][:5]))  # ends are found by iteration
+
+
+def test_a_repr_fits_a_line(estimate: Estimate) -> None:
+    assert repr(estimate).startswith("<Estimate by 'eb': 25 values, 6,500 reports;") and len(repr(estimate)) < 120
+
+
+def without(name: str, call: Callable[[Estimate], object]) -> Callable[[], object]:
+    """A call on an estimate where a package cannot be imported."""
+    real = builtins.__import__
+
+    def importing(asked: str, *args: Any, **kwargs: Any) -> Any:
+        if asked.split(".", maxsplit=1)[0] == name:
+            raise ImportError(asked)
+        return real(asked, *args, **kwargs)
+
+    def calling() -> object:
+        shown = estimate_of(["value 00"] * 100)
+        with mock.patch.object(builtins, "__import__", importing):
+            return call(shown)
+
+    return calling
+
+
+REFUSED = [
+    (
+        ImportError,
+        without("pandas", Estimate.to_frame),
+        "Estimate.to_frame needs pandas; install it, or the extra 'notebook' of this package",
+    ),
+    (
+        ImportError,
+        without("altair", Estimate.plot),
+        "Estimate.plot needs altair; install the extra 'plot' of this package",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED)
+def test_a_package_that_is_not_there_is_named(kind: type[Exception], call: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(kind) as refused:
+        call()
+    assert str(refused.value) == sentence

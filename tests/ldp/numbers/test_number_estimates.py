@@ -1,0 +1,162 @@
+"""Means, quantiles and shares above limits: golden values, unbiasedness by enumeration, coverage of intervals."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.tolerance import binomial_limits, generator
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers, limits_within
+
+COUNTS = (900, 950, 1000, 1010, 980, 900, 840, 800, 720, 680, 630, 590)
+P = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
+
+
+def collection(mechanism: str = "sw", epsilon: float = 1.0, **alphabet: Any) -> Collection:
+    spec = {"id": "ordered", "low": 0, "high": 1, "num_bins": 8} | alphabet
+    return Collection.from_json(
+        {"id": "numbers", "version": 1, "alphabet": spec, "mechanism": {"id": mechanism, "epsilon": epsilon}}
+    )
+
+
+def one(cells: Any) -> CohortCounts:
+    cells = np.asarray(cells, dtype=np.int64)[np.newaxis]
+    return CohortCounts(cells.sum(axis=1), cells)
+
+
+def test_golden_figures():
+    """From an implementation in floating point; standard errors are those of the golden variances at these counts."""
+    found = estimate_numbers(collection(), one(COUNTS), limits=[0.5], quantiles=[0.5])
+    assert found.mean is not None
+    assert found.mean.value == pytest.approx(0.344906, abs=1e-6)
+    assert found.mean.half_bin == 1 / 16
+    assert found.shares_above[0].value == pytest.approx(1 - 0.673764, abs=1e-6)
+    [median] = found.quantiles
+    assert median.low is None  # the first bin is not refuted: it has no lower end
+    assert 0 < median.value < median.high < 0.5
+
+
+def test_figures_of_every_report_average_to_the_truth():
+    """E of a linear figure is the sum over outputs of its probability times the figure of that one report."""
+    item = collection()
+    law = item.mechanism.response(P)
+    of_reports = [estimate_numbers(item, one(row), limits=[0.25, 0.3]) for row in np.eye(12, dtype=int)]
+    mean = sum(share * found.mean.value for share, found in zip(law, of_reports))
+    above, between = (
+        sum(share * found.shares_above[place].value for share, found in zip(law, of_reports)) for place in (0, 1)
+    )
+    assert mean == pytest.approx(P @ (np.arange(8) + 0.5) / 8, abs=1e-12)
+    assert above == pytest.approx(P[2:].sum(), abs=1e-12)
+    assert between == pytest.approx(0.6 * P[2:].sum() + 0.4 * P[3:].sum(), abs=1e-12)
+
+
+def test_intervals_of_a_few_people_by_enumeration():
+    """All possible counts of 30 reports of two bins: the outputs of the square wave have four probabilities."""
+    item, people = collection(edges=[0, 1, 2], low=None, high=None, num_bins=None, epsilon=2.0), 30
+    item = Collection.from_json(item.to_json())
+    held = 0.0
+    law = item.mechanism.response(np.array([0.35, 0.65]))
+    logs = np.log(law)
+    for outputs in itertools.combinations(range(people + 3), 3):
+        ends = (-1, *outputs, people + 3)
+        cells = np.array([after - before - 1 for before, after in itertools.pairwise(ends)])
+        chance = math.exp(
+            math.lgamma(people + 1) - sum(math.lgamma(cell + 1) for cell in cells.tolist()) + float(cells @ logs)
+        )
+        share = estimate_numbers(item, one(cells), limits=[1.0]).shares_above[0]
+        held += chance * (share.low <= 0.65 <= share.high)
+    assert 0.93 <= held <= 0.97
+
+
+MECHANISMS = ("sw", "krr", "rappor")
+
+
+@pytest.mark.parametrize("others", [(), ("none",)], ids=["all-numbers", "others"])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_intervals_hold_as_often_as_they_say(mechanism: str, others: tuple[str, ...]):
+    """2,000 windows of 20,000 people: 95 % within what chance allows once in a million tests; quantiles at least."""
+    item, people, windows = collection(mechanism, others=list(others)), 20_000, 2_000
+    rng = generator("numbers", mechanism, others)
+    shares = np.append(P * 0.8, 0.2) if others else P
+    limits, q, quantile = (0.25, 0.5), 0.6, 0.25 + 0.1 / 0.15 / 8
+    truth = (P @ (np.arange(8) + 0.5) / 8, P[2:].sum(), P[4:].sum())
+    held, of_quantile = np.zeros(3), 0
+    for cells in _cells(item, rng, shares, people, windows):
+        found = estimate_numbers(
+            item, CohortCounts(np.array([people]), cells[np.newaxis]), limits=limits, quantiles=[q]
+        )
+        figures = (found.mean, *found.shares_above)
+        held += [figure.low <= true <= figure.high for figure, true in zip(figures, truth)]
+        low, high = found.quantiles[0].low, found.quantiles[0].high
+        of_quantile += (low is None or low <= quantile) and (high is None or high >= quantile)
+    low, high = binomial_limits(np.full(3, windows), np.full(3, 0.95))
+    assert ((held >= low) & (held <= high)).all(), held
+    assert of_quantile >= low[0]
+
+
+def _cells(item: Collection, rng: np.random.Generator, shares: np.ndarray, people: int, windows: int) -> np.ndarray:
+    """(windows, M) counts of independent people, whose values are multinomial."""
+    mechanism = item.mechanism
+    if mechanism.one_place:
+        return rng.multinomial(people, mechanism.response(shares), size=windows)
+    held = rng.multinomial(people, shares, size=windows)  # bits: the holders and the others of each symbol
+    hit, miss = (mechanism.response(np.eye(len(shares)))[0, place] for place in (0, 1))
+    return rng.binomial(held, hit) + rng.binomial(people - held, miss)
+
+
+def test_a_mean_on_the_scale_log_is_refused():
+    found = estimate_numbers(collection(low=1, high=1000, scale="log"), one(COUNTS), limits=[10.0])
+    assert found.mean is None
+    assert found.shares_above
+
+
+def test_an_interval_of_a_limit_inside_a_bin_covers_the_whole_bin():
+    found = estimate_numbers(collection(), one(COUNTS), limits=[0.375, 0.4, 0.5]).shares_above
+    assert found[2].low == found[1].low
+    assert found[0].high == found[1].high
+    assert found[2].value < found[1].value < found[0].value
+
+
+def test_nobody_has_a_number():
+    item = collection("krr", epsilon=8.0, others=["none"])
+    found = estimate_numbers(item, one([0] * 8 + [500]), limits=[0.5], quantiles=[0.5])
+    assert (found.mean.value, found.mean.low, found.quantiles[0].value) == (None, None, None)
+    assert (found.shares_above[0].value, found.shares_above[0].low) == (None, None)
+
+
+def test_repeated_people_and_higher_confidence_make_longer_intervals():
+    lengths = [
+        found.mean.high - found.mean.low
+        for found in (
+            estimate_numbers(collection(), one(COUNTS), **options)
+            for options in ({}, {"reports_of_a_person": 4}, {"confidence": 0.99})
+        )
+    ]
+    assert lengths[1] == pytest.approx(2 * lengths[0])
+    assert lengths[2] == pytest.approx(lengths[0] * 2.575829 / 1.959964, rel=1e-6)
+
+
+def test_quantiles_follow_the_given_distribution_and_intervals_do_not():
+    at_the_end = estimate_numbers(collection(), one(COUNTS), quantiles=[0.5], distribution=np.eye(8)[7]).quantiles[0]
+    plain = estimate_numbers(collection(), one(COUNTS), quantiles=[0.5]).quantiles[0]
+    assert at_the_end.value == pytest.approx(0.9375)
+    assert (at_the_end.low, at_the_end.high) == (plain.low, None)  # but they are made to reach it
+
+
+def test_limits_of_a_job_are_those_between_inner_edges():
+    assert limits_within((0.1, 0.125, 0.5, 0.9), collection().alphabet) == (0.125, 0.5)
+    assert (
+        limits_within(
+            (0.5,),
+            Collection.from_json(
+                {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": ["a", "b"]}}
+                | {"mechanism": {"id": "krr", "epsilon": 1}}
+            ).alphabet,
+        )
+        == ()
+    )

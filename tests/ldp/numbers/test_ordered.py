@@ -1,0 +1,109 @@
+"""Numbers become bins: edges that all machines agree on, clamped ends, and texts that stand for no number."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uldp_transforms.jobs import simulate
+from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp.alphabets import Ordered
+from uldp_transforms.ldp.client.client_form import client_form
+
+
+def bins(alphabet: Ordered, values: Any) -> list[int]:
+    return alphabet.encode(values, np.zeros(len(values), dtype=np.int64), 1).tolist()
+
+
+def collection(mechanism: str = "sw", **alphabet: Any) -> Collection:
+    spec = {"id": "ordered"} | alphabet
+    return Collection.from_json(
+        {"id": "numbers", "version": 1, "alphabet": spec, "mechanism": {"id": mechanism, "epsilon": 1}}
+    )
+
+
+def test_linear_edges_are_rounded_once():
+    edges = Ordered(low=0.1, high=0.7, num_bins=6).bin_edges.tolist()
+    assert edges == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    assert Ordered(low=0, high=450).bin_edges.tolist() == [450 * place / 32 for place in range(33)]
+
+
+def test_logarithmic_edges_have_four_digits():
+    edges = Ordered(low=1, high=1e6, num_bins=12, scale="log").bin_edges.tolist()
+    assert edges[::2] == [1, 10, 100, 1000, 10_000, 100_000, 1_000_000]
+    assert edges[1::2] == [3.162, 31.62, 316.2, 3162, 31_620, 316_200]
+
+
+def test_bins_by_hand():
+    alphabet = Ordered(edges=(0, 10, 20, 40), others=("none",))
+    assert alphabet.known_values == ("< 10", "[10, 20)", ">= 20", "none")
+    assert bins(alphabet, [-5, 0, 9.999, 10, 19, 20, 40, 1e9]) == [0, 0, 0, 1, 1, 2, 2, 2]
+    assert bins(alphabet, np.array([9, 10, 20])) == [0, 1, 2]
+    assert bins(alphabet, ["none", 10, "1e1", "[10, 20)", np.float32(20)]) == [3, 1, 1, 1, 2]
+
+
+@given(st.lists(st.floats(-1e14, 1e14), min_size=3, max_size=9, unique=True), st.floats(allow_nan=False))
+def test_a_bin_is_the_number_of_inner_edges_at_most_as_large(edges: list[float], number: float):
+    alphabet = Ordered(edges=sorted(edges))
+    if abs(number) == float("inf"):
+        with pytest.raises(SpecError, match="1 not finite"):
+            bins(alphabet, [number])
+    else:
+        expected = sum(Fraction(edge) <= Fraction(number) for edge in alphabet.bin_edges[1:-1].tolist())
+        assert bins(alphabet, [number]) == bins(alphabet, [repr(number)]) == [expected]
+
+
+@pytest.mark.parametrize(
+    "text", ["", " 1", "1 ", "0x10", "1_000", "nan", "inf", "Infinity", "1.", ".5", "+1", "1,5", "\u0661"]
+)
+def test_texts_that_are_no_numbers_are_refused(text: str):
+    with pytest.raises(SpecError, match=r"^a value must be a number, got 1 other text\(s\)$"):
+        bins(Ordered(low=0, high=1), [text])
+
+
+def test_the_fingerprint_is_of_the_edges_and_the_unit():
+    """However the edges are given; other edges, units and others mean other reports."""
+    same = [collection(low=0, high=4, num_bins=4), collection(edges=[0, 1, 2, 3, 4])]
+    other = [
+        collection(edges=[0, 1, 2, 3, 5]),
+        collection(edges=[0, 1, 2, 3, 4], unit="s"),
+        collection(edges=[0, 1, 2, 3, 4], others=["none"]),
+    ]
+    assert same[0].fingerprint == same[1].fingerprint
+    assert len({item.fingerprint for item in (*same, *other)}) == 4
+    assert '"edges":["0.0","1.0","2.0","3.0","4.0"]' in same[0].canonical
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "rappor", "ss", "hr", "urr", "sw"])
+def test_json_comes_back(mechanism: str):
+    item = collection(mechanism, low=1, high=100, num_bins=5, scale="log", unit="ms", others=["error"])
+    again = Collection.from_json(json.loads(json.dumps(item.to_json())))
+    assert again == item
+    assert client_form(again)["symbols"]["others"] == ["error"]
+
+
+def test_numbers_are_simulated_from_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    item = collection(low=0, high=60, num_bins=4, others=["cancelled"])
+    path, values, output = (tmp_path / name for name in ("N.json", "V.csv", "N.avro"))
+    path.write_text(json.dumps(item.to_json()), encoding="utf-8")
+    values.write_text("value\n-3\n59.5\ncancelled\n1e2\n", encoding="utf-8")
+    arguments = ["--collection", str(path), "--values", str(values), "--output", str(output)]
+    assert simulate.main(arguments) == 0
+    with output.open("rb") as file:
+        assert len(list(fastavro.reader(file))) == 4
+    values.write_text("value\n-3\nlate\n", encoding="utf-8")
+    capsys.readouterr()
+    assert simulate.main(arguments) != 0
+    said = capsys.readouterr().err
+    assert (
+        "line 3 must have a number, or one of the 1 texts of Ordered.others, got another, as do 1 in all of 2" in said
+    )
+    assert "late" not in said.replace("simulate", "")

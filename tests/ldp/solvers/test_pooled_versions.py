@@ -1,0 +1,214 @@
+"""Pooled versions: exact moments by enumeration, the best of all weights, coverage, and the test of agreement."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.errors import NoReportsError, SpecError
+from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
+
+# Answers (0, 1) of MTURK in the R package GLMMRR 0.6.0 (Hoeglinger and Jann, University of Bern social sciences working
+# papers 8 and 17), all designs but direct questions: crosswise .1594625, .1971293, (.1974625), forced, unrelated.
+MTURK = {
+    "dice": [(291, 859), (340, 816), (1278, 248), (327, 52), (322, 53), (329, 62), (331, 59)],
+    "voting": [(483, 680), (250, 323), (243, 327), (899, 626), (237, 156), (238, 152), (236, 140), (236, 139)],
+    "shoplifting": [(562, 604), (542, 605), (706, 815), (171, 207), (183, 208), (180, 197), (181, 207)],
+    "taxes": [(339, 801), (364, 806), (1108, 418), (294, 90), (284, 96), (290, 100), (286, 92)],
+}
+UNRELATED = ["0.49", "0.493", "0.495", "0.521"]
+
+
+def version(mechanism: dict[str, object], values: list[str], number: int = 1) -> Collection:
+    alphabet = {"id": "closed", "values": values}
+    return Collection.from_json({"id": "q", "version": number, "alphabet": alphabet, "mechanism": mechanism})
+
+
+def texts(size: int) -> list[str]:
+    return [f"v{position:02d}" for position in range(size)]
+
+
+def krr(size: int, *epsilons: float) -> PooledVersions:
+    return PooledVersions([version({"id": "krr", "epsilon": e}, texts(size)) for e in epsilons])
+
+
+def two_by_two(yes: float, no: float) -> Collection:
+    """Of Pr(answer 1 | yes) and Pr(answer 1 | no); columns no, yes."""
+    digits = [f"{rate:.12f}" for rate in (no, yes)]
+    others = [f"{1 - float(rate):.12f}" for rate in digits]
+    return version({"id": "channel", "clients": "foreign", "matrix": [others, digits]}, ["no", "yes"])
+
+
+def designs(question: str) -> PooledVersions:
+    crosswise = [0.1594625, 0.1971293, *([0.1974625] if question == "voting" else [])]
+    keep = [(0.75, 2 / 3), *((0.778, float(rate)) for rate in UNRELATED)]
+    of_crosswise = [two_by_two(q, 1 - q) for q in crosswise]
+    return PooledVersions(of_crosswise + [two_by_two(p + (1 - p) * yes, (1 - p) * yes) for p, yes in keep])
+
+
+def counted(cells: np.ndarray) -> CohortCounts:
+    return CohortCounts(np.array([cells.sum()], np.int64), np.array([cells], np.int64))
+
+
+def drawn(pooled: PooledVersions, frequencies: np.ndarray, n: int, rng: np.random.Generator) -> list[CohortCounts]:
+    """Counts of n reports of each version, for mechanisms whose report is one cell."""
+    laws = [each.mechanism.response(frequencies) for each in pooled.versions]
+    return [counted(rng.multinomial(n, law / law.sum())) for law in laws]
+
+
+MIXED = [{"id": "krr", "epsilon": 1.0}, {"id": "rappor", "epsilon": 2.0}, {"id": "ss", "epsilon": 0.5}]
+
+
+@pytest.mark.parametrize(
+    "mechanisms", list(itertools.combinations(MIXED, 2)), ids=lambda pair: "-".join(m["id"] for m in pair)
+)
+def test_mean_and_covariance_by_enumeration(mechanisms):
+    frequencies = np.array([0.7, 0.2, 0.1])
+    pooled = PooledVersions([version(each, texts(3)) for each in mechanisms])
+    outcomes = []
+    for each in pooled.versions:
+        payloads, rows = each.mechanism.channel()
+        arrays = np.array([list(payload) for payload in payloads], dtype=np.uint8)
+        cells = each.mechanism.count(arrays, np.arange(len(arrays)), len(arrays))
+        chances = np.array([[float(entry) for entry in row] for row in rows]) @ frequencies
+        one = [CohortCounts(np.ones(1, np.int64), cells[i : i + 1]) for i in range(len(cells))]
+        outcomes.append(list(zip(chances, one)))
+    mean, square = np.zeros(3), np.zeros((3, 3))
+    for (p, first), (q, second) in itertools.product(*outcomes):
+        raw = pooled.estimate([first, second]).raw_frequencies
+        mean += p * q * raw
+        square += p * q * np.outer(raw, raw)
+    np.testing.assert_allclose(mean, frequencies, atol=1e-9)
+    covariance = pooled.covariance([1, 1], frequencies)
+    np.testing.assert_allclose(square - np.outer(mean, mean), covariance, atol=1e-9 * np.abs(covariance).max())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_uniform_population_is_never_less_precise_than_a_version(seed):
+    rng = np.random.default_rng(seed)
+    size, number = int(rng.integers(2, 12)), int(rng.integers(2, 6))
+    ids, epsilons = rng.choice(["krr", "rappor", "ss"], number), rng.uniform(0.2, 6, number)
+    pooled = PooledVersions(
+        [version({"id": str(name), "epsilon": float(e)}, texts(size)) for name, e in zip(ids, epsilons)]
+    )
+    sizes = rng.integers(1, 10_000, number).tolist()
+    even = np.full(size, 1 / size)
+    together = pooled.covariance(sizes, even)
+    for index, n in enumerate(sizes):
+        alone = pooled.covariance_of_report(index, even) / n
+        gaps = np.linalg.eigvalsh(alone - together)
+        assert gaps[0] >= -1e-9 * np.abs(alone).max()
+
+
+def test_fixed_weights_can_lose_on_a_concentrated_population():
+    pooled, one = krr(2, 1.0, 8.0), np.array([1.0, 0.0])
+    best = min(pooled.covariance_of_report(index, one)[0, 0] for index in range(2))
+    assert pooled.covariance([1, 1], one)[0, 0] > 10 * best  # the limit that the module's docstring states
+
+
+def test_values_may_be_in_another_order():
+    first, second = version(MIXED[0], ["a", "b", "c"]), version(MIXED[0], ["c", "a", "b"])
+    pooled = PooledVersions([first, second])
+    estimate = pooled.estimate([counted(np.array([50, 30, 20])), counted(np.array([20, 50, 30]))])
+    alone = first.mechanism.invert(counted(np.array([50, 30, 20])))[0]
+    np.testing.assert_allclose(estimate.raw_frequencies, alone, atol=1e-12)
+    assert estimate.values == ("a", "b", "c")
+    assert estimate.agreement.p_value == pytest.approx(1)
+
+
+def test_version_without_reports_says_nothing():
+    pooled, some = krr(3, 1.0, 2.0), counted(np.array([50, 30, 20]))
+    estimate = pooled.estimate([counted(np.zeros(3, int)), some])
+    np.testing.assert_allclose(estimate.raw_frequencies, pooled.versions[1].mechanism.invert(some)[0], atol=1e-12)
+    assert estimate.agreement is None
+    with pytest.raises(NoReportsError, match="the versions of this question have no reports"):
+        pooled.estimate([counted(np.zeros(3, int))] * 2)
+
+
+HASHED = {"id": "q", "version": 1, "alphabet": {"id": "hashed", "num_buckets": 4}, "num_cohorts": 8}
+
+
+def pooling(*versions: Collection) -> Callable[[], object]:
+    return lambda: PooledVersions(versions)
+
+
+def counting(*cells: list[int]) -> Callable[[], object]:
+    return lambda: krr(3, 1.0, 2.0).estimate([counted(np.array(each)) for each in cells])
+
+
+REFUSED = [
+    (SpecError, lambda: krr(3, 1.0), "PooledVersions.versions must be at least 2 versions, got 1"),
+    (
+        SpecError,
+        lambda: PooledVersions([Collection.from_json(HASHED | {"mechanism": MIXED[0]})] * 2),
+        "PooledVersions.versions must give every value a symbol of its own, got Hashed with 0 known values and 4 "
+        "symbols",
+    ),
+    (
+        SpecError,
+        pooling(version(MIXED[0], texts(3)), version(MIXED[0], texts(4))),
+        "PooledVersions.versions must have the same values, because people cannot answer with a value that their "
+        "version does not have; got 1 value(s) that only one of two versions has",
+    ),
+    (
+        SpecError,
+        pooling(*(version(MIXED[0], texts(1025)) for _ in range(2))),
+        "PooledVersions.versions must have at most 1024 values, got 1025",
+    ),
+    (
+        SpecError,
+        counting([1, 1, 1]),
+        "counts must have the shapes [(1, 3), (1, 3)], one per version, got [(1, 3)]",
+    ),
+    (NoReportsError, counting([0, 0, 0], [0, 0, 0]), "the versions of this question have no reports"),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][-30:] for row in REFUSED])
+def test_refused(kind, call, sentence):
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value) == sentence
+
+
+def test_designs_of_a_real_survey_agree_unless_people_do_not_follow_one():
+    p_values = {
+        question: designs(question).estimate([counted(np.array(pair)) for pair in answers]).agreement.p_value
+        for question, answers in MTURK.items()
+    }
+    assert p_values.pop("dice") < 1e-9
+    assert min(p_values.values()) >= 0.01
+
+
+@pytest.mark.slow
+def test_intervals_hold_and_p_values_are_uniform():
+    """2,000 windows; false alarm 1e-3 of each bound."""
+    pooled, rng, windows = krr(20, 0.5, 1.0, 3.0), np.random.default_rng(20), 2000
+    frequencies = 1 / np.arange(1.0, 21)
+    frequencies /= frequencies.sum()
+    held, p_values = np.zeros(20), []
+    for _ in range(windows):
+        estimate = pooled.estimate(drawn(pooled, frequencies, 20_000, rng))
+        low, high = estimate.intervals()
+        held += (low <= frequencies) & (frequencies <= high)
+        p_values.append(estimate.agreement.p_value)
+    assert 0.94 <= held.mean() / windows <= 0.96
+    assert stats.kstest(p_values, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.slow
+def test_power_where_clients_of_one_version_send_noise():
+    """5 % of one of three versions, 20,000 reports each, epsilon 2; one of two values is held by 90 %."""
+    pooled, rng, windows = krr(2, 2.0, 2.0, 2.0), np.random.default_rng(5), 1000
+    frequencies, found = np.array([0.9, 0.1]), 0
+    for _ in range(windows):
+        counts = drawn(pooled, frequencies, 20_000, rng)
+        law = 0.95 * pooled.versions[0].mechanism.response(frequencies) + 0.05 / 2
+        counts[0] = counted(rng.multinomial(20_000, law / law.sum()))
+        found += pooled.estimate(counts).agreement.p_value < 0.05
+    assert found / windows >= 0.9

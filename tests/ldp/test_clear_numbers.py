@@ -1,0 +1,180 @@
+"""Numbers in the clear by private value: the published rule, independent formulas, coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.support.tolerance import binomial_limits, generator, within
+from uldp_transforms.ldp import CohortCounts, Collection, SpecError
+from uldp_transforms.ldp.clear_numbers import (
+    UNKNOWN,
+    mean_of,
+    quantile_of,
+    share_of,
+    two_answer_weights,
+)
+from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
+
+RATE = 0.4994798
+
+
+def channel(rate: str) -> Collection:
+    other, keep = f"{int(float(rate) * 50)}/100", f"{100 - int(float(rate) * 50)}/100"
+    mechanism = {"id": "channel", "matrix": [[keep, other], [other, keep]]}
+    alphabet = {"id": "closed", "values": ["low", "high"]}
+    return Collection.from_json({"id": "a", "version": 1, "alphabet": alphabet, "mechanism": mechanism})
+
+
+# ---------------------------------------------------------------------- the published rule
+
+
+def test_six_records_by_hand() -> None:
+    """W3C: w = (R - r/2) / (1 - r); the mean is sum w t / sum w. With r = 1/2, w is 3/2 and -1/2."""
+    held = np.array([True, True, False, True, False, True])
+    times = np.array([100.0, 200.0, 400.0, 100.0, 200.0, 300.0])
+    weights = two_answer_weights(held, np.full(6, 0.5))
+    np.testing.assert_allclose(weights * 4, [1.5, 1.5, -0.5, 1.5, -0.5, 1.5])  # (1 - r)^2 = 1/4
+    assert share_of(held, np.full(6, 0.5))[0].value == pytest.approx((4 * 1.5 - 2 * 0.5) / 6)
+    expected = (1.5 * (100 + 200 + 100 + 300) - 0.5 * (400 + 200)) / 5
+    assert mean_of(weights, times, confidence=0.5).value == pytest.approx(expected)
+
+
+def test_the_standard_error_is_that_of_the_channel_formula() -> None:
+    """With the inverse B of the channel, sums S and sums of squares S2 of each answer: T = B S / n, u = B c / n, and
+    the error sqrt((V_T - 2 m C + m^2 V_u) / n) / |u|. Half of Fieller's interval is z times that, for many records."""
+    rng = generator("clear numbers")
+    n = 400_000
+    held = rng.random(n) < 0.4
+    times = rng.gamma(2.0, np.where(held, 100.0, 60.0))
+    said = np.where(rng.random(n) < RATE, rng.random(n) < 0.5, held)
+    inverse = np.linalg.inv(np.array([[1 - RATE / 2, RATE / 2], [RATE / 2, 1 - RATE / 2]]))[1]
+    counts = np.array([(~said).sum(), said.sum()])
+    sums, squares = (np.array([(times**power)[~said].sum(), (times**power)[said].sum()]) for power in (1, 2))
+    u, t = inverse @ counts / n, inverse @ sums / n
+    mean = t / u
+    v_t, c, v_u = (inverse**2 @ squares / n - t**2, inverse**2 @ sums / n - u * t, inverse**2 @ counts / n - u**2)
+    error = np.sqrt((v_t - 2 * mean * c + mean**2 * v_u) / n) / abs(u)
+    found = mean_of(two_answer_weights(said, np.full(n, RATE)), times)
+    assert found.value == pytest.approx(mean, rel=1e-9)
+    assert (found.high - found.low) / 2 == pytest.approx(stats.norm.ppf(0.975) * error, rel=1e-3)
+
+
+def test_the_share_is_that_of_pooled_versions() -> None:
+    numbers = {"0.5": (700, 300), "0.2": (80, 120)}
+    versions = PooledVersions([channel(rate) for rate in numbers])
+    pooled = versions.estimate([CohortCounts(np.array([sum(c)]), np.array([c])) for c in numbers.values()])
+    held = np.concatenate([np.repeat([False, True], c) for c in numbers.values()])
+    rates = np.repeat([float(rate) for rate in numbers], [sum(c) for c in numbers.values()])
+    share, error = share_of(held, rates)
+    assert share.value == pytest.approx(pooled.raw_frequencies[1], abs=1e-12)
+    assert error == pytest.approx(pooled.standard_errors[1], rel=1e-9)
+
+
+def test_the_interval_of_one_rate_is_wilsons() -> None:
+    held, z = np.repeat([True, False], [70, 50]), stats.norm.ppf(0.975)
+    wilson = stats.binomtest(70, 120).proportion_ci(0.95, method="wilson")
+    share, _ = share_of(held, np.full(120, 0.3))
+    inverted = [(end - 0.15) / 0.7 for end in wilson]
+    assert (share.low, share.high) == pytest.approx(inverted, abs=1e-12)
+    assert z > 1.9
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
+def test_the_interval_of_two_rates_covers_as_often_as_it_says(share: float) -> None:
+    """Enumerated: every pair of counts of 60 records at rate .5 and 40 at rate .2. Score intervals of a discrete
+    number are near their level, not above it: 2 % are allowed, as for Wilson's (Brown, Cai and DasGupta 2001)."""
+    chance = 0.0
+    for first in range(61):
+        for second in range(41):
+            probability = stats.binom.pmf(first, 60, 0.25 + 0.5 * share) * stats.binom.pmf(
+                second, 40, 0.1 + 0.8 * share
+            )
+            if probability < 1e-12:
+                continue
+            held = np.repeat([True, False, True, False], [first, 60 - first, second, 40 - second])
+            found, _ = share_of(held, np.repeat([0.5, 0.2], [60, 40]))
+            chance += probability * (found.low <= share <= found.high)
+    assert chance >= 0.93
+
+
+# ---------------------------------------------------------------------- means and quantiles
+
+
+@pytest.mark.parametrize("share", [0.15, 0.5, 0.9])
+def test_intervals_hold_the_truth_as_often_as_they_say(share: float) -> None:
+    """2,000 windows of 3,000 records with exponential times; 1 % is allowed for the normal approximation."""
+    rng, windows, n, q = generator("clear numbers", share), 2000, 3000, 0.75
+    truth = {"mean": 100.0, "quantile": float(stats.expon.ppf(q, scale=100.0))}
+    hits = dict.fromkeys(truth, 0)
+    for _ in range(windows):
+        held = rng.random(n) < share
+        times = rng.exponential(np.where(held, 100.0, 40.0))
+        said = np.where(rng.random(n) < RATE, rng.random(n) < 0.5, held)
+        weights = two_answer_weights(said, np.full(n, RATE))
+        for name, found in (("mean", mean_of(weights, times)), ("quantile", quantile_of(weights, times, q))):
+            hits[name] += found.low <= truth[name] <= found.high
+    for name, number in hits.items():
+        low, _ = binomial_limits(np.array(windows), np.array(0.94))
+        _, high = binomial_limits(np.array(windows), np.array(0.96))
+        assert within(np.array(number), (low, high)), (name, number / windows)
+
+
+def test_weights_of_one_give_the_plain_quantile() -> None:
+    numbers = generator("plain").exponential(size=501)
+    for q in (0.1, 0.5, 0.75, 0.99):
+        found = quantile_of(np.ones(501), numbers, q)
+        assert found.value == np.quantile(numbers, q, method="inverted_cdf")
+        assert found.low < found.value < found.high
+
+
+def test_a_number_lies_in_its_interval() -> None:
+    rng = generator("inside")
+    for _ in range(300):
+        n = int(rng.integers(1, 60))
+        weights = two_answer_weights(rng.random(n) < 0.6, rng.choice([0.0, 0.3, RATE, 0.9], n))
+        numbers = rng.integers(0, 10, n).astype(float)
+        for found in (mean_of(weights, numbers), quantile_of(weights, numbers, 0.75)):
+            assert np.isnan(found.value) or found.low <= found.value <= found.high
+
+
+def test_noise_leaves_ends_open() -> None:
+    assert mean_of(np.array([1.0, -1.0, 1.0]), np.arange(3.0)) == UNKNOWN
+    assert mean_of(np.zeros(0), np.zeros(0)) == UNKNOWN
+    assert quantile_of(np.array([-1.0]), np.zeros(1), 0.5) == UNKNOWN
+    found = quantile_of(np.ones(2), np.array([1.0, 2.0]), 0.5)
+    assert (found.low, found.high) == (-np.inf, np.inf)
+
+
+# ---------------------------------------------------------------------- refusals
+
+REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (
+        SpecError,
+        lambda: two_answer_weights(np.ones(2, bool), np.zeros(3)),
+        "held and rates must have one shape (n,), got (2,) and (3,)",
+    ),
+    (
+        SpecError,
+        lambda: two_answer_weights(np.ones(1, bool), np.ones(1)),
+        "rates must be numbers from 0 to below 1, got others",
+    ),
+    (SpecError, lambda: share_of(np.ones(0, bool), np.zeros(0)), "held must have at least one record, got none"),
+    (
+        SpecError,
+        lambda: mean_of(np.ones(2), np.zeros(3)),
+        "weights and numbers must have one shape (n,), got (2,) and (3,)",
+    ),
+    (SpecError, lambda: quantile_of(np.ones(2), np.zeros(2), 1.0), "q must be a number between 0 and 1, got 1.0"),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2] for row in REFUSED])
+def test_what_cannot_be_used_is_refused(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value) == sentence

@@ -1,0 +1,268 @@
+"""Means, quantiles and shares above limits of an ordered alphabet, unbiased, with intervals that need no smoothness.
+
+Each figure is a weighted sum m'u of the unbiased frequencies u of symbols. It is unbiased for m'p, and its variance is
+V(m) / n with V(m) = ``Mechanism.variance_of`` at the distribution nearest to u. A quantile is a place where such a sum
+changes its sign. Where the alphabet has ``others``, figures are about the people whose value is a number: quotients,
+whose intervals are Fieller's.
+
+Sources: Fieller 1954 (quotients); Woodruff 1952 (a quantile's interval from that of its distribution function).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from uldp_transforms.ldp.alphabets import Alphabet
+from uldp_transforms.ldp.checks import describe, is_number
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.errors import NoReportsError, SpecError
+from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
+from uldp_transforms.ldp.model import Model
+from uldp_transforms.ldp.solvers.linear import CONFIDENCE
+from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
+
+MAX_FIGURES = 64
+"""Maximum number of limits, and of quantiles."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Mean:
+    """The mean of the centres of people's bins.
+
+    Attributes:
+        value: unbiased and unclipped (a quotient of unbiased sums where the alphabet has ``others``); None if nobody
+            seems to have a number.
+        low, high: confidence interval, cut to the range of the centres; None if nearly nobody may have a number.
+        half_bin: half the width of the widest bin, by which the mean of the numbers, once clamped to the ends, differs
+            from ``value`` at most; no interval contains this difference.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    half_bin: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Quantile:
+    """The number that a share q of people is below.
+
+    Attributes:
+        q: in (0, 1).
+        value: of a distribution, see ``estimate_numbers``, linear within a bin and between the ends; None if nobody
+            seems to have a number.
+        low, high: ends of the bins that are not refuted; None where the clamped end bin is among them.
+    """
+
+    q: float
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ShareAbove:
+    """The share of people whose number is at least a limit.
+
+    Attributes:
+        limit: a number.
+        value: unbiased and unclipped as in ``Mean``; linear within a bin if the limit is no edge.
+        low, high: confidence interval in [0, 1]; if the limit is no edge, from the share above the next edge to the
+            share above the one before. None if nearly nobody may have a number.
+    """
+
+    limit: float
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NumberEstimate:
+    """Figures of numbers in one window.
+
+    Attributes:
+        mean: None on the scale ``log``: bins of a heavy tail are wide, and the last one has no end, so that no mean of
+            their centres would be near the mean.
+        quantiles, shares_above: one for each that was asked for, in that order.
+    """
+
+    mean: Mean | None
+    quantiles: tuple[Quantile, ...]
+    shares_above: tuple[ShareAbove, ...]
+
+
+def estimate_numbers(
+    model: Model,
+    counts: CohortCounts,
+    *,
+    limits: Sequence[float] = (),
+    quantiles: Sequence[float] = (),
+    distribution: np.ndarray | None = None,
+    confidence: float = CONFIDENCE,
+    reports_of_a_person: int = 1,
+) -> NumberEstimate:
+    """Estimate a mean, quantiles and shares above limits, from counts.
+
+    Args:
+        model: with an alphabet ``ordered`` and any mechanism.
+        counts: of its reports.
+        limits: from the first inner edge to the last; numbers beyond them are clamped.
+        quantiles: in (0, 1).
+        distribution: (K,) frequencies of symbols from which quantiles are read, such as those of an estimator (default:
+            the distribution nearest to the unbiased one). Nothing else depends on it.
+        confidence: of each interval.
+        reports_of_a_person: m; variances are multiplied by m, the worst case, in which all reports of a person agree.
+
+    Raises:
+        SpecError: for another alphabet, or limits or quantiles that cannot be.
+        NoReportsError: without reports.
+    """
+    check_limits(limits, [model.alphabet])
+    check_quantiles(quantiles)
+    if not counts.total:
+        raise NoReportsError("no reports")
+    z = float(normal_quantile(confidence)) * math.sqrt(reports_of_a_person)
+    sums = _Sums(model, counts, z, distribution)
+    centres = model.alphabet.bin_centres
+    return NumberEstimate(
+        mean=None if centres is None else sums.mean(centres),
+        quantiles=tuple(map(sums.quantile, map(float, quantiles))),
+        shares_above=tuple(map(sums.share_above, map(float, limits))),
+    )
+
+
+def check_limits(limits: Sequence[float], alphabets: Sequence[Alphabet]) -> None:
+    """Refuse limits about which none of these alphabets says anything (raises SpecError): numbers are clamped."""
+    _check_number("limits", limits)
+    ranges = [edges[[1, -2]].tolist() for edges in (alphabet.bin_edges for alphabet in alphabets) if edges is not None]
+    if not ranges:
+        raise SpecError(f"numbers need the alphabet ordered, got {', '.join(alphabet.id for alphabet in alphabets)}")
+    for limit in limits:
+        if not is_number(limit) or not any(first <= limit <= last for first, last in ranges):
+            listed = " or ".join(f"from {first!r} to {last!r}" for first, last in ranges)
+            raise SpecError(f"limits must be numbers {listed}, between inner edges, got {describe(limit)}")
+
+
+def limits_within(limits: Sequence[float], alphabet: Alphabet) -> tuple[float, ...]:
+    """Those limits of a job that lie between the inner edges of this alphabet."""
+    edges = alphabet.bin_edges
+    return () if edges is None else tuple(limit for limit in limits if edges[1] <= limit <= edges[-2])
+
+
+def check_quantiles(quantiles: Sequence[float]) -> None:
+    """Refuse what is no quantile (raises SpecError)."""
+    _check_number("quantiles", quantiles)
+    for q in quantiles:
+        if not is_number(q) or not 0 < q < 1:
+            raise SpecError(f"quantiles must be numbers in (0, 1), got {describe(q)}")
+
+
+def _check_number(name: str, given: Sequence[float]) -> None:
+    if len(given) > MAX_FIGURES or len(set(given)) < len(given):
+        raise SpecError(f"{name} must be at most {MAX_FIGURES} different numbers, got {len(given)}, {describe(given)}")
+
+
+class _Sums:
+    """Weighted sums of the frequencies of one window.
+
+    Args:
+        z: half of an interval's length, in standard errors.
+    """
+
+    def __init__(self, model: Model, counts: CohortCounts, z: float, distribution: np.ndarray | None):
+        edges = model.alphabet.bin_edges
+        assert edges is not None
+        self._mechanism, self._z, self._edges = model.mechanism, z, edges
+        self._num_reports = counts.total
+        self._unbiased = model.mechanism.invert(counts.pooled())[0]
+        self._nearest = project_onto_simplex(self._unbiased)
+        self._shown = self._nearest if distribution is None else np.maximum(distribution, 0)
+        self._bins = len(edges) - 1
+        self._is_number = np.arange(model.alphabet.num_symbols) < self._bins
+
+    def mean(self, centres: np.ndarray) -> Mean:
+        value, low, high = self._ratio(self._weights(centres))
+        ends = centres[[0, -1]].tolist()
+        return Mean(
+            value=value,
+            low=None if low is None else float(np.clip(low, *ends)),
+            high=None if high is None else float(np.clip(high, *ends)),
+            half_bin=float(np.diff(self._edges).max() / 2),
+        )
+
+    def share_above(self, limit: float) -> ShareAbove:
+        place = int(np.searchsorted(self._edges, limit, side="right")) - 1  # of the bin with this limit
+        part = (self._edges[place + 1] - limit) / (self._edges[place + 1] - self._edges[place])
+        above = (np.arange(self._bins) > place).astype(np.float64)
+        with_own = (np.arange(self._bins) >= place).astype(np.float64)
+        value = self._ratio(self._weights(part * with_own + (1 - part) * above))[0]
+        ends = [self._ratio(self._weights(weights)) for weights in (with_own if part == 1 else above, with_own)]
+        low, high = ends[0][1], ends[1][2]
+        return ShareAbove(
+            limit=limit,
+            value=value,
+            low=None if low is None else min(max(low, 0.0), 1.0),
+            high=None if high is None else min(max(high, 0.0), 1.0),
+        )
+
+    def quantile(self, q: float) -> Quantile:
+        """Bins are refuted whose lower edge has surely more people below it than q, or whose upper edge fewer."""
+        if not self._shown[: self._bins].any():
+            return Quantile(q=q, value=None, low=None, high=None)
+        below = np.tril(np.ones((self._bins - 1, self._bins)))  # of each inner edge
+        weights = np.concatenate([below - q, np.zeros((self._bins - 1, self._others))], axis=1)
+        excess, half = weights @ self._unbiased, self._z * np.sqrt(self._variances(weights))
+        possible = np.append(True, excess - half <= 0) & np.append(excess + half >= 0, True)
+        value, place = self._crossing(q)
+        possible[place] = True
+        first, last = np.flatnonzero(possible)[[0, -1]].tolist()
+        return Quantile(
+            q=q,
+            value=value,
+            low=float(self._edges[first]) if first else None,
+            high=float(self._edges[last + 1]) if last < self._bins - 1 else None,
+        )
+
+    @property
+    def _others(self) -> int:
+        return len(self._is_number) - self._bins
+
+    def _crossing(self, q: float) -> tuple[float, int]:
+        """Where the distribution function reaches q, and in which bin."""
+        shares = self._shown[: self._bins]
+        shares = shares / shares.sum()
+        below = np.append(0.0, np.cumsum(shares))
+        place = min(int(np.searchsorted(below[1:], q)), self._bins - 1)
+        part = (q - below[place]) / shares[place] if shares[place] > 0 else 0.0
+        return float(self._edges[place] + min(part, 1.0) * (self._edges[place + 1] - self._edges[place])), place
+
+    def _weights(self, of_bins: np.ndarray) -> np.ndarray:
+        return np.append(of_bins, np.zeros(self._others))
+
+    def _variances(self, weights: np.ndarray) -> np.ndarray:
+        """Of sums with these weights, (..., K) -> (...)."""
+        variances: np.ndarray = np.maximum(self._mechanism.variance_of(weights, self._nearest), 0) / self._num_reports
+        return variances
+
+    def _ratio(self, weights: np.ndarray) -> tuple[float | None, float | None, float | None]:
+        """A sum per person whose value is a number, and its interval: all r with sum - r numbers near 0."""
+        total = float(weights @ self._unbiased)
+        if not self._others:
+            half = self._z * math.sqrt(self._variances(weights))
+            return total, total - half, total + half
+        numbers = self._is_number.astype(np.float64)
+        plus, minus, of_sum, of_numbers = self._variances(
+            np.array([weights + numbers, weights - numbers, weights, numbers])
+        ).tolist()
+        people, square = float(numbers @ self._unbiased), self._z**2
+        curvature = people**2 - square * of_numbers
+        if people <= 0 or curvature <= 0:
+            return (total / people if people > 0 else None), None, None
+        slope = total * people - square * (plus - minus) / 4
+        half = math.sqrt(max(slope**2 - curvature * (total**2 - square * of_sum), 0))
+        return total / people, (slope - half) / curvature, (slope + half) / curvature
