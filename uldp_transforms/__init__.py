@@ -1,7 +1,7 @@
 """Apache Beam transforms that turn streams of locally private reports into windowed distribution estimates.
 
-The array layer ``uldp_transforms.ldp`` needs no Beam; the names below are imported when they are first used, so that
-using it does not import Beam either.
+The array layer ``uldp_transforms.ldp`` needs no Beam. The names below are imported on first use, so importing the array
+layer does not import Beam.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from uldp_transforms.beam.transforms.release_once import ReleaseOnce as ReleaseOnce
     from uldp_transforms.beam.transforms.smooth_estimates import SmoothEstimates as SmoothEstimates
     from uldp_transforms.calendar_windows import CalendarWindows as CalendarWindows
+    from uldp_transforms.jobs.report.row_frame import read_rows as read_rows
     from uldp_transforms.rows.row_types import DiscoveredValue as DiscoveredValue
     from uldp_transforms.rows.row_types import EstimatedValue as EstimatedValue
     from uldp_transforms.rows.row_types import WindowedEstimate as WindowedEstimate
@@ -46,6 +47,7 @@ else:
         "SummarizeLedger": "beam.accounts.ledger",
         "WindowedEstimate": "beam.runtime.row_coders",
         "Windows": "windows",
+        "read_rows": "jobs.report.row_frame",
     }
 
     def __getattr__(name: str) -> Any:
@@ -53,7 +55,7 @@ else:
             raise AttributeError(f"module {__name__!r} has the names {', '.join(__all__)}, got {name!r}")
         try:
             return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-        except AttributeError as error:  # which "from ... import" would take for a name that is not there
+        except AttributeError as error:  # "from ... import" would report a missing name instead
             raise ImportError(f"{__name__}.{name} cannot be imported: {error}") from error
 
 
@@ -74,4 +76,5 @@ __all__ = [
     "SummarizeLedger",
     "WindowedEstimate",
     "Windows",
+    "read_rows",
 ]

@@ -1,9 +1,9 @@
 """Windows of whole days, weeks or months in a time zone, including daylight-saving changes.
 
 A day begins at the first moment at which local clocks show its date or a later one, and ends where the next day begins.
-Each moment is therefore in exactly one day. A day has 23, 24 or 25 hours; a day that the time zone skipped is empty.
+So each moment is in exactly one day. A day has 23, 24 or 25 hours; a day that the time zone skipped is empty.
 
-No Beam.
+This module does not need Beam.
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ from uldp_transforms.windows import BasePeriods, Windows
 _DAY = 86_400_000
 
 _MONDAY = 4
-"""Days from 1970-01-01 to the first Monday, from which days are counted: so weeks begin on Mondays."""
+"""Days from 1970-01-01 to the first Monday. Days are counted from it so that weeks begin on Mondays."""
 
 _CYCLE_DAYS = 146_097
-"""Days of 400 years, which are whole weeks: the rule of a zone gives the same days and hours again after them."""
+"""Number of days in 400 years, a whole number of weeks, after which the rules of a time zone repeat."""
 
 _RULED_DAY = 47_482
-"""2100-01-01 in days since 1970; from then on zones are given by their rules alone."""
+"""2100-01-01 in days since 1970; from this day on, offsets follow the rules of the time zone only."""
 
 _PROBES = range(-2_272_060_800, 16_756_761_600, 86_400)
 """The days from 1898 to 2500, in seconds since 1970."""
 
 _MANY = 64
-"""Reports, or periods, for which a table of the periods between the first and the last one pays."""
+"""Minimum number of reports or periods for which a table of all periods between the first and the last one is
+faster.
+"""
 
 _BEFORE_ALL = -(1 << 62)
 
@@ -48,12 +50,12 @@ _LENGTHS = {"d": (1, "d"), "w": (7, "d"), "mo": (1, "mo"), "D": (1, "d"), "W": (
 
 
 class _Clocks(NamedTuple):
-    """The S changes of a time zone's offset from UTC, in milliseconds.
+    """The S changes of a time zone's offset from UTC; all times in milliseconds.
 
     Attributes:
         changes: (S,) int64 moments, ascending.
-        offsets: (S + 1,) int64 by which clocks are ahead of UTC before, between and after the changes.
-        shown: (S,) int64 the latest time that clocks showed before each change; never descending.
+        offsets: (S + 1,) int64 offsets of local time from UTC before, between and after the changes.
+        shown: (S,) int64 latest local time that clocks showed before each change; never descending.
     """
 
     changes: np.ndarray
@@ -63,7 +65,8 @@ class _Clocks(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def _clocks(timezone: str) -> _Clocks:
-    """The clocks of a zone until 2500; its offset is asked for once a day, and changes are found to the second."""
+    """The offset changes of a zone until 2500; found by looking up the offset of each day, then bisecting to the
+    second."""
     zone = _zone(timezone)
 
     def offset(second: int) -> int:
@@ -83,7 +86,7 @@ def _clocks(timezone: str) -> _Clocks:
 
 
 def _first(seconds: range, holds: Callable[[int], bool]) -> int:
-    """The first of some seconds from which on something holds."""
+    """The first of ``seconds`` for which a monotone condition holds."""
     return seconds[bisect.bisect_left(seconds, True, key=holds)]
 
 
@@ -95,11 +98,11 @@ def _zone(timezone: object) -> zoneinfo.ZoneInfo:
     try:
         if isinstance(timezone, str):
             return zoneinfo.ZoneInfo(timezone)
-    except (KeyError, ValueError, OSError):  # unknown; no name or no zone; a directory of zones
+    except (KeyError, ValueError, OSError):  # unknown; not a valid name; a directory of zones
         if not zoneinfo.available_timezones():
             raise SpecError(
-                "CalendarWindows.timezone must be in a database of time zones, such as that of the package tzdata, got "
-                "a machine without any"
+                "CalendarWindows.timezone needs a time-zone database, such as the package tzdata, got a "
+                "machine without one"
             ) from None
     raise SpecError(
         f'CalendarWindows.timezone must be the name of a time zone such as "Europe/Berlin", got {describe(timezone)}'
@@ -107,7 +110,7 @@ def _zone(timezone: object) -> zoneinfo.ZoneInfo:
 
 
 def _day_of(timezone: str, moments: Any) -> Any:
-    """(n,) int64 days since 1970-01-01 of moments (n,) in milliseconds."""
+    """(n,) int64 days since 1970-01-01 that contain the moments (n,), in milliseconds."""
     clocks = _clocks(timezone)
     cycles = np.maximum((moments - _RULED_DAY * _DAY) // (_CYCLE_DAYS * _DAY), 0)
     moments = moments - cycles * (_CYCLE_DAYS * _DAY)
@@ -117,7 +120,7 @@ def _day_of(timezone: str, moments: Any) -> Any:
 
 
 def _start_of_day(timezone: str, days: Any) -> Any:
-    """(n,) int64 milliseconds at which days (n,), counted from 1970-01-01, begin."""
+    """(n,) int64 milliseconds at which the days (n,), counted from 1970-01-01, begin."""
     clocks = _clocks(timezone)
     cycles = np.maximum((days - _RULED_DAY) // _CYCLE_DAYS, 0)
     midnights = (days - cycles * _CYCLE_DAYS) * _DAY
@@ -135,14 +138,14 @@ def _first_day(months: Any) -> Any:
 
 
 class _Unit(NamedTuple):
-    """A calendar unit: windows are whole numbers of it.
+    """A calendar unit; the length of a window is a whole number of units.
 
     Attributes:
-        name: in words.
-        most: in a window; a year.
-        shortest: days.
-        number_of: a day, counted from 1970-01-01 -> number of the unit that it is in.
-        first_day: the other way round.
+        name: name of the unit in messages.
+        most: maximum number per window: a year.
+        shortest: minimum length in days.
+        number_of: function from a day, counted from 1970-01-01, to the number of its unit.
+        first_day: function from the number of a unit to its first day.
     """
 
     name: str
@@ -160,11 +163,11 @@ _UNITS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CalendarPeriods(BasePeriods):
-    """Base periods of whole days or months in a time zone; only those of skipped days are empty.
+    """Base periods of whole days or months in a time zone; only periods of skipped days are empty.
 
     Attributes:
-        length: in units.
-        phase: units in [0, length) by which periods start after multiples of ``length``.
+        length: number of units.
+        phase: offset of the periods from multiples of ``length``, in units, in [0, length).
         unit: "d" or "mo".
         timezone: name of the time zone.
     """
@@ -173,7 +176,7 @@ class CalendarPeriods(BasePeriods):
     timezone: str
 
     def number_of(self, event_times: Any) -> Any:
-        if np.size(event_times) > _MANY:  # most of them in few periods: their starts say which
+        if np.size(event_times) > _MANY:  # most of them in few periods, which are found by their starts
             first, last = self._number_of(event_times.min()), self._number_of(event_times.max())
             if last - first <= _MANY:
                 starts = self._start(np.arange(first + 1, last + 1))
@@ -195,7 +198,7 @@ class CalendarPeriods(BasePeriods):
 
     @property
     def windows(self) -> CalendarWindows:
-        """Windows of one period each."""
+        """Windows of one base period each."""
         return CalendarWindows(size=self.length, offset=self.phase, unit=self.unit, timezone=self.timezone)
 
 
@@ -214,14 +217,14 @@ class CalendarWindows(Windows):
         23
 
     Attributes:
-        size: units, at most 365 days or 12 months.
+        size: number of units, at most 365 days or 12 months.
         slide: units between the starts of two windows; None: ``size``.
-        offset: units in [0, slide) by which windows start after Monday, 1970-01-05, or January 1970, and its multiples.
+        offset: offset of the windows from Monday, 1970-01-05, or January 1970, in units, in [0, slide).
         unit: "d" or "mo".
         timezone: name of the time zone, such as "Europe/Berlin".
 
     Raises:
-        SpecError: for a value that is not allowed, and on machines without a database of time zones.
+        SpecError: for a value that is not allowed, and on machines without a time zone database.
     """
 
     unit: str
@@ -245,7 +248,7 @@ class CalendarWindows(Windows):
         return CalendarPeriods(length=1, phase=0, unit=self.unit, timezone=self.timezone)
 
     def _last(self, moment: int) -> int:
-        """Number of the first unit of the last window that a time is in."""
+        """Number of the first unit of the last window that contains a time."""
         return (int(self._units.number_of(moment)) - self.offset) // self.step * self.step + self.offset
 
     def starts_around(self, moment: int) -> Sequence[int]:
@@ -257,11 +260,11 @@ class CalendarWindows(Windows):
         return int(self._units.start(self._last(start) + self.size))
 
     def most_open(self, span: int) -> int:
-        units = self.size + -(-span // (_UNITS[self.unit].shortest * _DAY)) + 2  # cut at both ends, and days left out
+        units = self.size + -(-span // (_UNITS[self.unit].shortest * _DAY)) + 2  # cut at both ends, and skipped days
         return -(-units // self.step)
 
     def are_whole(self, asked: ClientWindow) -> bool:
-        if asked.timezone is None:  # midnights are full hours, or half ones, of UTC
+        if asked.timezone is None:  # local midnights are at full or half hours of UTC
             ahead = _clocks(self.timezone)
             offsets = ahead.offsets[np.searchsorted(ahead.changes, 0) :]
             return not _DAY % asked.length and not (offsets % asked.length).any()
@@ -283,10 +286,10 @@ class CalendarWindows(Windows):
 def calendar_windows(
     window: object, slide: object = None, window_offset: object = None, timezone: str = "UTC"
 ) -> CalendarWindows:
-    """Windows of a place from plain values such as ``"1d"``, ``"1w"``, ``"1mo"``, ``"P1M"`` or a ``timedelta``.
+    """Calendar windows from plain values such as ``"1d"``, ``"1w"``, ``"1mo"``, ``"P1M"`` or a ``timedelta``.
 
     Raises:
-        SpecError: for lengths that are not days, weeks or months, or not all the same.
+        SpecError: if a length is not in days, weeks or months, or if the units differ.
     """
     size, unit = calendar_length(window, "JobSpec.window")
     lengths = {}
@@ -294,7 +297,7 @@ def calendar_windows(
         if given is not None:
             lengths[name], other = calendar_length(given, f"JobSpec.{name}")
             if other != unit:
-                raise SpecError(f"JobSpec.{name} must be {_UNITS[unit].name} where window is, got {describe(given)}")
+                raise SpecError(f"JobSpec.{name} must be in {_UNITS[unit].name} if window is, got {describe(given)}")
     return CalendarWindows(
         size=size, slide=lengths.get("slide"), offset=lengths.get("window_offset", 0), unit=unit, timezone=timezone
     )
@@ -304,7 +307,7 @@ def calendar_length(value: object, where: str) -> tuple[int, str]:
     """Number and unit of a length such as ``1d``, ``2w``, ``P1M`` or a ``timedelta`` of whole days.
 
     Raises:
-        SpecError: for anything else; ``where`` names the field.
+        SpecError: if it is not such a length; ``where`` names the field.
     """
     if isinstance(value, datetime.timedelta) and not value % datetime.timedelta(days=1):
         return value.days, "d"
@@ -312,11 +315,11 @@ def calendar_length(value: object, where: str) -> tuple[int, str]:
         factor, unit = _LENGTHS[match[2] or match[4]]
         return factor * int(match[1] or match[3]), unit
     raise SpecError(
-        f"{where} must be days, weeks or months such as 1d, 1w or 1mo where windows follow a calendar, got "
+        f"{where} must be days, weeks or months such as 1d, 1w or 1mo if windows follow a calendar, got "
         f"{describe(value)}"
     )
 
 
 def is_months(value: object) -> bool:
-    """Whether a length is a number of months, which only a calendar knows."""
+    """Whether a length is a number of months, which requires calendar windows."""
     return isinstance(value, str) and re.fullmatch(r"[0-9]{1,13}mo|P[0-9]{1,13}M", value) is not None

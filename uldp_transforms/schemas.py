@@ -1,7 +1,7 @@
-"""The contract with other systems: Avro schemas of messages and rows, JSON Schema of a collection.
+"""Access to the shipped schemas: Avro schemas of messages and rows, JSON Schema of a collection.
 
-A checkout has these files in folders of their own beside this package; the wheel has copies of them inside it. Both are
-found here and nowhere else.
+A checkout has these files in separate folders beside this package; the wheel contains copies inside it. This module
+finds both.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PACKAGE = Path(__file__).parent
 
 
 def shipped(folder: str) -> Path:
-    """Folder of the repository that travels with the package.
+    """Folder of the repository that is shipped with the package.
 
     Args:
         folder: ``schemas``, or ``clients/javascript``.

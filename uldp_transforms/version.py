@@ -1,6 +1,6 @@
-"""The version of this package; everything else reads it here."""
+"""The version of this package."""
 
 __version__ = "0.4.0"
 
 SOFTWARE = f"uldp_transforms {__version__}"
-"""What rows and records name as the software that made them."""
+"""Name and version of the software, as in rows and run records."""

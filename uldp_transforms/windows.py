@@ -1,6 +1,6 @@
 """Durations, windows, base periods, and the gate that rejects reports that arrive too early or too late.
 
-No Beam.
+This module does not need Beam.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ MIN_EVENT_TIME = -2_208_988_800_000
 """1900-01-01T00:00:00Z in milliseconds since 1970."""
 
 MAX_EVENT_TIME = 253_370_764_800_000
-"""9999-01-01T00:00:00Z, a year (the longest window) before the last that has a name of four digits."""
+"""9999-01-01T00:00:00Z in milliseconds since 1970, one year (the longest window) before the end of the years with four
+digits.
+"""
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MILLISECOND = datetime.timedelta(milliseconds=1)
@@ -41,27 +43,27 @@ _MAX_DURATION = 36_525 * _UNITS["d"]
 _MAX_SIZE = 365 * _UNITS["d"]
 
 MAX_PERIODS = 1440
-"""Base periods of the longest window: a day by minutes. Each report is in so many sliding windows, at most."""
+"""Maximum number of base periods per window (a day in minutes), and of sliding windows that contain one report."""
 
 FUTURE_SKEW = 300_000
-"""Milliseconds by which the clock of a client may be ahead."""
+"""Milliseconds by which a client's clock may be ahead."""
 
 LATENESS_SLACK = 600_000
-"""Milliseconds for which state outlives the allowed lateness, where the watermark follows the messages."""
+"""Milliseconds for which state is kept beyond the allowed lateness, if the watermark follows the messages."""
 
 
 def now() -> int:
-    """Milliseconds since 1970."""
+    """The current time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 def parse_duration(text: str, where: str = "duration") -> int:
-    """Milliseconds of a text such as ``90s``, ``15m``, ``1h``, ``1d`` or ``1w``, or as ISO 8601 writes it: ``PT1H``.
+    """Milliseconds of a duration such as ``90s``, ``15m``, ``1h``, ``1d`` or ``1w``, or in ISO 8601: ``PT1H``.
 
-    A day is 24 hours here, and a week seven of them; months and years have no length.
+    A day is 24 hours and a week is seven days; months and years have no fixed length and are refused.
 
     Raises:
-        SpecError: for anything else; ``where`` names the field.
+        SpecError: if it is not such a duration; ``where`` names the field.
     """
     if match := _SHORT.fullmatch(text):
         return int(match[1]) * (_UNITS | {"w": _WEEK})[match[2]]
@@ -74,32 +76,32 @@ def parse_duration(text: str, where: str = "duration") -> int:
 
 
 def duration_text(milliseconds: int) -> str:
-    """The shortest text from which ``parse_duration`` makes so many milliseconds."""
+    """The shortest text that ``parse_duration`` converts to this number of milliseconds."""
     unit = next(unit for unit in reversed(_UNITS) if milliseconds % _UNITS[unit] == 0)
     return f"{milliseconds // _UNITS[unit]}{unit}"
 
 
 def rfc3339(milliseconds: int) -> str:
-    """``2001-01-31T00:00:00Z``; with milliseconds only if there are any."""
+    """Format a time as ``2001-01-31T00:00:00Z``; with milliseconds only if they are not 0."""
     moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=milliseconds)
     return moment.isoformat(timespec="milliseconds" if milliseconds % 1000 else "seconds") + "Z"
 
 
 @functools.lru_cache(maxsize=4096)  # collections share their windows
 def moment_of(text: str) -> int:
-    """Milliseconds since 1970 of a time as ``rfc3339`` writes it, or with another offset from UTC.
+    """Milliseconds since 1970 of a time in the form of ``rfc3339``, or with another offset from UTC.
 
     Raises:
-        ValueError, TypeError: for anything else.
+        ValueError, TypeError: if it is not such a time.
     """
     return (datetime.datetime.fromisoformat(re.sub("[Zz]$", "+00:00", text)) - _EPOCH) // _MILLISECOND
 
 
 def milliseconds(value: str | datetime.timedelta, where: str) -> int:
-    """Milliseconds of a text such as ``1h`` or of a ``timedelta``; plain numbers have no unit and are refused.
+    """Milliseconds of a text such as ``1h`` or of a ``timedelta``; numbers without a unit are refused.
 
     Raises:
-        SpecError: for anything else; ``where`` names the field.
+        SpecError: if it is not such a duration; ``where`` names the field.
     """
     if isinstance(value, datetime.timedelta) and not value % _MILLISECOND:
         return value // _MILLISECOND
@@ -110,46 +112,46 @@ def milliseconds(value: str | datetime.timedelta, where: str) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class BasePeriods:
-    """Consecutive periods of equal length in which reports are counted; a window is a whole number of them.
+    """Consecutive periods of equal length in which reports are counted; a window consists of whole periods.
 
     Attributes:
         length: milliseconds.
-        phase: milliseconds in [0, length) by which periods start after multiples of ``length``.
+        phase: offset of the periods from multiples of ``length``, in milliseconds, in [0, length).
     """
 
     length: int
     phase: int = 0
 
     def number_of(self, event_times: Any) -> Any:
-        """(n,) int64 number of the period of each event time (n,); a number of one time."""
+        """(n,) int64 numbers of the periods that contain the event times (n,); an integer for a single time."""
         return (event_times - self.phase) // self.length
 
     def start(self, numbers: Any) -> Any:
-        """(n,) int64 start of the periods with these numbers (n,), in milliseconds; one of one number."""
+        """(n,) int64 starts of the periods with these numbers (n,), in milliseconds; an integer for a single number."""
         return numbers * self.length + self.phase
 
     def start_of(self, event_times: Any) -> Any:
-        """(n,) int64 start of the period of each event time (n,), in milliseconds; one of one time."""
+        """(n,) int64 starts of the periods of the event times (n,), in milliseconds; an integer for a single time."""
         return self.start(self.number_of(event_times))
 
     def end_of(self, event_times: Any) -> Any:
-        """(n,) int64 end of the period of each event time (n,), in milliseconds; one of one time."""
+        """(n,) int64 ends of the periods of the event times (n,), in milliseconds; an integer for a single time."""
         return self.start(self.number_of(event_times) + 1)
 
     def split(self, event_times: np.ndarray) -> tuple[list[int], np.ndarray]:
-        """The periods in which reports fall, in order, and the position of each report's period among them.
+        """The periods that contain reports, in order, and the position of each report's period among them.
 
         Args:
             event_times: (n,) int64 milliseconds, n >= 1.
 
         Returns:
-            starts of P periods; (n,) int64 positions.
+            Starts of P periods; (n,) int64 positions.
         """
         first, last = (int(self.number_of(int(end))) for end in (event_times.min(), event_times.max()))
         if first == last:
             return [int(self.start(first))], np.zeros(len(event_times), dtype=np.int64)
         numbers = self.number_of(event_times)
-        if last - first < 4 * len(numbers) + 1024:  # no sorting where a table of all periods is small
+        if last - first < 4 * len(numbers) + 1024:  # a small table of all periods is faster than sorting
             seen = np.bincount(numbers - first)
             present = np.flatnonzero(seen) + first
             index = (np.cumsum(seen > 0) - 1)[numbers - first]
@@ -159,7 +161,7 @@ class BasePeriods:
 
 
 def split_by_period(event_times: np.ndarray, periods: BasePeriods | None) -> tuple[Sequence[int | None], np.ndarray]:
-    """``BasePeriods.split``; without periods all reports are in one, which has no start."""
+    """``BasePeriods.split``; without periods, all reports are in one period with start None."""
     return ([None], np.zeros(len(event_times), dtype=np.int64)) if periods is None else periods.split(event_times)
 
 
@@ -169,16 +171,16 @@ def split_by_owner_and_period(
     """``split_by_period`` for reports of several owners at once.
 
     Args:
-        owners: (n,) int64 small integers from 0 on, for instance numbers of collections; n >= 1.
+        owners: (n,) int64 small integers from 0, for instance numbers of collections; n >= 1.
         event_times: (n,) int64 milliseconds.
-        periods: None: all reports are in one, which has no start.
+        periods: None: all reports are in one period with start None.
 
     Returns:
-        owners and starts of the G pairs that occur, in order; (n,) int64 positions of the reports among them.
+        Owners and starts of the G pairs that occur, in order; (n,) int64 positions of the reports among them.
     """
     starts, index = split_by_period(event_times, periods)
     pairs = owners * len(starts) + index
-    if (int(owners.max()) + 1) * len(starts) < 4 * len(pairs) + 1024:  # no sorting where a table of all is small
+    if (int(owners.max()) + 1) * len(starts) < 4 * len(pairs) + 1024:  # a small table of all pairs is faster
         seen = np.bincount(pairs) > 0
         present, positions = np.flatnonzero(seen), (np.cumsum(seen) - 1)[pairs]
     else:
@@ -191,8 +193,8 @@ def split_by_owner_and_period(
 class Windows:
     """Fixed or sliding windows of event time.
 
-    Reports are counted once, per *base period*; every window is a whole number of base periods. So a sliding window
-    costs no more per report than a fixed one.
+    Reports are counted once per *base period*; every window consists of whole base periods. So a sliding window costs
+    no more per report than a fixed one.
 
     Examples:
         >>> from uldp_transforms import Windows
@@ -205,7 +207,7 @@ class Windows:
     Attributes:
         size: milliseconds, at most 365 days and at most MAX_PERIODS base periods.
         slide: milliseconds between the starts of two windows; None: ``size``.
-        offset: milliseconds in [0, slide) by which windows start after 1970-01-01T00:00:00Z and its multiples.
+        offset: offset of the windows from 1970-01-01T00:00:00Z, in milliseconds, in [0, slide).
     """
 
     size: int
@@ -231,12 +233,12 @@ class Windows:
 
     @property
     def base(self) -> int:
-        """Milliseconds of a base period: the longest that divides all windows."""
+        """Milliseconds of a base period: the longest one that divides all windows."""
         return math.gcd(self.size, self.step)
 
     @property
     def overlap(self) -> bool:
-        """Whether a report is in several windows, or in windows of several base periods."""
+        """Whether a report is in several windows, or a window has several base periods."""
         return self.size != self.base
 
     @property
@@ -245,29 +247,29 @@ class Windows:
         return BasePeriods(self.base, self.offset % self.base)
 
     def starts_around(self, moment: int) -> Sequence[int]:
-        """Starts of the windows that a time is in, in milliseconds, the last one first."""
+        """Starts of the windows that contain a time, in milliseconds, in descending order."""
         last = (moment - self.offset) // self.step * self.step + self.offset
         return range(last, moment - self.size, -self.step)
 
     def end_of(self, start: int) -> int:
-        """End of the window that begins at ``start``, both in milliseconds."""
+        """End of the window that starts at ``start``, both in milliseconds."""
         return start + self.size
 
     def most_open(self, span: int) -> int:
-        """How many windows can have reports, at most, if these come from so many milliseconds of event time."""
+        """Maximum number of windows that can have reports from ``span`` milliseconds of event time."""
         return -(-(self.size + span) // self.step)
 
     def are_whole(self, asked: ClientWindow) -> bool:
-        """Whether each of these windows is made of whole windows of a client."""
+        """Whether each of these windows consists of whole client windows."""
         lengths = (self.size, self.step, self.offset)
         return asked.timezone is None and not any(length % asked.length for length in lengths)
 
     def text(self, length: int) -> str:
-        """A size, step or offset as people write it."""
+        """A size, slide or offset as a duration text."""
         return duration_text(length)
 
     def to_json(self) -> dict[str, str | None]:
-        """The plain values from which ``JobSpec.of`` makes equal windows."""
+        """The plain values for which ``JobSpec.of`` builds equal windows."""
         lengths = {"window": self.size, "slide": self.slide, "window_offset": self.offset}
         return {name: None if length is None else f"{length}ms" for name, length in lengths.items()} | {
             "timezone": None
@@ -276,15 +278,16 @@ class Windows:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TimeGate:
-    """Compares event time and arrival time, and rejects reports that are too early or too late.
+    """Compares event time with arrival time and rejects reports that are too early or too late.
 
-    A report is too old if it arrives after the end of its base period plus the allowed lateness, so it is counted in
-    all its windows or in none. The runner must never drop late data first, because that leaves no trace.
+    A report is too late if it arrives after the end of its base period plus the allowed lateness, so it is counted in
+    all its windows or in none. The runner must not drop late data before this check, because dropped data are not
+    reported.
 
     Attributes:
         periods: base periods of the windows.
         allowed_lateness: milliseconds.
-        future_skew: milliseconds by which the clock of a client may be ahead.
+        future_skew: milliseconds by which a client's clock may be ahead.
     """
 
     periods: BasePeriods
@@ -292,22 +295,23 @@ class TimeGate:
     future_skew: int = FUTURE_SKEW
 
     def early_by(self, event_times: np.ndarray, arrival_times: np.ndarray) -> np.ndarray:
-        """(n,) int64 milliseconds by which reports come too early; 0 or less if they do not."""
+        """(n,) int64 milliseconds by which reports are too early; at most 0 if they are not."""
         early: np.ndarray = event_times - arrival_times - self.future_skew
         return early
 
     def late_by(self, event_times: np.ndarray, arrival_times: np.ndarray) -> np.ndarray:
-        """(n,) int64 milliseconds by which reports come too late, counted from the last good one; 0 or less if not."""
+        """(n,) int64 milliseconds by which reports are too late, from the last accepted one on; at most 0 if they are
+        not."""
         ends = self.periods.end_of(event_times)
         late: np.ndarray = arrival_times - ends - self.allowed_lateness + 1
         return late
 
     @property
     def off_by(self) -> dict[Reason, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
-        """How many milliseconds a report misses its time by, for each reason to refuse it."""
+        """Functions that return the milliseconds by which reports miss the limit, for each reason to refuse them."""
         return {Reason.TOO_EARLY: self.early_by, Reason.TOO_OLD: self.late_by}
 
 
 def checked_milliseconds(where: str, value: object, low: int = 0) -> None:
-    """Refuse what is no number of milliseconds from ``low`` to a hundred years; raises SpecError."""
+    """Require a number of milliseconds from ``low`` to a hundred years; raises SpecError."""
     require_int(where, value, low, _MAX_DURATION)

@@ -81,7 +81,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         without_times,
-        "groups of messages of a stream must have a time of arrival for each message, got 1 for 5",
+        "groups of messages of a stream must have an arrival time for each message, got 1 for 5",
     )
 ]
 

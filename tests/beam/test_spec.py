@@ -45,9 +45,10 @@ OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
 WORDS = collection(
     "words", {"id": "prefixes", "num_buckets": 4, "tokens": ["a"], "lengths": [1, None]}, "krr", num_cohorts=4
 )
+DELAYS = collection("delays", {"id": "ordered", "low": 0, "high": 60, "num_bins": 4}, "sw")
 
 ALL_VALUES: dict[str, Any] = {
-    "collections": [KRR.to_json(), OPEN.to_json(), WORDS.to_json()],
+    "collections": [KRR.to_json(), OPEN.to_json(), WORDS.to_json(), DELAYS.to_json()],
     "window": "1w",
     "slide": "P2D",
     "window_offset": "1d",
@@ -62,6 +63,8 @@ ALL_VALUES: dict[str, Any] = {
     "smooth": False,
     "alarm_every": None,
     "candidates": ["a", "e\N{COMBINING ACUTE ACCENT}"],
+    "limits": [15, 30.5],
+    "quantiles": "0.5,0.9",
     "discover": True,
     "estimator": "em",
     "min_reports": 7,
@@ -74,7 +77,7 @@ ALL_VALUES: dict[str, Any] = {
     "partial_before": "2026-11-22T08:15:03.250Z",
 }
 ALL_FIELDS = JobSpec(
-    collections=(KRR, OPEN, WORDS),
+    collections=(KRR, OPEN, WORDS, DELAYS),
     windows=CalendarWindows(size=7, slide=2, offset=1, unit="d", timezone="Europe/Berlin"),
     allowed_lateness=2 * HOUR,
     early_every=30_000,
@@ -84,6 +87,8 @@ ALL_FIELDS = JobSpec(
     deduplicate_parts=3,
     bit_patterns=True,
     candidates=("a", "é"),
+    limits=(15.0, 30.5),
+    quantiles=(0.5, 0.9),
     discover=True,
     estimator="em",
     min_reports=7,
@@ -142,7 +147,7 @@ BERLIN = {"timezone": "Europe/Berlin"}
 def test_windows_are_made_of_those_of_clients(name: str, values: dict[str, Any], whole: bool) -> None:
     """All windows that are taken begin and end where windows of clients do."""
     if not whole:
-        with pytest.raises(SpecError, match="must be made of whole windows of the clients of collection 'krr'"):
+        with pytest.raises(SpecError, match="must consist of whole client windows of collection 'krr'"):
             of(collections=[ASKED[name]], **values)
         return
     windows, asked = of(collections=[ASKED[name]], **values).windows, ASKED[name].asked
@@ -215,6 +220,8 @@ def test_only_collections_are_needed() -> None:
         "smooth": False,
         "alarm_every": None,
         "candidates": None,
+        "limits": None,
+        "quantiles": None,
         "discover": False,
         "estimator": "eb",
         "min_reports": 100,
@@ -338,7 +345,7 @@ def test_windows_may_come_as_windows() -> None:
 # ---------------------------------------------------------------------- what is refused
 
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
-LENGTH = "must be days, weeks or months such as 1d, 1w or 1mo where windows follow a calendar, got"
+LENGTH = "must be days, weeks or months such as 1d, 1w or 1mo if windows follow a calendar, got"
 TIMEZONE = 'CalendarWindows.timezone must be the name of a time zone such as "Europe/Berlin", got'
 BERLIN = "Europe/Berlin"
 KEYS = ", ".join(SPEC_FIELDS)
@@ -406,18 +413,19 @@ REFUSED = [
     ),
     (
         lambda: of(window="1s", bounded=False, allowed_lateness="3h"),
-        "JobSpec.window must be so long, or allowed_lateness so short, that a stream has at most 10000 windows of a "
-        "collection open, got 11101: one every 1s, for a window of 1s, a lateness of 3h and a future_skew of 5m",
+        "JobSpec.window must keep at most 10000 windows open per collection, got 11101 (one every 1s, "
+        "with window 1s, allowed_lateness 3h and future_skew 5m); use a longer window or a shorter allowed_lateness",
     ),
     (
         lambda: of(window="1d", slide="1m", allowed_lateness="7d").for_input(False),
-        "JobSpec.window must be so long, or allowed_lateness so short, that a stream has at most 10000 windows of a "
-        "collection open, got 11525: one every 1m, for a window of 1d, a lateness of 7d and a future_skew of 5m",
+        "JobSpec.window must keep at most 10000 windows open per collection, got 11525 (one every 1m, "
+        "with window 1d, allowed_lateness 7d and future_skew 5m); use a longer window or a shorter allowed_lateness",
     ),
     (
         lambda: of(window="1d", timezone=BERLIN, allowed_lateness="30000d").for_input(False),
-        "JobSpec.window must be so long, or allowed_lateness so short, that a stream has at most 10000 windows of a "
-        "collection open, got 30004: one every 1d, for a window of 1d, a lateness of 30000d and a future_skew of 5m",
+        "JobSpec.window must keep at most 10000 windows open per collection, got 30004 (one every 1d, "
+        "with window 1d, allowed_lateness 30000d and future_skew 5m); use a longer window or a shorter "
+        "allowed_lateness",
     ),
     (lambda: of(window="1d", timezone="Berlin"), f"{TIMEZONE} 'Berlin'"),
     (lambda: of(window="1d", timezone="Europe"), f"{TIMEZONE} 'Europe'"),
@@ -426,8 +434,7 @@ REFUSED = [
     (lambda: of(window="1d", timezone=1), f"{TIMEZONE} 1"),
     (
         lambda: without_time_zones(lambda: of(window="1d", timezone=BERLIN)),
-        "CalendarWindows.timezone must be in a database of time zones, such as that of the package tzdata, got a "
-        "machine without any",
+        "CalendarWindows.timezone needs a time-zone database, such as the package tzdata, got a machine without one",
     ),
     (
         lambda: CalendarWindows(size=1, unit="w", timezone=BERLIN),
@@ -439,14 +446,14 @@ REFUSED = [
     (lambda: of(window=7, timezone=BERLIN), f"JobSpec.window {LENGTH} 7"),
     (lambda: of(window="1d", slide="1h", timezone=BERLIN), f"JobSpec.slide {LENGTH} '1h'"),
     (lambda: of(window="1d", window_offset="4h", timezone=BERLIN), f"JobSpec.window_offset {LENGTH} '4h'"),
-    (lambda: of(window="1mo", slide="7d"), "JobSpec.slide must be months where window is, got '7d'"),
+    (lambda: of(window="1mo", slide="7d"), "JobSpec.slide must be in months if window is, got '7d'"),
     (
         lambda: of(window="P1M", window_offset="14d", timezone=BERLIN),
-        "JobSpec.window_offset must be months where window is, got '14d'",
+        "JobSpec.window_offset must be in months if window is, got '14d'",
     ),
     (
         lambda: of(window="30d", slide="1mo", timezone=BERLIN),
-        "JobSpec.slide must be days where window is, got '1mo'",
+        "JobSpec.slide must be in days if window is, got '1mo'",
     ),
     (lambda: of(window="30d", slide="1mo"), f"JobSpec.slide {DURATION} '1mo'"),
     (lambda: of(allowed_lateness="1mo"), f"JobSpec.allowed_lateness {DURATION} '1mo'"),
@@ -494,15 +501,15 @@ REFUSED = [
     ),
     (
         lambda: of(window=GlobalWindows(), window_offset="1s"),
-        "JobSpec.window must be a duration where window_offset is given, got a window object, which has its own",
+        "JobSpec.window must be a duration where window_offset is given, got a window object, which defines its own",
     ),
     (
         lambda: of(window=FixedWindows(60), slide="1m"),
-        "JobSpec.window must be a duration where slide is given, got a window object, which has its own",
+        "JobSpec.window must be a duration where slide is given, got a window object, which defines its own",
     ),
     (
         lambda: of(window=Windows(size=7), window_offset=ms(1)),
-        "JobSpec.window must be a duration where window_offset is given, got a window object, which has its own",
+        "JobSpec.window must be a duration where window_offset is given, got a window object, which defines its own",
     ),
     (lambda: of(window=Sessions(60)), "windows must be fixed or sliding, got Sessions"),
     (
@@ -530,8 +537,8 @@ REFUSED = [
         f"JobSpec.lateness_slack must be an integer in [1, {CENTURY}], got {36_526 * DAY}",
     ),
     (lambda: of(early_every=ms(999)), f"JobSpec.early_every must be an integer in [1000, {CENTURY}], got 999"),
-    (lambda: of(early_every=ms(1_500)), "JobSpec.early_every must be whole seconds, got 1500 ms"),
-    (lambda: of(late_every=ms(1_500)), "JobSpec.late_every must be whole seconds, got 1500 ms"),
+    (lambda: of(early_every=ms(1_500)), "JobSpec.early_every must be a whole number of seconds, got 1500 ms"),
+    (lambda: of(late_every=ms(1_500)), "JobSpec.late_every must be a whole number of seconds, got 1500 ms"),
     *(
         (
             lambda share=share: of(max_rejected_share=share),
@@ -566,17 +573,16 @@ REFUSED = [
     ),
     (
         lambda: of(collections=[ASKED["1d"]], window="12h"),
-        "JobSpec.window must be made of whole windows of the clients of collection 'krr', such as window 1d, got "
-        "window 12h",
+        "JobSpec.window must consist of whole client windows of collection 'krr', such as window 1d, got window 12h",
     ),
     (
         lambda: of(collections=[ASKED["weeks"]], window="2w", slide="1d", window_offset="12h"),
-        "JobSpec.window must be made of whole windows of the clients of collection 'krr', such as window 1w and "
+        "JobSpec.window must consist of whole client windows of collection 'krr', such as window 1w and "
         "timezone Europe/Berlin, got window 14d, slide 1d, window_offset 12h",
     ),
     (
         lambda: of(collections=[ASKED["berlin"]], window="1d"),
-        "JobSpec.window must be made of whole windows of the clients of collection 'krr', such as window 1d and "
+        "JobSpec.window must consist of whole client windows of collection 'krr', such as window 1d and "
         "timezone Europe/Berlin, got window 1d",
     ),
     (lambda: of(alarm_every=50), "JobSpec.alarm_every needs JobSpec.smooth, got none"),
@@ -586,12 +592,12 @@ REFUSED = [
     ),
     (
         lambda: of(smooth=True, slide="15m"),
-        "JobSpec.smooth cannot go with JobSpec.slide, which makes windows overlap, got both",
+        "JobSpec.smooth cannot be combined with JobSpec.slide, which makes windows overlap, got both",
     ),
     (lambda: of(discover=1), "JobSpec.discover must be true or false, got 1"),
     (
         lambda: of(collections=[KRR, OPEN], discover=True),
-        "JobSpec.discover must be false without a collection of alphabet prefixes, got closed, hashed",
+        "JobSpec.discover needs a collection with the alphabet prefixes, got closed, hashed",
     ),
     (lambda: of(bounded=1), "JobSpec.bounded must be true, false or null, got 1"),
     (lambda: of(bounded="yes"), "JobSpec.bounded must be true, false or null, got 'yes'"),
@@ -603,7 +609,23 @@ REFUSED = [
     ),
     (
         lambda: of(collections=[KRR, RAPPOR], estimator="ml"),
-        "estimator 'ml' does not support collection 'rappor': there is no closed form for rappor; em takes others",
+        "estimator 'ml' does not support collection 'rappor': there is no closed form for rappor; use the estimator em",
+    ),
+    *(
+        (
+            lambda wrong=wrong: of(collections=[DELAYS], limits=wrong),
+            f"JobSpec.limits must be a list of numbers, or a text such as 30,60, got {wrong!r}",
+        )
+        for wrong in (5, "30;60", [True], ["30"], {})
+    ),
+    (lambda: of(limits=[15]), "JobSpec.numbers need the alphabet ordered, got closed"),
+    (
+        lambda: of(collections=[DELAYS], limits="15,50"),
+        "JobSpec.limits must be numbers from 15.0 to 45.0, between inner edges, got 50.0",
+    ),
+    (
+        lambda: of(collections=[DELAYS], quantiles=[0.5, 1]),
+        "JobSpec.quantiles must be numbers in (0, 1), got 1.0",
     ),
     (lambda: of(candidates=5), "candidates must be a list of texts, got 5"),
     (
@@ -624,7 +646,7 @@ REFUSED = [
     *[
         (
             lambda wrong=wrong: of(candidates=["a", wrong]),
-            "candidates must have no white space before or after the value, got some at position 1",
+            "candidates must not begin or end with white space, got such a value at position 1",
         )
         for wrong in ("bee ", " bee", "bee\r", "\N{NO-BREAK SPACE}bee", "  ", "bee\n")
     ],
@@ -635,11 +657,11 @@ REFUSED = [
     # what is allowed alone, but not together
     (
         lambda: of(release="final", early_every="1m"),
-        "JobSpec.early_every cannot go with JobSpec.release=final, got both",
+        "JobSpec.early_every cannot be combined with JobSpec.release=final, got both",
     ),
     (
         lambda: of(release="final", late_every="0s"),
-        "JobSpec.late_every cannot go with JobSpec.release=final, got both",
+        "JobSpec.late_every cannot be combined with JobSpec.release=final, got both",
     ),
     (
         lambda: of(bounded=True, late_every="2m"),
@@ -651,11 +673,11 @@ REFUSED = [
     ),
     (
         lambda: of(bounded=False, window=None),
-        "an unbounded input needs JobSpec.window: an endless stream without windows has no estimate, got none",
+        "an unbounded input needs JobSpec.window: an unbounded stream without windows has no estimate, got none",
     ),
     (
         lambda: of(bounded=False, window=GlobalWindows()),
-        "an unbounded input needs JobSpec.window: an endless stream without windows has no estimate, got none",
+        "an unbounded input needs JobSpec.window: an unbounded stream without windows has no estimate, got none",
     ),
     (
         lambda: of(deduplicate_parts=8),
@@ -697,7 +719,7 @@ def test_files_that_hold_nothing_of_use(tmp_path: Path) -> None:
     write_files(tmp_path, files)
     paths = {name: str(tmp_path / name) for name in files}
     for name, sentence in [
-        ("no.json", "{path} must be JSON, got a fault at line 1: Expecting property name enclosed in double quotes"),
+        ("no.json", "{path} must be JSON, got an error in line 1: Expecting property name enclosed in double quotes"),
         ("twice.json", "{path} must not repeat a key, got window more than once"),
         ("latin.json", "{path} must be a UTF-8 text file, got other bytes"),
         ("nan.json", "{path} must hold finite numbers, got NaN"),
@@ -743,7 +765,7 @@ def test_only_streams_have_a_bound_of_open_windows() -> None:
     assert (
         of(window="1s", allowed_lateness=ms(10_000_000 - 1_000 - FUTURE_SKEW)).for_input(False).open_windows == 10_000
     )
-    with pytest.raises(SpecError, match="got 10001: one every 1s"):
+    with pytest.raises(SpecError, match=r"got 10001 \(one every 1s"):
         of(window="1s", allowed_lateness=ms(10_000_001 - 1_000 - FUTURE_SKEW)).for_input(False)
 
 
@@ -775,15 +797,15 @@ def test_only_a_stream_has_windows_that_an_earlier_run_cut() -> None:
     [
         (
             lambda: of(bounded=True).for_input(False),
-            "JobSpec.bounded must be that of the input, which is unbounded, got True",
+            "JobSpec.bounded must agree with the input, which is unbounded, got True",
         ),
         (
             lambda: of(bounded=False).for_input(True),
-            "JobSpec.bounded must be that of the input, which is bounded, got False",
+            "JobSpec.bounded must agree with the input, which is bounded, got False",
         ),
         (
             lambda: of(window=None).for_input(False),
-            "an unbounded input needs JobSpec.window: an endless stream without windows has no estimate, got none",
+            "an unbounded input needs JobSpec.window: an unbounded stream without windows has no estimate, got none",
         ),
     ],
 )
@@ -846,14 +868,15 @@ def test_open_alphabets_need_candidates(values: dict[str, Any], number: int) -> 
     spec = of(collections=[KRR, OPEN], **values)
     assert refusal(spec.check_candidates) == (
         f"collection 'open' has an open alphabet and needs 1 to 1048576 candidate values (--candidates) or public "
-        f"ones, got {number}"
+        f"values, got {number}"
     )
 
 
 def test_an_estimator_may_take_fewer_candidates() -> None:
     spec = of(collections=[OPEN], estimator="em", candidates=[str(i) for i in range(8193)])
     assert refusal(spec.check_candidates) == (
-        "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates) or public ones for "
+        "collection 'open' has an open alphabet and needs 1 to 8192 candidate values (--candidates) or "
+        "public values for "
         "estimator 'em', got 8193"
     )
 
@@ -863,7 +886,7 @@ def test_public_values_that_share_clear_buckets_are_few() -> None:
     many = OPEN.to_json() | {"alphabet": {"id": "hashed", "num_buckets": 4} | alphabet}
     many["mechanism"] = {"id": "urr", "epsilon": 1.0}
     assert refusal(of(collections=[many]).check_candidates) == (
-        "collection 'open' can be estimated if at most 8192 public values share clear buckets, got 8193"
+        "collection 'open' must have at most 8192 public values that share clear buckets, got 8193"
     )
 
 
@@ -908,7 +931,10 @@ def test_what_candidates_are_not(content: bytes, sentence: str, tmp_path: Path) 
 def test_half_a_file_has_no_candidates(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "values.txt.gz"
     path.write_bytes(content)
-    assert refusal(lambda: of(candidates=path)) == f"{path} must be a whole gzip file, got another or a broken one"
+    assert (
+        refusal(lambda: of(candidates=path))
+        == f"{path} must be a complete gzip file, got another format or a damaged file"
+    )
 
 
 HUGE = {"one line": lambda: b"x" * (1 << 24), "empty lines": lambda: b"\n" * (1 << 24)}

@@ -98,9 +98,12 @@ def test_contradictions_are_told_in_the_words_of_the_user(row: SpecField) -> Non
         value = "" if other.value is None else f" {other.value}"
         because = f", {other.because}" if other.because else ""
         given = whole | {"window": "1h", other.name: other.value or "something"}
-        assert said(given) == f"--{name} cannot go with --{other.name}{value}{because}, got both"
+        assert said(given) == f"--{name} cannot be combined with --{other.name}{value}{because}, got both"
         between = value.replace(" ", "=")
-        assert said(given, library) == f"JobSpec.{name} cannot go with JobSpec.{other.name}{between}{because}, got both"
+        assert (
+            said(given, library) == f"JobSpec.{name} cannot be combined with JobSpec.{other.name}{between}{because}, "
+            "got both"
+        )
         if other.value is not None:
             check_agreement(given | {other.name: "another"}, COMMAND_LINE)
     if row.files == "refuse":
@@ -174,7 +177,7 @@ def test_a_slide_of_the_length_of_the_window_is_no_overlap(window: str, slide: s
     if not overlap:
         check_options_agree(args)
         return
-    with pytest.raises(SpecError, match=r"^--smooth cannot go with --slide"):
+    with pytest.raises(SpecError, match=r"^--smooth cannot be combined with --slide"):
         check_options_agree(args)
 
 

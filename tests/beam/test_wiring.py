@@ -116,7 +116,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     ),
     (lambda: some() | ReleaseOnce(WHOLE), f"ReleaseOnce needs a PCollection of {PAIRS}, got one of bytes"),
     (lambda: some() | SmoothEstimates(SMOOTH), f"SmoothEstimates needs a PCollection of {ROWS}, got one of bytes"),
-    (lambda: SmoothEstimates(FIXED), "SmoothEstimates needs a JobSpec with smooth, got one without"),
+    (lambda: SmoothEstimates(FIXED), "SmoothEstimates needs a JobSpec with smooth=True, got smooth=False"),
     (lambda: SmoothEstimates("smooth"), "SmoothEstimates needs a JobSpec, got 'smooth'"),
     (lambda: some() | CountsRows(WHOLE), f"CountsRows needs a PCollection of {PAIRS}, got one of bytes"),
     (
@@ -203,41 +203,41 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     # input that ends, and input that does not
     (
         lambda: endless() | EstimateReports(WHOLE),
-        "an unbounded input needs JobSpec.window: an endless stream without windows has no estimate, got none",
+        "an unbounded input needs JobSpec.window: an unbounded stream without windows has no estimate, got none",
     ),
     (
         lambda: endless() | EstimateReports(collections=[KRR], window=GlobalWindows()),
-        "an unbounded input needs JobSpec.window: an endless stream without windows has no estimate, got none",
+        "an unbounded input needs JobSpec.window: an unbounded stream without windows has no estimate, got none",
     ),
     (
         lambda: endless() | DecodeReports(WHOLE),
-        "an unbounded input needs JobSpec.window: an endless stream without windows has no estimate, got none",
+        "an unbounded input needs JobSpec.window: an unbounded stream without windows has no estimate, got none",
     ),
     *[
         (
             lambda transform=transform: some() | transform(collections=[KRR], window="1m", bounded=False),
-            "JobSpec.bounded must be that of the input, which is bounded, got False",
+            "JobSpec.bounded must agree with the input, which is bounded, got False",
         )
         for transform in (EstimateReports, lambda **values: DecodeReports(JobSpec.of(**values)))
     ],
     *[
         (
             lambda transform=transform: endless() | transform(collections=[KRR], window="1m", bounded=True),
-            "JobSpec.bounded must be that of the input, which is unbounded, got True",
+            "JobSpec.bounded must agree with the input, which is unbounded, got True",
         )
         for transform in (EstimateReports, lambda **values: DecodeReports(JobSpec.of(**values)))
     ],
     (
         lambda: reports(FIXED, endless()) | CountReports(FIXED.for_input(True)),
-        "JobSpec.bounded must be that of the input, which is unbounded, got True",
+        "JobSpec.bounded must agree with the input, which is unbounded, got True",
     ),
     (
         lambda: counts(FIXED) | EstimateDistribution(FIXED.for_input(False)),
-        "JobSpec.bounded must be that of the input, which is bounded, got False",
+        "JobSpec.bounded must agree with the input, which is bounded, got False",
     ),
     (
         lambda: counts(FIXED) | ReleaseOnce(FIXED.for_input(False)),
-        "JobSpec.bounded must be that of the input, which is bounded, got False",
+        "JobSpec.bounded must agree with the input, which is bounded, got False",
     ),
     # what EstimateReports is given
     (lambda: EstimateReports(FIXED, window="1h"), "EstimateReports needs a JobSpec or plain values, got both (window)"),
@@ -255,7 +255,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     ],
     (lambda: DecodeReports([KRR]), f"DecodeReports needs a JobSpec, got {str([KRR])[:57]}..."),
     *[
-        (call, f"{owner} needs the JobSpec of the steps before it, got one with another {differ}")
+        (call, f"{owner} needs the JobSpec of the previous steps, got one with a different {differ}")
         for owner, differ, call in (
             ("CountReports", "allowed_lateness", lambda: decoded(STREAM).reports | CountReports(LATER)),
             ("CountReports", "deduplicate", lambda: decoded(FIXED).reports | CountReports(ONCE)),
@@ -271,13 +271,14 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         lambda: (
             endless(runner="FlinkRunner") | EstimateReports(collections=[KRR], window="1d", timezone="Europe/Berlin")
         ),
-        "JobSpec.timezone and months need a runner that takes windows from Python (elsewhere, count hours with "
-        "--window 1h --write_counts, then uldp reestimate --timezone PLACE --window 1mo makes months of the stored "
-        "counts, or days, or weeks), got FlinkRunner",
+        "JobSpec.timezone and months need a runner that supports window functions in Python, got "
+        "FlinkRunner; on this runner, store hourly counts with --window 1h --write_counts and combine them into days, "
+        "weeks or months, for example with uldp reestimate --timezone PLACE --window 1mo",
     ),
     (
         lambda: endless("--experiments=streaming_mode_at_least_once") | EstimateReports(STREAM),
-        "Dataflow's streaming mode must be exactly-once, or reports count twice, got streaming_mode_at_least_once",
+        "Dataflow's streaming mode must be exactly-once, because reports would count twice, got "
+        "streaming_mode_at_least_once",
     ),
     (lambda: ReadReportFiles(5), "ReadReportFiles.pattern must be a text, got 5"),
     (EstimateReports, "JobSpec needs the key 'collections', got no keys"),
@@ -290,7 +291,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         (
             call,
             "collection 'open' has an open alphabet and needs 1 to 1048576 candidate values (--candidates) or public "
-            "ones, got 0",
+            "values, got 0",
         )
         for call in (
             lambda: EstimateReports(collections=[OPEN]),

@@ -49,7 +49,7 @@ class EstimatedReports(NamedTuple):
 
 
 class EstimateReports(beam.PTransform[Any, EstimatedReports]):
-    """Decodes, counts and estimates reports, and accounts for every one of them.
+    """Decode, count and estimate reports, and account for every report.
 
     Input: messages as ``bytes`` in the global window, for instance from ``ReadFromPubSub``, or groups of messages, or
     the output of ``ReadReportFiles``. The transform detects whether the input is bounded.
@@ -133,5 +133,5 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
 
 
 def _said(row: Any, simulated: bool) -> Any:
-    """The row, with what the files say of their reports."""
+    """Mark the row as simulated if the files say so."""
     return row._replace(simulated=simulated)

@@ -1,4 +1,4 @@
-"""Collections from JSON objects, texts and files."""
+"""Reads collections from JSON objects, texts and files."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from uldp_transforms.ldp.errors import SpecError
 
 
 def read_collection(source: Mapping[str, Any] | NamedTuple | str | os.PathLike[str]) -> Collection:
-    """A collection from a JSON object or file, also one that is in a store such as gs://; errors name the file.
+    """Read a collection from a JSON object or a file, local or in a store such as gs://; errors name the file.
 
     Args:
-        source: the object, as such, as a row of Beam (which other languages send) or as a text, which begins with
-            ``{``; any other text is the path of a file.
+        source: a JSON object, a Beam row (from other languages), a JSON text, which begins with ``{``, or the path of a
+            file.
 
     Raises:
-        SpecError: if it holds no collection.
-        OSError: if it cannot be read.
+        SpecError: if it is not a collection.
+        OSError: if the file cannot be read.
     """
     if isinstance(source, str) and source.lstrip().startswith("{"):
         return Collection.from_json(require_mapping("Collection", parse_json(source, "Collection")))
@@ -38,7 +38,7 @@ def read_collection(source: Mapping[str, Any] | NamedTuple | str | os.PathLike[s
 
 
 def _without_rows(value: Any) -> Any:
-    """A JSON value in which rows of Beam became objects; their empty fields, which no row can leave out, are gone."""
+    """Convert Beam rows in a JSON value to objects, without null fields, which rows cannot omit."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         value = {name: inner for name, inner in value._asdict().items() if inner is not None}
     if isinstance(value, Mapping):

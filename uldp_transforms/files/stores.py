@@ -1,4 +1,4 @@
-"""Open, create, replace and list files by their paths or, in a store that Beam knows, by their addresses (gs://...)."""
+"""Open, create, replace and list files on this machine or in a store that Beam supports (gs://...)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import IO, Any
 
 
 def in_store(path: str) -> bool:
-    """Whether a path is an address in a store rather than a file of this machine."""
+    """Whether a path is an address in a store rather than a local file."""
     return "://" in path
 
 
@@ -25,10 +25,10 @@ def _uncompressed() -> Any:
 
 
 def opened(path: str) -> IO[bytes]:
-    """The bytes of a file as they are stored, to read from.
+    """Open a file for reading its bytes, without decompression.
 
     Raises:
-        OSError: if it cannot be read.
+        OSError: if the file cannot be read.
     """
     if in_store(path):
         return _stores().open(path, compression_type=_uncompressed())  # type: ignore[no-any-return]  # has no types
@@ -36,10 +36,10 @@ def opened(path: str) -> IO[bytes]:
 
 
 def created(path: str) -> IO[bytes]:
-    """A new, empty file to write bytes to, in folders that are made if need be.
+    """Create a new, empty file for writing bytes, with its parent folders.
 
     Raises:
-        OSError: if it cannot be written.
+        OSError: if the file cannot be written.
     """
     if in_store(path):
         created_there = _stores().create(path, "application/octet-stream", _uncompressed())
@@ -50,12 +50,12 @@ def created(path: str) -> IO[bytes]:
 
 
 def exists(path: str) -> bool:
-    """Whether there is a file or folder of this name."""
+    """Whether a file or folder with this path exists."""
     return bool(_stores().exists(path)) if in_store(path) else os.path.exists(path)
 
 
 def delete(path: str) -> None:
-    """Remove a file; raises OSError if that is not possible."""
+    """Delete a file; raises OSError if that fails."""
     if in_store(path):
         _stores().delete([path])
     else:
@@ -63,10 +63,10 @@ def delete(path: str) -> None:
 
 
 def replace(source: str, target: str) -> None:
-    """Give a file another name in the same place; what had that name is replaced.
+    """Rename a file in the same place, replacing an existing file of that name.
 
     Raises:
-        OSError: if that is not possible.
+        OSError: if that fails.
     """
     if not in_store(target):
         os.replace(source, target)
@@ -77,7 +77,7 @@ def replace(source: str, target: str) -> None:
 
 
 def rename(source: str, target: str) -> None:
-    """Give a file or folder another name; raises OSError if that is not possible."""
+    """Rename a file or folder; raises OSError if that fails."""
     if in_store(target):
         _stores().rename([source], [target])
     else:
@@ -85,7 +85,7 @@ def rename(source: str, target: str) -> None:
 
 
 def make_folder(path: str) -> None:
-    """Make a folder, and those that it is in; raises OSError if that is not possible, or if it is there."""
+    """Create a folder and its parents; raises OSError if that fails or if the folder exists."""
     if in_store(path):
         _stores().mkdirs(path)
     else:
@@ -95,7 +95,7 @@ def make_folder(path: str) -> None:
 def matching(pattern: str) -> list[str]:
     """Paths of the files that a pattern matches, sorted. ``**`` matches folders within folders.
 
-    On this machine ``*`` matches no hidden files, as in a shell.
+    Locally ``*`` does not match hidden files, as in a shell.
     """
     if in_store(pattern):
         return sorted(entry.path for entry in _stores().match([pattern])[0].metadata_list)
@@ -113,7 +113,7 @@ def folder_of(path: str) -> str:
 
 
 def stamp_of(path: str) -> tuple[str, int, int]:
-    """A value that changes with the content of a file; in a store with its size, because files there are new ones."""
+    """A value that changes with the content of a file; in a store the size suffices, because files are not modified."""
     if in_store(path):
         return path, _stores().match([path])[0].metadata_list[0].size_in_bytes, 0
     found = os.stat(path)

@@ -1,4 +1,4 @@
-"""Text files: whole, or as lines with limits."""
+"""Reads text files, whole or line by line with limits."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """The content of a UTF-8 text file, with or without a byte order mark.
 
     Raises:
-        SpecError: if it is something else.
-        OSError: if it cannot be read.
+        SpecError: if it is not a UTF-8 text file.
+        OSError: if the file cannot be read.
     """
     name = os.fspath(path)
     try:
@@ -32,19 +32,19 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def read_lines(path: str | os.PathLike[str], *, most: int, longest: int) -> list[str]:
-    """The lines of a UTF-8 text file in Unicode NFC, all different, unpacked if the name of the file ends in .gz.
+    """Read the lines of a UTF-8 text file in Unicode NFC, decompressed if the file name ends in .gz.
 
-    White space around a line is no part of it, and a line of nothing else is left out. The file is read line by line,
-    and not beyond what is allowed.
+    White space around a line is removed, empty lines are skipped, and repeated lines are refused. The file is read line
+    by line, and not beyond the limits.
 
     Args:
-        path: of the file.
-        most: lines that are allowed.
-        longest: bytes of a line that are allowed, with the white space around it.
+        path: path of the file.
+        most: maximum number of lines.
+        longest: maximum size of a line in bytes, including white space around it.
 
     Raises:
-        SpecError: if it is something else. Lines are named by their numbers; their texts are not repeated.
-        OSError: if it cannot be read.
+        SpecError: if it is not such a file. Errors give line numbers; texts are not shown.
+        OSError: if the file cannot be read.
     """
     name = os.fspath(path)
     lines: dict[str, int] = {}
@@ -70,13 +70,13 @@ def read_lines(path: str | os.PathLike[str], *, most: int, longest: int) -> list
     except UnicodeDecodeError:
         raise SpecError(f"{name} must be a UTF-8 text file, got other bytes") from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise SpecError(f"{name} must be a whole gzip file, got another or a broken one") from None
+        raise SpecError(f"{name} must be a complete gzip file, got another format or a damaged file") from None
     return list(lines)
 
 
 @contextlib.contextmanager
 def _open_packed(name: str) -> Iterator[Any]:
-    """The bytes of a file, unpacked here: Beam's own reader unpacks as much as comes, and takes half a file for all."""
+    """Open a file and decompress it here: Beam's own reader has no size limit, and accepts truncated files."""
     stored: Any = opened(name)
     with io.BufferedReader(stored) as file:
         if not name.endswith(".gz"):

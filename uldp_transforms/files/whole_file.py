@@ -1,4 +1,4 @@
-"""Files that readers never see half."""
+"""Files that appear only when they are complete."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from uldp_transforms.files import stores
 
 @contextlib.contextmanager
 def whole_file(path: str) -> Iterator[IO[bytes]]:
-    """A binary file to write to, local or of a store such as gs://, which gets its name when it is complete.
+    """A binary file for writing, local or in a store such as gs://, which gets its name when it is complete.
 
-    After an error there is no file of that name, or the old one. Raises what the file system raises.
+    After an error the file does not exist, or keeps its old content. Raises the errors of the file system.
     """
     unfinished = f"{path}.part"
-    if os.path.islink(unfinished):  # what it is to is not ours
+    if os.path.islink(unfinished):  # its target does not belong to this program
         os.remove(unfinished)
     try:
         with stores.created(unfinished) as file:
             yield file
     except BaseException:
-        with contextlib.suppress(Exception):  # what went wrong first is what counts
+        with contextlib.suppress(Exception):  # the first error is the relevant one
             stores.delete(unfinished)
         raise
     stores.replace(unfinished, path)

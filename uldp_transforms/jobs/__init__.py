@@ -1,1 +1,1 @@
-"""Programs: ``uldp NAME`` runs ``main`` of the module or package NAME in here."""
+"""Command-line programs: ``uldp NAME`` runs ``main`` of the module or package NAME in this package."""

@@ -1,4 +1,4 @@
-"""``python -m uldp_transforms.jobs NAME ...`` is ``uldp NAME ...``, where scripts are not on the path."""
+"""``python -m uldp_transforms.jobs NAME ...`` equals ``uldp NAME ...``, if installed scripts are not on the path."""
 
 import sys
 

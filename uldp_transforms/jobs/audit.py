@@ -12,7 +12,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.privacy import Audit, Lifetime, audit
 
-_LONGEST = 400  # characters of weights
+_LONGEST = 400  # maximum number of characters of printed weights
 
 REFUTED = 1
 
@@ -34,20 +34,20 @@ def configure(argv: Sequence[str]) -> Configuration:
 
 
 def job(configuration: Configuration) -> int:
-    """Print what was found. Exit code 0 if every promise holds, 1 if one does not."""
+    """Print the results. Exit code 0 if all guarantees hold, 1 if one does not."""
     audits = [audit(collection) for collection in configuration.collections]
     print("\n\n".join(map(describe, configuration.collections, audits)))
     return REFUTED if any(found.faults for found in audits) else cli.DONE
 
 
 def describe(collection: Collection, found: Audit) -> str:
-    """The findings as text."""
+    """Format the results as text."""
     mechanism = collection.mechanism
     one, other = found.worst.probabilities
     lines = [
         f"collection  {collection.id} version {collection.version}, fingerprint {collection.fingerprint.hex()[:16]}...",
-        f"mechanism   {mechanism.id}: {mechanism.num_symbols} symbols, {mechanism.num_sensitive} of them sensitive; "
-        f"cohorts: {collection.num_cohorts}, drawn without looking at the value",
+        f"mechanism   {mechanism.id}: {mechanism.num_symbols} symbols, {mechanism.num_sensitive} of them "
+        f"sensitive; cohorts: {collection.num_cohorts}, drawn independently of the value",
         f"promise     {_promise(found)}",
         f"looked at   {found.method}",
         f"weights     {_shortened(', '.join(f'{name} {weight}' for name, weight in mechanism.exact_weights.items()))}",
@@ -95,7 +95,7 @@ def _of_lifetime(found: Lifetime) -> list[str]:
 
 
 def _fraction(number: object) -> str:
-    """A fraction in full if it is short, else as a decimal number."""
+    """A fraction in full if it is short, otherwise as a decimal number."""
     text = str(number)
     return text if len(text) <= 44 else f"{float(number):.17g}"  # type: ignore[arg-type]  # a Fraction
 

@@ -3,19 +3,24 @@
 Reads the records of runs, the ledger, the estimates and what sentinels say, prints a short table, and one sentence for
 each thing that is wrong. Exit code 0: all is well; 1: something is wrong. A line "memos" names a collection in which
 nobody knows how often a person reports, which changes no exit code. Numbers are those of the latest run; if the
-source goes on where the last run stopped (Pub/Sub), those of all runs.
+source goes on where the last run stopped (Pub/Sub), those of all runs, and each of them that was killed is reported
+until it is acknowledged.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.files.text_table import printable
+from uldp_transforms.jobs.records.killed_runs import acknowledge, acknowledged, killed_runs, without_end
 from uldp_transforms.jobs.records.ledger_sums import add_up, periods_out_of_balance, summary, sums_of
 from uldp_transforms.jobs.records.run_directory import is_in_use
 from uldp_transforms.jobs.records.run_records import (
@@ -36,9 +41,38 @@ from uldp_transforms.windows import LATENESS_SLACK, milliseconds, moment_of, now
 WRONG = 1
 
 RUNNING, KILLED, LAUNCHED, UNKNOWN = "running", "killed", "launched", "running or killed"
-"""What a run is whose record has no end."""
+"""State of a run whose record has no end."""
 
 _WELL = (COMPLETE, STOPPED, RUNNING, LAUNCHED, UNKNOWN)
+
+
+_COUNTS = ("num_reports", "pane_index", "received", "accepted", "duplicates", "in_transit")
+
+
+@dataclasses.dataclass(kw_only=True)
+class Told:
+    """Everything that the check says.
+
+    Attributes:
+        lines: of the table, by name.
+        findings: one sentence for each problem.
+        memos: collections in which it is not known how often a person reports; no problem.
+        numbers: by name, for programs; times in seconds since 1970.
+    """
+
+    lines: dict[str, str] = dataclasses.field(default_factory=dict)
+    findings: list[str] = dataclasses.field(default_factory=list)
+    memos: Sequence[str] = ()
+    numbers: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as one object; ``well`` says what the exit code says."""
+        return {"well": not self.findings, **dataclasses.asdict(self)}
+
+    def for_prometheus(self, time: int) -> str:
+        """The numbers in the text format of Prometheus, with the time of the check in milliseconds since 1970."""
+        numbers = self.numbers | {"problems": len(self.findings), "time_seconds": time / 1000}
+        return "".join(f"# TYPE uldp_check_{n} gauge\nuldp_check_{n} {v:.15g}\n" for n, v in sorted(numbers.items()))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,6 +81,9 @@ class Check:
 
     directory: str
     max_age: int | None
+    acknowledge: str | None
+    as_json: bool
+    prometheus: str | None
 
 
 def configure(argv: Sequence[str]) -> Check:
@@ -59,39 +96,67 @@ def configure(argv: Sequence[str]) -> Check:
         help="largest age of the latest window with numbers, such as 2h; older alarms are not repeated (default: any "
         "age)",
     )
+    parser.add_argument("--acknowledge", metavar="RUN", help="name of a killed run that is no longer to be reported")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    parser.add_argument(
+        "--prometheus",
+        metavar="FILE",
+        help="also write the numbers to FILE, which the textfile collector of a node exporter reads",
+    )
     args = parser.parse_args(argv)
     if "://" not in args.directory and not os.path.isdir(args.directory):
         raise SpecError(f"DIR must be a directory, got {args.directory!r}")
-    return Check(directory=args.directory, max_age=args.max_age)
+    return Check(
+        directory=args.directory,
+        max_age=args.max_age,
+        acknowledge=args.acknowledge,
+        as_json=args.json,
+        prometheus=args.prometheus,
+    )
 
 
 def job(check: Check) -> int:
     """Print the table and the findings; returns the exit code."""
     records = read_records(check.directory)
     if not records:
-        print(f"check: {check.directory} has no record of a run")
-        return WRONG
+        return _told(check, Told(findings=[f"{check.directory} contains no run record"]))
+    if check.acknowledge is not None:
+        _acknowledge(check.directory, check.acknowledge, records)
     latest = records[-1]
     state = state_of(latest, check.directory)
     seen = [record for record in records if record.run == latest.run or (latest.resumes and record.resumes)]
-    findings = [] if state in _WELL else [f"run {latest.run}: {latest.sentence or 'it was killed'}"]
-    lines = [("run", f"{latest.run} {state}, {latest.started} to {latest.ended or 'now'}")]
+    ended = latest.sentence or ("" if latest.resumes else "it was killed")
+    told = Told(findings=[f"run {latest.run}: {ended}"] if state not in _WELL and ended else [])
+    told.lines["run"] = f"{latest.run} {state}, {latest.started} to {latest.ended or 'now'}"
     with of_jobs(check.directory):
-        for section in (_ledger, _windows, _alarms):
-            line, found = section(check, seen, state)
-            lines.append(line)
-            findings += found
-    lines += [("memos", warning) for warning in warnings_of(collections_of(seen, ()).values())]
-    width = max(len(name) for name, _ in lines)
-    print(*(_harmless(f"{name:{width}}  {what}") for name, what in lines), sep="\n")
-    for finding in findings:
-        print(_harmless(f"check: {finding}"))
-    return WRONG if findings else cli.DONE
+        for section in (_ledger, _windows, _alarms, _killed):
+            section(check, seen, state, told)
+    told.memos = warnings_of(collections_of(seen, ()).values())
+    return _told(check, told)
 
 
-def _harmless(line: str) -> str:
-    """A line of a table for terminals, which obey control characters."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
+def _told(check: Check, told: Told) -> int:
+    """Print what was found, and write it to the file of Prometheus if one is named; returns the exit code."""
+    if check.prometheus is not None:
+        with whole_file(check.prometheus) as file:
+            file.write(told.for_prometheus(now()).encode())
+    if check.as_json:
+        print(json.dumps(told.as_json(), ensure_ascii=False))
+    else:
+        lines = [*told.lines.items(), *(("memos", warning) for warning in told.memos)]
+        width = max((len(name) for name, _ in lines), default=0)
+        for line in (*(f"{name:{width}}  {what}" for name, what in lines), *(f"check: {f}" for f in told.findings)):
+            print(printable(line))
+    return WRONG if told.findings else cli.DONE
+
+
+def _acknowledge(directory: str, run: str, records: Sequence[RunRecord]) -> None:
+    """Raises SpecError for a run that was not killed."""
+    killed = without_end(records, latest_is_killed=state_of(records[-1], directory) == KILLED)
+    names = [record.run for record in killed]
+    if run not in names:
+        raise SpecError(f"--acknowledge must name a killed run ({', '.join(names) or 'there is none'}), got {run!r}")
+    acknowledge(directory, run)
 
 
 def state_of(record: RunRecord, directory: str) -> str:
@@ -103,16 +168,11 @@ def state_of(record: RunRecord, directory: str) -> str:
     return {True: RUNNING, False: KILLED, None: UNKNOWN}[is_in_use(directory)]
 
 
-Section = tuple[tuple[str, str], list[str]]
-"""A line of the table, and sentences about what is wrong."""
-
-
-def _ledger(check: Check, seen: Sequence[RunRecord], state: str) -> Section:
+def _ledger(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> None:
     """Sums of all runs; out of balance is wrong for a run that ended well, and for periods that a live one is past."""
     of_run: dict[str, list[dict[str, Any]]] = {record.run: [] for record in seen}
     for row in _rows(check.directory, "ledger", seen):
         of_run[row["run"]].append(row)
-    findings = []
     for record in seen:
         rows = of_run[record.run]
         if record is seen[-1] and state in (RUNNING, LAUNCHED, UNKNOWN):
@@ -121,17 +181,20 @@ def _ledger(check: Check, seen: Sequence[RunRecord], state: str) -> Section:
         elif record.end not in (COMPLETE, STOPPED):
             continue
         if wrong := periods_out_of_balance(rows):
-            findings.append(f"the ledger of run {record.run} does not balance in {len(wrong)} period(s)")
+            told.findings.append(f"the ledger of run {record.run} does not balance in {len(wrong)} period(s)")
     if not any(of_run.values()):
-        return ("ledger", "no rows"), findings
+        told.lines["ledger"] = "no rows"
+        return
     sums = add_up(map(sums_of, of_run.values()))
     share = allowed_share(seen[-1].specification.get("max_rejected_share"), bounded=seen[-1].bounded)
     cause = sentence_of_sums(sums["rejected"], sums["received"], share)
-    findings += [] if cause is None else [cause]
-    return ("ledger", f"{summary(sums)}, {'balanced' if sums['balanced'] else 'NOT balanced'}"), findings
+    told.findings += [] if cause is None else [cause]
+    told.lines["ledger"] = f"{summary(sums)}, {'balanced' if sums['balanced'] else 'NOT balanced'}"
+    told.numbers |= {name: sums[name] for name in ("received", "accepted", "duplicates")}
+    told.numbers |= {"rejected": sum(sums["rejected"].values()), "balanced": int(sums["balanced"])}
 
 
-def _windows(check: Check, seen: Sequence[RunRecord], state: str) -> Section:
+def _windows(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> None:
     """Windows by status, and when the latest one with numbers ended."""
     rows = latest_rows(_rows(check.directory, "estimates", seen))
     statuses = Counter(row["status"] for row in rows)
@@ -139,17 +202,20 @@ def _windows(check: Check, seen: Sequence[RunRecord], state: str) -> Section:
     ends = [moment_of(row["window_end"]) for row in rows if row["status"] == "ok" and row["window_end"] is not None]
     if not ends and statuses["ok"] and seen[-1].ended is not None:
         ends = [moment_of(seen[-1].ended)]  # one window for everything
+    told.numbers["windows_with_numbers"] = statuses["ok"]
     if not ends:
-        stale = [] if check.max_age is None else ["no window has numbers"]
-        return ("windows", f"{words}; no numbers"), stale
+        told.findings += [] if check.max_age is None else ["no window has numbers"]
+        told.lines["windows"] = f"{words}; no numbers"
+        return
     age, end = now() - max(ends), rfc3339(max(ends))
-    stale = []
     if check.max_age is not None and age > check.max_age:
-        stale = [f"the latest window with numbers ended at {end}, {_words(age)} ago, more than {_words(check.max_age)}"]
-    return ("windows", f"{words}; numbers up to {end}, {_words(age)} ago"), stale
+        since = f"{end}, {_words(age)} ago, more than {_words(check.max_age)}"
+        told.findings.append(f"the latest window with numbers ended at {since}")
+    told.lines["windows"] = f"{words}; numbers up to {end}, {_words(age)} ago"
+    told.numbers["latest_window_end_seconds"] = max(ends) / 1000
 
 
-def _alarms(check: Check, seen: Sequence[RunRecord], state: str) -> Section:
+def _alarms(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> None:
     """Windows in which a sentinel fired; with ``max_age`` only recent ones are wrong."""
     rows = [row for row in latest_rows(_rows(check.directory, "health", seen)) if row["status"] == "alarm"]
     since = None if check.max_age is None else now() - check.max_age
@@ -157,18 +223,36 @@ def _alarms(check: Check, seen: Sequence[RunRecord], state: str) -> Section:
     for row in rows:
         if since is None or row["window_end"] is None or moment_of(row["window_end"]) >= since:
             recent[row["collection_id"]].append(row["window_start"] or "all of time")
-    sentences = [
+    told.findings += [
         f"sentinels fired for collection {name!r} in {len(starts)} window(s), the last from {max(starts)}"
         for name, starts in sorted(recent.items())
     ]
-    return ("alarms", f"{len(rows)} window(s)"), sentences
+    told.lines["alarms"] = f"{len(rows)} window(s)"
+    told.numbers["windows_with_alarms"] = len(rows)
+
+
+def _killed(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> None:
+    """Killed runs of a source that resumes; each is a problem until it is acknowledged."""
+    records, known = without_end(seen, latest_is_killed=state == KILLED), acknowledged(check.directory)
+    found = killed_runs(
+        records, _rows(check.directory, "estimates", records), _rows(check.directory, "ledger", records)
+    )
+    new = [run for run in found if run.run not in known]
+    told.findings += [run.sentence(check.directory) for run in new]
+    told.numbers["killed_runs"] = len(new)
+    if found:
+        told.lines["killed"] = f"{len(found)} run(s), {len(found) - len(new)} acknowledged"
 
 
 def _rows(directory: str, name: str, seen: Sequence[RunRecord]) -> list[dict[str, Any]]:
     """The rows of one kind that these runs wrote."""
     runs = {record.run for record in seen}
     paths = files_of(directory, f"{name}.jsonl") + files_of(directory, f"{name}-*.jsonl")
-    return [row for row in read_lines(paths) if row.get("run") in runs]
+    rows = [row for row in read_lines(paths) if row.get("run") in runs]
+    for row in rows:
+        if any(type(row.get(name)) not in (int, type(None)) for name in _COUNTS):
+            raise TypeError(f"rows of {name} must have whole numbers as counts, got others")
+    return rows
 
 
 def latest_rows(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

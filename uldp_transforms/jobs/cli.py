@@ -1,4 +1,4 @@
-"""What all command lines share: one-line errors, types of options, and exit code 2 for a wrong configuration."""
+"""Shared parts of all command lines: one-line errors, option types, and exit code 2 for a wrong configuration."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ T = TypeVar("T")
 DONE, WRONG_CONFIGURATION = uldp.DONE, uldp.WRONG_CONFIGURATION
 
 Options = Mapping[str, Mapping[str, Any]]
-"""Options of a command line: their arguments for argparse, and ``label``, their title in a form that has them."""
+"""Command-line options: their arguments for argparse, and ``label``, the title in forms that show them."""
 
 
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
-    """Names the default of an option where there is one, and the values that its type lists."""
+    """Help formatter that appends the default of an option unless its help names it, and the values of its type."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        text = action.help if action.default in (None, False, []) else super()._get_help_string(action)
+        named = action.default in (None, False, []) or "(default: " in (action.help or "")
+        text = action.help if named else super()._get_help_string(action)
         if isinstance(action.type, Listed) and text is not None and action.help is not None:
             return text.replace(action.help, f"{action.help}: {', '.join(sorted(action.type.values))}", 1)
         return text
@@ -40,14 +41,15 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line.
 
     Args:
-        program: name, which ``--help`` shows in the way it was called: ``uldp NAME``, or ``python -m pipelines.NAME``
-            in a checkout.
-        kwargs: for ``argparse``.
+        program: name, which ``--help`` shows as it was called: ``uldp NAME``, or ``python -m pipelines.NAME`` in a
+            checkout.
+        kwargs: further arguments of ``argparse.ArgumentParser``.
     """
 
     def __init__(self, program: str | None = None, **kwargs: Any):
         if program is not None:
-            kwargs["prog"] = f"uldp {program}" if _called_as_uldp() else f"python -m pipelines.{program}"
+            module = program.replace("-", "_")
+            kwargs["prog"] = f"uldp {program}" if _called_as_uldp() else f"python -m pipelines.{module}"
         super().__init__(allow_abbrev=False, formatter_class=_HelpFormatter, **kwargs)
 
     def error(self, message: str) -> NoReturn:
@@ -56,7 +58,8 @@ class Parser(argparse.ArgumentParser):
         raise SpecError(re.sub(r"^argument (\S+): (?=must )", r"\1 ", message) + near)
 
     def nearest_option(self, argument: str) -> str:
-        """A question after the option that is meant by an unknown one, for the end of a sentence; or nothing."""
+        """A question that suggests the option most similar to an unknown one, for the end of a sentence; may be
+        empty."""
         known = [option[2:] for option in self._option_string_actions if option.startswith("--")]
         meant = nearest(argument.partition("=")[0][2:], known) if argument.startswith("--") else None
         return "" if meant is None else f"; did you mean --{meant}?"
@@ -73,19 +76,19 @@ def run(
     argv: Sequence[str] | None,
     faults_of_job: tuple[type[Exception], ...] = (),
 ) -> int:
-    """Read the configuration, then do the job.
+    """Read the configuration, then run the job.
 
     Args:
-        name: of the program, for its messages.
-        configure: command line -> configuration; ``ValueError`` and ``OSError`` are the user's to mend.
-        job: does the work with it.
-        argv: arguments; None: of this process.
-        faults_of_job: errors of the job itself that are the user's to mend.
+        name: name of the program in its messages.
+        configure: function from command line to configuration; ``ValueError`` and ``OSError`` are user errors.
+        job: function that runs the job with the configuration.
+        argv: arguments; None: those of this process.
+        faults_of_job: errors of the job that are user errors.
 
     Returns:
         The exit code: the job's own, or 2 for a wrong command line or configuration, or a machine without credentials.
     """
-    faults: tuple[type[Exception], ...] = (OSError, ValueError)  # SpecError, and what Beam says of its own options
+    faults: tuple[type[Exception], ...] = (OSError, ValueError)  # SpecError, and errors of Beam's own options
     try:
         configuration = configure(sys.argv[1:] if argv is None else list(argv))
         faults = faults_of_job
@@ -97,7 +100,7 @@ def run(
 
 
 def _lacks_credentials(error: Exception) -> bool:
-    """Whether Google's client, if it was imported at all, found no credentials."""
+    """Whether Google's client library, if it was imported, found no credentials."""
     google = sys.modules.get("google.auth.exceptions")
     return google is not None and isinstance(error, google.DefaultCredentialsError)
 
@@ -114,7 +117,7 @@ def _wrong(name: str, error: Exception) -> int:
 
 
 def matching(option: str, patterns: Sequence[str]) -> list[str]:
-    """The files that the patterns of an option name, each pattern's in order; a plain local name stands for itself."""
+    """The sorted files of each pattern of an option; a plain local name matches itself."""
     paths: list[str] = []
     for pattern in patterns:
         if "://" not in pattern and not set("*?") & set(pattern):
@@ -128,21 +131,21 @@ def matching(option: str, patterns: Sequence[str]) -> list[str]:
 
 
 def read_collections(paths: Sequence[str]) -> list[Collection]:
-    """Collections from JSON files, local ones or of a store such as gs://; an error names the file."""
+    """Read collections from JSON files, local or in a store such as gs://; errors name the file."""
     return [read_collection(path) for path in paths]
 
 
 def add_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup, options: Options) -> None:
-    """Add options to a parser or a group of it."""
+    """Add options to a parser or to one of its groups."""
     for name, settings in options.items():
         parser.add_argument(name, **{key: value for key, value in settings.items() if key != "label"})
 
 
 class Listed:
-    """An argparse type: a text, or what ``read`` makes of it; the help lists values.
+    """An argparse type: converts a text with ``read``; the help lists its values.
 
-    The values are not iterated before somebody asks for the help: a package that is broken and adds to them stops no
-    command that does not need it.
+    The values are iterated only when the help is requested, so a broken package that adds values cannot stop other
+    commands.
     """
 
     def __init__(self, values: Iterable[str], read: Callable[[str], Any] = str):
@@ -156,11 +159,11 @@ _TEXT_OF_DURATION = "[0-9]{1,12}(ms|s|m|h|d|w%s)|P[0-9]{1,12}[DW%s]|PT[0-9]{1,12
 
 
 class OptionType:
-    """An argparse type that says what texts it takes, for forms that check before the program does.
+    """An argparse type with a pattern of accepted texts, for forms that validate before the program does.
 
     Args:
-        read: makes a value of a text; raises argparse.ArgumentTypeError.
-        pattern: regular expression of what a form lets pass.
+        read: converts a text to a value; raises argparse.ArgumentTypeError.
+        pattern: regular expression of the texts that a form accepts.
     """
 
     def __init__(self, read: Callable[[str], Any], pattern: str):
@@ -184,7 +187,7 @@ def duration(option: str) -> OptionType:
 
 
 def duration_text(option: str) -> OptionType:
-    """An argparse type: a duration as it was given."""
+    """An argparse type: a duration, kept as text."""
     as_duration = duration(option)
 
     def parse(text: str) -> str:
@@ -195,7 +198,7 @@ def duration_text(option: str) -> OptionType:
 
 
 def window_length(option: str) -> OptionType:
-    """An argparse type: a duration, or a number of months such as ``1mo``, as it was given."""
+    """An argparse type: a duration or a number of months such as ``1mo``, kept as text."""
     as_duration = duration(option)
 
     def parse(text: str) -> str:
@@ -207,7 +210,7 @@ def window_length(option: str) -> OptionType:
 
 
 def matches(pattern: str, allowed: str) -> OptionType:
-    """An argparse type: a text of a form, which ``allowed`` describes."""
+    """An argparse type: a text that matches a pattern, which ``allowed`` describes."""
 
     def parse(text: str) -> str:
         if not re.fullmatch(pattern, text, re.ASCII):
@@ -239,11 +242,11 @@ SWITCH: dict[str, Any] = {
     "type": OptionType(_truth, _TRUTH.pattern),
     "metavar": "true|false",
 }
-"""Of an option that is on when it is named; templates of Dataflow must give a value."""
+"""argparse arguments of a switch: the option alone means true; Dataflow templates must pass a value."""
 
 
 def name_and_value(text: str) -> tuple[str, str]:
-    """An argparse type: NAME=VALUE; what came may be a password and is not repeated."""
+    """An argparse type: NAME=VALUE; errors do not show the text, which may contain a password."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise argparse.ArgumentTypeError("must be NAME=VALUE (the value is not shown)")
@@ -264,6 +267,17 @@ def positive(kind: type = int) -> OptionType:
         return number
 
     return OptionType(parse, "[1-9][0-9]*" if kind is int else r"[0-9]*\.?[0-9]+")
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be comma-separated numbers, got {text!r}") from None
+
+
+numbers = OptionType(_numbers, r"-?[0-9]*\.?[0-9]+(,-?[0-9]*\.?[0-9]+)*")
+"""An argparse type: one or more numbers."""
 
 
 def _share(text: str) -> float:

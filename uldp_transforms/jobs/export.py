@@ -37,7 +37,7 @@ def configure(argv: Sequence[str]) -> Export:
 
 
 def job(export: Export) -> int:
-    """Write the client's form, and print its fingerprint."""
+    """Write the client form, and print its fingerprint."""
     form = client_form(export.collection)
     text, pinned = form_text(form), f"form_fingerprint {form_fingerprint(form)}"
     if export.output is None:
@@ -51,7 +51,7 @@ def job(export: Export) -> int:
 
 
 def form_text(form: dict[str, Any]) -> str:
-    """JSON in ASCII, one symbol or number a line, so that two versions can be compared."""
+    """JSON in ASCII, with one symbol or number per line, so that versions can be compared line by line."""
     return json.dumps(form, indent=1) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Options of command lines that are fields of a specification; all that they say comes from its table."""
+"""Command-line options for the fields of a specification, generated from the table of fields."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def spec_options(*sections: Section) -> cli.Options:
 
 
 def spec_option(name: str, **changes: Any) -> dict[str, Any]:
-    """The arguments of an option for argparse; a program whose option means less than the field changes its help."""
+    """The argparse arguments of one option; a program whose option has a narrower meaning replaces its help."""
     field = SPEC_FIELDS[name]
     settings: dict[str, Any] = {"help": option_help(field)}
     if field.kind is Kind.SWITCH:
@@ -35,6 +35,8 @@ def spec_option(name: str, **changes: Any) -> dict[str, Any]:
         settings["type"] = cli.positive()
     if field.kind is Kind.SHARE:
         settings["type"] = cli.share
+    if field.kind is Kind.NUMBERS:
+        settings["type"] = cli.numbers
     if field.kind is Kind.CHOICE:
         settings["choices"] = field.choices
     if field.listed:
@@ -43,7 +45,7 @@ def spec_option(name: str, **changes: Any) -> dict[str, Any]:
 
 
 def option_help(field: SpecField) -> str:
-    """Meaning, conditions and default, fields being named as options."""
+    """Meaning, conditions and default of an option; other fields are named as options."""
     parts = [field.help, *(["streams only"] if field.streams_only else []), *conditions(field)]
     return in_words("; ".join(parts) + unsaid_default(field), "--")
 
@@ -55,27 +57,27 @@ def conditions(field: SpecField) -> list[str]:
 
 
 def in_words(text: str, prefix: str) -> str:
-    """A text of the table without backticks, where names of fields get a prefix."""
+    """A text of the table without backticks, with a prefix before field names."""
     names = "|".join(SPEC_FIELDS)
     return re.sub(rf"`({names})`", rf"{prefix}\1", text).replace("`", "")
 
 
 def unsaid_default(field: SpecField) -> str:
-    """The default in words, where it is not the value that a parser or form shows by itself."""
+    """The default in words, if a parser or form does not show it as a value."""
     if field.kind is Kind.SWITCH or (field.default is not None and field.may_repeat_default):
         return ""
     return f" (default: {default_words(field)})"
 
 
 def default_words(field: SpecField) -> str:
-    """The default as prose has it."""
+    """The default in words."""
     if field.default is None:
         return field.default_text
     return f"{field.default:,}" if field.kind is Kind.COUNT else str(field.default)
 
 
 def given(args: argparse.Namespace) -> dict[str, Any]:
-    """Name -> value of the fields for which a command line says something."""
+    """Name -> value of the fields that are given on a command line."""
     values = {name: getattr(args, name, None) for name, field in SPEC_FIELDS.items() if field.section != Section.JOB}
     return {name: value for name, value in values.items() if value is not None and value is not False}
 
@@ -93,17 +95,17 @@ def check_options_agree(
     source: str = "",
     exempt: Collection[str] = (),
 ) -> None:
-    """Refuse options that contradict each other, or the source.
+    """Refuse options that contradict each other or the source.
 
     Args:
-        args: the command line.
-        bounded: whether the source ends; None: it does not matter.
-        streams: the options that name sources without an end.
+        args: parsed command line.
+        bounded: whether the source is bounded; None: irrelevant.
+        streams: options that name unbounded sources.
         source: the option that names the source.
         exempt: fields whose needs and exclusions do not apply.
 
     Raises:
-        SpecError: with the first contradiction.
+        SpecError: for the first contradiction.
     """
     values = given(args)
     if "slide" in values and "window" in values and _length(values["slide"]) == _length(values["window"]):

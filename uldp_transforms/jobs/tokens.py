@@ -28,13 +28,13 @@ NUMBER = 2000
 
 
 def merge_tokens(texts: Iterable[str], number: int) -> list[str]:
-    """Characters, and the merges of the two neighbours that come most often, again and again, up to a number of tokens.
+    """Learn tokens: characters, and repeated merges of the most frequent pair of neighbours (byte-pair encoding).
 
-    Of equally frequent pairs the first in the order of texts is taken, so that the same text gives the same tokens.
+    Of equally frequent pairs the lexicographically first is merged, so that equal texts give equal tokens.
 
     Args:
-        texts: canonical.
-        number: of tokens; fewer come back if nothing comes twice any more.
+        texts: canonical texts.
+        number: number of tokens; fewer are returned if no pair occurs twice.
 
     Source: Gage 1994; Sennrich, Haddow and Birch 2016.
     """
@@ -54,7 +54,7 @@ def merge_tokens(texts: Iterable[str], number: int) -> list[str]:
     heapq.heapify(queue)
     while len(tokens) < number and queue:
         often, pair = heapq.heappop(queue)
-        if -often != pairs[pair]:  # some of its neighbours were merged with others since
+        if -often != pairs[pair]:  # outdated entry: later merges changed the count
             if pairs[pair]:
                 heapq.heappush(queue, (-pairs[pair], pair))
             continue
@@ -83,7 +83,7 @@ def _count(
     pairs: Counter[tuple[str, str]],
     where: dict[tuple[str, str], set[int]],
 ) -> None:
-    """Add the neighbours of a text to the pairs, or take them away if the weight is negative."""
+    """Add the neighbouring pairs of a text to the counts, or subtract them if the weight is negative."""
     for pair in itertools.pairwise(piece):
         pairs[pair] += weight
         if weight > 0:
@@ -107,7 +107,7 @@ def _merged(piece: Sequence[str], pair: tuple[str, str]) -> list[str]:
 
 
 def _most(texts: Sequence[str], tokens: Sequence[str]) -> int:
-    """The number of tokens, without END, that nine texts in ten do not exceed; texts that made the tokens take few."""
+    """The 90th percentile of the numbers of tokens per text, without END; training texts need few tokens."""
     alphabet = Prefixes(num_buckets=2, tokens=tuple(tokens), lengths=(None,))
     sizes = sorted(len(alphabet.sequence(text)) - 1 for text in texts)
     return sizes[math.ceil(0.9 * len(sizes)) - 1]
@@ -130,7 +130,7 @@ def configure(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def job(args: argparse.Namespace) -> int:
-    """Make the tokens, write them, and say what came of it."""
+    """Learn the tokens, write them, and print statistics."""
     tokens = merge_tokens(args.texts, args.number)
     with whole_file(args.output) as file:
         file.write((json.dumps(tokens, ensure_ascii=False) + "\n").encode("utf-8"))

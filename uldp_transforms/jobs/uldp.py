@@ -16,29 +16,35 @@ PROGRAMS = {
     "simulate": "perturb the values of a CSV or Parquet file, as clients would",
     "estimate": "the main job: reports in, windowed estimates out, from files or a stream",
     "reestimate": "estimate stored counts again, with other candidates or another estimator",
+    "total": "the whole period of a directory as one number for each value, with its interval",
     "check": "check the runs in a directory, for cron and alerts",
     "report": "write a page and a picture of a directory of estimates, or serve a page that follows a stream",
     "tokens": "make the tokens of a prefix alphabet from public text",
     "evaluate": "try mechanisms on your own data: error, coverage and time",
     "plan": "compare mechanisms before you collect anything, and write a collection",
     "gateway": "accept reports over HTTP, pack them, and publish them to Pub/Sub or Kafka",
+    "survey": "estimate shares of yes from a table of survey answers, by crosswise, forced response and other designs",
+    "regress": "explain the truthful answers of a survey by columns that are known in the clear",
+    "navigations": "undisturbed navigations and loading times, from a browser's randomized answers",
     "export": "write a collection as clients need it: all symbols in order, weights, sizes, fingerprint",
     "audit": "prove the epsilon of a collection in exact arithmetic",
     "demo": "a month of flights, from simulated clients to a page in the browser",
+    "dev-queue": "a Pub/Sub in memory on this machine, for tests of the gateway and of streams",
     "live": "a page that asks a question, a gateway, a stream and its estimates, all on this machine",
     "reproduce": "run the experiments of the papers (needs a checkout)",
 }
-"""Programs and what they do; each is a module or package of ``uldp_transforms.jobs`` with ``main(argv)``."""
+"""Programs and their descriptions; each is a module or package of ``uldp_transforms.jobs`` with ``main(argv)``
+(with ``_`` for ``-``)."""
 
 LABORATORY = {"reproduce": "labs.reproduce"}
 """Programs that are not installed, and their modules in a checkout."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program that the first argument names with the other arguments.
+    """Run the program named by the first argument, with the other arguments.
 
     Returns:
-        the exit code of the program; 2 if there is no such program.
+        The exit code of the program; 2 if there is no such program.
     """
     words = sys.argv[1:] if argv is None else list(argv)
     if not words or words[0] in ("-h", "--help"):
@@ -55,9 +61,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return _wrong(f"PROGRAM must be one of {', '.join(PROGRAMS)}, got {describe(words[0])}")
     try:
-        program: Any = importlib.import_module(LABORATORY.get(words[0], f"uldp_transforms.jobs.{words[0]}"))
+        module = f"uldp_transforms.jobs.{words[0].replace('-', '_')}"
+        program: Any = importlib.import_module(LABORATORY.get(words[0], module))
     except ModuleNotFoundError as error:
-        if error.name not in ("labs", LABORATORY.get(words[0])):  # or somebody else's package of this name
+        if error.name not in ("labs", LABORATORY.get(words[0])):  # or another package with this name
             raise
         return _wrong(f"{words[0]} needs a checkout of the repository, where labs/ is, got an installed package alone")
     return int(program.main(words[1:]))

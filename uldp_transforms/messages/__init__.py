@@ -1,1 +1,1 @@
-"""From bytes to reports, without Beam: the wire format, files of it, and what is refused and why."""
+"""From bytes to reports, without Beam: wire format, files of messages, and rejections with their reasons."""

@@ -1,4 +1,4 @@
-"""The collections that one job knows, found by what reports carry of their fingerprint."""
+"""The collections of a job, looked up by the fingerprint prefix in each report."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from uldp_transforms.ldp.errors import SpecError
 
 
 class CollectionCatalog:
-    """A fixed set of collections; old and new versions stand side by side.
+    """A fixed set of collections, including several versions of one collection.
 
-    Each has a number from 0 on. Those with payloads of one size follow each other, and among them those of one
-    *layout*: their reports are checked and counted in the same way, whatever they mean.
+    Each collection has a number from 0 on. Collections with payloads of one size have consecutive numbers, and among
+    them those of one *layout*: their reports are checked and counted in the same way.
 
     Attributes:
         numbered: the collections by number.
         layouts: (N,) int64, the layout of each, from 0 on.
-        payload_sizes: (N,) int64, bytes of the payloads of each.
+        payload_sizes: (N,) int64, size of each collection's payloads in bytes.
         shapes: (N, 2) int64, numbers of cohorts and of counted cells of each.
-        passes: an integer for each fingerprint, equal for collections whose reports can be counted in one pass: those
-            of one layout; or those with payloads of one size, where a payload is the number of the one cell it is in.
+        passes: an integer per fingerprint, equal for collections whose reports can be counted in one pass: those of one
+            layout; or those with payloads of one size, if a payload is the number of the cell to count.
 
     Raises:
-        SpecError: if there are none, or two that reports cannot tell apart.
+        SpecError: if there are no collections, or two whose reports cannot be distinguished.
     """
 
     def __init__(self, collections: Iterable[Collection]):
@@ -55,7 +55,7 @@ class CollectionCatalog:
         self._number()
 
     def _number(self) -> None:
-        """Give numbers, by size of the payloads, layout and prefix."""
+        """Number the collections by payload size, layout and prefix."""
         known: dict[Hashable, int] = {}
         layouts = np.array([known.setdefault(_layout(c), len(known)) for c in self])
         sizes = np.array([c.mechanism.payload_size for c in self], dtype=np.int64)
@@ -94,11 +94,11 @@ class CollectionCatalog:
         return self._by_prefix.get(prefix)
 
     def number(self, prefix: bytes) -> int:
-        """The number of the collection whose fingerprint begins with these 8 bytes; -1: none does."""
+        """The number of the collection whose fingerprint begins with these 8 bytes; -1 if there is none."""
         return self._numbers.get(prefix, -1)
 
     def numbers(self, prefixes: np.ndarray) -> np.ndarray:
-        """``number`` of many: (n,) little-endian uint64, the 8 bytes of each; (n,) int64."""
+        """``number`` of (n,) prefixes, as little-endian uint64; (n,) int64."""
         if (prefixes == prefixes[:1]).all():
             return np.full(len(prefixes), self.number(prefixes[:1].tobytes()))
         places = np.minimum(np.searchsorted(self._sorted, prefixes), len(self) - 1)
@@ -107,13 +107,13 @@ class CollectionCatalog:
 
 @functools.lru_cache(maxsize=4)
 def catalog_of(collections: tuple[Collection, ...]) -> CollectionCatalog:
-    """The catalog of these collections, made once: the steps of a job share it."""
+    """The catalog of these collections, cached: the steps of a job share it."""
     return CollectionCatalog(collections)
 
 
 @functools.lru_cache(maxsize=4)
 def _catalog_in(text: str) -> CollectionCatalog:
-    """The catalog of collections in JSON: made once in a process, however many steps of a job bring it there."""
+    """The catalog of collections in JSON, cached per process, so that several steps of a job share it."""
     return CollectionCatalog(map(Collection.from_json, json.loads(text)))
 
 

@@ -1,7 +1,7 @@
-"""Avro object container files of reports: a reader that survives what is in them. No Beam.
+"""Robust reader of Avro object container files of reports. No Beam.
 
-A file is believed only as far as it can be checked: its writer's schema must be one of ours, blocks inflate to a
-bounded size, and a block that cannot be read is skipped, up to the next sync marker.
+The reader checks what a file claims: its writer's schema must be one of this package, decompressed blocks have a
+bounded size, and an unreadable block is skipped, up to the next sync marker.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ MAGIC = b"Obj\x01"
 SYNC_BYTES = 16
 
 RANDOMNESS, SEEDED = "uldp.randomness", "seeded"
-"""Key of the header that says where reports have their randomness from, and how its value begins if that could be
-drawn again."""
+"""Header key for the source of the reports' randomness, and prefix of its value for reproducible randomness."""
 
 MAX_BLOCK_BYTES = 16 << 20
-"""Largest block, inflated or not."""
+"""Maximum size of a block, compressed or not."""
 
 _MAX_HEADER_BYTES = 1 << 20
 _READ_BYTES = 1 << 20
@@ -43,12 +42,12 @@ _FORMS = {
 
 @dataclasses.dataclass
 class Account:
-    """What becomes known of a file while it is read.
+    """Facts about a file, collected while it is read.
 
     Attributes:
-        num_bytes: of its header, of blocks whose messages were all handed on, and of what was rejected.
-        refused: whether it was rejected as a whole, and read no further.
-        randomness: what its writer says of where reports have it from; None: nothing.
+        num_bytes: number of bytes of the header, of blocks whose messages were all passed on, and of rejected parts.
+        refused: whether the whole file was rejected, so that reading stopped.
+        randomness: the writer's statement about the source of randomness; None if there is none.
     """
 
     num_bytes: int = 0
@@ -68,12 +67,12 @@ class Readable(Protocol):
 
 
 def read_messages(file: Readable, source: str, account: Account | None = None) -> Iterator[bytes | Rejection]:
-    """Every datum of a container file as a plain message, and a rejection for what cannot be read.
+    """Yield every datum of a container file as a plain message, and a rejection for each unreadable part.
 
     Args:
-        file: open for reading bytes.
+        file: file opened for reading bytes.
         source: name of the file, for the rejections.
-        account: is filled in on the way.
+        account: updated while reading.
     """
     account = account or Account()
     stream = _Stream(file)
@@ -98,21 +97,21 @@ def read_messages(file: Readable, source: str, account: Account | None = None) -
             else:
                 yield from messages
                 if sum(map(len, messages)) != len(block.body):
-                    continue  # every byte of a good block stands in a message: this one is not accounted for
+                    continue  # a block with a byte outside its messages is not accounted for
         account.num_bytes += stream.position - begin
 
 
 class _Stream:
-    """Bytes of a file with a look ahead."""
+    """Bytes of a file with lookahead."""
 
     def __init__(self, file: Readable):
         self._file = file
         self._data = b""
         self._at = 0
-        self.position = 0  # bytes of the file that were dropped
+        self.position = 0  # number of bytes already dropped
 
     def view(self, size: int) -> memoryview:
-        """The next ``size`` bytes, not copied; fewer at the end of the file."""
+        """The next ``size`` bytes without a copy; fewer at the end of the file."""
         while len(self._data) - self._at < size:
             more = self._file.read(max(size, _READ_BYTES))
             if not more:
@@ -130,11 +129,12 @@ class _Stream:
         self.position += size
 
     def skip_past(self, marker: bytes) -> int:
-        """Go behind the next marker, or to the end of the file; how many bytes that was."""
+        """Skip to the position after the next marker, or to the end of the file; returns the number of skipped
+        bytes."""
         skipped = 0
         while (found := self._data.find(marker, self._at)) < 0:
             left = len(self._data) - self._at
-            kept = min(left, len(marker) - 1)  # a marker may begin here and end in what is not read yet
+            kept = min(left, len(marker) - 1)  # a marker may begin here and end in unread bytes
             self.drop(left - kept)
             skipped += left - kept
             if len(self.view(kept + 1)) == kept:
@@ -146,7 +146,7 @@ class _Stream:
 
 
 def _read_header(stream: _Stream) -> tuple[int, str, bytes, str | None] | Reason:
-    """Form of the datums, codec, sync marker, and what the writer says of its randomness."""
+    """Form of the datums, codec, sync marker, and the writer's statement about its randomness."""
     data = stream.peek(_MAX_HEADER_BYTES)
     found = _read_metadata(data) if data[: len(MAGIC)] == MAGIC else None
     if found is None:
@@ -165,12 +165,12 @@ def _read_header(stream: _Stream) -> tuple[int, str, bytes, str | None] | Reason
 
 
 def _read_metadata(data: bytes) -> tuple[dict[bytes, bytes], int] | None:
-    """The map behind the magic bytes, and the position behind it; None if there is none."""
+    """The map after the magic bytes, and the position after the map; None if there is none."""
     metadata: dict[bytes, bytes] = {}
     at = len(MAGIC)
     while True:
         count, at, fault = read_long(data, at)
-        if fault is Reason.ACCEPTED and count < 0:  # Avro lets a writer give the size of the entries in bytes too
+        if fault is Reason.ACCEPTED and count < 0:  # Avro allows a block size in bytes after a negative count
             count = -count
             _, at, fault = read_long(data, at)
         if fault is not Reason.ACCEPTED:
@@ -189,7 +189,7 @@ def _read_metadata(data: bytes) -> tuple[dict[bytes, bytes], int] | None:
 
 
 def _form_of(schema: bytes) -> int | None:
-    """First byte of datums of a writer's schema; None if it is none of ours."""
+    """First byte of the datums of a writer's schema; None if the schema is not one of this package."""
     try:
         return _FORMS.get(fastavro.schema.to_parsing_canonical_form(json.loads(schema)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, fastavro.schema.SchemaParseException):
@@ -197,16 +197,16 @@ def _form_of(schema: bytes) -> int | None:
 
 
 class _Block(NamedTuple):
-    """A block that ends where it says: number of datums, and their bytes or why they cannot be inflated."""
+    """A block that ends at its declared size: number of datums, and their bytes or the decompression error."""
 
     num_datums: int
     body: bytes | Reason
 
 
 def _read_block(stream: _Stream, codec: str, sync: bytes) -> _Block | Reason:
-    """The next block; the stream stays at its beginning only if no marker stands where it says that it ends.
+    """The next block; if no sync marker follows at its declared end, the stream stays at its beginning.
 
-    So each byte is inflated once: blocks in each other, which all end at one marker, are one block.
+    So each byte is decompressed only once: nested blocks that end at the same marker count as one block.
     """
     head = stream.peek(20)
     count, at, fault = read_long(head, 0)
@@ -252,7 +252,7 @@ def _split_block(count: int, body: bytes, form: int) -> list[bytes] | Reason:
 
 
 def _end_of_datum(body: bytes, start: int, form: int) -> int | None:
-    """Position behind the datum at ``start``; None if there is none."""
+    """Position after the datum at ``start``; None if there is no datum."""
     if form == wire.BATCH_FORM:
         _, _, end, fault = split_batch(body, start)
         return end if fault is Reason.ACCEPTED and body[start] == form else None
@@ -265,10 +265,10 @@ def _end_of_datum(body: bytes, start: int, form: int) -> int | None:
 
 
 def _bounds_at_once(count: int, body: bytes) -> list[int] | None:
-    """Bounds of all single reports of a block, found by searching and checked at once; None if that is not certain.
+    """Bounds of all single reports of a block, found by searching and checked together; None if they are uncertain.
 
-    Where the first report's form and collection stand again, a report may begin. If there are ``count`` such places
-    and each report ends where the next begins, from the first byte to the last, then these are the reports: the
+    A report may begin wherever the first report's form and collection prefix occur again. If there are ``count`` such
+    places and each report ends where the next begins, from the first byte to the last, these are the reports, because
     sequential reading is determined by its start.
     """
     head = body[: 1 + PREFIX_BYTES]

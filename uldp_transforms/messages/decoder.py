@@ -1,10 +1,10 @@
-"""From messages to reports and verdicts: strict, columnar, and never an exception for bad data. No Beam.
+"""From messages to reports and verdicts: strict, columnar, and without exceptions for bad data. No Beam.
 
-Messages become columns first, whatever their collections; all reports whose payloads have one size are then judged
-together, and come apart at the very end. So a thousand collections, mixed, cost little more than one.
+Messages of all collections are first converted to columns. Reports whose payloads have the same size are checked
+together, and separated by collection at the end. So a thousand mixed collections cost little more than one.
 
-Each report gets exactly one verdict: accepted, or the first of the checks that it fails. Well-formed bytes are the
-ones that the schema and the collection allow, nothing is masked, clamped or guessed.
+Each report gets exactly one verdict: accepted, or the first check that it fails. Only bytes that the schema and the
+collection allow are accepted; the decoder never masks, clamps or guesses a value.
 """
 
 from __future__ import annotations
@@ -31,21 +31,20 @@ from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, TimeGate
 _FIRST_BYTE = operator.itemgetter(0)
 
 _HEADER_BYTES = len(wire.REPORT_HEADER)
-_PADDING = 64  # zero bytes behind the messages, so that reading over an end is harmless
+_PADDING = 64  # zero bytes after the messages, so that reading past an end is harmless
 
 
 class Decoded(NamedTuple):
-    """What messages held.
+    """Content of messages, with verdicts.
 
     Attributes:
         batches: accepted reports.
-        rejections: everything else.
-        num_received: number of reports by fingerprint (empty if never established), counted when they were taken out of
-            their messages, before they were judged; a message that nothing was taken out of and that was not refused
-            either counts as one report.
-        off_by: largest number of milliseconds by which a report came too early or too late, by reason.
-        num_messages: how many messages these verdicts are about.
-        stranger: beginning of a fingerprint that no collection of the job has, if there was one.
+        rejections: rejected reports and messages.
+        num_received: number of reports by fingerprint (empty if unknown), counted when they were taken out of their
+            messages, before any check; a message without extracted reports that was not rejected counts as one report.
+        off_by: largest number of milliseconds by which a report was too early or too late, by reason.
+        num_messages: number of messages.
+        stranger: beginning of an unknown fingerprint, if there was one.
     """
 
     batches: list[ReportBatch]
@@ -58,12 +57,12 @@ class Decoded(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Columns:
-    """n >= 1 reports with payloads of one size, their values not checked yet; those of a collection follow each other.
+    """n >= 1 reports with payloads of one size, with unchecked values, sorted by collection.
 
     Attributes:
         owners: (R,) int64, numbers of their collections in the catalog, increasing.
-        sizes: (R,) int64, how many reports each of these has, n together.
-        message: (n,) where each came from.
+        sizes: (R,) int64, number of reports of each collection; their sum is n.
+        message: (n,) position of the message that contained each report.
     """
 
     owners: np.ndarray
@@ -80,18 +79,18 @@ class _Columns:
         return self.of_each(self.owners)
 
     def of_each(self, values: np.ndarray) -> np.ndarray:
-        """(n,) for each report what ``values`` (R,) say of its collection."""
+        """(n,) entries of ``values`` (R,), repeated for each report of the collection."""
         return np.repeat(values, self.sizes)
 
 
 class _Frames(NamedTuple):
-    """Where the datums of n messages are.
+    """Positions of the datums of n messages.
 
     Attributes:
-        form: (n,) uint8, the first byte of each datum; of an empty message, and of a header with another datum, 0.
-        data: (N,) uint8, all messages but plain batches, which are taken apart one by one, in one buffer.
-        starts, ends: (n,) int64, where a message stands in it.
-        skipped: (n,) int64, bytes of a message before its datum.
+        form: (n,) uint8, first byte of each datum; 0 for an empty message and for a header with another datum.
+        data: (N,) uint8, all messages in one buffer, except plain batches, which are decoded one by one.
+        starts, ends: (n,) int64, bounds of each message in the buffer.
+        skipped: (n,) int64, number of bytes of a message before its datum.
     """
 
     form: np.ndarray
@@ -102,7 +101,7 @@ class _Frames(NamedTuple):
 
 
 def _frames_of(messages: Sequence[bytes], lengths: np.ndarray) -> _Frames:
-    """The datums of plain messages, and of those with a header of single-object encoding."""
+    """The datums of plain messages, and of those in single-object encoding."""
     form = np.zeros(len(messages), dtype=np.uint8)
     form[lengths > 0] = np.frombuffer(bytes(map(_FIRST_BYTE, filter(None, messages))), dtype=np.uint8)
     small = form != wire.BATCH_FORM
@@ -126,8 +125,8 @@ class MessageDecoder:
 
     Args:
         catalog: the collections of the job.
-        gate: judges event times against arrival times; None: messages have no arrival time (files).
-        require_ids: refuse batches without report ids.
+        gate: checks event times against arrival times; None: messages have no arrival time (files).
+        require_ids: whether to refuse batches without report ids.
     """
 
     def __init__(self, catalog: CollectionCatalog, gate: TimeGate | None = None, require_ids: bool = False):
@@ -136,14 +135,14 @@ class MessageDecoder:
         self._require_ids = require_ids
 
     def decode(self, messages: Sequence[bytes], arrival_times: np.ndarray | None = None) -> Decoded:
-        """Reports and verdicts of n messages.
+        """Decode n messages to reports and verdicts.
 
         Args:
             messages: n messages, each a single report or a batch.
-            arrival_times: (n,) int64 in ms; needed if there is a gate.
+            arrival_times: (n,) int64 in ms; required if there is a gate.
 
         Returns:
-            Accepted reports, and everything else: every report stands in exactly one of them; and how many came.
+            Accepted reports and rejections, with every report in exactly one of them; and the numbers received.
         """
         lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
         verdicts = Verdicts(self._catalog, lengths, arrival_times)
@@ -174,7 +173,7 @@ class MessageDecoder:
         def fail(mask: np.ndarray, why: Reason) -> None:
             reason[mask & (reason == 0)] = why
 
-        last = len(data) - _PADDING  # positions of broken messages are held inside the buffer
+        last = len(data) - _PADDING  # positions of broken messages are limited to the buffer
         fixed = sliding_window_view(data, wire.FIXED_BYTES)[start]
         times, after_time, time_ok = wire.read_varints(data, np.minimum(start + wire.FIXED_BYTES, last))
         cohorts, after_cohort, cohort_ok = wire.read_varints(data, np.minimum(after_time, last))
@@ -251,7 +250,7 @@ class MessageDecoder:
     def _join(
         self, parts: list[tuple[int, int, int, list[memoryview]]], with_ids: bool, verdicts: Verdicts
     ) -> Iterator[_Columns]:
-        """Columns of messages: number of the collection, place, number of reports and fields of each, in order."""
+        """Columns of messages: collection number, position, number of reports and fields of each message, in order."""
         numbers, which, counts = (np.array([part[i] for part in parts]) for i in range(3))
         verdicts.take_out(which, numbers, counts)
         for first, last in _runs_of(self._catalog.payload_sizes[numbers]):
@@ -267,10 +266,10 @@ class MessageDecoder:
                 message=np.repeat(which[here], counts[here]),
             )
 
-    # ---------------------------------------------------------------- what the reports say
+    # ---------------------------------------------------------------- content of the reports
 
     def _judge(self, part: _Columns, verdicts: Verdicts) -> list[ReportBatch]:
-        """The reports that pass all checks of meaning and time; the others go to the verdicts."""
+        """The reports that pass all checks of content and time; the others are added to the verdicts."""
         reason = np.zeros(len(part.cohorts), dtype=np.uint8)
         for looked_at, why, mask in self._violations(part, verdicts):
             if mask.any():
@@ -288,7 +287,7 @@ class MessageDecoder:
         return self._apart(part, np.flatnonzero(reason == 0))
 
     def _apart(self, part: _Columns, rows: np.ndarray | None = None) -> list[ReportBatch]:
-        """Batches of one collection each, of all reports or of those at increasing ``rows``."""
+        """Split all reports, or those at increasing ``rows``, into batches of one collection each."""
 
         def of(column: np.ndarray) -> np.ndarray:
             return column if rows is None else column[rows]
@@ -308,7 +307,7 @@ class MessageDecoder:
         )
 
     def _violations(self, part: _Columns, verdicts: Verdicts) -> Iterator[tuple[slice, Reason, np.ndarray]]:
-        """Which rows are looked at, for what, and where it is so among them; in the order of the checks of a report."""
+        """For each check, in order: the checked rows, the reason, and a mask of the rows that fail."""
         every = slice(None)
         num_cohorts = self._catalog.shapes[part.owners, 0]
         most = int(num_cohorts[0]) if (num_cohorts == num_cohorts[0]).all() else part.of_each(num_cohorts)
@@ -335,20 +334,20 @@ def _order_of(numbers: np.ndarray) -> np.ndarray | slice:
     """Stable sort order of numbers (n,)."""
     if not len(numbers) or (numbers == numbers[0]).all():
         return slice(None)
-    short = numbers.astype(np.uint16) if numbers.max() < 1 << 16 else numbers  # sorted by digits: linear
+    short = numbers.astype(np.uint16) if numbers.max() < 1 << 16 else numbers  # radix sort: linear
     return np.argsort(short, kind="stable")
 
 
 def _bounds_of_runs(numbers: np.ndarray) -> np.ndarray:
     """Start positions of runs of equal numbers (n,), followed by n: (R + 1,) int64."""
     n = len(numbers)
-    if not n or numbers[0] == numbers[-1]:  # they do not decrease
+    if not n or numbers[0] == numbers[-1]:  # numbers do not decrease
         return np.array([0, n] if n else [0])
     return np.concatenate([[0], np.flatnonzero(np.diff(numbers)) + 1, [n]])
 
 
 def _runs_of(numbers: np.ndarray) -> Iterator[tuple[int, int]]:
-    """First and behind the last place of each run of equal numbers; they do not decrease."""
+    """Start and end positions of each run of equal numbers, which do not decrease."""
     return itertools.pairwise(_bounds_of_runs(numbers).tolist())
 
 

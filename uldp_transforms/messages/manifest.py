@@ -1,6 +1,6 @@
-"""Manifests: what a directory of files must hold, as its sender lists it. No Beam.
+"""Manifests: the expected content of a directory of files, as listed by its sender. No Beam.
 
-A container file that was cut at the end of a block looks whole. Only who wrote it can say what is missing.
+A container file that was truncated at the end of a block looks complete, so only its writer can tell what is missing.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from uldp_transforms.messages.rejection import Rejection
 MANIFEST_VERSION = 1
 
 MOST = 1 << 40
-"""Bytes, messages or reports of a file: sums over a million files are numbers of 64 bits."""
+"""Maximum number of bytes, messages or reports per file, so that sums over a million files fit in 64 bits."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ListedFile:
-    """What a manifest says of a file, or what was found in it.
+    """Listed or actual content of a file.
 
     Attributes:
-        name: of the file, in the folder of the manifest.
-        bytes: its size.
-        sha256: of its bytes, 64 hexadecimal digits.
-        messages: in it.
-        reports: in these messages.
+        name: name of the file, in the directory of the manifest.
+        bytes: size of the file.
+        sha256: SHA-256 of the file, 64 hexadecimal digits.
+        messages: number of messages in the file.
+        reports: number of reports in these messages.
     """
 
     name: str
@@ -51,11 +51,11 @@ class ListedFile:
             require_int(f"ListedFile.{field}", getattr(self, field), 0, MOST)
 
     def difference(self, found: ListedFile, num_rejected: int) -> Rejection | None:
-        """A rejection for what is missing; None if the file is as it is listed.
+        """A rejection for missing content; None if the file matches its entry.
 
         Args:
-            found: what the file holds, as far as it could be read.
-            num_rejected: reports that were rejected while it was read, and are not missing any more.
+            found: actual content of the file, as far as it could be read.
+            num_rejected: number of reports that were rejected while the file was read, and so are not missing.
         """
         if found == self:
             return None
@@ -64,12 +64,12 @@ class ListedFile:
 
 
 def listed_file(path: str | os.PathLike[str], name: str, messages: int, reports: int) -> ListedFile:
-    """What a manifest says of a file that was written, which is read once; raises OSError.
+    """The manifest entry of a file, which is read once; raises OSError.
 
     Args:
-        path: where it stands.
-        name: that it has for its readers.
-        messages, reports: that were written into it.
+        path: path of the file.
+        name: name of the file for its readers.
+        messages, reports: numbers that were written to the file.
     """
     with open(path, "rb") as file:
         hashed, size = HashedFile(file), 0
@@ -82,7 +82,7 @@ def files_of_manifest(content: object) -> list[ListedFile]:
     """The files that the JSON form of a manifest lists.
 
     Raises:
-        SpecError: if it is no manifest.
+        SpecError: if it is not a manifest.
     """
     spec = require_mapping("Manifest", content)
     require_keys("Manifest", spec, ("version", "files"), ("version", "files"))
@@ -99,17 +99,17 @@ def files_of_manifest(content: object) -> list[ListedFile]:
 
 
 def manifest_of(files: Iterable[ListedFile]) -> Mapping[str, Any]:
-    """The JSON form."""
+    """The JSON form of a manifest."""
     return {"version": MANIFEST_VERSION, "files": [dataclasses.asdict(file) for file in files]}
 
 
 def manifest_text(files: Iterable[ListedFile]) -> bytes:
-    """The JSON form as a file has it."""
+    """The content of a manifest file."""
     return json.dumps(manifest_of(files), indent=2).encode() + b"\n"
 
 
 class HashedFile:
-    """Reads a file once, from its beginning, and hashes what goes by."""
+    """Reads a file once, from its beginning, and hashes the bytes."""
 
     def __init__(self, file: IO[bytes]):
         self._file = file

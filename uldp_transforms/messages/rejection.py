@@ -1,4 +1,4 @@
-"""What became of reports that were not accepted."""
+"""Rejections of reports."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from uldp_transforms.ldp.reasons import Reason
 
 @dataclasses.dataclass(frozen=True)
 class Rejection:
-    """Reports refused together: of all messages of one size that arrived in the same millisecond.
+    """Rejected reports, grouped: from all messages of one size that arrived in the same millisecond.
 
     Attributes:
         reason: the first check that failed.
-        num_reports: how many; a message or block that could not be read counts as 1.
+        num_reports: number of reports; an unreadable message or block counts as 1.
         message_bytes: size of the message or block.
-        collection: None if never established.
-        period_start: start of the base period in ms; None if the event time was never established.
+        collection: None if unknown.
+        period_start: start of the base period in ms; None if the event time is unknown.
         arrival_time: in ms; None for files.
         source: "message" or the name of a file.
     """

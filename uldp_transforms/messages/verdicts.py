@@ -1,4 +1,4 @@
-"""What becomes of messages while they are decoded: what is refused and why, and how much came. No Beam."""
+"""Collection of verdicts during decoding: rejections with their reasons, and numbers of received reports. No Beam."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.rejection import Rejection
 
 NOBODY = -1
-"""The number of no collection."""
+"""Number that stands for "no collection"."""
 
 
 class Verdicts:
-    """Collects the rejections of one ``MessageDecoder.decode`` call, and counts what came.
+    """Collects the rejections of one ``MessageDecoder.decode`` call, and counts the received reports.
 
     Args:
         catalog: the collections of the job.
         lengths: (n,) int64, bytes of the messages.
-        arrival_times: (n,) int64 in ms; None: they have none.
+        arrival_times: (n,) int64 in ms; None if messages have none.
 
     Attributes:
         off_by, stranger: as in ``Decoded``.
@@ -34,15 +34,15 @@ class Verdicts:
         self._refused: Counter[tuple[Reason, int, int, int | None, int]] = Counter()
         self._lengths = lengths
         self._settled = np.zeros(len(lengths), dtype=bool)
-        self._num_received = np.zeros(len(catalog) + 1, dtype=np.int64)  # the last one: of no collection
+        self._num_received = np.zeros(len(catalog) + 1, dtype=np.int64)  # last entry: no collection
 
     def take_out(self, messages: np.ndarray, numbers: np.ndarray, num_reports: np.ndarray | int = 1) -> None:
-        """Count the reports of messages that are going to be judged, by the numbers of their collections."""
+        """Count reports, before any check, by the messages that contain them and the numbers of their collections."""
         self._settled[messages] = True
         np.add.at(self._num_received, numbers, num_reports)
 
     def note(self, reason: Reason, off_by: np.ndarray) -> None:
-        """Remember by how many milliseconds the worst of these reports missed its time."""
+        """Record the largest number of milliseconds by which these reports missed a time limit."""
         self.off_by[reason] = max(int(off_by.max()), self.off_by.get(reason, 0))
 
     @property
@@ -68,7 +68,7 @@ class Verdicts:
         self._add(messages, reason, num_reports, numbers, None)
 
     def refuse_each(self, messages: np.ndarray, reasons: np.ndarray) -> None:
-        """Refuse whole messages, each for a reason of its own (0: not at all)."""
+        """Refuse whole messages, each with its own reason (0: not refused)."""
         for reason in np.unique(reasons[reasons > 0]):
             self.refuse(messages[reasons == reason], Reason(reason))
 
@@ -86,7 +86,7 @@ class Verdicts:
         numbers: np.ndarray,
         periods: np.ndarray | None,
     ) -> None:
-        """Count by size, time of arrival, period and collection."""
+        """Count rejections by size, time of arrival, period and collection."""
         nothing = np.zeros(len(messages), dtype=np.int64)
         keys = [
             self._lengths[messages],
@@ -101,7 +101,7 @@ class Verdicts:
 
     @property
     def rejections(self) -> list[Rejection]:
-        """Everything that was refused, one for each reason, size, collection, period and time of arrival."""
+        """All rejections, grouped by reason, size, collection, period and time of arrival."""
         return [
             Rejection(
                 reason,

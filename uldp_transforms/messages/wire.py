@@ -1,8 +1,8 @@
-"""Messages: reports to bytes and their framing, without Beam.
+"""Wire format: encoding and framing of reports as messages, without Beam.
 
-A message is one Avro datum, either plain (as on a Pub/Sub topic with an Avro schema) or in Avro single-object
-encoding. The first byte tells which: 0x02 is a plain ``Report`` (its field ``form`` is 1), 0x04 a plain
-``ReportBatch`` (``form`` is 2), 0xC3 the marker of single-object encoding. No other first byte is ours.
+A message is one Avro datum, either plain (as on a Pub/Sub topic with an Avro schema) or in Avro single-object encoding.
+The first byte distinguishes them: 0x02 is a plain ``Report`` (its field ``form`` is 1), 0x04 a plain ``ReportBatch``
+(``form`` is 2), 0xC3 the marker of single-object encoding. All other first bytes are invalid.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ BATCH_FORM = 0x04
 SINGLE_OBJECT_MARKER = b"\xc3\x01"
 
 FIXED_BYTES = 1 + PREFIX_BYTES + ID_BYTES
-"""Bytes of the fields at the head of a single report: form, collection, report_id."""
+"""Number of bytes of the fixed fields of a single report: form, collection, report_id."""
 
 MAX_MESSAGE_BYTES = 10_000_000
-"""Longest message that is looked at: the limit of Pub/Sub."""
+"""Maximum size of a message, which is the limit of Pub/Sub."""
 
 
 def single_object_header(schema: Any) -> bytes:
@@ -51,7 +51,7 @@ _PARSED = {form: fastavro.parse_schema(schema) for form, schema in ((1, REPORT_S
 
 
 def report_records(batch: ReportBatch) -> list[dict[str, Any]]:
-    """One Avro record per report."""
+    """The Avro records of single reports."""
     prefix = batch.fingerprint[:PREFIX_BYTES]
     columns = zip(batch.report_ids, batch.event_times.tolist(), batch.cohorts.tolist(), batch.payloads)
     return [
@@ -68,7 +68,7 @@ def report_records(batch: ReportBatch) -> list[dict[str, Any]]:
 
 
 def batch_record(batch: ReportBatch) -> dict[str, Any]:
-    """One Avro record for all reports."""
+    """The Avro record of a packed batch."""
     return {
         "form": 2,
         "collection": batch.fingerprint[:PREFIX_BYTES],
@@ -80,7 +80,7 @@ def batch_record(batch: ReportBatch) -> dict[str, Any]:
 
 
 def packed_bytes(collection: Collection) -> int:
-    """Bytes of one report in a packed message."""
+    """Size of one report in a packed message, in bytes."""
     return 2 + 8 + ID_BYTES + collection.mechanism.payload_size
 
 
@@ -91,26 +91,26 @@ def _datum(record: dict[str, Any]) -> bytes:
 
 
 def encode_reports(batch: ReportBatch, single_object: bool = False) -> list[bytes]:
-    """Run by the client: one message per report."""
+    """Encode each report as one message; run by the client."""
     header = REPORT_HEADER if single_object else b""
     return [header + _datum(record) for record in report_records(batch)]
 
 
 def encode_batch(batch: ReportBatch, single_object: bool = False) -> bytes:
-    """Run by a gateway: one message for all reports."""
+    """Encode all reports as one message; run by a gateway."""
     return (BATCH_HEADER if single_object else b"") + _datum(batch_record(batch))
 
 
 def read_varints(data: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Avro's variable-length integers at many places at once.
+    """Decode Avro's variable-length integers at many positions at once.
 
     Args:
         data: uint8, with at least 10 bytes after the largest position.
         at: (n,) int64 positions.
 
     Returns:
-        value (n,) int64, zigzag undone; after (n,) int64, the positions behind; canonical (n,) bool, False where the
-        integer takes more bytes than it needs or more than 64 bits hold.
+        value (n,) int64, after zigzag decoding; after (n,) int64, the positions after the integers; canonical (n,)
+        bool, False if the integer uses more bytes than necessary or exceeds 64 bits.
     """
     value = np.zeros(len(at), dtype=np.uint64)
     size = np.zeros(len(at), dtype=np.int64)
@@ -133,7 +133,7 @@ def read_varints(data: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def split_batch(data: bytes, start: int) -> tuple[bytes, list[memoryview], int, Reason]:
-    """The fields of a packed datum: collection prefix, four columns, the position behind it, and what is wrong."""
+    """The fields of a packed datum: collection prefix, four columns, the position after it, and the fault, if any."""
     at = start + 1 + PREFIX_BYTES
     prefix = data[start + 1 : at]
     view = memoryview(data)
@@ -150,7 +150,7 @@ def split_batch(data: bytes, start: int) -> tuple[bytes, list[memoryview], int, 
 
 
 def reports_in(message: bytes) -> int:
-    """How many reports a plain message says it holds, before anybody judges it: at least 1."""
+    """Number of reports that a plain message declares, before any check; at least 1."""
     if message[:1] != bytes([BATCH_FORM]):
         return 1
     _, fields, _, fault = split_batch(message, 0)
@@ -158,7 +158,7 @@ def reports_in(message: bytes) -> int:
 
 
 def read_long(data: bytes, at: int) -> tuple[int, int, Reason]:
-    """One variable-length integer: its value, the position behind it, and what is wrong."""
+    """One variable-length integer: its value, the position after it, and the fault, if any."""
     value = 0
     for place in range(10):
         if at >= len(data):

@@ -1,4 +1,4 @@
-"""The rows that other programs read: NamedTuples with Beam schemas, which Beam's own sinks, SQL and data frames take.
+"""Output rows: NamedTuples with Beam schemas, which Beam's sinks, SQL and data frames accept.
 
-Their fields are those of the Avro schemas in ``uldp_transforms.schemas``. Times are texts as RFC 3339 has them, UTC.
+Their fields are those of the Avro schemas in ``uldp_transforms.schemas``. Times are RFC 3339 texts in UTC.
 """

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 
-from uldp_transforms.rows.avro_fields import Field, fields_of
+from uldp_transforms.rows.avro_fields import Field, fields_of, map_fields
 
 COMPRESSION = "zstd"
 
@@ -26,8 +26,8 @@ _TYPES = {
 def arrow_schema(schema: Mapping[str, Any]) -> Any:
     """The ``pyarrow.Schema`` of rows with this Avro schema.
 
-    ``["null", T]`` may be null, everything else may not. A time is a ``timestamp[us, UTC]``, an array a list, a map a
-    map, an inner record a struct, an enum its name as text.
+    Only ``["null", T]`` is nullable. A time becomes a ``timestamp[us, UTC]``, an array a list, a map a map, an inner
+    record a struct, and an enum its name as text.
     """
     return pa.schema(list(map(_column, fields_of(schema))))
 
@@ -44,13 +44,16 @@ def _type(kind: str, parts: list[Any]) -> Any:
     return pa.struct(parts) if kind == "record" else _TYPES[kind]
 
 
-def arrow_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """An Avro record as pyarrow takes it: a map is a list of its entries."""
-    return {name: list(value.items()) if isinstance(value, dict) else value for name, value in record.items()}
+def arrow_record(record: Mapping[str, Any], maps: Collection[str]) -> dict[str, Any]:
+    """Convert an Avro record for pyarrow, which takes a map as a list of its entries; ``maps`` are such fields."""
+    lists = {name: list(record[name].items()) for name in maps if record.get(name) is not None}
+    return dict(record) | lists
 
 
 def parquet_bytes(records: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> bytes:
-    """A Parquet file of Avro records with this Avro schema; equal records make equal bytes."""
-    table, out = pa.Table.from_pylist(list(map(arrow_record, records)), arrow_schema(schema)), io.BytesIO()
+    """Encode Avro records with this schema as a Parquet file; equal records give equal bytes."""
+    maps = map_fields(schema)
+    table = pa.Table.from_pylist([arrow_record(record, maps) for record in records], arrow_schema(schema))
+    out = io.BytesIO()
     pa.parquet.write_table(table, out, compression=COMPRESSION)
     return out.getvalue()

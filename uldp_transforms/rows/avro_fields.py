@@ -1,4 +1,4 @@
-"""The fields of an Avro schema of rows, from which columns of tables and attributes of classes are made."""
+"""The fields of an Avro schema of rows, for table columns and class attributes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _TIME = {"type": "long", "logicalType": "timestamp-millis"}
 
 
 class Field(NamedTuple):
-    """A field of a row, or of what is in it.
+    """A field of a row, or of one of its parts.
 
     Attributes:
-        name: of the field; of an entry of an array ``element``, of one of a map ``value``.
+        name: name of the field; ``element`` for the entries of an array, ``value`` for those of a map.
         kind: string, int, long, double, boolean, time, array, map or record; an enum is a string.
-        nullable: whether it may be null.
-        doc: its description.
-        has_default: whether rows of older versions may be without it.
+        nullable: whether the value can be null.
+        doc: description of the field.
+        has_default: whether rows of older versions can lack it.
         record: name of the record, for a record.
-        parts: the fields of a record; the one field that stands for all entries of an array or map.
+        parts: the fields of a record, or the one field that describes all entries of an array or map.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Field(NamedTuple):
 
 
 def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...]:
-    """The fields of an Avro record, in its order."""
+    """The fields of an Avro record, in the schema's order."""
     return tuple(_field(**field) for field in schema["fields"])
 
 
@@ -58,3 +58,8 @@ def _kind_and_parts(avro: Any) -> tuple[str, tuple[Field, ...]]:
 def time_fields(schema: Mapping[str, Any]) -> Iterator[str]:
     """Names of the fields that are times."""
     return (field["name"] for field in schema["fields"] if field["type"] in (_TIME, ["null", _TIME]))
+
+
+def map_fields(schema: Mapping[str, Any]) -> frozenset[str]:
+    """Names of the fields that are maps."""
+    return frozenset(field.name for field in fields_of(schema) if field.kind == "map")

@@ -15,19 +15,19 @@ from uldp_transforms.rows.row_types import DiscoveredValue
 def discover_window(
     collection: Collection, counts: CohortCounts, place: dict[str, Any], withheld: str | None
 ) -> list[DiscoveredValue]:
-    """The rows of one window and pane, the most frequent value first; none if nothing can be, or may be, found.
+    """The rows of one window and pane in descending order of frequency; none if discovery is withheld or impossible.
 
     Args:
         collection: collection of the reports.
         counts: of all reports of the window so far.
-        place: the fields that say which window and pane it is.
-        withheld: the status of a window that must not have numbers; None if it may.
+        place: the fields that identify window and pane.
+        withheld: status of a window whose numbers are withheld; None if they are not.
     """
     if withheld is not None or not can_discover(collection):
         return []
     try:
         found = discover(collection, counts)
-    except EstimationError:  # the status of the estimate says why
+    except EstimationError:  # the status of the estimate gives the reason
         return []
     columns = (found.frequencies, found.standard_errors, found.ci_low, found.ci_high, found.q_values, found.levels)
     return [

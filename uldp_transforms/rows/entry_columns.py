@@ -1,4 +1,4 @@
-"""The entries of a window's row as columns, which become objects where somebody looks at them."""
+"""The entries of a window's row, stored as columns; the objects are created on access."""
 
 from __future__ import annotations
 
@@ -14,12 +14,22 @@ from typing import Any, overload
 import numpy as np
 
 from uldp_transforms.ldp.estimators import Estimate
-from uldp_transforms.rows.row_types import HealthFinding, ValueEstimate, WindowedEstimate, WindowHealth
+from uldp_transforms.rows.row_types import (
+    HealthFinding,
+    MeanFigure,
+    NumberFigures,
+    QuantileFigure,
+    ShareFigure,
+    ValueEstimate,
+    WindowedEstimate,
+    WindowHealth,
+)
 
 _NUMBERS = ValueEstimate._fields[1:]
 _VERSION = 1
-_HEAD = struct.Struct("<BII")  # version, bytes of the description, bytes of the values
+_HEAD = struct.Struct("<BII")  # version, length of the description in bytes, length of the values in bytes
 _ESTIMATES = WindowedEstimate._fields.index("estimates")
+_FIGURES = WindowedEstimate._fields.index("numbers")
 _FINDINGS = WindowHealth._fields.index("findings")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 _make_entry = functools.partial(tuple.__new__, ValueEstimate)
@@ -27,11 +37,11 @@ _make_entry = functools.partial(tuple.__new__, ValueEstimate)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class EntryColumns(Sequence[ValueEstimate]):
-    """What ``WindowedEstimate.estimates`` is between two steps: a sequence that keeps arrays.
+    """``WindowedEstimate.estimates`` between two steps: a sequence that is backed by arrays.
 
     Attributes:
-        values: the texts, S of them.
-        names: fields of ``ValueEstimate`` that the entries have; the others are None.
+        values: the S values as texts.
+        names: the fields of ``ValueEstimate`` that are stored; all others are None.
         numbers: (len(names), S); NaN where an entry has None.
     """
 
@@ -41,7 +51,7 @@ class EntryColumns(Sequence[ValueEstimate]):
 
     @classmethod
     def of(cls, entries: Sequence[ValueEstimate]) -> EntryColumns:
-        """The columns of entries."""
+        """Convert entries to columns."""
         if isinstance(entries, EntryColumns):
             return entries
         values, *columns = list(zip(*entries)) or [()]
@@ -51,7 +61,7 @@ class EntryColumns(Sequence[ValueEstimate]):
 
     @classmethod
     def of_estimate(cls, estimate: Estimate, show: int | None = None) -> EntryColumns:
-        """The ``show`` values (None: all) with the largest frequencies, in the estimate's order."""
+        """Columns of the ``show`` values (None: all) with the largest frequencies, in the estimate's order."""
         number = len(estimate.values) if show is None else show
         shown = estimate.largest(number)
         low, high = estimate.display_intervals(number)
@@ -70,14 +80,14 @@ class EntryColumns(Sequence[ValueEstimate]):
         return cls(values, tuple(columns), np.array(list(columns.values()), dtype=np.float64))
 
     def column(self, name: str) -> np.ndarray:
-        """(S,) numbers of a field; NaN where there are none."""
+        """(S,) numbers of a field; NaN where the field is None."""
         if name not in self.names:
             return np.full(len(self.values), np.nan)
         column: np.ndarray = self.numbers[self.names.index(name)]
         return column
 
     def with_columns(self, names: tuple[str, ...], numbers: np.ndarray) -> EntryColumns:
-        """These entries with other numbers, (len(names), S), in some fields."""
+        """A copy with new numbers, (len(names), S), in some fields."""
         kept, own = self.names, self.numbers
         if not set(names).isdisjoint(kept):
             places = [place for place, name in enumerate(kept) if name not in names]
@@ -109,7 +119,7 @@ class EntryColumns(Sequence[ValueEstimate]):
 
 
 def packed(row: WindowedEstimate, health: WindowHealth) -> bytes:
-    """Both rows of a window: version, a JSON description, the values, then the numbers, little-endian."""
+    """Encode both rows of a window: version, a JSON description, the values, then the numbers, little-endian."""
     columns = EntryColumns.of(row.estimates)
     told = [row._replace(estimates=()), health, columns.names]
     head, values = _to_json(told), _values_to_bytes(columns.values)
@@ -117,7 +127,7 @@ def packed(row: WindowedEstimate, health: WindowHealth) -> bytes:
 
 
 def unpacked(encoded: bytes) -> tuple[WindowedEstimate, WindowHealth]:
-    """Reverse ``packed``; the entries stay columns."""
+    """Reverse ``packed``; the entries remain columns."""
     version, head, length = _HEAD.unpack_from(encoded)
     if version != _VERSION:
         raise ValueError(f"unpacked reads version {_VERSION}, got version {version}")
@@ -126,15 +136,24 @@ def unpacked(encoded: bytes) -> tuple[WindowedEstimate, WindowHealth]:
     values = _values_of_bytes(encoded[begin : begin + length])
     numbers = np.frombuffer(encoded, "<f8", -1, begin + length).reshape(len(names), len(values))
     row[_ESTIMATES] = EntryColumns(values, tuple(names), numbers)
+    row[_FIGURES] = _figures_of(*row[_FIGURES])
     health[_FINDINGS] = list(map(HealthFinding._make, health[_FINDINGS]))
     return WindowedEstimate._make(row), WindowHealth._make(health)
+
+
+def _figures_of(mean: Any, quantiles: Any, shares_above: Any) -> NumberFigures:
+    return NumberFigures(
+        MeanFigure._make(mean),
+        tuple(map(QuantileFigure._make, quantiles)),
+        tuple(map(ShareFigure._make, shares_above)),
+    )
 
 
 def _to_json(told: Any) -> bytes:
     return _as_json(told).encode()
 
 
-@functools.lru_cache(maxsize=64)  # of a collection they are the same in all windows
+@functools.lru_cache(maxsize=64)  # all windows of a collection have the same ones
 def _values_to_bytes(values: tuple[str, ...]) -> bytes:
     return _to_json(values)
 

@@ -1,7 +1,7 @@
 """Rows as JSON lines and as Avro records.
 
-A row that has crossed between workers may be of a class that Beam made from its schema. So the functions here take any
-row with the fields of the schema, whatever its class is.
+A row that was sent between workers may belong to a class that Beam generated from its schema. So these functions accept
+any row with the fields of the schema, whatever its class is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def as_dict(row: NamedTuple) -> dict[str, Any]:
-    """The fields of a row by name; inner rows likewise."""
+    """The fields of a row by name, including those of inner rows."""
     return {name: value if type(value) in _SCALARS else _plain(value) for name, value in zip(row._fields, row)}
 
 
@@ -31,16 +31,16 @@ def _plain(value: Any) -> Any:
 
 
 def to_json(row: NamedTuple) -> str:
-    """One line of JSON.
+    """Encode a row as one line of JSON.
 
     Raises:
-        ValueError: for a number that JSON does not have.
+        ValueError: if a number is not finite.
     """
     return json.dumps(as_dict(row), ensure_ascii=False, allow_nan=False)
 
 
 def to_avro(row: NamedTuple, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A record for an Avro writer with this schema; times as datetime, UTC."""
+    """Convert a row to a record for an Avro writer with this schema; times become datetime, UTC."""
     record = as_dict(row)
     for name in time_fields(schema):
         if record[name] is not None:
@@ -49,7 +49,7 @@ def to_avro(row: NamedTuple, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def from_avro(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a row by name, from a record of an Avro reader; times as texts."""
+    """Convert a record of an Avro reader to the fields of a row by name; times become texts."""
     return {name: _text(value) if type(value) is datetime.datetime else value for name, value in record.items()}
 
 

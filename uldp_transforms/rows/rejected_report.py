@@ -1,4 +1,4 @@
-"""What was refused, and why; never what it said."""
+"""Rows about rejected reports: the reason, but never the content."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def rejected_row(rejection: Rejection, periods: BasePeriods | None, run: str | N
 
 
 def _moment(time: int | None) -> str | None:
-    """A time of arrival; None if rows cannot name it: a source may let its senders choose it."""
+    """A time of arrival as text; None if rows cannot represent it, because some sources let senders choose it."""
     return rfc3339(time) if time is not None and MIN_EVENT_TIME <= time < MAX_EVENT_TIME else None

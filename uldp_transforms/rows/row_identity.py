@@ -1,4 +1,4 @@
-"""How a row names its collection, and its window or base period."""
+"""The fields by which a row identifies its collection, and its window or base period."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from uldp_transforms.windows import BasePeriods, moment_of, rfc3339
 
 
 def name_of(collection: Collection | None) -> dict[str, Any]:
-    """The fields by which a row names its collection; all None if it was never established."""
+    """The fields that identify the collection of a row; all None if it is unknown."""
     if collection is None:
         return {"collection_id": None, "collection_version": None, "fingerprint": None}
     return {
@@ -22,10 +22,10 @@ def name_of(collection: Collection | None) -> dict[str, Any]:
 
 
 def reports_of_a_person(collection: Collection, place: Mapping[str, Any]) -> int | None:
-    """How many reports one person may have in the window of a row, at most; None if that is not known.
+    """Maximum number of reports per person in the window of a row; None if unknown.
 
-    Of clients whose window the collection does not name nothing is known. Where reports of a person are independent of
-    each other that is taken as 1.
+    It is unknown if the collection does not declare a client window. If the reports of a person are independent, it is
+    taken as 1.
     """
     if collection.asked is None or place["window_start"] is None:
         return None if keeps_memos(collection) else 1
@@ -33,12 +33,12 @@ def reports_of_a_person(collection: Collection, place: Mapping[str, Any]) -> int
 
 
 def span_of(start: int | None, length: int | None) -> dict[str, Any]:
-    """The fields that say when a window or base period begins and ends, from milliseconds; None if it has no start."""
+    """The start and end fields of a window or base period, from milliseconds; None if it has no start."""
     if start is None or length is None:
         return {"window_start": None, "window_end": None}
     return {"window_start": rfc3339(start), "window_end": rfc3339(start + length)}
 
 
 def span_of_period(start: int | None, periods: BasePeriods | None) -> dict[str, Any]:
-    """The same of the base period that begins at ``start``."""
+    """The start and end fields of the base period that begins at ``start``."""
     return span_of(start, None if start is None or periods is None else int(periods.end_of(start)) - start)

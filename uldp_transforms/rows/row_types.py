@@ -1,7 +1,7 @@
-"""The kinds of rows, one class each, with Beam schemas. Their fields are written by ``make golden``.
+"""The kinds of rows, one class each, with Beam schemas. ``make golden`` generates their fields.
 
-``schemas/*.avsc`` defines them: edit a field there. Annotations are real objects here, and ``Optional`` is spelled out:
-Beam makes schemas of nothing else.
+``schemas/*.avsc`` defines the fields: edit them there. Annotations are real objects here, and ``Optional`` is written
+out, because Beam derives schemas from nothing else.
 """
 
 # ruff: noqa: UP045
@@ -26,6 +26,41 @@ class ValueEstimate(NamedTuple):
     smoothed_frequency: Optional[float] = None
     smoothed_low: Optional[float] = None
     smoothed_high: Optional[float] = None
+
+
+class MeanFigure(NamedTuple):
+    """Mean of the numbers of a window, with its interval."""
+
+    value: Optional[float] = None
+    low: Optional[float] = None
+    high: Optional[float] = None
+    half_bin: Optional[float] = None
+
+
+class QuantileFigure(NamedTuple):
+    """Quantile of the numbers of a window, with its interval."""
+
+    q: float
+    value: Optional[float]
+    low: Optional[float]
+    high: Optional[float]
+
+
+class ShareFigure(NamedTuple):
+    """Share of people whose number is at least a limit, with its interval."""
+
+    limit: float
+    value: Optional[float]
+    low: Optional[float]
+    high: Optional[float]
+
+
+class NumberFigures(NamedTuple):
+    """Figures of the numbers of a window."""
+
+    mean: MeanFigure = MeanFigure()
+    quantiles: Sequence[QuantileFigure] = ()
+    shares_above: Sequence[ShareFigure] = ()
 
 
 class WindowedEstimate(NamedTuple):
@@ -69,6 +104,7 @@ class WindowedEstimate(NamedTuple):
     unexplained_high: Optional[float] = None
     unexplained_status: Optional[str] = None
     interval: Optional[str] = None
+    numbers: NumberFigures = NumberFigures()
 
 
 class EstimatedValue(NamedTuple):

@@ -1,4 +1,4 @@
-"""Rows with what their neighbours know: smoothed shares in their entries, and a finding that says what moved."""
+"""Rows with smoothed shares in their entries, and the finding about values that changed."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from uldp_transforms.rows.row_types import WindowedEstimate
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, has_numbers, places_of
 
 HORIZON = 64
-"""Windows of a collection that a stream keeps: a correction of one of them corrects those that come after it."""
+"""Maximum number of windows that a stream keeps per collection; a corrected window corrects all later ones."""
 
 MOST_CELLS = 1 << 19
-"""Windows times values that it keeps, so that these take 12 MiB at most, if there are at most 131,072 values."""
+"""Maximum number of windows times values that a stream keeps: 12 MiB, if there are at most 131,072 values."""
 
-_FEWEST = 4  # windows, however many values there are
+_FEWEST = 4  # minimum number of windows, for any number of values
 
 CHANGE = "change"
-"""Name of the finding that values moved."""
+"""Name of the finding about values that changed."""
 
-_NAMED = 5  # values in a sentence
-_NOT_THERE = -1e9  # so far below all shares that the nearest distribution has 0 there
+_NAMED = 5  # maximum number of values in a sentence
+_NOT_THERE = -1e9  # so far below all shares that the projection onto distributions is 0 there
 _SMOOTHED = ("smoothed_frequency", "smoothed_low", "smoothed_high")
 
 
 def smooth_rows(
     rows: Sequence[WindowedEstimate], jump: float, alarm_every: float, memos: bool = False
 ) -> Iterator[tuple[WindowedEstimate, Finding | None]]:
-    """The rows of all windows of one collection, one a window, smoothed in both directions; and what moved.
+    """The rows of all windows of one collection, smoothed in both directions, and their findings about changes.
 
     Args:
-        rows: in any order, which is kept. Rows without numbers are handed through.
-        jump: n times what one more counted report adds to an estimate.
-        alarm_every: windows between two false alarms, in the mean.
-        memos: whether clients keep memos, whose noise windows of the same people have in common.
+        rows: one row per window, in any order, which is kept. Rows without numbers pass unchanged.
+        jump: n times the contribution of one more counted report to an estimate.
+        alarm_every: mean number of windows between two false alarms.
+        memos: whether clients keep memos, so that windows of the same people have noise in common.
     """
     windows = Neighbours.of(rows, jump, memos)
     if not len(windows):
@@ -65,15 +65,15 @@ def smooth_rows(
 def filter_row(
     windows: Neighbours, row: WindowedEstimate, alarm_every: float, horizon: int | None = None
 ) -> tuple[Neighbours, WindowedEstimate, Finding | None]:
-    """The next row of a stream, smoothed with the windows before it; and these windows with it.
+    """Smooth the next row of a stream with the windows before it; returns these windows including the new one.
 
-    A row of a window that is there already takes its place: all that comes after is corrected by it.
+    A row of a known window replaces it, and so corrects all later windows.
 
     Args:
-        windows: those that were kept.
+        windows: the stored windows.
         row: of another window or pane.
-        alarm_every: windows between two false alarms, in the mean.
-        horizon: windows to keep; None: ``horizon_of`` so many values.
+        alarm_every: mean number of windows between two false alarms.
+        horizon: number of windows to keep; None: ``horizon_of`` the number of values.
     """
     if not has_numbers(row):
         return windows, row, None
@@ -89,17 +89,17 @@ def filter_row(
 
 
 def horizon_of(num_values: int) -> int:
-    """How many windows a stream keeps: fewer of long lists."""
+    """Number of windows that a stream keeps: fewer for long lists."""
     return min(HORIZON, max(_FEWEST, MOST_CELLS // max(num_values, 1)))
 
 
 def _shown(
     rows: Sequence[tuple[int, WindowedEstimate]], windows: Neighbours, shares: Shares
 ) -> Iterator[WindowedEstimate]:
-    """Rows, with their places in ``shares``, with smoothed entries: the nearest distribution, and intervals around the
-    smoothed means themselves, made to reach it.
+    """Rows with smoothed entries: the distribution nearest to the smoothed means, and intervals around the means that
+    are extended to contain it. The rows come with their positions in ``shares``.
 
-    One row after the other: a year of objects would keep the garbage collector busy.
+    Rows are made one at a time, because a year of objects would keep the garbage collector busy.
     """
     chosen = np.array([t for t, _ in rows], dtype=np.int64)
     means, low, high = (part[chosen] for part in (shares.means, shares.low, shares.high))

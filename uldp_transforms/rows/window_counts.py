@@ -1,4 +1,4 @@
-"""The counts of one collection in one window and pane, to be kept and estimated again."""
+"""Rows with the counts of one collection in one window and pane, for storage and re-estimation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uldp_transforms.rows.row_types import WindowCounts
 def counts_of_window(
     collection: Collection, counts: CohortCounts, place: dict[str, Any], *, complete: bool
 ) -> WindowCounts:
-    """The row of one window and pane; ``place`` are the fields that say which."""
+    """The row of one window and pane, which the fields ``place`` identify."""
     return WindowCounts(
         **name_of(collection),
         **place,

@@ -1,4 +1,4 @@
-"""What the sentinels, and the fit of an estimate, say of a window."""
+"""Rows with the findings of the sentinels and of the goodness of fit for a window."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from uldp_transforms.rows.row_identity import name_of, reports_of_a_person
 from uldp_transforms.rows.row_types import HealthFinding, WindowHealth
 
 FIT = "fit"
-_LEAST, _MOST = 1e-300, 1 - 1e-16  # probabilities whose z-scores are numbers
+_LEAST, _MOST = 1e-300, 1 - 1e-16  # limits of probabilities, so that z-scores are finite
 
 MISFIT = "The cohorts do not agree on these candidates: a frequent value is not listed, or clients are not honest."
 
@@ -26,17 +26,17 @@ def health_of_window(
     withheld: str | None,
     fit_p_value: float | None,
 ) -> WindowHealth:
-    """The row of one window and pane; without findings if its numbers are withheld.
+    """The row of one window and pane; without findings if the window's numbers are withheld.
 
-    Sentinels and fit take reports as independent of each other. There are no findings where a person may have several
-    reports that repeat one memo, or where nothing is known of that.
+    Sentinels and goodness of fit assume independent reports. There are no findings if a person can have several reports
+    with the same memo, or if this is unknown.
 
     Args:
         collection: collection of the reports.
         counts: of all reports of the window so far.
-        place: the fields that say which window and pane it is.
-        withheld: the status of a window that must not have numbers; None if it may.
-        fit_p_value: of the estimate; None if it has none.
+        place: the fields that identify window and pane.
+        withheld: status of a window whose numbers are withheld; None if they are not.
+        fit_p_value: p-value of the estimate's goodness of fit; None if it has none.
     """
     status, findings = withheld, []
     if withheld is None:
@@ -55,19 +55,18 @@ def health_of_window(
 
 
 def with_change(row: WindowHealth, change: Finding) -> WindowHealth:
-    """The row with what the neighbours of its window say: whether shares moved; ``change`` if nothing worse was there.
+    """The row with the finding whether shares changed; it decides the status only if no other finding fired.
 
-    It is no sentinel either: what happens in the world makes it fire as well.
+    It is not a sentinel, because changes in the population trigger it too.
     """
     status = "change" if change.fired and row.status == "ok" else row.status
     return row._replace(status=status, findings=[*row.findings, HealthFinding(**vars(change))])
 
 
 def finding_of_fit(p_value: float) -> Finding:
-    """The fit as a finding: its statistic is the z-score that is exceeded with the same probability.
+    """The goodness of fit as a finding, whose statistic is the z-score with the same tail probability.
 
-    It is no sentinel, because a list of candidates that is not complete makes it fire as well; so it has a rate of
-    false alarms of its own.
+    It is not a sentinel, because an incomplete list of candidates triggers it too; so it has its own false-alarm rate.
     """
     fired = p_value < FALSE_ALARMS
     return Finding(

@@ -1,6 +1,6 @@
-"""The windows of a collection, one after the other, as arrays: what smoothing keeps of their rows.
+"""The windows of a collection in order, as arrays: the state that smoothing keeps of their rows.
 
-No row is kept; so the state of a stream is a few numbers a value and window.
+Rows are not kept, so the state of a stream is a few numbers per value and window.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _DAY = 86_400_000
 _HOUR = 3_600_000
 _VERSION = 4
 _PAST = 2
-_KEPT = {2: 10, 3: _PAST, _VERSION: _PAST}  # numbers of a value beside windows and alarm, by version
-_HEAD = struct.Struct("<BI")  # version, bytes of the description
+_KEPT = {2: 10, 3: _PAST, _VERSION: _PAST}  # numbers per value beside windows and alarm, by version
+_HEAD = struct.Struct("<BI")  # version, length of the description in bytes
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,16 +34,16 @@ class Neighbours:
     """Windows of one collection in order of time: T windows, S values.
 
     Attributes:
-        values: the texts.
+        values: the S values as texts.
         spans: (T, 2) int64, start and end in milliseconds.
-        num_reports: (T,) int64.
-        raw, variances, common: (T, S) raw frequencies, squared standard errors, and of these what is the same in all
-            windows; NaN where a window does not have the value.
-        gone: end of the last window that was forgotten, in milliseconds; None: none was.
-        past: (2, S) what is left of these: level and spread of ``Series``.
-        alarm: what is left of these for the alarm.
-        jump: n times what one more counted report adds to an estimate.
-        memos: whether clients keep memos, whose noise windows of the same people have in common.
+        num_reports: (T,) int64, number of reports per window.
+        raw, variances, common: (T, S) raw frequencies, squared standard errors, and the part of these that all windows
+            share; NaN where a window lacks the value.
+        gone: end of the last forgotten window, in milliseconds; None if none was forgotten.
+        past: (2, S) summary of the forgotten windows: level and spread of ``Series``.
+        alarm: state of the alarm after the forgotten windows.
+        jump: n times the contribution of one more counted report to an estimate.
+        memos: whether clients keep memos, so that windows of the same people have noise in common.
     """
 
     values: tuple[str, ...]
@@ -60,10 +60,10 @@ class Neighbours:
 
     @classmethod
     def of(cls, rows: Iterable[WindowedEstimate], jump: float = 0.0, memos: bool = False) -> Neighbours:
-        """The windows of rows with numbers, one row a window, in any order."""
+        """The windows of rows with numbers, one row per window, in any order."""
         rows = sorted((row for row in rows if has_numbers(row)), key=bounds_of)
         columns = [EntryColumns.of(row.estimates) for row in rows]
-        lists = dict.fromkeys(column.values for column in columns)  # as a rule one, the same for all windows
+        lists = dict.fromkeys(column.values for column in columns)  # usually one list, the same for all windows
         values = tuple(dict.fromkeys(itertools.chain(*lists)))
         cells = np.full((3, len(rows), len(values)), np.nan)
         places = {own: places_of(own, values) for own in lists}
@@ -91,7 +91,7 @@ class Neighbours:
         return len(self.spans)
 
     def series(self) -> Series:
-        """The windows as the filter takes them."""
+        """The windows as the input of the filter."""
         gaps = self.spans[1:, 0] - self.spans[:-1, 1]
         before = 0 if self.gone is None or not len(self) else int(self.spans[0, 0]) - self.gone
         lengths = self.spans[:, 1] - self.spans[:, 0]
@@ -115,7 +115,7 @@ class Neighbours:
         )
 
     def _weekdays(self) -> np.ndarray | None:
-        """(T,) int64 the weekday of each window, from that of the first; None: windows are no days of a calendar."""
+        """(T,) int64 the weekday of each window, relative to the first; None if windows are not calendar days."""
         lengths = self.spans[:, 1] - self.spans[:, 0]
         if not len(self) or (np.abs(lengths - _DAY) > _HOUR).any():
             return None
@@ -125,7 +125,7 @@ class Neighbours:
     # ------------------------------------------------------------------ streams
 
     def with_window(self, row: WindowedEstimate) -> tuple[Neighbours, int | None]:
-        """These windows and that of a row, in its place; and where that is. None: the window is forgotten already."""
+        """These windows with that of a row added or replaced, and its position; None if it is already forgotten."""
         one = Neighbours.of([row], self.jump, self.memos)
         start = int(one.spans[0, 0])
         if self.gone is not None and start < self.gone:
@@ -155,7 +155,7 @@ class Neighbours:
         return dataclasses.replace(self, values=values, past=past, alarm=alarm, **wider)
 
     def forget(self, course: Track, alarm_every: float, horizon: int) -> Neighbours:
-        """Without all but the last ``horizon`` windows, of which the track and the alarm say what is left."""
+        """Keep only the last ``horizon`` windows; the track and the alarm provide the summary of the others."""
         surplus = len(self) - horizon
         if surplus <= 0:
             return self
@@ -168,7 +168,7 @@ class Neighbours:
         )
 
     def _between(self, begin: int, end: int) -> Neighbours:
-        """Some of the windows, with all that is known of older ones."""
+        """A range of the windows, with the summary of older ones."""
         names = ("spans", "num_reports", "raw", "variances", "common")
         some: dict[str, Any] = {name: getattr(self, name)[begin:end] for name in names}
         return dataclasses.replace(self, **some)
@@ -184,7 +184,7 @@ class Neighbours:
 
     @classmethod
     def from_bytes(cls, encoded: bytes) -> Neighbours:
-        """Read the bytes of ``to_bytes``, also of older versions, whose alarm learns anew."""
+        """Decode the bytes of ``to_bytes``, also of older versions, whose alarm starts anew."""
         version, length = _HEAD.unpack_from(encoded)
         if version not in _KEPT:
             raise ValueError(f"Neighbours reads versions {min(_KEPT)} to {_VERSION}, got version {version}")
@@ -213,13 +213,13 @@ class Neighbours:
 
 
 def jump_of(model: Model) -> float:
-    """n times what one more counted report adds to an estimate, at most; 0 where that is not known."""
+    """Maximum of n times the contribution of one more counted report to an estimate; 0 if unknown."""
     mechanism = model.mechanism
     return 1 / min(mechanism.delta, mechanism.kappa) if isinstance(mechanism, SetReportMechanism) else 0.0
 
 
 def has_numbers(row: WindowedEstimate) -> bool:
-    """Whether a row takes part."""
+    """Whether a row has numbers that can be smoothed."""
     return row.status == "ok" and bool(row.estimates) and bool(row.num_reports) and row.window_start is not None
 
 

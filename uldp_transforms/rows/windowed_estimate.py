@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,15 +10,26 @@ from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import Estimate, Estimator
+from uldp_transforms.ldp.estimators.anytime import confidence_of_look
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
+from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers, limits_within
 from uldp_transforms.ldp.repeated_people import with_repeated_people
+from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_identity import name_of, reports_of_a_person
-from uldp_transforms.rows.row_types import EstimatedValue, ValueEstimate, WindowedEstimate
+from uldp_transforms.rows.row_types import (
+    EstimatedValue,
+    MeanFigure,
+    NumberFigures,
+    QuantileFigure,
+    ShareFigure,
+    ValueEstimate,
+    WindowedEstimate,
+)
 from uldp_transforms.version import SOFTWARE
 
 ON_TIME = "ON_TIME"
-"""``pane_timing`` of the row of a window that comes when the window ends; there is one at most."""
+"""``pane_timing`` of the row that is emitted at the end of its window; there is at most one."""
 
 
 def estimate_window(
@@ -29,21 +41,23 @@ def estimate_window(
     withheld: str | None,
     show: int | None = None,
     anytime_scale: int | None = None,
+    limits: Sequence[float] | None = None,
+    quantiles: Sequence[float] | None = None,
     entries: Callable[[Estimate, int | None], Sequence[ValueEstimate]] | None = None,
 ) -> WindowedEstimate:
-    """The row of one window and pane; without numbers if reports are too few or missing, or no estimate can be made.
+    """The row of one window and pane; without numbers if reports are too few or missing, or no estimate is possible.
 
     Args:
         collection: collection of the reports.
         counts: of all reports of the window so far.
-        place: the fields that say which window and pane it is, see ``place_of``.
-        estimator: that makes the estimate.
-        candidates: canonical values to estimate in an open alphabet; None: its public ones, and no value without them.
-        withheld: the status of a window that must not have numbers; None if it may.
-        show: how many values the row has at most: those with the largest frequencies. None: all.
-        anytime_scale: of intervals that hold in all rows of the window together, of which the one on time is the
-            planned one; None: it has this one row.
-        entries: makes the entries of an estimate; None: ``value_estimates``.
+        place: the fields that identify window and pane, see ``place_of``.
+        estimator: estimator of the frequencies.
+        candidates: canonical values to estimate in an open alphabet; None: its public values only.
+        withheld: status of a window whose numbers are withheld; None if they are not.
+        show: maximum number of values in the row: those with the largest frequencies. None: all.
+        anytime_scale: scale of intervals that hold jointly in all rows of the window, with the row on time as the
+            planned look; None: the window has only one row.
+        entries: function that makes the entries of an estimate; None: ``value_estimates``.
     """
     estimate: Estimate | None = None
     status = withheld or "ok"
@@ -56,10 +70,14 @@ def estimate_window(
                 status, estimate = "not_converged", None
         except EstimationError as error:
             status = error.status
+    times = reports_of_a_person(collection, place)
     if estimate:
-        estimate = with_repeated_people(collection, estimate, reports_of_a_person(collection, place))
+        estimate = with_repeated_people(collection, estimate, times)
     if estimate and anytime_scale is not None:
         estimate = estimate.anytime(anytime_scale, planned=place["pane_timing"] == ON_TIME)
+    level = CONFIDENCE
+    if estimate and anytime_scale is not None:
+        level = float(confidence_of_look(CONFIDENCE, counts.total, anytime_scale, place["pane_timing"] == ON_TIME))
     return WindowedEstimate(
         **name_of(collection),
         **place,
@@ -78,6 +96,37 @@ def estimate_window(
         unexplained_high=estimate.unexplained_high if estimate and estimate.unexplained_status else None,
         unexplained_status=estimate.unexplained_status if estimate else None,
         interval=FIXED if anytime_scale is None else ANYTIME,
+        numbers=_number_figures(collection, counts, estimate, limits, quantiles, level, times)
+        if estimate
+        else NumberFigures(),
+    )
+
+
+def _number_figures(
+    collection: Collection,
+    counts: CohortCounts,
+    estimate: Estimate,
+    limits: Sequence[float] | None,
+    quantiles: Sequence[float] | None,
+    confidence: float,
+    times: int | None,
+) -> NumberFigures:
+    """Mean, quantiles and shares above limits; empty for an alphabet that has no numbers."""
+    if collection.alphabet.bin_edges is None:
+        return NumberFigures()
+    found = estimate_numbers(
+        collection,
+        counts,
+        limits=limits_within(limits or (), collection.alphabet),
+        quantiles=quantiles or (),
+        distribution=estimate.frequencies,
+        confidence=confidence,
+        reports_of_a_person=times or 1,
+    )
+    return NumberFigures(
+        mean=MeanFigure() if found.mean is None else MeanFigure(**dataclasses.asdict(found.mean)),
+        quantiles=tuple(QuantileFigure(**dataclasses.asdict(one)) for one in found.quantiles),
+        shares_above=tuple(ShareFigure(**dataclasses.asdict(one)) for one in found.shares_above),
     )
 
 
@@ -87,7 +136,7 @@ def value_estimates(estimate: Estimate, show: int | None = None) -> list[ValueEs
 
 
 def reason_to_withhold(counts: CohortCounts, min_reports: int, partial: bool) -> str | None:
-    """The status of a window that must not have numbers: cut short, or of too few reports; None if it may."""
+    """Status of a window whose numbers are withheld: partial, or with too few reports; None if they are not."""
     if partial:
         return "partial"
     return "suppressed" if counts.total < min_reports else None

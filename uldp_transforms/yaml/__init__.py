@@ -1,6 +1,6 @@
-"""EstimateReports for Beam YAML and for other languages: plain arguments in, named outputs out.
+"""EstimateReports for Beam YAML and for other languages: plain arguments as input, named outputs.
 
-Beam YAML finds it through a providers file, Java and the like through Beam's Python expansion service; see
+Beam YAML finds it through a providers file, Java and other languages through Beam's Python expansion service; see
 ``docs/yaml.md`` and ``docs/other-languages.md``.
 """
 

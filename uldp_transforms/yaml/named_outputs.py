@@ -1,4 +1,4 @@
-"""EstimateReports as programs meet it that are not written in Python."""
+"""EstimateReports as a transform for programs in other languages than Python."""
 
 from __future__ import annotations
 
@@ -23,29 +23,30 @@ from uldp_transforms.ldp.checks import describe, require_keys
 from uldp_transforms.ldp.errors import SpecError
 
 PAYLOAD = "payload"
-"""Field of a row that has the message, where the row has more than one."""
+"""Name of the field that contains the message, in rows with several fields."""
 
 
 class EstimateReports(beam.PTransform[Any, "dict[str, PCollection[Any]]"]):
-    """The whole chain, from files or messages to estimates, with outputs by name.
+    """The whole pipeline, from files or messages to estimates, with named outputs.
 
     Input: none, with ``files``; otherwise messages, as ``bytes`` or as rows with one field, or a field ``payload``,
-    that holds bytes or their Base64 text. What is neither is received and refused as one malformed message.
+    that contains bytes or their Base64 text. All other input is counted as received and rejected as one malformed
+    message.
 
     Output: ``estimates``, ``values``, ``health``, ``ledger``, ``rejected`` and ``counts``, and ``discovered`` if the
-    job searches, the rows of ``uldp_transforms.EstimateReports``. Files and blocks that cannot be read are in
+    job searches for values, with the rows of ``uldp_transforms.EstimateReports``. Unreadable files and blocks appear in
     ``rejected`` and in ``ledger``.
 
     Args:
         files: pattern of Avro container files of reports.
-        values: of the job; see ``SpecValues``.
+        values: values of the job's specification; see ``SpecValues``.
 
     Raises:
-        SpecError: for a wrong value, or if an open alphabet has no candidates.
-        OSError: for a file that cannot be read.
+        SpecError: if a value is not allowed, or if an open alphabet has no candidates.
+        OSError: if a file cannot be read.
     """
 
-    _yaml_requires_inputs = False  # what Beam YAML asks a transform; without it files would need an "input: {}"
+    _yaml_requires_inputs = False  # read by Beam YAML; otherwise files would need an "input: {}"
 
     def __init__(self, files: str | None = None, **values: Unpack[SpecValues]):
         super().__init__()
@@ -63,12 +64,12 @@ class EstimateReports(beam.PTransform[Any, "dict[str, PCollection[Any]]"]):
         if self._files is None:
             return _as_messages(source)
         if not isinstance(source, PBegin):
-            raise SpecError("EstimateReports.files must be absent where there is an input, got both")
+            raise SpecError("EstimateReports.files must be absent if there is an input, got both")
         return source | "ReadReportFiles" >> ReadReportFiles(self._files)
 
 
 def _as_messages(source: Any) -> PCollection[bytes]:
-    """The messages in rows; anything else as it is, for ``EstimateReports`` to take or to refuse."""
+    """The messages in rows; any other input unchanged, for ``EstimateReports`` to accept or refuse."""
     if isinstance(source, PBegin):
         raise SpecError("EstimateReports needs an input of messages, or files, got neither")
     came: Any = getattr(source, "element_type", None)
@@ -87,7 +88,7 @@ def _as_messages(source: Any) -> PCollection[bytes]:
 
 
 def _message(row: Any, field: str) -> bytes:
-    """The message of a row; a value that holds none is returned as bytes that decoding refuses, and counts."""
+    """The message of a row; a value without a message becomes bytes that decoding rejects and counts."""
     value = getattr(row, field)
     if isinstance(value, str):
         try:

@@ -24,10 +24,14 @@ from google.api_core.exceptions import NotFound, RetryError
 import uldp_transforms
 from tests.beam import test_groups, test_spec, test_wiring
 from tests.beam.accounts import test_manifests
+from tests.jobs.commands import test_total
 from tests.jobs.engines import test_yaml
+from tests.jobs.follow import test_follow
 from tests.jobs.gateway import test_gateway_errors
 from tests.jobs.kafka import test_kafka_reader, test_kafka_secrets, test_kafka_topics
-from tests.jobs.streams import test_live
+from tests.jobs.report import test_row_frame
+from tests.jobs.streams import test_dev_queue, test_live
+from tests.jobs.survey import test_navigations
 from tests.servers import test_pubsub_refusals
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms import (
@@ -43,7 +47,7 @@ from uldp_transforms.beam.runtime.coders import CohortCountsCoder, ReportBatchCo
 from uldp_transforms.beam.transforms.decode_reports import _DecodeFn
 from uldp_transforms.beam.transforms.deduplicate import _split
 from uldp_transforms.files.text_files import read_lines, read_text
-from uldp_transforms.jobs import check, cli, tokens
+from uldp_transforms.jobs import check, cli, regress, tokens
 from uldp_transforms.jobs.demo import demo_command as demo
 from uldp_transforms.jobs.engines import google_clients, runners
 from uldp_transforms.jobs.engines.job_server import described_options
@@ -60,6 +64,8 @@ from uldp_transforms.jobs.report.reading import RowDirectory
 from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.jobs.sinks import row_files
+from uldp_transforms.jobs.survey import survey_command
+from uldp_transforms.jobs.survey.answer_table import read_answers
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import MECHANISMS
@@ -280,12 +286,13 @@ def demo_without_charts() -> None:
 
 
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
-GZIP = "must be a whole gzip file, got another or a broken one"
+GZIP = "must be a complete gzip file, got another format or a damaged file"
 NAMES = ", ".join(uldp_transforms.__all__)
 NEEDS = (
-    "collection 'open' has an open alphabet and needs 1 to 1048576 candidate values (--candidates) or public ones, got"
+    "collection 'open' has an open alphabet and needs 1 to 1048576 candidate values (--candidates) "
+    "or public values, got"
 )
-NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got another"
+NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got another file"
 
 
 # class of the error, call, and the sentence: whole, or its beginning up to a space where the rest is not ours to choose
@@ -294,6 +301,27 @@ def decode_fn(messages: list[Any]) -> Any:
     fn = _DecodeFn(MessageDecoder(CollectionCatalog([KRR])), None)
     fn.start_bundle()
     return fn.process((messages, []))
+
+
+def answering(options: str, table: str = "answer\n1\n0\n") -> Callable[[], Any]:
+    """A call that reads a table of survey answers."""
+
+    def call() -> None:
+        Path("answers.csv").write_text(table, encoding="utf-8")
+        read_answers(survey_command.configure(shlex.split(f"answers.csv {options}")).columns)
+
+    return call
+
+
+def run_of(name: str) -> runs.RunRecord:
+    source = {"option": "--x", "name": "x", "bounded": False, "resumes": True}
+    return runs.RunRecord(run=name, started="2026-01-01T00:00:00Z", source=source, specification={}, launched=True)
+
+
+def checking_texts() -> None:
+    Path("texts").mkdir()
+    Path("texts/estimates.jsonl").write_text('{"run": "a", "num_reports": "many"}\n', encoding="utf-8")
+    check._rows("texts", "estimates", [run_of("a")])
 
 
 SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
@@ -333,7 +361,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         JobSpec(collections=(collection("shared", SHARED, "urr"),)).check_candidates,
-        "collection 'shared' can be estimated if at most 8192 public values share clear buckets, got 8193",
+        "collection 'shared' must have at most 8192 public values that share clear buckets, got 8193",
     ),
     (
         SpecError,
@@ -454,12 +482,13 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         lambda: runners.check_options(["--more", "5"]),
-        "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got '--more'",
+        "options must be listed in --help or belong to Apache Beam or to the job server at --job_endpoint, "
+        "got '--more'",
     ),
     (
         SpecError,
         lambda: JobSpec(collections=(KRR,), early_every=1500),
-        "JobSpec.early_every must be whole seconds, got 1500 ms",
+        "JobSpec.early_every must be a whole number of seconds, got 1500 ms",
     ),
     # simulate
     (IsADirectoryError, simulating("--output ."), "[Errno 21] Is a directory: '.'"),
@@ -479,7 +508,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values nearly.csv"),
-        "nearly.csv must name the column event_time once and like this, got ['Event Time']",
+        "nearly.csv must have exactly one column named event_time, spelled like this, got ['Event Time']",
     ),
     (
         SpecError,
@@ -524,7 +553,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values day.parquet"),
-        "day.parquet must be a whole Parquet file (the content is not shown)",
+        "day.parquet must be a complete Parquet file (the content is not shown)",
     ),
     (
         SpecError,
@@ -549,8 +578,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values local.csv"),
-        "local.csv line 2: event_time must have an offset from UTC, such as Z or +01:00, unless --timezone says whose "
-        "time it is, got none",
+        "local.csv line 2: event_time must have an offset from UTC, such as Z or +01:00, unless --timezone "
+        "is given, got none",
     ),
     (
         SpecError,
@@ -610,7 +639,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         lambda: ReadReportFiles("good.avro", "listed[23].json"),
-        "HERE/listed3.json must agree with the other manifests, got another 'good.avro'",
+        "HERE/listed3.json must agree with the other manifests, got a different entry for 'good.avro'",
     ),
     (
         SpecError,
@@ -622,7 +651,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: Watch(JobSpec(collections=(KRR,), max_rejected_share=0)).look(
             MessageDecoder(CollectionCatalog([KRR])).decode([b""] * 1000)
         ),
-        "1000 of 1000 reports were refused as malformed: see docs/reasons.md: do the clients and this job agree?",
+        "1000 of 1000 reports were rejected as malformed: see docs/reasons.md: do the clients and this job "
+        "use the same collections?",
     ),
     # estimate
     (
@@ -634,13 +664,18 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         estimating("--output 'o[1]'"),
-        "--output must be a path without * ? [ \\, which would make it a pattern, got 'o[1]'",
+        "--output must be a path without the pattern characters * ? [ \\, got 'o[1]'",
     ),
-    (SpecError, locked_by_a_link, "--output must have a .lock of its own, got a symbolic link at 'linked/.lock'"),
+    (
+        SpecError,
+        locked_by_a_link,
+        "--output must not contain a .lock that is a symbolic link, got one at 'linked/.lock'",
+    ),
     (
         SpecError,
         lambda: _run_that_goes_on("nowhere"),
-        "--savepoint_path needs the --output of the run whose state it is, got 'nowhere', where no run has written",
+        "--savepoint_path needs the --output directory of the run that made the savepoint, got 'nowhere', "
+        "to which no run has written",
     ),
     (
         SpecError,
@@ -655,8 +690,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         from_kafka("--window 1h"),
-        "--kafka_topic needs --kafka_until (a range is read on this machine), or --runner PrismRunner, FlinkRunner or "
-        "another that reads streams, got 'DirectRunner'",
+        "--kafka_topic needs --kafka_until (a range is read on this machine), or --runner PrismRunner, "
+        "FlinkRunner or another runner that reads streams, got 'DirectRunner'",
     ),
     (
         SpecError,
@@ -682,13 +717,13 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         estimating("--runner more.Runner"),
-        "--runner must be one that Beam can load, got No module named 'more'",
+        "--runner must be a runner that Beam can load, got No module named 'more'",
     ),
     (SpecError, estimating("--streaming"), "--streaming needs --subscription or --kafka_topic, got --input"),
     (
         SpecError,
         streaming(""),
-        "--subscription needs --window: an endless stream without windows has no estimate, got none",
+        "--subscription needs --window: an unbounded stream without windows has no estimate, got none",
     ),
     (SpecError, estimating("--early_every 1h"), "--early_every needs --subscription or --kafka_topic, got --input"),
     (SpecError, estimating("--late_every 1h"), "--late_every needs --subscription or --kafka_topic, got --input"),
@@ -697,17 +732,18 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         streaming("--window 1h --release final --late_every 1m"),
-        "--late_every cannot go with --release final, got both",
+        "--late_every cannot be combined with --release final, got both",
     ),
     (
         SpecError,
         estimating("--release final"),
-        "--release final needs --subscription or --kafka_topic: files have one row a window anyway, got --input",
+        "--release final needs --subscription or --kafka_topic, because files always give one row per "
+        "window, got --input",
     ),
     (
         SpecError,
         streaming("--window 1h --release final --early_every 1m"),
-        "--early_every cannot go with --release final, got both",
+        "--early_every cannot be combined with --release final, got both",
     ),
     (
         SpecError,
@@ -741,7 +777,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         without_google,
-        "--topic needs Google's clients, of the extra 'gcp': pip install '.[gcp]'",
+        "--topic needs Google's client libraries; install the extra 'gcp': pip install '.[gcp]'",
     ),
     (
         SpecError,
@@ -752,7 +788,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         (
             SpecError,
             streaming(f"--window 1h {option}=streaming_mode_at_least_once"),
-            "Dataflow's streaming mode must be exactly-once, or reports count twice, got streaming_mode_at_least_once",
+            "Dataflow's streaming mode must be exactly-once, because reports would count twice, got "
+            "streaming_mode_at_least_once",
         )
         for option in ("--dataflow_service_options", "--experiments")
     ),
@@ -767,7 +804,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         estimating("--smooth --window 2h --slide 1h"),
-        "--smooth cannot go with --slide, which makes windows overlap, got both",
+        "--smooth cannot be combined with --slide, which makes windows overlap, got both",
     ),
     (SpecError, estimating("--alarm_every 5 --window 1h"), "--alarm_every needs --smooth, got none"),
     (
@@ -780,7 +817,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         estimating_again("--counts krr.json --counts krr.json"),
-        "--counts must name each file once, or its reports count twice, got 'HERE/krr.json' 2 times",
+        "--counts must name each file once, because its reports would count twice, got 'HERE/krr.json' 2 times",
     ),
     (SpecError, estimating_again("--counts none"), "--counts must match at least one file, got 'none'"),
     (SpecError, estimating_again("--output file"), "--output must be a directory, got the file 'file'"),
@@ -793,30 +830,30 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         estimating_again("--counts below.avro"),
-        "below.avro: counts of collection 'krr' must be from 0 to 9007199254740992, got others",
+        "below.avro: counts of collection 'krr' must be from 0 to 9007199254740992, got a number outside this range",
     ),
     (
         SpecError,
         estimating_again("--counts impossible.avro"),
-        "impossible.avro: counts of collection 'krr' must have cells that sum to the reports of their cohort, got "
-        "others in cohort 0",
+        "impossible.avro: counts of collection 'krr' must have cells that sum to the reports of their "
+        "cohort, got a violation in cohort 0",
     ),
     (
         SpecError,
         estimating_again("--counts all.avro --window 1d"),
-        "--window must be absent where counts were not stored by window, got one",
+        "--window needs counts that were stored by window, got counts of one window for everything",
     ),
     (
         SpecError,
         estimating_again("--counts day.avro --window 1h"),
-        "--window must have base periods that are made of whole stored windows, got 1970-01-01T00:00:00Z to "
-        "1970-01-02T00:00:00Z stored",
+        "--window must have base periods that consist of whole stored windows, got the stored window "
+        "1970-01-01T00:00:00Z to 1970-01-02T00:00:00Z",
     ),
     (
         SpecError,
         estimating_again("--counts overlap.avro --window 1w"),
-        "--window must be absent where stored windows overlap, got 1970-01-01T12:00:00Z to 1970-01-02T12:00:00Z "
-        "stored, which begins before another one ends",
+        "--window needs stored windows that do not overlap, got the stored window 1970-01-01T12:00:00Z to "
+        "1970-01-02T12:00:00Z, which begins before another one ends",
     ),
     (SpecError, estimating_again("--timezone UTC"), "--timezone needs --window, got none"),
     (SpecError, estimating_again("--alarm_every 5"), "--alarm_every needs --smooth, got none"),
@@ -853,17 +890,17 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         with_output("run-1.json", "{}"),
-        "used-run/run-1.json must be the record of a run (the content is not shown)",
+        "used-run/run-1.json must be a run record (the content is not shown)",
     ),
     (
         SpecError,
         lambda: runs.read_lines(["good.avro"]),
-        "good.avro must have rows of uldp estimate (the content is not shown)",
+        "good.avro must contain rows of uldp estimate (the content is not shown)",
     ),
     (
         SpecError,
         two_runs,
-        "--output must be a directory of one run at a time, got 'in-use', in use by run 20261122T081503Z-4f2a9c",
+        "--output must be a directory that no other run is using, got 'in-use', in use by run 20261122T081503Z-4f2a9c",
     ),
     (SpecError, run(check.configure, "none"), "DIR must be a directory, got 'none'"),
     (SpecError, run(check.configure, ". --max_age 2"), f"--max_age {DURATION} '2'"),
@@ -872,7 +909,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         demo_without_charts,
-        "a report needs altair, of the extra 'plot': pip install '.[plot]'",
+        "a report needs altair; install the extra 'plot': pip install '.[plot]'",
     ),
     (
         SpecError,
@@ -885,27 +922,76 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         for options, sentence in (
             (
                 "good.csv --estimators x",
-                f"--estimators/--estimator must be some of {', '.join(sorted(ESTIMATORS))}, got 'x'",
+                f"--estimators/--estimator must be ids from {', '.join(sorted(ESTIMATORS))}, got 'x'",
             ),
-            ("good.csv --seed -1", "--seed must be a whole number from 0 on, got -1"),
-            ("good.csv --mechanisms x", f"--mechanisms must be some of {', '.join(sorted(MECHANISMS))}, got 'x'"),
+            ("good.csv --seed -1", "--seed must be a whole number of at least 0, got -1"),
+            ("good.csv --mechanisms x", f"--mechanisms must be ids from {', '.join(sorted(MECHANISMS))}, got 'x'"),
             ("good.csv --max_cohorts 4", "--max_cohorts can be given only with --open, got 4"),
-            ("good.csv --epsilon x", "--epsilon must be numbers with commas between, got 'x'"),
+            ("good.csv --epsilon x", "--epsilon must be comma-separated numbers, got 'x'"),
             ("good.csv", "good.csv must have at least 2 different values, got 1"),
-            ("stranger.csv --sensitive two.txt", "two.txt must name a value that somebody holds, got none"),
-            ("stranger.csv --open --candidates two.txt", "two.txt must name a value that somebody holds, got none"),
+            (
+                "stranger.csv --sensitive two.txt",
+                "two.txt must list at least one value that occurs in --values, got none",
+            ),
+            (
+                "stranger.csv --open --candidates two.txt",
+                "two.txt must list at least one value that occurs in --values, got none",
+            ),
             (
                 "stranger.csv --mechanisms up",
-                "--mechanisms must name one that can be tried, got up: its last value means that there is no answer",
+                "--mechanisms must name at least one mechanism that can be tried, got up: it reserves its "
+                "last value for missing answers",
             ),
         )
     ),
     (
         argparse.ArgumentTypeError,
         lambda: evaluate._mechanisms("krr,x"),
-        f"must be some of {', '.join(sorted(MECHANISMS))}, got 'krr,x'",
+        f"must be ids from {', '.join(sorted(MECHANISMS))}, got 'krr,x'",
     ),
-    (argparse.ArgumentTypeError, lambda: evaluate._numbers("1,x"), "must be numbers with commas between, got '1,x'"),
+    (argparse.ArgumentTypeError, lambda: cli.numbers("1,x"), "must be comma-separated numbers, got '1,x'"),
+    # survey, regress
+    *(
+        (SpecError, answering(options), sentence)
+        for options, sentence in (
+            (
+                "--design kuk",
+                "--design must be direct, crosswise:RATE, forced:TRUTH,YES, unrelated:TRUTH,YES, or the name of a "
+                "column, got 'kuk'",
+            ),
+            ("--design crosswise:x", "--design must have rates from 0 to 1, or names of columns, got 'x'"),
+            ("--design direct --yes a --no a", "--yes and --no must be different texts, got 'a' for both"),
+            (
+                "--design direct --people x",
+                "--people must name one column of answers.csv, got 'x', of which it has 0",
+            ),
+        )
+    ),
+    (SpecError, answering("--design direct", "answer\n"), "answers.csv must have at least one row, got none"),
+    (
+        SpecError,
+        lambda: regress.configure(shlex.split("answers.csv --design direct --covariates x,x")),
+        "--covariates must name each column once, got 'x,x'",
+    ),
+    # check
+    (
+        SpecError,
+        lambda: check._acknowledge(".", "b", [run_of("a")]),
+        "--acknowledge must name a killed run (there is none), got 'b'",
+    ),
+    (TypeError, checking_texts, "rows of estimates must have whole numbers as counts, got others"),
+    # read_rows
+    (
+        SpecError,
+        lambda: uldp_transforms.read_rows(".", "values"),
+        "kind must be one of estimates, windows, health, discovered, ledger, got 'values'",
+    ),
+    (
+        SpecError,
+        lambda: uldp_transforms.read_rows(".", form="list"),
+        "form must be one of pandas, arrow, polars, got 'list'",
+    ),
+    (SpecError, lambda: uldp_transforms.read_rows("."), ". must contain rows of uldp estimate, got none"),
     # report
     (
         SpecError,
@@ -922,12 +1008,12 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         lambda: RowDirectory("reported").windows(),
-        "reported/estimates.jsonl must have rows of estimates, got one without collection_id",
+        "reported/estimates.jsonl must contain rows of estimates, got a row without collection_id",
     ),
     (
         SpecError,
         lambda: RowDirectory("listed").windows(),
-        "listed/estimates.jsonl must have rows of uldp estimate (the content is not shown)",
+        "listed/estimates.jsonl must contain rows of uldp estimate (the content is not shown)",
     ),
     # plan
     *(
@@ -978,7 +1064,8 @@ def places(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
 def calls() -> Iterator[Callable[[], Any]]:
     """The calls of this table and of those of the files that test the specification, wiring and other languages."""
     tables = (test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES, test_kafka_topics.REFUSED)
-    tables = (*tables, test_kafka_reader.REFUSED, test_groups.REFUSED)
+    tables = (*tables, test_kafka_reader.REFUSED, test_groups.REFUSED, test_dev_queue.REFUSED)
+    tables = (*tables, test_navigations.REFUSED, test_row_frame.REFUSED, test_total.REFUSED, test_follow.REFUSED)
     for table in (SENTENCES, *tables, test_gateway_errors.REFUSED, test_live.REFUSED, test_pubsub_refusals.REFUSED):
         for row in table:
             yield next(

@@ -134,7 +134,7 @@ def test_names_are_of_few_letters(text):
     "text", ["a\0", "a\n", "\u202ea", "\ufeffa", "\u0430", "A", "", "a" * 65, "../a", "a b", "\ud800"]
 )
 def test_names_that_look_like_others_are_refused(text):
-    with pytest.raises(SpecError, match=r"^Collection\.id must be 1 to 64 of the letters"):
+    with pytest.raises(SpecError, match=r"^Collection\.id must be 1 to 64 of the characters"):
         Collection.from_json(KRR.to_json() | {"id": text})
 
 
@@ -156,7 +156,7 @@ def test_names_that_look_like_others_are_refused(text):
 def test_a_column_that_is_nearly_named_is_refused(header, column, tmp_path):
     """Otherwise it would be left out in silence: a month of reports would carry the present time."""
     write_files(tmp_path, {"v.csv": f"{header}\n0,1,2\n"})
-    with pytest.raises(SpecError, match=f"v.csv must name the column {column} once and like this, got "):
+    with pytest.raises(SpecError, match=f"v.csv must have exactly one column named {column}, spelled like this, got "):
         ValuesFile(str(tmp_path / "v.csv"))
 
 
@@ -301,7 +301,7 @@ def test_the_first_and_the_last_moment_have_a_window(moment, window, tmp_path, m
     assert len(rows) == (365 if "slide" in window else 1)
 
 
-CUT_OFF = "cancelled: what was not yet written is in no row"
+CUT_OFF = "cancelled: reports that were not yet written are in no row"
 
 STOPPED_WAITING = {
     "BundleBasedDirectRunner": CUT_OFF,

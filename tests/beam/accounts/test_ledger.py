@@ -298,7 +298,7 @@ def test_a_loss_ends_the_job_with_another_code(
     window = "None to None" if unplaced else f"{rfc3339(0)} to {rfc3339(60 * MINUTE)}"
     of = None if broken is leaves_a_message_out else "krr"
     said = f"estimate: the ledger does not balance for collection {of!r}, window {window}: reports {wrong}: {number}"
-    assert last == f"{said}: do not use this output"
+    assert last == f"{said}; do not use this output"
     assert out == ""
     assert (folder / "out" / "estimates.jsonl").exists()
 

@@ -192,14 +192,14 @@ def test_what_a_manifest_gets_wrong_is_one_sentence(capfd: pytest.CaptureFixture
         "--manifest in-gone.json": f"{here}/in-gone.json must list files that match '{here}/in*.avro', got "
         "'in-gone.avro'",
         "--manifest in[.-]*o*": f"{here}/in-gone.json must list",
-        "--manifest broken.json": f"{here}/broken.json must be JSON, got a fault at line 1: ",
+        "--manifest broken.json": f"{here}/broken.json must be JSON, got an error in line 1: ",
     }
     for options, sentence in sentences.items():
         assert estimate.main(shlex.split(f"{JOB} {options}")) == 2
         assert capfd.readouterr().err.startswith(f"estimate: {sentence}")
     Path("in-gone.json").unlink()
     assert estimate.main(shlex.split(f"{JOB} --manifest in*.json")) == 2
-    assert "must agree with the other manifests, got another 'in.avro'" in capfd.readouterr().err
+    assert "must agree with the other manifests, got a different entry for 'in.avro'" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_rows_say_whether_a_file_says_that_it_is_simulated(folder: Path) -> None
     ],
 )
 def test_counts_of_several_jobs_are_simulated_if_one_of_them_is(jobs: list[bool | None], expected: bool | None) -> None:
-    assert reestimate._simulated(jobs) is expected
+    assert reestimate.simulated_of(jobs) is expected
 
 
 def test_a_source_that_does_not_say_is_null() -> None:

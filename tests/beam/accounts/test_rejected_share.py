@@ -120,48 +120,49 @@ NAMELESS = packed(KRR, [(1, NOW, b"", b"\1")] * 1200)
         (
             good(2) + bad(998),
             {},
-            f"998 of 1000 reports were refused as unknown_collection: they carry the fingerprint "
-            f"{STRANGER.fingerprint.hex()[:16]}, the job's collections have {KNOWN}: wrong --collection file?",
+            f"998 of 1000 reports were rejected as unknown_collection: they carry the fingerprint "
+            f"{STRANGER.fingerprint.hex()[:16]}, the job's collections have {KNOWN}: is the --collection file wrong?",
         ),
         (
             [packed(STRANGER, [(1, NOW, bytes(16), b"\1")] * 1000)],
             {},
-            f"1000 of 1000 reports were refused as unknown_collection: they carry the fingerprint "
-            f"{STRANGER.fingerprint.hex()[:16]}, the job's collections have {KNOWN}: wrong --collection file?",
+            f"1000 of 1000 reports were rejected as unknown_collection: they carry the fingerprint "
+            f"{STRANGER.fingerprint.hex()[:16]}, the job's collections have {KNOWN}: is the --collection file wrong?",
         ),
         (
             good(1000, NOW - 3 * DAY),
             {"allowed_lateness": HOUR},
-            "1000 of 1000 reports were refused as too_old: they are older than --allowed_lateness 1h by up to 3d: a "
-            "backlog that needs a longer one?",
+            "1000 of 1000 reports were rejected as too_old: they are older than --allowed_lateness 1h by "
+            "up to 3d: does a backlog need a longer --allowed_lateness?",
         ),
         (
             good(1000, NOW + DAY),
             {},
-            "1000 of 1000 reports were refused as too_early: they are ahead of their arrival by up to 24h: clocks of "
-            "another unit or zone?",
+            "1000 of 1000 reports were rejected as too_early: their event times are ahead of their arrival "
+            "by up to 24h: do the clients use another unit or time zone?",
         ),
         (
             [single(payload=data(b"\0\0"), event_time=long(NOW))] * 1000,
             {},
-            "1000 of 1000 reports were refused as payload_length: their payloads have another length than the "
-            "collection's: do the clients use another mechanism?",
+            "1000 of 1000 reports were rejected as payload_length: their payloads do not have the "
+            "collection's payload length: do the clients use a different mechanism?",
         ),
         (
             [single(cohort=long(9), event_time=long(NOW))] * 1000,
             {},
-            "1000 of 1000 reports were refused as cohort_range: their cohorts are not among the collection's: do the "
-            "clients use another number of cohorts?",
+            "1000 of 1000 reports were rejected as cohort_range: their cohort numbers are not in the "
+            "collection's range: do the clients use a different number of cohorts?",
         ),
         (
             [NAMELESS],
             {"deduplicate": True},
-            "1200 of 1200 reports were refused as no_report_id: they have no ids: does this job need --deduplicate?",
+            "1200 of 1200 reports were rejected as no_report_id: they have no ids: does this job need --deduplicate?",
         ),
         (
             [b"\2"] * 1000,
             {},
-            "1000 of 1000 reports were refused as malformed: see docs/reasons.md: do the clients and this job agree?",
+            "1000 of 1000 reports were rejected as malformed: see docs/reasons.md: do the clients and this "
+            "job use the same collections?",
         ),
     ],
     ids=lambda value: value.split()[7] if isinstance(value, str) else "",
@@ -187,14 +188,15 @@ def test_a_share_of_one_never_stops_a_stream() -> None:
 
 def test_many_collections_are_not_all_named() -> None:
     spec = replay.spec([KRR, URAP, RAPPOR, STRANGER], HOURLY, bounded=False)
-    with pytest.raises(RejectedShareError, match=f"{RAPPOR.fingerprint.hex()[:16]} and 1 more: wrong"):
+    named = RAPPOR.fingerprint.hex()[:16]
+    with pytest.raises(RejectedShareError, match=f"{named} and 1 more: is the --collection file wrong"):
         Watch(spec).look(MessageDecoder(spec.catalog).decode([b"\2" + bytes(27)] * 1000))
 
 
 def test_every_cause_is_a_reason_and_has_its_words() -> None:
     facts = dict.fromkeys(("fingerprint", "known", "lateness", "off_by"), "x")
     for reason in Reason:
-        assert sentence(reason, 9, 10, facts).startswith(f"9 of 10 reports were refused as {reason.code}: ")
+        assert sentence(reason, 9, 10, facts).startswith(f"9 of 10 reports were rejected as {reason.code}: ")
         assert sentence(reason, 9, 10).endswith("?")
     assert set(CAUSES) >= {
         Reason.UNKNOWN_COLLECTION,
@@ -231,7 +233,7 @@ def test_files_of_which_most_is_refused_end_with_another_code(
     last = capfd.readouterr().err.splitlines()[-1]
     prefixes = STRANGER.fingerprint[:PREFIX_BYTES].hex(), KRR.fingerprint[:PREFIX_BYTES].hex()
     seen = "they carry the fingerprint {}, the job's collections have {}".format(*prefixes)
-    said = f"{strangers} of 100 reports were refused as unknown_collection: {seen}: wrong --collection file?"
+    said = f"{strangers} of 100 reports were rejected as unknown_collection: {seen}: is the --collection file wrong?"
     assert (last == f"estimate: {said}") == (code == 4)
     assert Path("out/estimates.jsonl").exists()
 
@@ -242,16 +244,16 @@ def test_a_table_of_values_is_no_file_of_reports(
     write_files(tmp_path, {"krr.json": KRR, "in.avro": "value\n0\n1\n"})
     monkeypatch.chdir(tmp_path)
     assert estimate.main(shlex.split(JOB)) == 4
-    seen = "they do not begin as Avro files do: are these values, which uldp simulate perturbs first?"
+    seen = "they do not begin like Avro files: are these raw values, which uldp simulate must perturb first?"
     last = capfd.readouterr().err.splitlines()[-1]
-    assert last == f"estimate: 1 of 1 reports were refused as bad_magic: {seen}"
+    assert last == f"estimate: 1 of 1 reports were rejected as bad_magic: {seen}"
 
 
 def test_of_what_is_not_known_nothing_is_said() -> None:
     """The first message need not be one of those that were refused."""
     known = facts_of(replay.spec([KRR], HOURLY), good(1)[0])
     assert sentence(Reason.UNKNOWN_COLLECTION, 9, 10, known) == (
-        "9 of 10 reports were refused as unknown_collection: wrong --collection file?"
+        "9 of 10 reports were rejected as unknown_collection: is the --collection file wrong?"
     )
 
 
@@ -259,5 +261,5 @@ def test_nothing_received_is_nothing_refused() -> None:
     assert sentence_of_sums({}, 0, 0.0) is None
     assert sentence_of_sums({"too_old": 1}, 2, 0.5) is None
     assert sentence_of_sums({"too_old": 1, "malformed": 2}, 4, 0.5) == (
-        "2 of 4 reports were refused as malformed: do the clients and this job agree?"
+        "2 of 4 reports were rejected as malformed: do the clients and this job use the same collections?"
     )

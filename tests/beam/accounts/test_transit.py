@@ -172,7 +172,7 @@ def test_what_is_swallowed_ends_the_job_with_another_code(
     assert estimate.main(shlex.split(JOB)) == 3
     *_, last = capfd.readouterr().err.splitlines()
     assert last.startswith(f"estimate: the ledger does not balance {said}")
-    assert last.endswith(": do not use this output")
+    assert last.endswith("; do not use this output")
 
 
 def iter_blocks(path: Path) -> Iterator[list[bytes]]:

@@ -46,7 +46,11 @@ from uldp_transforms.rows.row_types import (
     EstimatedValue,
     HealthFinding,
     LedgerRow,
+    MeanFigure,
+    NumberFigures,
+    QuantileFigure,
     RejectedReport,
+    ShareFigure,
     ValueEstimate,
     WindowCounts,
     WindowedEstimate,
@@ -63,7 +67,11 @@ KINDS: dict[str, tuple[Any, Any]] = {  # outputs of EstimateReports
     "rejected": (RejectedReport, REJECTED_SCHEMA),
     "counts": (WindowCounts, COUNTS_SCHEMA),
 }
-INNER: dict[str, Any] = {"ValueEstimate": ValueEstimate, "Finding": HealthFinding}
+INNER: dict[str, Any] = {
+    "ValueEstimate": ValueEstimate,
+    "Finding": HealthFinding,
+    **{cls.__name__: cls for cls in (NumberFigures, MeanFigure, QuantileFigure, ShareFigure)},
+}
 """Rows inside of rows, by the names that the Avro schemas give them."""
 
 kinds = pytest.mark.parametrize("name", KINDS)
@@ -93,8 +101,10 @@ def annotations_of(schema: Any) -> dict[str, Any]:
 
 def inner_schemas(schema: Any) -> Iterator[Any]:
     for field in schema["fields"]:
-        if isinstance(field["type"], dict) and isinstance(items := field["type"].get("items"), dict):
-            yield items
+        kind = field["type"].get("items", field["type"]) if isinstance(field["type"], dict) else None
+        if isinstance(kind, dict) and kind["type"] == "record":
+            yield kind
+            yield from inner_schemas(kind)
 
 
 @kinds
@@ -112,7 +122,8 @@ def test_inner_rows_are_those_of_the_avro_schemas() -> None:
 
 def columns(cls: Any, schema: Any) -> list[tuple[str, Any]]:
     """The types that Beam gives to the columns of a table that holds these rows; what came later may be null."""
-    times, later = set(time_fields(schema)), {field["name"] for field in schema["fields"] if "default" in field}
+    times = set(time_fields(schema))
+    later = {field["name"] for field in schema["fields"] if field.get("default", []) != []}
     kinds = {name: in_bigquery(kind, name in times) for name, kind in cls.__annotations__.items()}
     return [(name, Optional[kind] if name in later else kind) for name, kind in kinds.items()]  # noqa: UP045
 
@@ -123,7 +134,8 @@ def in_bigquery(kind: Any, is_time: bool = False) -> Any:
     if origin is typing.Union:
         return Optional[in_bigquery(args[0], is_time)]  # noqa: UP045
     if hasattr(kind, "_fields"):
-        return RowTypeConstraint.from_fields(columns(kind, {"fields": []}))
+        found = {inner["name"]: inner for _, schema in KINDS.values() for inner in inner_schemas(schema)}
+        return RowTypeConstraint.from_fields(columns(kind, found.get(kind.__name__, {"fields": []})))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         entry = RowTypeConstraint.from_fields([("key", str), ("value", in_bigquery(args[1]))])
         return typing.Sequence[entry]  # as Beam spells it

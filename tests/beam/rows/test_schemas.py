@@ -284,7 +284,15 @@ PRIORS = STATES | {"mechanism": {"id": "agrr", "epsilon": 1, "priors": [[0.5, 0.
 BITS = STATES | {"mechanism": PRIORS["mechanism"] | {"id": "aoue", "theta": None}}
 RATES = STATES | {"mechanism": {"id": "tsp", "epsilon": 1, "missing_rates": [0.4, 0.05]}}
 MISSING = STATES | {"mechanism": {"id": "up", "epsilon": 1}}
+ORDERED = CLOSED | {
+    "alphabet": {"id": "ordered", "low": 0, "high": 60, "num_bins": 4, "unit": "min", "others": ["none"]},
+    "mechanism": {"id": "sw", "epsilon": 1},
+    "num_cohorts": 1,
+}
+EDGES = ORDERED | {"alphabet": {"id": "ordered", "edges": [0, 1, 2.5]}}
 SPECS = {
+    "ordered": ORDERED,
+    "edges": EDGES,
     "closed": CLOSED,
     "permuted": PERMUTED,
     "hashed": HASHED,
@@ -348,6 +356,15 @@ HARMLESS = [
     ("bits", "mechanism.theta", ABSENT),
     *(("rates", "mechanism.missing_rates", value) for value in ([0.1, 0.1], [1e-9, 0.5, 0.999])),
     ("rates", "alphabet.sensitive", None),
+    *(("ordered", "alphabet.num_bins", value) for value in (2, 256, ABSENT)),
+    ("ordered", "alphabet", {"id": "ordered", "low": 0, "high": 60, "scale": "linear", "edges": None}),
+    ("ordered", "alphabet.num_bins", None),
+    *(("ordered", "alphabet.others", value) for value in ([], ABSENT)),
+    *(("ordered", "mechanism", {"id": "sw", "epsilon": 1, "half_width": value}) for value in (None, 2)),
+    *(("edges", f"alphabet.{name}", None) for name in ("low", "high", "num_bins", "scale")),
+    ("ordered", "alphabet.low", -1.5),
+    ("edges", "alphabet.edges", [-1, 0, 1e9, 2e9]),
+    ("edges", "alphabet.unit", "ms"),
     ("missing", "mechanism.epsilon", 16),
 ]
 
@@ -408,6 +425,16 @@ STRUCTURAL = [
     *(("closed", "mechanism.theta", value) for value in (0, 1, -0.5, 2, "0.5", "best", True, [])),
     *(("subsets", "mechanism.subset_size", value) for value in (0, -1, 1.5, "1", True, [])),
     ("subsets", "mechanism.theta", 0.5),
+    *(("ordered", path, ABSENT) for path in ("alphabet.low", "alphabet.high")),
+    *(("ordered", "alphabet.num_bins", value) for value in (1, 257, 2.5, "4", True)),
+    *(("ordered", "alphabet.scale", value) for value in ("Log", "square", 1)),
+    *(("ordered", path, "1") for path in ("alphabet.low", "alphabet.high", "alphabet.others", "alphabet.more")),
+    *(("ordered", "alphabet.others", value) for value in (["a", "a"], [1], {})),
+    *(("ordered", "alphabet.unit", value) for value in (1, "x" * 21)),
+    *(("ordered", "mechanism.half_width", value) for value in (0, 1025, 1.5, "1", True)),
+    ("ordered", "alphabet.edges", [0, 1, 2]),
+    *(("edges", "alphabet.edges", value) for value in (ABSENT, [], [0, 1], [0, 1, "2"], [0, 1, 1], "0,1,2", {})),
+    *(("edges", path, 1) for path in ("alphabet.low", "alphabet.high", "alphabet.num_bins", "alphabet.scale")),
     *(("closed", path, value) for path in ("alphabet", "mechanism") for value in (None, "closed", 3, [], {})),
 ]
 
@@ -429,34 +456,42 @@ def test_other_json_is_refused_by_both(spec):
 MEANING = [  # the part of the specification that JSON Schema has no words for
     ("closed", {"alphabet.values": ["bee", "e\u0301", "\u00e9"]}, "must not repeat an entry (in Unicode NFC)"),
     ("closed", {"alphabet.values": ["bee", "\ud800"]}, "must be Unicode text"),
-    ("closed", {"alphabet.sensitive": ["dog"]}, "must be a part of Closed.values"),
+    ("closed", {"alphabet.sensitive": ["dog"]}, "must contain only entries of Closed.values"),
     ("closed", {"num_cohorts": 2.0}, "must be an integer in [1, 65536], got 2.0"),
-    ("closed", {"mechanism.epsilon": 1e-300}, "must be large enough to leave a signal"),
+    ("closed", {"mechanism.epsilon": 1e-300}, "must be large enough for a signal"),
     ("subsets", {"mechanism.subset_size": 3}, "SubsetSelection.subset_size must be an integer in [1, 2]"),
     ("subsets", {"mechanism": {"id": "uss", "epsilon": 1, "subset_size": 2}}, "Selection.subset_size must be "),
     ("permuted", {"alphabet.num_buckets": 4}, "Permuted.num_buckets must be an integer in [2, 3]"),
     ("permuted", {"num_cohorts": 1}, "to tell 3 values apart with 2 buckets"),
     ("hashed", {"alphabet.num_buckets": 65, "num_cohorts": 1 << 16}, "must be at most 4194304 counters"),
+    ("ordered", {"alphabet.high": -1}, "must be numbers below 1e15, the second larger than the first"),
+    ("ordered", {"alphabet.others": ["1"]}, "must be texts that are neither numbers nor names of bins"),
+    ("ordered", {"mechanism": {"id": "sw", "epsilon": 1, "half_width": 5}}, "SquareWave.half_width must be an integer"),
+    ("edges", {"alphabet.edges": [0, 2, 1]}, "Ordered.edges must be increasing"),
     ("hashed", {"alphabet.num_hashes": 2}, "KaryRR.num_hashes must be an integer in [1, 1]"),
     ("listed", {"alphabet.num_hashes": 2}, "Hashed.num_hashes must be an integer in [1, 1]"),
     ("listed", {"alphabet.non_sensitive": None}, "num_clear_buckets must be absent without Hashed.non_sensitive"),
     ("listed", {"alphabet.non_sensitive": ["e\u0301", "\u00e9"]}, "Hashed.non_sensitive must not repeat an entry"),
     ("tagged", {"alphabet.tags": ["ant"]}, "Tagged.tags must differ from all values"),
-    ("tagged", {"alphabet.sensitive": ["dog"]}, "Tagged.sensitive must be a part of Tagged.values"),
-    ("tagged", {"alphabet.sensitive": ["ant", "bee", "cat"]}, "must leave a value that a tag can hide"),
-    ("tagged", {"alphabet.background": {"car": {"ant": 1}}}, "Tagged.background must have tags as keys"),
+    ("tagged", {"alphabet.sensitive": ["dog"]}, "Tagged.sensitive must contain only entries of Tagged.values"),
+    ("tagged", {"alphabet.sensitive": ["ant", "bee", "cat"]}, "must leave at least one value that a tag can hide"),
+    (
+        "tagged",
+        {"alphabet.background": {"car": {"ant": 1}}},
+        "Tagged.background must have each tag as a key exactly once",
+    ),
     (
         "tagged",
         {"alphabet.background": {"home": {"ant": 0.5}}},
-        "shares in [0, 1] that sum to 1, got others for 'home'",
+        "shares in [0, 1] that sum to 1, got other numbers for 'home'",
     ),
-    ("tagged", {"alphabet.background": {"home": {"bee": 1}}}, "must speak of values that are not sensitive"),
+    ("tagged", {"alphabet.background": {"home": {"bee": 1}}}, "must name only values that are not sensitive"),
     ("priors", {"mechanism.priors": [[0.5, 0.5], [0.5, 0.5]]}, "AttributeGRR.priors must have rows of "),
     ("bits", {"mechanism.priors": [[0.5, 0.25, 0.5], [1, 0, 0]]}, "AttributeOUE.priors must have rows of "),
     (
         "priors",
         {"alphabet.sensitive": ["bee"]},
-        "must give every value a symbol of its own, in the order of the values, and call none non-sensitive",
+        "must give every value its own symbol, in the order of the values, and must have only sensitive values",
     ),
     ("rates", {"alphabet.values": ["ant", "bee"]}, "TwoStage.num_symbols must be 3 to 1024"),
 ]

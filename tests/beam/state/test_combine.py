@@ -104,5 +104,5 @@ def test_accumulators_share_no_state(combine_fn: Any, inputs: Any, expected: Any
 
 
 def test_counts_of_different_shapes_do_not_mix() -> None:
-    with pytest.raises(ValueError, match="can be added only in equal shapes"):
+    with pytest.raises(ValueError, match="can be added only if their shapes are equal"):
         SumCountsFn().merge_accumulators([CohortCounts.empty(1, 2), CohortCounts.empty(2, 1)])

@@ -1,1 +1,1 @@
-"""What became of every report: the ledger, reports in transit, and the share that was refused."""
+"""Accounts of every report: the ledger, reports in transit, and the share of rejected reports."""

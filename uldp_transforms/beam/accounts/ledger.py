@@ -1,4 +1,4 @@
-"""The ledger: how many reports were received, accepted, rejected, or counted before.
+"""The ledger: numbers of received, accepted, duplicate and rejected reports.
 
     received = accepted + duplicates + sum of rejected by reason
 
@@ -19,7 +19,7 @@ hold one side of the equation and the next row the other: in a stream the equati
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -43,13 +43,13 @@ from uldp_transforms.windows import BasePeriods
 RECEIVED, ACCEPTED, DUPLICATES = "received", "accepted", "duplicates"
 
 IN_TRANSIT = "in_transit"
-"""Files, messages or windows that one step handed on, minus those that the next one took over."""
+"""Number of files, messages or windows that one step handed on, minus those that the next step took over."""
 
 _NOT_REASONS = (RECEIVED, ACCEPTED, DUPLICATES, IN_TRANSIT)
 
 
 class LedgerEntry(NamedTuple):
-    """Number of reports of one collection and base period in one bin of the ledger."""
+    """Number of reports in one bin of the ledger, for one collection and base period."""
 
     bin: str
     fingerprint: bytes
@@ -58,7 +58,7 @@ class LedgerEntry(NamedTuple):
 
 
 class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
-    """Adds up how many reports were received, accepted, duplicates or rejected.
+    """Count the received, accepted, duplicate and rejected reports.
 
     Input: a tuple of PCollections of ``LedgerEntry`` and ``Rejection``, from all steps that produce them.
 
@@ -126,8 +126,18 @@ class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
         )
 
 
+def ledger_rows(found: Iterable[LedgerEntry | Rejection], spec: JobSpec) -> list[LedgerRow]:
+    """``SummarizeLedger`` for entries and rejections in memory, in the order of collections and base periods."""
+    sums: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in found:
+        key, by_bin = _entry(one)
+        sums[key].update(by_bin)
+    present = [(key, dict(by_bin)) for key, by_bin in sorted(sums.items()) if any(by_bin.values())]
+    return [_ledger_row(one, spec.catalog, spec.periods, spec.run) for one in present]
+
+
 class SumByReasonFn(beam.CombineFn):
-    """Adds numbers of reports by bin, which may be taken back (negative) on the way."""
+    """Sum of report counts by bin; partial sums may be negative."""
 
     def create_accumulator(self) -> dict[str, int]:
         return {}
@@ -179,7 +189,7 @@ def _entry(found: LedgerEntry | Rejection) -> tuple[str, dict[str, int]]:
 def _settled(
     entry: tuple[str, dict[str, int]], margin: Duration, timestamp: Any = beam.DoFn.TimestampParam
 ) -> TimestampedValue[tuple[str, dict[str, int]]]:
-    """The entry as if it had come a margin later, so that its row waits for what is still on the way."""
+    """Delay an entry by the margin, so that its row includes work in flight."""
     return TimestampedValue(entry, min(timestamp + margin, MAX_TIMESTAMP))
 
 

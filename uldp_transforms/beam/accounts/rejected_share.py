@@ -1,7 +1,7 @@
-"""When nearly everything is refused for one reason, the job is wrong, not the reports.
+"""Stop a stream in which nearly all reports are rejected for one reason.
 
-Refused reports are acknowledged and gone. So a stream that refuses nearly all of them stops instead: the messages stay
-in their queue, and a job that was mended reads them.
+Such a stream indicates a wrong configuration. Rejected reports are acknowledged and lost, so the stream stops instead:
+the messages stay in their queue until a corrected job reads them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.refusal_causes import sentence
 
 CONSECUTIVE = 1_000
-"""Reports of which the share is taken in a stream, at least; more if more are decoded together."""
+"""Minimum number of reports over which a stream computes the share; a larger batch is not split."""
 
 
-_NAMED = 3  # collections in a sentence
+_NAMED = 3  # maximum number of collections in a message
 
 
 class RejectedShareError(UldpError):
-    """Nearly all reports of a stream are refused for one reason. The sentence names the likely cause."""
+    """Nearly all reports of a stream were rejected for one reason; the message names the likely cause."""
 
 
 def facts_of(spec: JobSpec, message: bytes | None = None) -> dict[str, str]:
-    """Description of a job, and of a message that it rejects."""
+    """Facts about a job, and about a message that it rejects."""
     known = ", ".join(collection.fingerprint[:PREFIX_BYTES].hex() for collection in spec.collections[:_NAMED])
     known += f" and {len(spec.collections) - _NAMED} more" if len(spec.collections) > _NAMED else ""
     facts = {"known": known, "lateness": _duration(spec.allowed_lateness)}
@@ -40,10 +40,10 @@ def facts_of(spec: JobSpec, message: bytes | None = None) -> dict[str, str]:
 
 
 class Watch:
-    """Looks at the last reports of a worker; shared by its threads.
+    """Monitor of the last reports of a worker, shared by its threads.
 
     Args:
-        spec: of the job, for an input that does not end.
+        spec: specification of the job, for unbounded input.
     """
 
     def __init__(self, spec: JobSpec):
@@ -53,11 +53,11 @@ class Watch:
         self._lock = threading.Lock()
 
     def look(self, decoded: Decoded) -> None:
-        """Take note of reports that were decoded together.
+        """Record reports that were decoded together.
 
         Raises:
-            RejectedShareError: if more than the share of the last ones was refused for one reason. They are not
-                forgotten: the same messages fail again when they are tried again.
+            RejectedShareError: if more than the allowed share of the last reports was rejected for one reason. They
+            stay recorded, so a retry with the same messages fails again.
         """
         rejected: Counter[Reason] = Counter()
         for rejection in decoded.rejections:
@@ -83,7 +83,7 @@ def _sum(parts: Iterable[Counter[Reason]]) -> Counter[Reason]:
 
 
 def _duration(milliseconds: int) -> str:
-    """In the largest unit of which it has at least one, rounded up."""
+    """Format a duration in its largest whole unit, rounded up."""
     for unit, length in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)):
         if milliseconds >= length:
             return f"{-(-milliseconds // length)}{unit}"

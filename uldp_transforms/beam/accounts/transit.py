@@ -1,9 +1,9 @@
-"""What is in transit between two steps: the one that hands it on adds it to the ledger, the other takes it off.
+"""Reports in transit between two steps: the first step adds them to the ledger, and the second subtracts them.
 
-Each side counts for itself, the first one in a step that does little else: files behind the matching of names, messages
-where they are gathered for the decoder, panes of windows in front of the estimator. They are taken off
-when the work is really done: every byte of a file is accounted for, the decoder has given its verdicts, the row of an
-estimate is there. So what gets lost between the two shows, whoever loses it: the sum is not 0.
+Each step counts independently, and the first one in a step that does little else: files after the matching of names,
+messages where they are gathered for the decoder, panes of windows before the estimator. They are subtracted when the
+work is complete: every byte of a file is accounted for, the decoder has given its verdicts, the row of an estimate
+exists. A sum other than 0 therefore reveals any loss between the two steps.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from uldp_transforms.rows.row_types import WindowedEstimate
 
 
 def handed_on(number: int) -> LedgerEntry:
-    """Files or messages that one step hands on; below 0: that the next one took over."""
+    """Ledger entry for files or messages that a step hands on, or (negative) that the next step took over."""
     return LedgerEntry(IN_TRANSIT, b"", None, number)
 
 
 class WindowsInTransit(beam.PTransform[Any, PCollection[LedgerEntry]]):
-    """Counts what the estimator gets against the rows that it makes, per collection, window and pane.
+    """Compare the estimator's inputs with its rows, per collection, window and pane.
 
     Input: the counts and the rows of their estimates.
 
     Args:
-        spec: of the job, for this input.
+        spec: specification of the job, for this input.
     """
 
     def __init__(self, spec: JobSpec):
         super().__init__()
-        # of a late pane as of any other the entries must not come behind what the ledger still takes
+        # also for late panes, the entries must arrive while the ledger still accepts them
         self._delay = as_duration(spec.allowed_lateness)
 
     def expand(

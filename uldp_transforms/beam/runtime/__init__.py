@@ -1,1 +1,1 @@
-"""What engines see of this package: bytes between workers, inputs that fit, metrics, drains."""
+"""Integration with Beam engines: coders, windows, panes, metrics and worker memory."""

@@ -1,4 +1,4 @@
-"""Windows of this package as Beam's, and Beam's as ours."""
+"""Conversion between the windows of this package and Beam's windows."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from uldp_transforms.windows import BasePeriods, Windows
 
 
 class CalendarWindowFn(NonMergingWindowFn):
-    """Days, weeks and months of a place as a window function of Beam.
+    """Beam window function for calendar days, weeks and months of a time zone.
 
-    It is pickled into the graph of a job, as Beam's form of a function that only Python knows, so that workers import
-    this module. Its windows are ``IntervalWindow``, which all engines know.
+    It is pickled into the graph of a job as a Python-only function, so workers import this module. Its windows are
+    ``IntervalWindow``, which all engines support.
 
     Args:
-        windows: that it assigns.
-        shift: milliseconds by which its windows are later than these.
+        windows: windows to assign.
+        shift: milliseconds by which the assigned windows are delayed.
     """
 
     def __init__(self, windows: CalendarWindows, shift: int = 0):
@@ -59,16 +59,16 @@ class CalendarWindowFn(NonMergingWindowFn):
 
 
 def windows_of_beam(window_fn: WindowFn) -> Windows | None:
-    """The windows that a window function of Beam makes; None for the global window.
+    """Convert a Beam window function to windows of this package; None for the global window.
 
     Raises:
-        SpecError: for windows that reports are not counted in, such as sessions, and for parts of milliseconds.
+        SpecError: for windows in which reports cannot be counted, such as sessions, and for fractions of milliseconds.
     """
     if type(window_fn) is GlobalWindows:
         return None
     if type(window_fn) is CalendarWindowFn:
         return window_fn.windows
-    if type(window_fn) is FixedWindows:  # a class of somebody's own may assign other windows
+    if type(window_fn) is FixedWindows:  # a subclass may assign other windows
         return Windows(size=_milliseconds(window_fn.size), offset=_milliseconds(window_fn.offset))
     if type(window_fn) is SlidingWindows:
         return Windows(
@@ -80,7 +80,7 @@ def windows_of_beam(window_fn: WindowFn) -> Windows | None:
 
 
 def beam_windows(windows: Windows | None) -> WindowFn:
-    """The window function of Beam that assigns these windows."""
+    """Convert windows to a Beam window function."""
     if windows is None:
         return GlobalWindows()
     if isinstance(windows, CalendarWindows):
@@ -92,21 +92,21 @@ def beam_windows(windows: Windows | None) -> WindowFn:
 
 
 def beam_periods(periods: BasePeriods, shift: int = 0) -> WindowFn:
-    """The window function of Beam whose windows are the base periods, or these later by ``shift`` milliseconds."""
+    """Beam window function of the base periods, delayed by ``shift`` milliseconds."""
     if isinstance(periods, CalendarPeriods):
         return CalendarWindowFn(periods.windows, shift)
     return FixedWindows(as_duration(periods.length), Timestamp(micros=1000 * (periods.phase + shift)))
 
 
 def beam_window(windows: Windows, start: int) -> IntervalWindow:
-    """The one of these windows that begins at ``start``, in milliseconds, as Beam has it."""
+    """Beam window that starts at ``start`` milliseconds."""
     return IntervalWindow(Timestamp(micros=1000 * start), Timestamp(micros=1000 * windows.end_of(start)))
 
 
 class ParDoInto(beam.ParDo):
-    """A ParDo whose function puts each output into a window itself, one of those that ``windowing`` names.
+    """ParDo whose function assigns each output to a window of ``windowing``.
 
-    It does what ``WindowInto`` does, for elements that know their window.
+    It replaces ``WindowInto`` for elements that know their window.
     """
 
     def __init__(self, fn: beam.DoFn, windowing: Windowing):
@@ -118,10 +118,10 @@ class ParDoInto(beam.ParDo):
 
 
 class QuietWindowing(Windowing):
-    """Windows that expire without a pane that says again what the last one said.
+    """Windowing strategy that emits no final pane if nothing changed since the last one.
 
-    Beam's Python asks engines for one (``EMIT_ALWAYS``, with a note in its source that the other is to be supported),
-    and those that are written in Java obey: each window had a row more when its lateness was over.
+    Beam's Python SDK requests a final pane (``EMIT_ALWAYS``; a comment in its source says that the other option is to
+    be supported), and engines written in Java emit it: each window would have one more row after its lateness.
     """
 
     def to_runner_api(self, context: Any) -> Any:
@@ -136,26 +136,26 @@ def window_into(
     """Beam's ``WindowInto`` with a ``QuietWindowing``.
 
     Args:
-        window_fn: that assigns windows.
-        when: they give panes.
-        accumulating: whether a pane has what was in those before.
+        window_fn: function that assigns windows.
+        when: trigger of their panes.
+        accumulating: whether a pane includes the content of earlier panes.
         allowed_lateness: milliseconds.
     """
     modes = trigger.AccumulationMode
     mode = modes.ACCUMULATING if accumulating else modes.DISCARDING
-    lateness: Any = as_duration(allowed_lateness)  # Beam takes a Duration and declares a number
+    lateness: Any = as_duration(allowed_lateness)  # Beam expects a Duration but declares a number
     into = beam.WindowInto(window_fn, when, mode, allowed_lateness=lateness)
     into.windowing = QuietWindowing(window_fn, when, mode, allowed_lateness=lateness)
     return into
 
 
 def as_duration(milliseconds: int) -> Duration:
-    """Beam's form of a number of milliseconds."""
+    """Convert milliseconds to a Beam Duration."""
     return Duration(micros=1000 * milliseconds)
 
 
 def _milliseconds(time: Any) -> int:
-    """Milliseconds of a Beam Duration or Timestamp."""
+    """Convert a Beam Duration or Timestamp to milliseconds."""
     if time.micros % 1000:
         raise SpecError(f"windows must be whole milliseconds, got {time.micros} microseconds")
     return int(time.micros // 1000)

@@ -1,4 +1,4 @@
-"""How counts and reports cross between workers: versioned bytes, never pickled arrays."""
+"""Coders of counts and reports between workers: versioned bytes instead of pickled arrays."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SPARSE = 0x10
 
 
 class CohortCountsCoder(coders.Coder):
-    """Counts in the narrowest integers that hold them, and only the non-zero ones where that is shorter.
+    """Coder of counts: the narrowest sufficient integer type, stored sparsely if that is shorter.
 
-    Negative numbers, of reports that are taken back, go in 8 bytes, two's complement.
+    Negative numbers, which subtract replaced reports, are stored in 8 bytes, two's complement.
 
     Bytes: version (1; 2 if there are patterns), layout (width of a number, plus 16 if sparse), C, M and in version 2
-    the number P of patterns (all uint32), then the numbers of reports, the cells and the patterns as one list of
-    C + C M + P numbers; if sparse, positions (uint32) of the non-zero ones, then these. All little-endian. No bytes at
-    all stand for "no counts yet".
+    the number P of patterns (all uint32), then the numbers of reports, the cells and the patterns as one list of C + C
+    M + P numbers; if sparse, positions (uint32) of the nonzero ones, then these. All little-endian. An empty byte
+    string means "no counts yet".
     """
 
     def encode(self, value: CohortCounts | None) -> bytes:
@@ -36,7 +36,7 @@ class CohortCountsCoder(coders.Coder):
             return b""
         places, numbers = _listed(value)
         length = value.shape[0] * (1 + value.shape[1]) + len(value.patterns)
-        largest = int(numbers.max(initial=0)) if numbers.min(initial=0) >= 0 else (1 << 63) - 1  # some are taken back
+        largest = int(numbers.max(initial=0)) if numbers.min(initial=0) >= 0 else (1 << 63) - 1  # negative numbers
         width = next(w for w in _WIDTHS if largest < 1 << (8 * w - (w == 8)))
         sparse = len(places) * (4 + width) < length * width and length <= 1 << 32
         layout = width + _SPARSE * sparse
@@ -44,7 +44,7 @@ class CohortCountsCoder(coders.Coder):
         head = _HEADER.pack(_COUNTS_AND_PATTERNS if num_patterns else _COUNTS, layout, *value.shape)
         if num_patterns:
             head += _NUM_PATTERNS.pack(num_patterns)
-        whole = len(numbers) == length  # a list of all numbers; otherwise of those that are not 0
+        whole = len(numbers) == length  # all numbers, or only those that are not 0
         if sparse:
             stored = numbers[places] if whole else numbers
             return head + places.astype("<u4").tobytes() + stored.astype(f"<u{width}").tobytes()
@@ -86,7 +86,7 @@ class CohortCountsCoder(coders.Coder):
 
 
 def _listed(counts: CohortCounts) -> tuple[np.ndarray, np.ndarray]:
-    """Places of the numbers that are not 0, in the order in which the coder lists them; these numbers, or all."""
+    """Positions and values of the non-zero numbers in coder order, or all values."""
     if isinstance(counts, SparseCounts):
         behind, more = counts.shape[0] * (1 + counts.shape[1]), np.flatnonzero(counts.patterns)
         return np.append(counts.places, behind + more), np.append(counts.numbers, counts.patterns[more])
@@ -95,7 +95,7 @@ def _listed(counts: CohortCounts) -> tuple[np.ndarray, np.ndarray]:
 
 
 class ReportBatchCoder(coders.Coder):
-    """A batch of reports as version, flags, payload width (uint32), fingerprint, and the packed wire message."""
+    """Coder of a report batch: version, flags, payload width (uint32), fingerprint, and the packed wire message."""
 
     def encode(self, value: ReportBatch) -> bytes:
         head = struct.pack("<BBI", _BATCH_VERSION, value.seeded, value.payloads.shape[1])
@@ -126,11 +126,11 @@ _FINGERPRINT_BYTES = 32
 
 
 def key_of_sum(fingerprint: bytes, start: int | None) -> bytes:
-    """The key under which counts of one collection and one base period or window are added up.
+    """Key of the sum of counts for one collection and one base period or window.
 
     Args:
-        fingerprint: of the collection.
-        start: of the base period or window, in milliseconds; None: there is one for everything.
+        fingerprint: fingerprint of the collection.
+        start: start of the base period or window, in milliseconds; None: one sum for all time.
     """
     return fingerprint if start is None else fingerprint + start.to_bytes(8, "big", signed=True)
 
@@ -142,7 +142,7 @@ def fingerprint_and_start(key: bytes) -> tuple[bytes, int | None]:
 
 
 KEYED_COUNTS = typehints.Tuple[bytes, CohortCounts]
-"""Counts with the fingerprint of their collection (or the key of a sum), as Beam's type hints say it."""
+"""Type hint of pairs of a collection's fingerprint (or the key of a sum) and counts."""
 
 coders.registry.register_coder(CohortCounts, CohortCountsCoder)
 coders.registry.register_coder(ReportBatch, ReportBatchCoder)

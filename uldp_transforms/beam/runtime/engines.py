@@ -1,4 +1,4 @@
-"""What some engines do that this package cannot make good."""
+"""Limitations of engines that this package cannot work around."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from uldp_transforms.ldp.errors import SpecError
 PRISM = "PrismRunner"
 
 _JAVA_WINDOWS_ONLY = ("FlinkRunner", "SparkRunner")
-"""Engines that read all windows in Java, which knows Beam's own alone."""
+"""Engines that process all windows in Java, which supports only Beam's own window types."""
 
 _AT_LEAST_ONCE = "streaming_mode_at_least_once"
 _CLOCK_IS_WATERMARK = ("SwitchingDirectRunner", "BundleBasedDirectRunner")
 
 
 def clock_is_watermark(runner: object, options: PipelineOptions) -> bool:
-    """Whether an engine takes its clock for the watermark of a stream, however old its messages are."""
+    """Whether an engine uses its clock as the watermark of a stream, even for old messages."""
     return bool(options.view_as(StandardOptions).streaming) and type(runner).__name__ in _CLOCK_IS_WATERMARK
 
 
 def check_exactly_once(options: PipelineOptions) -> None:
-    """Refuse Dataflow's at-least-once mode: it may repeat sums of reports between steps, which nothing could undo.
+    """Refuse Dataflow's at-least-once mode, which may repeat sums of reports between steps irreversibly.
 
     Raises:
         SpecError: naming the mode.
@@ -29,11 +29,13 @@ def check_exactly_once(options: PipelineOptions) -> None:
     service = options.view_as(GoogleCloudOptions).dataflow_service_options or []
     experiments = options.view_as(DebugOptions).experiments or []
     if _AT_LEAST_ONCE in (*service, *experiments):
-        raise SpecError(f"Dataflow's streaming mode must be exactly-once, or reports count twice, got {_AT_LEAST_ONCE}")
+        raise SpecError(
+            f"Dataflow's streaming mode must be exactly-once, because reports would count twice, got {_AT_LEAST_ONCE}"
+        )
 
 
 def check_calendar(runner: object) -> None:
-    """Refuse windows of a calendar where an engine cannot read them.
+    """Refuse calendar windows on engines that cannot read them.
 
     Raises:
         SpecError: naming the engine.
@@ -41,7 +43,7 @@ def check_calendar(runner: object) -> None:
     name = type(runner).__name__
     if name in _JAVA_WINDOWS_ONLY:
         raise SpecError(
-            "JobSpec.timezone and months need a runner that takes windows from Python (elsewhere, count hours with "
-            "--window 1h --write_counts, then uldp reestimate --timezone PLACE --window 1mo makes months of the stored "
-            f"counts, or days, or weeks), got {name}"
+            "JobSpec.timezone and months need a runner that supports window functions in Python, got "
+            f"{name}; on this runner, store hourly counts with --window 1h --write_counts and combine them "
+            "into days, weeks or months, for example with uldp reestimate --timezone PLACE --window 1mo"
         )

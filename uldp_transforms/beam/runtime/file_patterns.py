@@ -1,4 +1,4 @@
-"""The files that a pattern names, on this machine or in a store that Beam knows, such as gs://."""
+"""Files that match a pattern, on this machine or in a store that Beam supports, such as gs://."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from uldp_transforms.ldp.errors import SpecError
 
 
 def files_of(pattern: str) -> list[str]:
-    """Paths of the files that match, in order; absolute ones on this machine."""
+    """Sorted paths of the matching files; local paths are absolute."""
     return sorted(entry.path for entry in FileSystems.match([absolute(pattern)])[0].metadata_list)
 
 
 def absolute(pattern: str) -> str:
-    """Beam finds local files by absolute patterns only."""
+    """Make a local pattern absolute, as Beam requires."""
     return pattern if "://" in pattern else os.path.abspath(pattern)
 
 
 def check_files(where: str, pattern: str) -> None:
-    """Refuse a local pattern that also matches something that Beam leaves out without a word.
+    """Refuse a local pattern that matches an entry that Beam would silently skip.
 
     Raises:
-        SpecError: for a directory, a link that leads nowhere or in a circle, or a file that nobody can read as one,
-            such as a pipe; ``where`` names the field.
+        SpecError: for a directory, a broken or circular link, or an entry that is not a regular file, such as a pipe;
+        ``where`` names the field.
     """
     if "://" in pattern:
         return

@@ -1,6 +1,6 @@
-"""The numbers that engines show while a job runs: Beam counters and distributions in the namespace ``uldp``.
+"""Metrics of a running job: Beam counters and distributions in the namespace ``uldp``.
 
-They are for dashboards. What must be right in every case is the ledger: engines may count a repeated bundle twice.
+They are for dashboards. Exact numbers are in the ledger, because engines may count a repeated bundle twice.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ WINDOWS, ALARMS = "windows", "alarms"
 """Numbers of rows by status (``windows_STATUS``) and of alarms by sentinel (``alarms_NAME``)."""
 
 OFF_BY = "off_by_ms"
-"""``too_early_off_by_ms`` and ``too_old_off_by_ms``: the worst report among those that were decoded together."""
+"""``too_early_off_by_ms`` and ``too_old_off_by_ms``: maximum over the reports that were decoded together."""
 
 ESTIMATE_MS = "estimate_ms"
-"""Milliseconds that the estimate of one window took."""
+"""Milliseconds spent on the estimate of one window."""
 
 AFTER_RELEASE = "after_release"
-"""Rows that came after the only one of their window was released, and were dropped."""
+"""Number of rows that were dropped because the only row of their window had already been released."""
 
 SEEN: Counter[str] = Counter()
-"""What this process has counted so far, repeated bundles too: for a person who waits for it."""
+"""Counts of this process so far, including repeated bundles, for progress messages."""
 
 
 def count(number: int, name: str, kind: str = "") -> None:
@@ -45,11 +45,13 @@ def observe(value: int, name: str, kind: str = "") -> None:
 
 
 def start_bundle() -> None:
-    """To be called in ``start_bundle`` of each DoFn that counts.
+    """Prepare the metrics of a bundle; call it in ``start_bundle`` of each DoFn that counts.
 
-    Beam's local engine for streams makes a container of metrics for each bundle, but hands out that of the first bundle
-    of a step for ever: its sampler, which no other engine names "", finds a step's state by name. Without the old state
-    the next bundle gets its own. The sampler keeps the old ones, a few KB a bundle, as much as the engine itself keeps.
+    Beam's local engine for streams creates a container of metrics for each bundle, but its sampler (with the name "",
+    unlike those of other engines), which finds the state of a step by name, always returns the container of the first
+    bundle. Without the old state the next bundle gets its own container. The sampler keeps the old ones, a few KB per
+    bundle, as much as the engine itself keeps.
+    bundle, as much as the engine itself keeps.
     """
     sampler = statesampler.get_current_tracker()
     if sampler is not None and getattr(sampler, "stage_name", None) == "":

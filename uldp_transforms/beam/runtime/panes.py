@@ -1,7 +1,7 @@
-"""When a window gives a pane, and what Beam's windows and panes mean for a row: which it is, and whether it is whole.
+"""Triggers of windows, and the window, pane and completeness fields of rows.
 
-A drain moves the watermark to the end of time. Every open window then gives a row that looks like any other; only the
-clock tells that more reports would have come. The run that follows has the rest of these windows: to it they are cut.
+A drain moves the watermark to the end of time. Every open window then emits a row that looks like any other; only the
+clock shows that more reports would have arrived. The next run receives the rest of these windows, which are cut for it.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from uldp_transforms.rows.windowed_estimate import reason_to_withhold
 from uldp_transforms.windows import now, rfc3339
 
 CLOCK_SKEW = 5_000
-"""Milliseconds by which the clocks of two workers may differ; a drain so shortly before the end goes unnoticed."""
+"""Milliseconds by which the clocks of two workers may differ; a drain within this time of the end goes unnoticed."""
 
 
 def cadence(early_every: int | None, late_every: int) -> trigger.TriggerFn:
-    """A pane when the watermark passes the end of a window, and panes before and after it.
+    """Trigger at the end of a window, with optional early and late panes.
 
-    The first late report of a window waits for ``late_every``; what comes meanwhile is in the same pane. A window that
-    nobody had reports of gives its first pane at once. What waits when the window expires is Beam's to fire, as are the
-    windows of a stream that is drained.
+    After the first late report of a window, the trigger waits for ``late_every``; reports that arrive meanwhile are in
+    the same pane. A window without reports so far emits its first pane at once. Beam itself emits pending reports when
+    the window expires or the stream is drained.
 
     Args:
-        early_every: milliseconds of the clock between panes before the end; None: there are none.
-        late_every: milliseconds of the clock between panes after the end; 0: a pane for each bundle of late reports.
+        early_every: milliseconds of processing time between panes before the end; None: no early panes.
+        late_every: milliseconds of processing time between panes after the end; 0: a pane for each bundle of late
+            reports.
     """
     return trigger.AfterWatermark(
         early=trigger.AfterProcessingTime(early_every // 1000) if early_every else None,
@@ -39,7 +40,7 @@ def cadence(early_every: int | None, late_every: int) -> trigger.TriggerFn:
 
 
 def place_of(window: Any, pane: Any, run: str | None = None) -> dict[str, Any]:
-    """The fields of a row that say which window and pane it stands for, and which run of the job made it."""
+    """Fields of a row that identify its window, pane and run."""
     timing = PaneInfoTiming.ON_TIME if pane.timing == PaneInfoTiming.UNKNOWN else pane.timing
     windowed = window != GlobalWindow()
     return {
@@ -52,16 +53,15 @@ def place_of(window: Any, pane: Any, run: str | None = None) -> dict[str, Any]:
 
 
 def is_partial(window: Any, pane: Any, complete_after: int | None) -> bool:
-    """Whether the watermark passed the end of a window before the clock did.
+    """Whether a drain moved the watermark past the end of a window before the clock reached it.
 
-    Early panes are not: they do not claim to be complete. Replayed windows of the past are not either, whatever
-    happened to them.
+    False for early panes, which do not claim to be complete, and for replayed windows of the past.
 
     Args:
         window: Beam's window of an element.
         pane: its pane.
-        complete_after: milliseconds from the end of a window to the first row that has all its reports; None: the input
-            is bounded, where every row has.
+        complete_after: milliseconds from the end of a window to the first row with all its reports; None: the input is
+            bounded, so every row has all reports.
     """
     if complete_after is None or window == GlobalWindow() or pane.timing == PaneInfoTiming.EARLY:
         return False
@@ -69,11 +69,11 @@ def is_partial(window: Any, pane: Any, complete_after: int | None) -> bool:
 
 
 def is_cut(window: Any, partial_before: int | None) -> bool:
-    """Whether an earlier run, which acknowledged them, has some of the reports of a window.
+    """Whether an earlier run acknowledged some of the reports of a window.
 
     Args:
         window: Beam's window of an element.
-        partial_before: milliseconds since 1970; windows that begin before are cut. None: no run came before.
+        partial_before: milliseconds since 1970; windows that begin before this time are cut. None: no earlier run.
     """
     if partial_before is None or window == GlobalWindow():
         return False
@@ -82,10 +82,10 @@ def is_cut(window: Any, partial_before: int | None) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Withholding:
-    """Which windows must not have numbers, in all rows that could have some.
+    """Rule that decides for which windows numbers are withheld.
 
     Attributes:
-        min_reports: that a window must have.
+        min_reports: minimum number of reports in a window.
         complete_after: as for ``is_partial``.
         partial_before: as for ``is_cut``.
     """
@@ -95,6 +95,6 @@ class Withholding:
     partial_before: int | None
 
     def reason(self, counts: CohortCounts, window: Any, pane: Any) -> str | None:
-        """The status of a window without numbers; None if it may have them."""
+        """Status of a window whose numbers are withheld; None if they are not."""
         partial = is_partial(window, pane, self.complete_after) or is_cut(window, self.partial_before)
         return reason_to_withhold(counts, self.min_reports, partial)

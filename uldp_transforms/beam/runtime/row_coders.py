@@ -1,4 +1,4 @@
-"""Rows as Beam knows them: each kind has the coder of its fields, so that Beam's sinks, SQL and data frames take it."""
+"""Registration of rows with Beam: each kind has a row coder, so that Beam's sinks, SQL and data frames accept it."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ for _row in ROWS:
 
 
 def timestamp_of(text: str) -> Timestamp:
-    """A time in a row as Beam's ``Timestamp``."""
+    """Convert a time in a row to Beam's ``Timestamp``."""
     return Timestamp.from_rfc3339(text)

@@ -1,8 +1,8 @@
-"""What a worker holds in memory of the state that it wrote: it need not read that again.
+"""Cache of the state that a worker wrote, which avoids reading it again.
 
-State has a version, random bytes that are written with each change. What is held is found by that version, and is taken
-out while it is in use. So it is what state says, or it is not found: after a bundle that failed, a restart from a
-checkpoint, or a change by another worker state has a version that is not held here, and must be read.
+State contains a version: random bytes that change with each write. A cached value is found by this version, and is
+removed while it is in use. So the cache never returns outdated state: after a failed bundle, a restart from a
+checkpoint, or a change by another worker the state has a version that is not cached, and must be read.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 SECONDS = 600.0
-"""Seconds of the clock without use after which something is let go. If it is needed again, it is read again."""
+"""Seconds without use after which a value is evicted; it is read again when it is needed."""
 
 MOST = 1 << 16
-"""Values beyond which the one that was used longest ago is let go: whoever chooses event times can open many."""
+"""Maximum number of values, above which the least recently used one is evicted: a sender who chooses event times can
+open many windows.
+"""
 
 VERSION_BYTES = 16
 
@@ -26,12 +28,12 @@ Value = TypeVar("Value")
 
 
 class Held(Generic[Value]):
-    """Values by the version of the state that they stand for; for all threads of a process.
+    """Cached values by state version, shared by all threads of a process.
 
     Args:
-        seconds: after which a value that nobody asked for is let go, when another one is held.
-        clock: of these seconds.
-        most: values that are held at a time.
+        seconds: time without use after which a value is evicted, at the next insertion.
+        clock: function that returns the time in seconds.
+        most: maximum number of cached values.
     """
 
     def __init__(self, seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic, most: int = MOST):
@@ -45,12 +47,12 @@ class Held(Generic[Value]):
         return len(self._values)
 
     def take(self, version: bytes) -> Value | None:
-        """The value of a version, which is not held any more; None: it must be read."""
+        """Remove and return the value of a version; None if it must be read."""
         with self._lock:
             return self._values.pop(version, (0.0, None))[1]
 
     def hold(self, version: bytes, value: Value) -> None:
-        """Hold a value until somebody takes it, nobody does for long, or there are too many."""
+        """Cache a value until it is taken, expires, or is evicted."""
         now = self._clock()
         with self._lock:
             self._values[version] = now, value
@@ -59,10 +61,10 @@ class Held(Generic[Value]):
                 self._values.popitem(last=False)
 
     def _must_let_go(self, now: float) -> bool:
-        """Whether the value that was held first is not to be held any longer."""
+        """Whether the oldest value must be evicted."""
         return len(self._values) > self._most or now - next(iter(self._values.values()))[0] > self._seconds
 
 
 def new_version() -> bytes:
-    """A version that no state has."""
+    """New random state version."""
     return secrets.token_bytes(VERSION_BYTES)

@@ -1,1 +1,1 @@
-"""The specification of a job, which all transforms take whole."""
+"""The specification of a job, shared by all its transforms."""

@@ -1,4 +1,4 @@
-"""What a transform may be applied to: checked when the pipeline is built, in one sentence."""
+"""Checks of a transform's inputs when the pipeline is built."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 
 _MARK = "_uldp_spec"
-"""Attribute of a PCollection that says for which specification it was made."""
+"""Attribute of a PCollection that holds the specification for which it was made."""
 
 
 def require_spec(owner: str, spec: object) -> JobSpec:
-    """The specification, if it is one; raises SpecError."""
+    """Return the specification; raises SpecError for anything else."""
     if not isinstance(spec, JobSpec):
         raise SpecError(f"{owner} needs a JobSpec, got {describe(spec)}")
     return spec
@@ -35,18 +35,18 @@ def mark(spec: JobSpec, *outputs: PCollection[Any]) -> None:
 
 
 def spec_for(owner: str, spec: JobSpec, elements: PCollection[Any], kind: Any, *, windowed: bool = False) -> JobSpec:
-    """The specification for this input, if a transform can take it.
+    """The specification, completed for this input; refuses inputs that a transform cannot accept.
 
     Args:
-        owner: the transform, for the sentence.
-        spec: of the job.
+        owner: name of the transform, for the message.
+        spec: specification of the job.
         elements: the input.
-        kind: type of its elements, as Beam's type hints say it.
-        windowed: whether it must be in the windows of the job; otherwise in the global window.
+        kind: type of its elements, as in Beam's type hints.
+        windowed: whether the input must be in the windows of the job rather than in the global window.
 
     Raises:
-        SpecError: for elements of another type, in other windows or made for another specification, that end against
-            the specification, or an engine that cannot keep what it promises.
+        SpecError: if elements have another type, are in other windows or were made for another specification; if the
+        boundedness of the input contradicts the specification; or if the engine cannot support the specification.
     """
     require_elements(f"{owner} needs a PCollection of {_name(kind)}", elements, kind)
     expected = beam_windows(spec.windows) if windowed else GlobalWindows()
@@ -69,16 +69,16 @@ def spec_for(owner: str, spec: JobSpec, elements: PCollection[Any], kind: Any, *
 
 
 def require_same_spec(owner: str, settled: JobSpec, elements: PCollection[Any]) -> None:
-    """Refuse what another transform made for another specification; raises SpecError naming what differs."""
+    """Refuse PCollections made for a different specification; raises SpecError naming the difference."""
     other = getattr(elements, _MARK, settled)
     if other != settled:
         names = [field.name for field in dataclasses.fields(JobSpec)]
         differ = ", ".join(name for name in names if getattr(other, name) != getattr(settled, name))
-        raise SpecError(f"{owner} needs the JobSpec of the steps before it, got one with another {differ}")
+        raise SpecError(f"{owner} needs the JobSpec of the previous steps, got one with a different {differ}")
 
 
 def require_elements(needed: str, elements: object, kind: Any) -> None:
-    """Refuse what is no PCollection, or one of another type; raises SpecError that begins with ``needed``."""
+    """Require a PCollection of the right type; raises a SpecError that begins with ``needed``."""
     if not isinstance(elements, PCollection):
         raise SpecError(f"{needed}, got {type(elements).__name__}")
     came = elements.element_type
@@ -87,7 +87,7 @@ def require_elements(needed: str, elements: object, kind: Any) -> None:
 
 
 def _seen(window_fn: WindowFn) -> str:
-    """Windows of Beam as a specification names them, as far as it can."""
+    """Describe Beam windows in the terms of a specification if possible."""
     known = type(window_fn) in (FixedWindows, SlidingWindows, CalendarWindowFn)
     return str(windows_of_beam(window_fn)) if known else type(window_fn).__name__
 

@@ -1,7 +1,7 @@
-"""The specification of a job: what is counted, in which windows, and how late data, copies and release are treated.
+"""The specification of a job: collections, windows, and the treatment of late data, duplicates and release.
 
-Every transform of a job takes the same ``JobSpec`` and derives from it what it needs. Two transforms of one job cannot
-contradict each other, and a specification that contradicts itself cannot be built.
+Every transform of a job derives its settings from the same ``JobSpec``. So transforms of one job cannot contradict each
+other, and a contradictory specification cannot be built.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from uldp_transforms.ldp.collection import Collection, canonical_candidates
 from uldp_transforms.ldp.discovery import can_discover, check_discovery
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.estimators.number_estimates import check_limits, check_quantiles
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, MAX_DENSE
 from uldp_transforms.messages.catalog import CollectionCatalog, catalog_of
 from uldp_transforms.messages.refusal_causes import allowed_share
@@ -50,7 +51,7 @@ from uldp_transforms.windows import (
 )
 
 MAX_OPEN_WINDOWS = 10_000
-"""Windows of one collection that a stream may have open at once; each is state of its own."""
+"""Maximum number of windows per collection that a stream may have open at once; each has its own state."""
 
 _RELEASE_MARGIN = 60_000
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -58,23 +59,24 @@ _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JobSpec:
-    """What a job does. ``JobSpec.of`` and ``JobSpec.from_json`` build one from plain values.
+    """Specification of a job. ``JobSpec.of`` and ``JobSpec.from_json`` build one from plain values.
 
-    ``SPEC_FIELDS`` says what each attribute means and costs, and which others it needs or excludes. Durations are
-    milliseconds here.
+    ``SPEC_FIELDS`` gives the meaning and cost of each attribute, and the attributes that it needs or excludes.
+    Durations are in milliseconds here.
 
     Attributes:
-        collections: at least one, all different.
+        collections: at least one, with different fingerprints.
         windows: of event time; None: one window for everything, only for bounded input.
-        candidates: canonical values, as ``JobSpec.of`` makes them; None: no list.
-        early_every: None: no early panes.
-        max_rejected_share: None: as the input needs, see ``rejected_share``.
-        bounded: None: as the input says, see ``for_input``.
-        lateness_slack: None: as the engine needs, see ``for_input``.
-        partial_before: milliseconds since 1970; None: all reports of all windows come to this run.
+        candidates: canonical values, as returned by ``JobSpec.of``; None: no list.
+        limits, quantiles: of collections of numbers; None: none.
+        early_every: milliseconds between early panes; None: no early panes.
+        max_rejected_share: None: the default for the kind of input, see ``rejected_share``.
+        bounded: whether the input is bounded; None: determined from the input, see ``for_input``.
+        lateness_slack: None: determined from the engine, see ``for_input``.
+        partial_before: milliseconds since 1970; None: this run receives all reports of all windows.
 
     Raises:
-        SpecError: for a value that is not allowed, or two that contradict each other.
+        SpecError: if a value is not allowed, or two values contradict each other.
     """
 
     collections: tuple[Collection, ...]
@@ -89,6 +91,8 @@ class JobSpec:
     smooth: bool = False
     alarm_every: int = ALARM_EVERY
     candidates: tuple[str, ...] | None = None
+    limits: tuple[float, ...] | None = None
+    quantiles: tuple[float, ...] | None = None
     discover: bool = False
     estimator: str = ESTIMATOR
     min_reports: int = MIN_REPORTS
@@ -116,23 +120,33 @@ class JobSpec:
                 "JobSpec.candidates must be a tuple of different texts in Unicode NFC, as JobSpec.of makes it, got "
                 f"{describe(self.candidates)}"
             )
+        self._check_numbers()
         self._check_discovery()
         self._check_run()
         self._check_agreement()
         if self.windows is not None:
             self.check_asked()
 
+    def _check_numbers(self) -> None:
+        """Refuse limits and quantiles that no collection of this job can have."""
+        if self.limits is not None or self.quantiles is not None:
+            try:
+                check_limits(self.limits or (), [collection.alphabet for collection in self.collections])
+                check_quantiles(self.quantiles or ())
+            except SpecError as error:
+                raise SpecError(f"JobSpec.{error}") from None
+
     def _check_discovery(self) -> None:
-        """Refuse to search where nothing can be found."""
+        """Refuse discovery without a collection that supports it."""
         searched = [collection for collection in self.collections if self.discover and can_discover(collection)]
         for collection in searched:
             check_discovery(collection)
         if self.discover and not searched:
             ids = ", ".join(collection.alphabet.id for collection in self.collections)
-            raise SpecError(f"JobSpec.discover must be false without a collection of alphabet prefixes, got {ids}")
+            raise SpecError(f"JobSpec.discover needs a collection with the alphabet prefixes, got {ids}")
 
     def _check_run(self) -> None:
-        """Refuse names that readers could not sort or files not have, and times that no window has."""
+        """Refuse run names that cannot be sorted or used in file names, and times outside the range of windows."""
         if self.run is not None and not (isinstance(self.run, str) and _RUN.fullmatch(self.run)):
             raise SpecError(
                 'JobSpec.run must be 1 to 64 letters, digits, ".", "_" or "-", a letter or digit first, or null, got '
@@ -142,21 +156,21 @@ class JobSpec:
             require_int("JobSpec.partial_before", self.partial_before, MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
 
     def _check_agreement(self) -> None:
-        """Refuse values that are allowed alone, but not together."""
+        """Refuse combinations of values that are allowed only separately."""
         check_agreement(self._given(), voice_of_library(self.bounded), self.bounded)
         if self.bounded is False and self.windows is not None and self.open_windows > MAX_OPEN_WINDOWS:
             step, window = self.windows.text(self.windows.step), self.windows.text(self.windows.size)
             lateness, skew = map(duration_text, (self.allowed_lateness, self.future_skew))
             raise SpecError(
-                f"JobSpec.window must be so long, or allowed_lateness so short, that a stream has at most "
-                f"{MAX_OPEN_WINDOWS} windows of a collection open, got {self.open_windows}: one every {step}, for a "
-                f"window of {window}, a lateness of {lateness} and a future_skew of {skew}"
+                f"JobSpec.window must keep at most {MAX_OPEN_WINDOWS} windows open per collection, got "
+                f"{self.open_windows} (one every {step}, with window {window}, allowed_lateness {lateness} "
+                f"and future_skew {skew}); use a longer window or a shorter allowed_lateness"
             )
         if self.smooth:
             self.check_all_shown()
 
     def _given(self) -> dict[str, Any]:
-        """The fields that say something: all that are not as by default."""
+        """Fields whose values differ from the defaults."""
         given = {name: getattr(self, name) for name in _DEFAULTS if getattr(self, name) != _DEFAULTS[name]}
         if self.windows is not None:
             given["window"] = self.windows
@@ -168,17 +182,17 @@ class JobSpec:
 
     @classmethod
     def of(cls, **values: Unpack[SpecValues]) -> JobSpec:
-        """The specification that plain values describe; ``SpecValues`` explains them.
+        """Build a specification from plain values; ``SpecValues`` explains them.
 
         Raises:
-            SpecError: for a missing, unknown or wrong value.
-            OSError: for a file that cannot be read.
+            SpecError: if a value is missing, unknown or wrong.
+            OSError: if a file cannot be read.
         """
         return cls(**fields_of(values))
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str] | Mapping[str, Any]) -> JobSpec:
-        """``of`` the values in a JSON file, in the object that such a file holds, or in a text that begins with ``{``.
+        """Build a specification from a JSON file, a JSON object, or a JSON text, which begins with ``{``; see ``of``.
 
         Raises:
             SpecError, OSError: as ``of``; SpecError also for a file that is not JSON.
@@ -186,33 +200,33 @@ class JobSpec:
         return cls.of(**read_values(source))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values from which ``from_json`` makes an equal specification."""
+        """Plain JSON values from which ``from_json`` builds an equal specification."""
         return values_of(vars(self))
 
-    # ------------------------------------------------------------------ what transforms derive
+    # ------------------------------------------------------------------ derived values for transforms
 
     def for_input(self, bounded: bool, *, clock_is_watermark: bool = False) -> JobSpec:
-        """This specification for an input that ends or does not; nothing is left open in it.
+        """The specification for bounded or unbounded input, with all open choices made.
 
-        In bounded input nothing is late and each window has one row, so early panes and the release do not apply.
+        Bounded input has no late data and one row per window, so early panes and the release mode do not apply.
 
         Args:
-            bounded: whether the input ends.
-            clock_is_watermark: whether the engine takes its clock for the watermark, however old messages are.
+            bounded: whether the input is bounded.
+            clock_is_watermark: whether the engine uses its clock as the watermark, even for old messages.
 
         Raises:
-            SpecError: if the specification says otherwise, or has no windows for unbounded input.
+            SpecError: if the specification contradicts this, or has no windows for unbounded input.
         """
         if self.bounded not in (None, bounded):
             kinds = {True: "bounded", False: "unbounded"}
-            raise SpecError(f"JobSpec.bounded must be that of the input, which is {kinds[bounded]}, got {self.bounded}")
+            raise SpecError(f"JobSpec.bounded must agree with the input, which is {kinds[bounded]}, got {self.bounded}")
         slack = self.lateness_slack or (10 * 365 * 86_400_000 if clock_is_watermark else LATENESS_SLACK)
         stream_only = {name: _DEFAULTS[name] for name in _FOR_STREAMS} if bounded else {}
         return dataclasses.replace(self, bounded=bounded, lateness_slack=slack, **stream_only)
 
     @property
     def catalog(self) -> CollectionCatalog:
-        """The collections, found by what reports carry."""
+        """Catalog that finds collections by the fingerprint in a report."""
         return catalog_of(self.collections)
 
     @property
@@ -222,16 +236,18 @@ class JobSpec:
 
     @property
     def gate(self) -> TimeGate | None:
-        """Judges event times by arrival times; None for bounded input, which has no arrival times."""
+        """Gate that checks event times against arrival times; None for bounded input, which has no arrival times."""
         if self.bounded or self.periods is None:
             return None
         return TimeGate(periods=self.periods, allowed_lateness=self.allowed_lateness, future_skew=self.future_skew)
 
     @property
     def open_windows(self) -> int:
-        """How many windows of a collection a stream can have open at most, for the gate refuses what is in others.
+        """Maximum number of windows per collection that a stream can have open, because the gate rejects reports of
+        others.
 
-        What arrives at t is in windows that begin after t - allowed_lateness - size, and not after t + future_skew.
+        Reports that arrive at t are in windows that begin after t - allowed_lateness - size, and not after t +
+        future_skew.
         """
         if self.windows is None:
             return 1
@@ -239,7 +255,7 @@ class JobSpec:
 
     @property
     def rejected_share(self) -> float:
-        """Share of refused reports above which a stream fails, and a job over files ends with another exit code."""
+        """Share of rejected reports above which a stream fails, and a job over files exits with a different code."""
         return allowed_share(self.max_rejected_share, bounded=bool(self.bounded))
 
     @property
@@ -249,33 +265,33 @@ class JobSpec:
 
     @property
     def margin(self) -> int:
-        """Milliseconds for which a watermark may run ahead of work in flight, before something is said for good."""
+        """Milliseconds by which a watermark may be ahead of work in flight; final results wait for this time."""
         return min(_RELEASE_MARGIN, self.slack // 2)
 
     @property
     def release_delay(self) -> int:
-        """Milliseconds from the end of a window to its one row: the lateness, and a margin of at most a minute."""
+        """Milliseconds from the end of a window to its only row: the lateness, and a margin of at most a minute."""
         return self.allowed_lateness + self.margin
 
     @property
     def complete_after(self) -> int | None:
-        """Milliseconds from the end of a window to the first row that has all its reports; None: every row has."""
+        """Milliseconds from the end of a window to the first row with all its reports; None: every row has all."""
         if self.bounded:
             return None
         return self.release_delay if self.release == FINAL else 0
 
     @property
     def withholding(self) -> Withholding:
-        """Which windows must not have numbers."""
+        """Rule that decides for which windows numbers are withheld."""
         return Withholding(self.min_reports, self.complete_after, self.partial_before)
 
     @property
     def anytime_scale(self) -> int | None:
-        """Reports at the first look at a window, if it can have several rows; None: it has one."""
+        """Number of reports at the first look at a window that can have several rows; None: it has only one."""
         return None if self.bounded or self.release == FINAL else self.min_reports
 
     def check_all_shown(self) -> None:
-        """Refuse rows without some values (raises SpecError): what is large by chance alone would be smoothed."""
+        """Refuse smoothing of rows without all values (raises SpecError): it would smooth only randomly large ones."""
         asked = set(self.candidates or ())
         for collection in self.collections:
             alphabet = collection.alphabet
@@ -287,10 +303,10 @@ class JobSpec:
                 )
 
     def check_asked(self) -> None:
-        """Refuse windows that are not made of whole windows of the clients (raises SpecError), or one for everything.
+        """Refuse windows that do not consist of whole client windows, and a single global window (raises SpecError).
 
-        Clients round event times down to their own windows, so that parts of these are empty; and how often a person
-        can be in one window for everything is not known.
+        Clients round event times down to their own windows, so parts of other windows would be empty; and the number of
+        reports per person in a global window is unknown.
         """
         for collection in self.collections:
             asked = collection.asked
@@ -298,8 +314,8 @@ class JobSpec:
                 continue
             zone = "" if asked.timezone is None else f" and timezone {asked.timezone}"
             raise SpecError(
-                f"JobSpec.window must be made of whole windows of the clients of collection {collection.id!r}, such as "
-                f"window {collection.client_window}{zone}, got {_in_words(self.windows)}"
+                f"JobSpec.window must consist of whole client windows of collection {collection.id!r}, such "
+                f"as window {collection.client_window}{zone}, got {_in_words(self.windows)}"
             )
 
     def check_candidates(self) -> None:
@@ -314,14 +330,14 @@ class JobSpec:
             if not least <= number <= most:
                 limited = f" for estimator {self.estimator!r}" if most < MAX_CANDIDATES else ""
                 raise SpecError(
-                    f"collection {collection.id!r} has an open alphabet and needs {least} to {most} candidate "
-                    f"values (--candidates) or public ones{limited}, got {number}"
+                    f"collection {collection.id!r} has an open alphabet and needs {least} to {most} "
+                    f"candidate values (--candidates) or public values{limited}, got {number}"
                 )
             shared = np.count_nonzero(~alphabet.has_own_symbol(alphabet.clear_values))
             if shared > MAX_DENSE:
                 raise SpecError(
-                    f"collection {collection.id!r} can be estimated if at most {MAX_DENSE} public values share clear "
-                    f"buckets, got {shared}"
+                    f"collection {collection.id!r} must have at most {MAX_DENSE} public values that share "
+                    f"clear buckets, got {shared}"
                 )
 
 
@@ -331,7 +347,7 @@ _FOR_STREAMS = ["release", *(name for name, field in SPEC_FIELDS.items() if fiel
 
 
 def _in_words(windows: Windows | None) -> str:
-    """Windows by the values that describe them."""
+    """Describe windows by the fields of the specification."""
     if windows is None:
         return "none"
     lengths = {"window": windows.size, "slide": windows.slide, "window_offset": windows.offset}
@@ -341,7 +357,7 @@ def _in_words(windows: Windows | None) -> str:
 
 
 def _canonical(candidates: object) -> tuple[str, ...] | None:
-    """Candidates as ``JobSpec.of`` makes them; None for what can be none."""
+    """Candidates as returned by ``JobSpec.of``; None if they are not valid candidates."""
     try:
         return canonical_candidates(candidates) if isinstance(candidates, tuple) else None
     except SpecError:

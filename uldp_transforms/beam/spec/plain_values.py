@@ -1,4 +1,4 @@
-"""The plain values that a specification is built from: texts, numbers, and files that hold them."""
+"""The plain values from which a specification is built: texts, numbers, and files that contain them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from uldp_transforms.beam.spec.spec_rules import check_agreement, voice_of_libra
 from uldp_transforms.calendar_windows import calendar_windows, is_months
 from uldp_transforms.files.collection_files import read_collection
 from uldp_transforms.files.text_files import read_lines, read_text
-from uldp_transforms.ldp.checks import describe, parse_json, require_keys, require_mapping
+from uldp_transforms.ldp.checks import describe, is_number, parse_json, require_keys, require_mapping
 from uldp_transforms.ldp.collection import MAX_CANDIDATE_BYTES, Collection, canonical_candidates
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES
@@ -23,17 +23,18 @@ from uldp_transforms.windows import Windows, milliseconds, moment_of, rfc3339
 
 _WINDOW = [field.name for field in SPEC_FIELDS.values() if field.section is Section.WINDOWS]
 _DURATIONS = [field.name for field in SPEC_FIELDS.values() if field.kind is Kind.DURATION]
-_WRITTEN_OTHERWISE = ("collections", "candidates", "partial_before", *_WINDOW, *_DURATIONS)
+_NUMBERS = [field.name for field in SPEC_FIELDS.values() if field.kind is Kind.NUMBERS]
+_WRITTEN_OTHERWISE = ("collections", "candidates", "partial_before", *_WINDOW, *_DURATIONS, *_NUMBERS)
 _AS_THEY_ARE = [name for name in SPEC_FIELDS if name not in _WRITTEN_OTHERWISE]
 
 
 class SpecValues(TypedDict, total=False):
-    """The plain values that a ``JobSpec`` is built from; all but ``collections`` have defaults.
+    """The plain values from which a ``JobSpec`` is built; all except ``collections`` have defaults.
 
-    ``SPEC_FIELDS`` says what each means and costs; ``docs/estimate-reports.md`` shows it as a table. None stands for
-    the default. Durations are texts such as ``"15m"``, or ``datetime.timedelta``; ``window`` may be Beam's
-    ``FixedWindows`` or ``SlidingWindows`` too; ``candidates`` are a list, or the path of a text file with one value per
-    line (UTF-8, .gz or not), where white space around a value does not count; in a list it is refused.
+    ``SPEC_FIELDS`` gives their meaning and cost; ``docs/estimate-reports.md`` shows it as a table. None selects the
+    default. Durations are texts such as ``"15m"``, or ``datetime.timedelta``; ``window`` can also be Beam's
+    ``FixedWindows`` or ``SlidingWindows``; ``candidates`` are a list, or the path of a text file with one value per
+    line (UTF-8, .gz or not). White space around a value is ignored in a file and refused in a list.
     """
 
     collections: Sequence[Collection | Mapping[str, Any] | NamedTuple | str | os.PathLike[str]]
@@ -51,6 +52,8 @@ class SpecValues(TypedDict, total=False):
     smooth: bool
     alarm_every: int | None
     candidates: Sequence[str] | str | os.PathLike[str] | None
+    limits: Sequence[float] | str | None
+    quantiles: Sequence[float] | str | None
     discover: bool
     estimator: str | None
     min_reports: int
@@ -64,11 +67,11 @@ class SpecValues(TypedDict, total=False):
 
 
 def fields_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a ``JobSpec`` that these ``SpecValues`` describe; None stands for what is not given.
+    """Convert ``SpecValues`` to the fields of a ``JobSpec``; None means that a value is not given.
 
     Raises:
-        SpecError: for a missing, unknown or wrong value.
-        OSError: for a file that cannot be read.
+        SpecError: if a value is missing, unknown or wrong.
+        OSError: if a file cannot be read.
     """
     require_keys("JobSpec", values, ("collections",), SPEC_FIELDS)
     given = {name: value for name, value in values.items() if value is not None}
@@ -76,6 +79,9 @@ def fields_of(values: Mapping[str, Any]) -> dict[str, Any]:
     for name in _DURATIONS:
         if name in given:
             fields[name] = milliseconds(given[name], f"JobSpec.{name}")
+    for name in _NUMBERS:
+        if name in given:
+            fields[name] = _numbers(given[name])
     if "candidates" in given:
         fields["candidates"] = _candidates(given["candidates"])
     if "partial_before" in given:
@@ -84,29 +90,30 @@ def fields_of(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def values_of(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON values from which ``fields_of`` makes these fields of a ``JobSpec`` again."""
+    """JSON values that ``fields_of`` converts back to these fields of a ``JobSpec``."""
     windows, candidates, cut = (fields[name] for name in ("windows", "candidates", "partial_before"))
     return {
         "collections": [collection.to_json() for collection in fields["collections"]],
         **(dict.fromkeys(_WINDOW) if windows is None else windows.to_json()),
         **{name: None if fields[name] is None else f"{fields[name]}ms" for name in _DURATIONS},
         **{name: fields[name] if _applies(name, fields) else None for name in _AS_THEY_ARE},
+        **{name: None if fields[name] is None else list(fields[name]) for name in _NUMBERS},
         "candidates": None if candidates is None else list(candidates),
         "partial_before": None if cut is None else rfc3339(cut),
     }
 
 
 def _applies(name: str, fields: Mapping[str, Any]) -> bool:
-    """Whether all switches are on that a field needs."""
+    """Whether all fields that a field needs are switched on."""
     return all(fields[needed] for needed in SPEC_FIELDS[name].needs if needed in fields)
 
 
 def read_values(source: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
-    """The values in a JSON file, in the object that such a file holds, or in a text that begins with ``{``.
+    """Read the values from a JSON file, a JSON object, or a JSON text, which begins with ``{``.
 
     Raises:
-        SpecError: for what is no JSON object.
-        OSError: for a file that cannot be read.
+        SpecError: if it is not a JSON object.
+        OSError: if a file cannot be read.
     """
     if isinstance(source, str) and source.lstrip().startswith("{"):
         source = parse_json(source, "JobSpec")
@@ -131,8 +138,8 @@ def _windows(given: Mapping[str, Any]) -> Windows | None:
     if isinstance(window, (WindowFn, Windows)):
         if rest:
             raise SpecError(
-                f"JobSpec.window must be a duration where {' or '.join(rest)} is given, got a window object, which has "
-                "its own"
+                f"JobSpec.window must be a duration where {' or '.join(rest)} is given, got a window "
+                "object, which defines its own"
             )
         return windows_of_beam(window) if isinstance(window, WindowFn) else window
     if "timezone" in rest or is_months(window):
@@ -152,6 +159,18 @@ def _moment(given: Any) -> int:
         raise SpecError(
             f'JobSpec.partial_before must be a time such as "2026-01-31T00:00:00Z", got {describe(given)}'
         ) from None
+
+
+def _numbers(given: Any) -> Any:
+    """Numbers of a list, or of a text with commas, as a tuple; anything else as it is, for ``JobSpec`` to refuse."""
+    if isinstance(given, str):
+        try:
+            given = [float(part) for part in given.split(",")]
+        except ValueError:
+            return given
+    if isinstance(given, (list, tuple)) and all(map(is_number, given)):
+        return tuple(map(float, given))
+    return given
 
 
 def _candidates(given: Any) -> tuple[str, ...]:

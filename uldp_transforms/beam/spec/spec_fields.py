@@ -1,8 +1,8 @@
-"""The table of all fields of a specification: what each is, its default, and which others it needs or excludes.
+"""The table of all fields of a specification: type, default, help, and the fields that each one needs or excludes.
 
-Command lines, the parameters of the Dataflow template, the keys of YAML and JSON, the refusals of values and of
-contradictions, and the table in ``docs/estimate-reports.md`` are made from these rows. A new field is a row here, an
-attribute of ``JobSpec`` and a key of ``SpecValues``; then run ``make golden``.
+These rows generate command lines, the parameters of the Dataflow template, the keys of YAML and JSON, the error
+messages for values and contradictions, and the table in ``docs/estimate-reports.md``. To add a field, add a row here,
+an attribute of ``JobSpec`` and a key of ``SpecValues``; then run ``make golden``.
 """
 
 from __future__ import annotations
@@ -18,48 +18,52 @@ from uldp_transforms.messages.refusal_causes import REJECTED_SHARE_OF_FILES, REJ
 from uldp_transforms.windows import FUTURE_SKEW, LATENESS_SLACK, duration_text
 
 CORRECTED, FINAL = "corrected", "final"
-"""How results are released: a row at the end of each window and further ones for late reports, or one row."""
+"""How results are released: one row at the end of each window and corrections for late reports, or a single final
+row.
+"""
 
 ALLOWED_LATENESS = 3_600_000
 """Default milliseconds for which a stream accepts late reports."""
 
 LATE_EVERY = 60_000
-"""Default milliseconds of the clock between two corrections of a window."""
+"""Default milliseconds of processing time between two corrections of a window."""
 
 PARTS, MAX_PARTS = 16, 1 << 32
 """Number of deduplication shards per base period: default and maximum."""
 
 ALARM_EVERY = 1_000
-"""Default number of windows between two false alarms of a change, in the mean."""
+"""Default mean number of windows between two false alarms about a change."""
 
 ESTIMATOR = "eb"
 """Default estimator."""
 
 MIN_REPORTS = 100
-"""Default minimum of reports behind a published estimate."""
+"""Default minimum number of reports for a published estimate."""
 
 SHOW = 10_000
-"""Default number of values that a row has at most."""
+"""Default maximum number of values per row."""
 
 
 class Kind(enum.Enum):
-    """What a value is, as users write it."""
+    """Type of a field's value, as users write it."""
 
     COLLECTIONS = enum.auto()
     LENGTH = enum.auto()
-    """A duration; or days, weeks or months of a calendar."""
+    """A duration, or a number of calendar days, weeks or months."""
     DURATION = enum.auto()
     SWITCH = enum.auto()
     COUNT = enum.auto()
     SHARE = enum.auto()
     CHOICE = enum.auto()
     TEXT = enum.auto()
+    NUMBERS = enum.auto()
+    """A list of numbers, or a text with commas between them."""
     CANDIDATES = enum.auto()
     MOMENT = enum.auto()
 
 
 class Section(enum.Enum):
-    """What fields are about. Those of ``JOB`` are no options: a command line settles them by itself."""
+    """Group of fields. The fields of ``JOB`` are not options: a command-line program sets them itself."""
 
     WINDOWS = enum.auto()
     COUNTING = enum.auto()
@@ -69,12 +73,12 @@ class Section(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Exclusion:
-    """A field that another one cannot go with.
+    """A field that cannot be combined with another one.
 
     Attributes:
-        name: of the field.
-        value: only with this value; None: with any.
-        because: relative clause that says why; empty if the name says it.
+        name: name of the excluded field.
+        value: the value that is excluded; None excludes all values.
+        because: relative clause that gives the reason; empty if the name suffices.
     """
 
     name: str
@@ -88,21 +92,22 @@ class SpecField:
 
     Attributes:
         name: key in YAML and JSON, keyword of ``JobSpec.of``, and option ``--name``.
-        kind: what its values are.
-        section: what it is about.
+        kind: type of the value.
+        section: group of the field.
         label: title in a form.
-        help: meaning and cost, without a full stop; names of other fields stand in backticks.
-        default: value if none is given; None: there is none, or ``default_text`` describes it.
-        default_text: the default in words, where the value does not say it.
-        low, high: limits of a number, or of the milliseconds of a duration.
-        whole_seconds: whether a duration must be whole seconds, because Beam's clock has no parts of them.
+        help: meaning and cost, without a full stop, with the names of other fields in backticks.
+        default: default value; None if there is none or ``default_text`` describes it.
+        default_text: the default in words, if the value alone is not clear.
+        low, high: limits of a number, or of a duration in milliseconds.
+        whole_seconds: whether a duration must be a whole number of seconds, as Beam's timers require.
         choices: all allowed values.
-        listed: values that the help lists, when somebody reads it; other packages may add to them.
-        files: whether a bounded input uses, ignores or refuses it; what it does not use is for streams only.
+        listed: function that returns further values for the help text; other packages may add some.
+        files: whether a bounded input uses, ignores or refuses the field; fields that it does not use are for streams
+            only.
         streams_need: why an unbounded input needs the field; empty if it does not.
-        needs: fields without which it means nothing.
-        excludes: fields that it cannot go with.
-        page: page and section that say more, below ``docs/``.
+        needs: fields without which this one has no effect.
+        excludes: fields that cannot be combined with this one.
+        page: page and section below ``docs/`` with details.
     """
 
     name: str
@@ -125,7 +130,7 @@ class SpecField:
 
     @property
     def streams_only(self) -> bool:
-        """Whether it changes nothing where the input ends."""
+        """Whether the field has no effect on bounded input."""
         return self.files != "use"
 
     @property
@@ -135,7 +140,7 @@ class SpecField:
 
     @property
     def may_repeat_default(self) -> bool:
-        """Whether giving the default is the same as giving nothing, so that a form may fill it in."""
+        """Whether giving the default is equivalent to omitting the field, so that a form may fill it in."""
         return self.kind is Kind.SWITCH or not (self.needs or self.excludes or self.files == "refuse")
 
 
@@ -145,7 +150,7 @@ _ROWS = (
         kind=Kind.COLLECTIONS,
         section=Section.JOB,
         label="Collections",
-        help="list of collections: paths of JSON files, the objects in them, or `Collection` objects",
+        help="list of collections: paths of JSON files, their JSON objects, or `Collection` objects",
     ),
     SpecField(
         name="window",
@@ -155,7 +160,7 @@ _ROWS = (
         help="length of a window, such as 15m, 1h, 1d, 1w, 1mo or P1D, at most 365d; short windows show changes "
         "sooner, long ones have smaller errors",
         default_text="one window for everything, for files only",
-        streams_need="an endless stream without windows has no estimate",
+        streams_need="an unbounded stream without windows has no estimate",
         page="windows.md",
     ),
     SpecField(
@@ -163,8 +168,8 @@ _ROWS = (
         kind=Kind.LENGTH,
         section=Section.WINDOWS,
         label="Time between the starts of two windows",
-        help="time between the starts of two windows; if it is shorter than `window`, windows overlap and each report "
-        "counts in several",
+        help="time between the starts of two windows; if it is shorter than `window`, windows overlap and each "
+        "report counts in several of them",
         default_text="`window`",
         needs=("window",),
         page="windows.md",
@@ -174,8 +179,8 @@ _ROWS = (
         kind=Kind.LENGTH,
         section=Section.WINDOWS,
         label="Offset of windows",
-        help="time by which windows start after 1970-01-01T00:00:00Z and its multiples; with `timezone`, after "
-        "Monday, 1970-01-05, there",
+        help="shift of the start of windows relative to 1970-01-01T00:00:00Z; with `timezone`, relative to "
+        "Monday, 1970-01-05, local time",
         default_text="0s",
         needs=("window",),
         page="windows.md",
@@ -185,8 +190,8 @@ _ROWS = (
         kind=Kind.TEXT,
         section=Section.WINDOWS,
         label="Time zone",
-        help="time zone such as Europe/Berlin; windows are then days, weeks or months of that place",
-        default_text="days of UTC",
+        help="time zone such as Europe/Berlin; windows are then local days, weeks or months of that time zone",
+        default_text="UTC",
         needs=("window",),
         page="windows.md#days-of-a-place",
     ),
@@ -195,8 +200,9 @@ _ROWS = (
         kind=Kind.DURATION,
         section=Section.COUNTING,
         label="Allowed lateness",
-        help="how long a report is accepted after the end of its base period, which is the longest time that divides "
-        "`window` and `slide`; more late reports are counted, but windows stay open and keep state for longer",
+        help="how long a report is accepted after the end of its base period, which is the longest time that "
+        "divides `window` and `slide`; longer times count more late reports, but windows stay open and "
+        "keep state for longer",
         default=duration_text(ALLOWED_LATENESS),
         files="ignore",
         page="windows.md",
@@ -206,7 +212,7 @@ _ROWS = (
         kind=Kind.DURATION,
         section=Section.COUNTING,
         label="Time between early estimates",
-        help="also estimate unfinished windows at this interval; costs further rows and further estimation",
+        help="also estimate unfinished windows at this interval; costs additional rows and estimation time",
         default_text="never",
         low=1_000,
         whole_seconds=True,
@@ -241,7 +247,7 @@ _ROWS = (
         kind=Kind.SWITCH,
         section=Section.COUNTING,
         label="Count each report id once",
-        help="count each report id once per base period; costs a shuffle, and state for each report",
+        help="count each report id once per base period; costs a shuffle and state for each report",
         default=False,
     ),
     SpecField(
@@ -249,8 +255,8 @@ _ROWS = (
         kind=Kind.COUNT,
         section=Section.COUNTING,
         label="Deduplication shards",
-        help="number of deduplication shards per base period; more shards use more workers, and each is read whole "
-        "after a restart; a running job cannot change it",
+        help="number of deduplication shards per base period; more shards use more workers, and each shard is "
+        "read as a whole after a restart; a running job cannot change the number",
         default=PARTS,
         low=1,
         high=MAX_PARTS,
@@ -261,8 +267,8 @@ _ROWS = (
         kind=Kind.SWITCH,
         section=Section.COUNTING,
         label="Look inside reports",
-        help="count how many bits reports of rappor, urap and aoue have set, and which together, for two more "
-        "sentinels; costs time for each report",
+        help="count how many bits are set in reports of rappor, urap and aoue, and which bits occur together, "
+        "for two more sentinels; costs time for each report",
         default=False,
         page="sentinels.md#inside-reports",
     ),
@@ -271,8 +277,8 @@ _ROWS = (
         kind=Kind.SWITCH,
         section=Section.ESTIMATES,
         label="Smooth",
-        help="also estimate each window from its neighbours, in a stream from those before it, in files from all, and "
-        "raise an alarm when a share moves; smaller errors, if shares change slowly",
+        help="also estimate each window from its neighbours (in a stream, from earlier windows; in files, from "
+        "all), and raise an alarm when a share changes; errors are smaller if shares change slowly",
         default=False,
         needs=("window",),
         excludes=(Exclusion("slide", because="which makes windows overlap"),),
@@ -283,8 +289,8 @@ _ROWS = (
         kind=Kind.COUNT,
         section=Section.ESTIMATES,
         label="Windows between false alarms",
-        help="mean number of windows of a collection between two false alarms that a share moved; a larger number "
-        "means fewer false alarms and later true ones",
+        help="mean number of windows of a collection between two false alarms that a share changed; larger "
+        "numbers give fewer false alarms and later true ones",
         default=ALARM_EVERY,
         low=1,
         high=1 << 31,
@@ -300,11 +306,31 @@ _ROWS = (
         default_text="none",
     ),
     SpecField(
+        name="limits",
+        kind=Kind.NUMBERS,
+        section=Section.ESTIMATES,
+        label="Limits of numbers",
+        help="numbers such as 30,60: rows of ordered alphabets then have the shares of people whose number is at least "
+        "these; an edge of the bins has the shortest interval",
+        default_text="none",
+        page="numbers.md",
+    ),
+    SpecField(
+        name="quantiles",
+        kind=Kind.NUMBERS,
+        section=Section.ESTIMATES,
+        label="Quantiles of numbers",
+        help="shares such as 0.5,0.9: rows of ordered alphabets then have the numbers that these shares of people are "
+        "below",
+        default_text="none",
+        page="numbers.md",
+    ),
+    SpecField(
         name="discover",
         kind=Kind.SWITCH,
         section=Section.ESTIMATES,
-        label="Search for values that nobody listed",
-        help="also search alphabets of prefixes for frequent values that nobody listed, for rows `discovered`; takes "
+        label="Search for unlisted values",
+        help="also search prefix alphabets for frequent unlisted values, which become rows `discovered`; takes "
         "up to a minute for each window and pane",
         default=False,
         page="discovery.md",
@@ -314,7 +340,7 @@ _ROWS = (
         kind=Kind.TEXT,
         section=Section.ESTIMATES,
         label="Estimator",
-        help="how frequencies are made from unbiased ones",
+        help="method that derives the published frequencies from the unbiased ones",
         listed=ESTIMATORS,
         default=ESTIMATOR,
         page="estimation.md",
@@ -323,7 +349,7 @@ _ROWS = (
         name="min_reports",
         kind=Kind.COUNT,
         section=Section.ESTIMATES,
-        label="Minimum of reports",
+        label="Minimum number of reports",
         help="windows with fewer reports are suppressed",
         default=MIN_REPORTS,
         low=1,
@@ -333,8 +359,8 @@ _ROWS = (
         name="show",
         kind=Kind.COUNT,
         section=Section.ESTIMATES,
-        label="Values of a row",
-        help="number of most frequent values to keep per row; intervals allow for this choice",
+        label="Values per row",
+        help="number of most frequent values to keep per row; intervals account for this selection",
         default=SHOW,
         low=1,
         high=MAX_CANDIDATES,
@@ -356,15 +382,15 @@ _ROWS = (
         kind=Kind.SWITCH,
         section=Section.JOB,
         label="Bounded",
-        help="whether the input ends: files do, streams do not",
-        default_text="as the input",
+        help="whether the input ends, as files do and streams do not",
+        default_text="determined by the input",
     ),
     SpecField(
         name="future_skew",
         kind=Kind.DURATION,
         section=Section.JOB,
         label="Future skew",
-        help="how far the clock of a client may be ahead; reports from further ahead are rejected",
+        help="how far a client's clock may be ahead; reports from further ahead are rejected",
         default=duration_text(FUTURE_SKEW),
         files="ignore",
     ),
@@ -384,9 +410,10 @@ _ROWS = (
         kind=Kind.TEXT,
         section=Section.JOB,
         label="Run",
-        help="name of this run of the job, in all its rows: 1 to 64 letters, digits, `.`, `_` and `-`, a letter or "
-        "digit first; later runs must sort after earlier ones as text, because readers take the rows of the latest",
-        default_text="rows name no run",
+        help="name of this run of the job, in all its rows: 1 to 64 letters, digits, `.`, `_` and `-`, starting "
+        "with a letter or digit; later runs must sort after earlier ones as text, because readers take the "
+        "rows of the latest",
+        default_text="rows do not name a run",
     ),
     SpecField(
         name="partial_before",
@@ -394,11 +421,11 @@ _ROWS = (
         section=Section.JOB,
         label="Partial before",
         help="time in RFC 3339; windows that begin before it are `partial`, because an earlier run acknowledged some "
-        "of their reports, which never come again",
+        "of their reports, which are not delivered again",
         default_text="no earlier run",
         files="refuse",
     ),
 )
 
 SPEC_FIELDS: Mapping[str, SpecField] = {row.name: row for row in _ROWS}
-"""Name -> field, in the order of pages and JSON."""
+"""Name -> field, in the order of documents and JSON."""

@@ -1,12 +1,13 @@
-"""What the table of fields forbids: values out of range, and fields that contradict each other.
+"""Validation by the table of fields: values out of range, and fields that contradict each other.
 
-Contradictions are told in the words of whoever made them: ``--smooth needs --window`` on a command line,
+Messages about contradictions use the terms of the interface: ``--smooth needs --window`` on a command line,
 ``JobSpec.smooth needs JobSpec.window`` in a program.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -20,13 +21,13 @@ _SECOND = 1_000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Voice:
-    """How a user names fields and inputs.
+    """Terms for fields and inputs in messages.
 
     Attributes:
-        prefix: of the name of a field.
-        equals: between a name and its value.
-        streams: what a field that is for streams only needs.
-        source: the input of this job.
+        prefix: text before the name of a field.
+        equals: text between a name and its value.
+        streams: description of the input that streams-only fields need.
+        source: description of the input of this job.
     """
 
     prefix: str
@@ -36,13 +37,13 @@ class Voice:
 
 
 def voice_of_library(bounded: bool | None = None) -> Voice:
-    """The words of a program that builds a ``JobSpec``."""
+    """Terms for a program that builds a ``JobSpec``."""
     source = "an unbounded input" if bounded is False else "a bounded one"
     return Voice(prefix="JobSpec.", equals="=", streams="an unbounded input", source=source)
 
 
 def check_value(field: SpecField, value: object) -> None:
-    """Refuse what is no value of a field in a ``JobSpec``, where durations are milliseconds; raises SpecError.
+    """Refuse an invalid value of a ``JobSpec`` field, with durations in milliseconds; raises SpecError.
 
     Collections, windows, candidates and texts are checked where they are read.
     """
@@ -54,10 +55,14 @@ def check_value(field: SpecField, value: object) -> None:
     if field.kind is Kind.DURATION:
         checked_milliseconds(where, value, low=field.low)
         if field.whole_seconds and isinstance(value, int) and value % _SECOND:
-            raise SpecError(f"{where} must be whole seconds, got {value} ms")
+            raise SpecError(f"{where} must be a whole number of seconds, got {value} ms")
     if field.kind is Kind.SHARE:
         within = isinstance(value, (int, float)) and is_number(value) and 0 <= value <= 1
         require_number(where, value, "a number in [0, 1] or null", within)
+    if field.kind is Kind.NUMBERS and not (
+        isinstance(value, tuple) and value and all(is_number(item) and math.isfinite(item) for item in value)
+    ):
+        raise SpecError(f"{where} must be a list of numbers, or a text such as 30,60, got {describe(value)}")
     if field.kind is Kind.SWITCH and not isinstance(value, bool):
         allowed = "true, false or null" if optional else "true or false"
         raise SpecError(f"{where} must be {allowed}, got {describe(value)}")
@@ -69,16 +74,16 @@ def check_value(field: SpecField, value: object) -> None:
 def check_agreement(
     given: Mapping[str, Any], voice: Voice, bounded: bool | None = None, exempt: Collection[str] = ()
 ) -> None:
-    """Refuse fields that are allowed alone, but not together or not for this input.
+    """Refuse fields that are valid separately, but not together or not for this input.
 
     Args:
-        given: name -> value of the fields that say something.
-        voice: of the user.
-        bounded: whether the input ends; None: not known, or it does not matter.
+        given: name -> value of the fields that differ from their defaults.
+        voice: terms for the messages.
+        bounded: whether the input is bounded; None: unknown or irrelevant.
         exempt: fields whose needs and exclusions do not apply.
 
     Raises:
-        SpecError: with the first contradiction, in the words of the user.
+        SpecError: for the first contradiction, in the terms of ``voice``.
     """
     for sentence in _contradictions(given, voice, bounded, exempt):
         raise SpecError(sentence)
@@ -100,7 +105,7 @@ def _contradictions(
             if field.name not in exempt and other.name in given and other.value in (None, given[other.name]):
                 value = "" if other.value is None else f"{voice.equals}{other.value}"
                 because = f", {other.because}" if other.because else ""
-                yield f"{name}{field.name} cannot go with {name}{other.name}{value}{because}, got both"
+                yield f"{name}{field.name} cannot be combined with {name}{other.name}{value}{because}, got both"
     for field in said:
         for needed in field.needs:
             if field.name not in exempt and needed not in given:

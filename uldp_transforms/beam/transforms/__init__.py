@@ -1,1 +1,1 @@
-"""PTransforms in the order of the flow, one file each."""
+"""PTransforms in the order of the data flow, one module each."""

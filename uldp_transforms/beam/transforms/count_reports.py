@@ -27,16 +27,16 @@ from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.windows import Windows
 
 _MAX_CELLS = 1 << 22
-"""Counters that one worker holds before it hands them on."""
+"""Maximum number of counters that a worker holds before it emits them."""
 
 _OF_A_SUM = 64
-"""Counters that take as much memory as what is around the numbers of a sum."""
+"""Memory overhead of a sum, expressed as a number of counters."""
 
 _LONG = 1 << 12
-"""Reports of one batch that are counted at once."""
+"""Maximum number of reports of a batch that are counted at once."""
 
 _WAITING_BYTES = 1 << 21
-"""Shorter batches wait for others until they have this size, so that many collections are counted in few passes."""
+"""Number of reports up to which batches are collected before counting, so that many collections need few passes."""
 
 _NO_WINDOW = (GlobalWindow(),)
 
@@ -104,7 +104,7 @@ class CountReports(beam.PTransform[PCollection[ReportBatch], CountedReports]):
 def _of_files(
     spec: JobSpec, sums: PCollection[tuple[bytes, CohortCounts]], ledger: PCollection[LedgerEntry]
 ) -> tuple[PCollection[tuple[bytes, CohortCounts]], PCollection[LedgerEntry]]:
-    """Add everything up in the global window, where nothing waits for a watermark; then put sums into their windows."""
+    """Add everything up in the global window, without waiting for a watermark; then assign sums to their windows."""
     windows = spec.windows
     totals = sums
     if windows is not None and windows.overlap:
@@ -121,11 +121,12 @@ def _of_files(
 def _of_stream(
     spec: JobSpec, sums: PCollection[tuple[bytes, CohortCounts]], ledger: PCollection[LedgerEntry]
 ) -> tuple[PCollection[tuple[bytes, CohortCounts]], PCollection[LedgerEntry]]:
-    """Add up by Beam's windows and triggers. Each key has one window: some engines walk over all windows of a key."""
+    """Add up by Beam's windows and triggers. Each key has one window, because some engines scan all windows of a
+    key."""
     windows = spec.windows
     assert windows is not None, "JobSpec.for_input"
-    # the only row of a window must not wait for the clock behind its release; and Prism holds the watermark of what
-    # accumulates until the window expires
+    # with only one row per window, sums must not wait for the clock before the release; and Prism holds the watermark
+    # of an accumulating window until the window expires
     once = spec.release == FINAL
     into = _into(spec, beam_windows(windows), 0 if once else spec.late_every, accumulating=not once)
     if windows.overlap:
@@ -153,7 +154,7 @@ def _into(spec: JobSpec, window_fn: WindowFn, late_every: int, *, accumulating: 
 def _with_what_was_counted(
     ledger: PCollection[LedgerEntry], totals: PCollection[tuple[bytes, CohortCounts]]
 ) -> PCollection[LedgerEntry]:
-    """Take what was accepted from the finished sums, where each report is in one: what is lost there shows."""
+    """Take the accepted numbers from the finished sums, which contain each report once, so that any loss shows."""
     others = ledger | "NotAccepted" >> beam.Filter(_is_not_accepted).with_output_types(LedgerEntry)
     counted = totals | "Counted" >> beam.Map(_counted).with_output_types(LedgerEntry)
     return (others, counted) | "LedgerOfCounts" >> beam.Flatten()
@@ -172,14 +173,14 @@ def _without_start(sums: tuple[bytes, CohortCounts]) -> tuple[bytes, CohortCount
 
 
 def _of_windows(sums: tuple[bytes, CohortCounts], windows: Windows) -> Iterator[tuple[bytes, CohortCounts]]:
-    """The sum of a base period once for each window that it is in, under the key of that window."""
+    """Emit the sum of a base period once for each window that contains the period, under the key of that window."""
     fingerprint, start = fingerprint_and_start(sums[0])
     for window_start in windows.starts_around(start or 0):
         yield key_of_sum(fingerprint, window_start), sums[1]
 
 
 class _ToWindowsFn(beam.DoFn):
-    """``_of_windows`` for a stream: each one is put into its window; a pane without reports has no sum."""
+    """``_of_windows`` for a stream: assigns each sum to its window; panes without reports are skipped."""
 
     def __init__(self, windows: Windows):
         self._windows = windows
@@ -194,7 +195,7 @@ class _ToWindowsFn(beam.DoFn):
 
 
 class _InWindowFn(beam.DoFn):
-    """Puts the sum of a window into that window, as Beam's own grouping would: at its end, as its only pane."""
+    """Assigns the sum of a window to that window, as Beam's own grouping would: at its end, as its only pane."""
 
     def __init__(self, windows: Windows):
         self._windows = windows
@@ -206,7 +207,7 @@ class _InWindowFn(beam.DoFn):
 
 
 class SumCountsFn(beam.CombineFn):
-    """Adds counts. The accumulator is the sum so far, None before the first; nothing is changed in place."""
+    """Adds counts. The accumulator is the current sum, None before the first; counts are not modified."""
 
     def create_accumulator(self) -> CohortCounts | None:
         return None
@@ -260,7 +261,8 @@ class _CountBundleFn(beam.DoFn):
             yield from self._count_waiting()
 
     def _is_of_another_period(self, timestamp: Timestamp) -> bool:
-        """Whether a batch came in another base period than the last one; the ledger has rows by period of arrival."""
+        """Whether a batch arrived in another base period than the previous one; ledger rows are per period of
+        arrival."""
         if self._arrivals is None or timestamp == self._arrival:
             return False
         now, before = timestamp.micros // 1000, self._arrival.micros // 1000

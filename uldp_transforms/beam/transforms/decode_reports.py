@@ -1,4 +1,4 @@
-"""DecodeReports: turn messages into batches of reports, and into a rejection for each message that is refused."""
+"""DecodeReports: turn messages into batches of reports, and into rejections."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class DecodeReports(beam.PTransform[Any, DecodedReports]):
 
     def expand(self, messages: PCollection[Any]) -> DecodedReports:
         spec = spec_for("DecodeReports", self._spec, messages, kind_of_messages(messages))
-        if spec.bounded and not messages.windowing.is_default():  # of files every window has one row, at the end
+        if spec.bounded and not messages.windowing.is_default():  # with files, every window has one row, at the end
             messages = messages | "WithoutTrigger" >> beam.WindowInto(GlobalWindows())
         decoder = MessageDecoder(spec.catalog, spec.gate, spec.deduplicate)
         gathered, counted = messages | "Gather" >> GatherMessages(spec)
@@ -92,19 +92,19 @@ class DecodeReports(beam.PTransform[Any, DecodedReports]):
 
 
 class _DecodeFn(beam.DoFn):
-    """Decodes many messages at a time, and says what came of them.
+    """Decodes many messages at a time, and emits the results.
 
     Args:
-        decoder: of the messages.
-        periods: of the job.
-        watched: the specification, if a share of refused reports stops the job.
+        decoder: decoder for the messages.
+        periods: base periods of the job.
+        watched: the specification, if too many rejected reports stop the job.
     """
 
     def __init__(self, decoder: MessageDecoder, periods: BasePeriods | None, watched: JobSpec | None = None):
         self._decoder = decoder
         self._periods = periods
         self._watched = watched
-        self._watch = Shared()  # of a process: an engine may make a new DoFn for every bundle
+        self._watch = Shared()  # per process, because an engine may create a new DoFn for every bundle
 
     def start_bundle(self) -> None:
         metrics.start_bundle()
@@ -112,7 +112,7 @@ class _DecodeFn(beam.DoFn):
     def process(self, gathered: Gathered) -> list[Any]:
         messages, arrived = gathered
         strangers = {type(message) for message in messages} - {bytes}
-        if strangers:  # of a PCollection without types
+        if strangers:  # possible if the PCollection has no type hint
             came = ", ".join(sorted(kind.__name__ for kind in strangers))
             raise SpecError(f"DecodeReports needs bytes (ReadReportFiles reads files of reports), got {came}")
         arrival_times = np.array(arrived, dtype=np.int64) if len(arrived) else None
@@ -133,10 +133,10 @@ class _DecodeFn(beam.DoFn):
 
 
 def received_entries(decoded: Decoded, periods: BasePeriods | None) -> Iterator[LedgerEntry]:
-    """What came in, per collection and base period, as far as these were established.
+    """Received reports per collection and base period, where these are known.
 
-    Verdicts say where reports belong, but not how many there are: what came in without a verdict, or got two, is
-    entered without a period, and the ledger does not balance.
+    Verdicts identify collections and periods, but the numbers are counted separately: received reports without a
+    verdict, or with two, are entered without a period, so that the ledger does not balance.
     """
     unaccounted = Counter(decoded.num_received)
     for fingerprint, start, number in _accepted(decoded.batches, periods):

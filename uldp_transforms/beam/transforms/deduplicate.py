@@ -1,12 +1,12 @@
-"""Counting each report once: by report id, inside the base period of its event time, exactly.
+"""Exact deduplication by report id, within the base period of the event time.
 
-A report carries its own event time, so an identical copy falls into the same base period, whenever it arrives; after
-that it is too old. Keyed state holds the reports of a base period that were counted. The first copy is counted, later
-ones are not. If two reports with one id differ, the one whose bytes are smaller counts, whichever came first; the
-other one is taken back. So the counts do not depend on the order of arrival.
+A report carries its own event time, so an identical copy falls into the same base period whenever it arrives; after the
+allowed lateness it is rejected. Keyed state holds the counted reports of a base period. The first copy is counted,
+later copies are not. If two reports with the same id differ, the one with the smaller bytes counts, in either order of
+arrival; the other one is subtracted. So the counts do not depend on the order of arrival.
 
-State is a log: what is counted is written to its end. The worker that wrote it holds the same reports in memory, where
-it finds an id; it reads the log only if it does not hold what state says, which is after a restart.
+State is an append-only log of counted reports. The worker that wrote it holds the same reports in memory, where it
+looks up ids; it reads the log only if its memory does not match the state, for instance after a restart.
 """
 
 from __future__ import annotations
@@ -37,23 +37,25 @@ from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.windows import BasePeriods, split_by_period
 
 _BLOCK = 1 << 15
-"""Bytes of rows that are written to the log together; fewer wait beside the version, and are written each time."""
+"""Bytes of rows that are appended to the log together; a shorter remainder is stored with the version, and rewritten
+each time.
+"""
 
 _HELD: Held[KnownReports] = Held()
 
 
 class CountNewReports(beam.PTransform[PCollection[ReportBatch], Any]):
-    """Counts the reports that were not counted before.
+    """Counts the reports that have not been counted before.
 
     Input: ``ReportBatch`` with report ids, in the global window.
 
     Output: main, pairs (``key_of_sum`` of collection and base period, counts) that add up to the counts of all
-    different reports, stamped with the start of their base period; counts are negative where a report is taken back.
-    ``ledger``: entries of bins "accepted" and "duplicates".
+    different reports, with the start of their base period as timestamp; counts are negative where a report is
+    subtracted. ``ledger``: entries of bins "accepted" and "duplicates".
 
     Args:
-        spec: of the job, for this input: in a stream, what was counted is forgotten when nothing of its base period can
-            arrive any more.
+        spec: specification of the job, for this input: in a stream, the counted reports of a base period are forgotten
+            when no more of its reports can arrive.
     """
 
     def __init__(self, spec: JobSpec):
@@ -76,7 +78,7 @@ _KEYED_REPORTS = beam.typehints.Tuple[bytes, bytes]
 
 
 def _split(batch: ReportBatch, periods: BasePeriods | None, num_parts: int) -> Iterator[tuple[bytes, bytes]]:
-    """Parts of a batch by base period and by the first bytes of the id, keyed by these."""
+    """Split a batch by base period and by the first bytes of the id; returns pairs of key and rows."""
     if len(batch.report_ids) < len(batch):
         raise SpecError("CountReports needs reports with ids where JobSpec.deduplicate is true, got some without")
     coder = ReportBatchCoder()
@@ -93,7 +95,7 @@ def _split(batch: ReportBatch, periods: BasePeriods | None, num_parts: int) -> I
 
 
 class _CountOnceFn(beam.DoFn):
-    """Holds the reports of one part that were counted, and writes them to a log of rows of bytes."""
+    """Holds the counted reports of one part, and writes them to a log of byte rows."""
 
     RECENT = userstate.ReadModifyWriteStateSpec("recent", coders.BytesCoder())
     LOG = userstate.BagStateSpec("log", coders.BytesCoder())
@@ -152,7 +154,7 @@ class _CountOnceFn(beam.DoFn):
 
 
 def _count_once(new: np.ndarray, recent: Any, log: Any) -> Changes:
-    """Add rows to those that state has; copies leave state as it is."""
+    """Add rows to the state; duplicates leave it unchanged."""
     stored: bytes = recent.read() or b""
     version, end = stored[:VERSION_BYTES], stored[VERSION_BYTES:]
     known = _HELD.take(version)
@@ -171,11 +173,11 @@ def _count_once(new: np.ndarray, recent: Any, log: Any) -> Changes:
 
 
 def read_again(blocks: list[bytes], width: int) -> KnownReports:
-    """The reports that were counted, from all that was written.
+    """Rebuild the counted reports from the log.
 
     Args:
-        blocks: rows of bytes, in any order.
-        width: bytes of a row.
+        blocks: byte rows, in any order.
+        width: size of a row in bytes.
     """
     known = KnownReports(width)
     for block in blocks:

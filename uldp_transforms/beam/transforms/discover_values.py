@@ -20,8 +20,8 @@ from uldp_transforms.rows.row_types import DiscoveredValue
 class DiscoverValues(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[DiscoveredValue]]):
     """Searches the counts of each window for frequent values, for collections with a ``prefixes`` alphabet.
 
-    Input: as for ``EstimateDistribution``. Output: a row for each value that was found. Windows that are suppressed or
-    partial have no rows, nor do collections with other alphabets.
+    Input: as for ``EstimateDistribution``. Output: one row per discovered value. Suppressed and partial windows have no
+    rows, nor do collections with other alphabets.
 
     Examples:
         >>> import apache_beam as beam

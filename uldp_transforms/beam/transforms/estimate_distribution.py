@@ -97,6 +97,7 @@ class _EstimateFn(beam.DoFn):
         self._withholding = spec.withholding
         self._show = spec.show
         self._anytime_scale = spec.anytime_scale
+        self._limits, self._quantiles = spec.limits, spec.quantiles
         self._run = spec.run
 
     def start_bundle(self) -> None:
@@ -128,6 +129,8 @@ class _EstimateFn(beam.DoFn):
             withheld,
             show=self._show,
             anytime_scale=self._anytime_scale,
+            limits=self._limits,
+            quantiles=self._quantiles,
             entries=self._entries,
         )
         metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
@@ -139,7 +142,7 @@ class _EstimateFn(beam.DoFn):
 
 
 class _EstimatePairsFn(_EstimateFn):
-    """The two rows of a window together, under the key of their collection; over files with columns for entries."""
+    """The two rows of a window as a pair, under the key of their collection; for files, with entries as columns."""
 
     def __init__(self, spec: JobSpec):
         super().__init__(spec)

@@ -1,4 +1,4 @@
-"""GatherMessages: the messages of a bundle as few elements, each of which holds many."""
+"""GatherMessages: combine the messages of a bundle into few elements."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import BasePeriods, split_by_period
 
 _FLUSH_BYTES = 1 << 21
-"""Messages are handed on together when they reach this size, or at the end of the bundle."""
+"""Size in bytes at which gathered messages are emitted before the end of the bundle."""
 
 _FLUSH_MESSAGES = 1 << 14
 
 Gathered = tuple[list[bytes], Sequence[int] | np.ndarray]
-"""Messages, and their times of arrival in milliseconds (int64), if they have any."""
+"""Group of messages, and their arrival times in milliseconds (int64) or None."""
 
 GATHERED = beam.typehints.Tuple[beam.typehints.List[Any], beam.typehints.List[int]]
-"""The same as a type of elements."""
+"""Element type of a PCollection of gathered messages."""
 
 
 def kind_of_messages(elements: object) -> Any:
@@ -43,18 +43,18 @@ class GatheredMessages(NamedTuple):
 
 
 class GatherMessages(beam.PTransform[Any, GatheredMessages]):
-    """Puts messages together, so that they can be decoded many at a time, and counts them; nothing else.
+    """Gather messages into groups for decoding, and count them.
 
-    Input: messages, or groups of them, which are counted as they are.
+    Input: messages, or groups of them, which are counted as groups.
 
-    The count is the ledger's: what is lost behind this step shows. A count in a step beside it would cost half as much
-    again as all that is done here with a message.
+    The ledger uses this count, so it shows any loss after this step. A separate counting step would cost half as much
+    again as all the work that this step does per message.
 
-    All messages of a group of a stream have come in one base period. So has all that becomes of them: whatever bundles
-    an engine makes, and makes again after a fault, the same entries of the ledger belong to a period of arrival.
+    All messages of a group of a stream arrived in the same base period. So their ledger entries belong to the same
+    period of arrival, however an engine forms bundles, also when it repeats them after a fault.
 
     Args:
-        spec: of the job, for this input.
+        spec: specification of the job, for this input.
     """
 
     def __init__(self, spec: JobSpec):
@@ -74,8 +74,8 @@ class GatherMessages(beam.PTransform[Any, GatheredMessages]):
 
 
 class _GatherFn(beam.DoFn):
-    """``process`` is no generator and takes the message alone: that is the cheapest call that Beam can make, and it is
-    made for every message.
+    """``process`` is not a generator and takes only the message, which is Beam's fastest call; it runs for every
+    message.
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class _GatherFn(beam.DoFn):
 
 
 class _TimedGatherFn(_GatherFn):
-    """The same for messages that have arrival times, which the gate compares with event times."""
+    """Gathers messages with arrival times, which the gate compares with event times."""
 
     def __init__(self, periods: BasePeriods | None):
         super().__init__()
@@ -128,7 +128,7 @@ class _TimedGatherFn(_GatherFn):
 
 
 def _outputs(messages: list[bytes], arrived: np.ndarray, periods: BasePeriods | None) -> list[Any]:
-    """Groups by period of arrival, each at the time of its latest message, and their entries in the ledger."""
+    """Groups by period of arrival, each with the timestamp of its latest message, and their ledger entries."""
     found: list[Any] = []
     for group in _by_period(messages, arrived, periods):
         latest = Timestamp(micros=1000 * int(group[1].max()))
@@ -149,10 +149,10 @@ def _by_period(
 
 
 class _CountFn(beam.DoFn):
-    """Groups that come as such: with their times, or without if nothing is judged by them.
+    """Passes on and counts groups from the source: with their times, or without if no gate uses them.
 
     Args:
-        periods: of the job.
+        periods: base periods of the job.
         timed: whether messages have arrival times.
     """
 
@@ -166,5 +166,5 @@ class _CountFn(beam.DoFn):
             return [(messages, []), TaggedOutput("ledger", handed_on(len(messages)))]
         if len(arrived) != len(messages):
             came = f"{len(arrived)} for {len(messages)}"
-            raise SpecError(f"groups of messages of a stream must have a time of arrival for each message, got {came}")
+            raise SpecError(f"groups of messages of a stream must have an arrival time for each message, got {came}")
         return _outputs(messages, np.asarray(arrived, dtype=np.int64), self._periods) if messages else []

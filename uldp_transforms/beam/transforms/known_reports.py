@@ -1,8 +1,8 @@
-"""The reports of one base period, or of a part of it, that were counted: found by id, replaced by smaller ones.
+"""The counted reports of one base period or shard, looked up by id, with the smallest row of each id.
 
-Reports are rows of bytes. They stand one after the other, in the order in which their ids came, and a table of slots
-says in which row an id stands (open addressing). To add n rows takes time for n, however many are known; only when the
-table is full is it made anew, twice as large.
+Reports are rows of bytes, stored in the order in which their ids first arrived; a hash table with open addressing gives
+the row of each id. Adding n rows takes time proportional to n for any number of stored rows; only when the table is
+full is it rebuilt, twice as large.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 
 HEAD = ID_BYTES + 8 + 2
-"""Bytes of a row before the payload: id, event time, cohort."""
+"""Number of bytes of a row before the payload: id, event time, cohort."""
 
 SEED = secrets.randbits(128)
-"""Of this process. Senders choose their ids; whoever does not know it cannot choose ids that meet in a slot."""
+"""Secret seed of this process, so that senders, who choose the ids, cannot choose ids that collide in a slot."""
 
 _FIRST_SLOTS = 1 << 4
 _MAX_FILLED = 0.5
@@ -27,11 +27,11 @@ _NONE = -1
 
 
 class Changes(NamedTuple):
-    """What became of added rows: (n, R) uint8 each, but the number of duplicates.
+    """Effect of added rows; all (n, R) uint8 except the number of duplicates.
 
     Attributes:
-        removed: rows that were counted, and are not any more.
-        added: rows that are counted now, and were not.
+        removed: rows that are no longer counted.
+        added: rows that are newly counted.
         duplicates: number of added rows minus the number of new ids.
     """
 
@@ -44,8 +44,8 @@ class KnownReports:
     """The smallest row of each id.
 
     Args:
-        width: R, bytes of a row, of which the first 16 are the id.
-        seed: 128 bits that choose the slots; what ``add`` returns does not depend on it.
+        width: R, size of a row in bytes; the first 16 bytes are the id.
+        seed: 128 bits that determine the slots; the results of ``add`` do not depend on it.
     """
 
     def __init__(self, width: int, seed: int = SEED):
@@ -59,17 +59,17 @@ class KnownReports:
 
     @property
     def rows(self) -> np.ndarray:
-        """The rows that are counted, (m, R) uint8, in the order in which their ids came."""
+        """The counted rows, (m, R) uint8, in the order in which their ids first arrived."""
         rows: np.ndarray = self._rows[: self._size].copy()
         return rows
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of memory."""
+        """Memory use in bytes."""
         return self._rows.nbytes + self._slots.nbytes
 
     def add(self, new: np.ndarray) -> Changes:
-        """Count the smallest row of each id, among those that are known and the new ones.
+        """Count the smallest row of each id, among the stored and the new rows.
 
         Args:
             new: (n, R) uint8.
@@ -86,7 +86,7 @@ class KnownReports:
         return Changes(before[smaller], best[changed], len(new) - int((~known).sum()))
 
     def _find(self, ids: np.ndarray) -> np.ndarray:
-        """The number of the row of each id; -1 for those that have none."""
+        """The row number of each id; -1 for unknown ids."""
         found = np.full(len(ids), _NONE, np.int64)
         left, slots = np.arange(len(ids)), self._first_slots(ids)
         while len(left):
@@ -99,7 +99,7 @@ class KnownReports:
         return found
 
     def _append(self, rows: np.ndarray) -> None:
-        """Rows with ids that are different and unknown."""
+        """Append rows with distinct, unknown ids."""
         begin, self._size = self._size, self._size + len(rows)
         if self._size > len(self._rows):
             self._rows.resize((self._size + (self._size >> 2), self._rows.shape[1]), refcheck=False)
@@ -114,19 +114,19 @@ class KnownReports:
             self._put(np.arange(first, min(first + _AT_ONCE, self._size), dtype=np.int32))
 
     def _put(self, numbers: np.ndarray) -> None:
-        """Give each of these rows the first free slot from its own one on."""
+        """Put each of these rows into the first free slot, beginning at its own."""
         slots = self._first_slots(_ids(self._rows[numbers, :ID_BYTES]))
         while len(numbers):
             free = self._slots[slots] == _NONE
             self._slots[slots[free]] = numbers[free]
-            homeless = self._slots[slots] != numbers  # of several that want one slot, one gets it
+            homeless = self._slots[slots] != numbers  # if several rows claim a slot, one of them gets it
             numbers, slots = numbers[homeless], self._next(slots[homeless])
 
     def _first_slots(self, ids: np.ndarray) -> np.ndarray:
-        """Sums of products with the four halves of an id, then mixed.
+        """Sums of products with the four 32-bit words of an id, then mixed.
 
-        Two ids have one sum for at most 2^-32 of all factors, whatever they are (Dietzfelbinger 1996); so nobody finds
-        many that share a slot without knowing the factors.
+        Any two different ids have the same sum for at most 2^-32 of all factors (Dietzfelbinger 1996); so nobody can
+        find many ids for one slot without knowing the factors.
         """
         mixed = np.full(len(ids), self._factors[0])
         for half, factor in zip(ids.view("<u4").T, self._factors[1:]):
@@ -145,19 +145,19 @@ _AT_ONCE = 1 << 16
 
 
 def to_rows(batch: ReportBatch) -> np.ndarray:
-    """Reports as rows of bytes, (n, 26 + W) uint8: id, event time, cohort, payload."""
+    """Convert reports to rows of bytes, (n, 26 + W) uint8: id, event time, cohort, payload."""
     times = batch.event_times.astype("<i8")[:, np.newaxis].view(np.uint8)
     cohorts = batch.cohorts.astype("<u2")[:, np.newaxis].view(np.uint8)
     return np.concatenate([batch.report_ids, times, cohorts, batch.payloads], axis=1)
 
 
 def as_bytes(rows: np.ndarray) -> np.ndarray:
-    """(n, R) uint8 as (n,) strings of R bytes, which compare byte by byte, the first one first."""
+    """Convert (n, R) uint8 to (n,) strings of R bytes, which compare lexicographically."""
     return np.ascontiguousarray(rows).view(f"S{rows.shape[1]}")[:, 0]
 
 
 def _ids(rows: np.ndarray) -> np.ndarray:
-    """(n, 2) uint64."""
+    """The ids of rows, as (n, 2) uint64."""
     return np.ascontiguousarray(rows[:, :ID_BYTES]).view("<u8")
 
 

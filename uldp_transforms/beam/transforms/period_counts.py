@@ -1,4 +1,4 @@
-"""From batches of reports to counts per collection and base period, in arrays. No Beam."""
+"""Counts batches of reports per collection and base period, with array operations. No Beam."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.windows import BasePeriods, split_by_owner_and_period, split_by_period
 
 _MAX_CELLS = 1 << 22
-"""Counters of the tables that are made at once."""
+"""Maximum number of counters in the tables that are built in one pass."""
 
 _SMALL = 1 << 15
-"""Counters of a batch up to which a table of all of them is made, however few reports there are."""
+"""Maximum number of counters of a batch for which a full table is always built."""
 
 
 def count_periods(
     collection: Collection, batch: ReportBatch, periods: BasePeriods | None, bit_patterns: bool = False
 ) -> Iterator[tuple[int | None, CohortCounts]]:
-    """Counts of each base period that occurs in a batch, in one pass over the reports where memory allows.
+    """Yield the counts of each base period in a batch, in one pass over the reports if memory allows.
 
     Args:
-        collection: of the batch.
+        collection: collection of the batch.
         batch: n >= 1 reports.
-        periods: None: all reports belong to one, which has no start.
-        bit_patterns: look inside the reports too, see ``Collection.count``.
+        periods: base periods; None: all reports are in one period with start None.
+        bit_patterns: also count patterns of bits within reports, see ``Collection.count``.
 
     Yields:
-        (start in milliseconds, counts) of each period.
+        (start in milliseconds, counts) of each base period.
     """
     starts, index = split_by_period(batch.event_times, periods)
     yield from zip(starts, _count_groups(collection, batch.payloads, batch.cohorts, index, len(starts), bit_patterns))
@@ -43,15 +43,15 @@ def count_periods(
 def count_batches(
     catalog: CollectionCatalog, batches: Sequence[ReportBatch], periods: BasePeriods | None, bit_patterns: bool = False
 ) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
-    """``count_periods`` for batches of many collections: one pass for all that ``CollectionCatalog.passes`` allows.
+    """``count_periods`` for batches of many collections, in as few passes as ``CollectionCatalog.passes`` allows.
 
     Args:
-        catalog: of the job.
-        batches: of at least one report each; several may be of one collection.
+        catalog: catalog of the job.
+        batches: batches of at least one report each; several may belong to one collection.
         periods, bit_patterns: as for ``count_periods``.
 
     Yields:
-        ((fingerprint, start in milliseconds), counts) of each collection and base period, each once.
+        ((fingerprint, start in milliseconds), counts), once for each collection and base period.
     """
     passes: dict[int, dict[bytes, list[ReportBatch]]] = {}
     for batch in batches:

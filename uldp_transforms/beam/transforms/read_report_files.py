@@ -36,9 +36,9 @@ class ReadFiles(NamedTuple):
 class ReadReportFiles(beam.PTransform[PBegin, ReadFiles]):
     """Reads the reports of Avro container files, single or packed, as messages for ``DecodeReports``.
 
-    A file or block that cannot be read becomes a ``Rejection`` and counts as one received report; the job goes on with
-    the rest of the input. Pass the whole output to ``EstimateReports``, which then also accounts for unreadable blocks,
-    for files that were not read to the end, and for files with simulated reports (``simulated``, one element per file).
+    An unreadable file or block becomes a ``Rejection`` and counts as one received report; the job continues with the
+    rest of the input. Pass the whole output to ``EstimateReports``, which then also accounts for unreadable blocks, for
+    files that were not read to the end, and for files with simulated reports (``simulated``, one element per file).
 
     Examples:
         >>> import apache_beam as beam
@@ -114,7 +114,7 @@ class _ReadFn(beam.DoFn):
             yield TaggedOutput("ledger", handed_on(-1))
 
     def _read_listed(self, metadata: Any, name: str, account: Account) -> Iterator[bytes | Rejection]:
-        """The messages of a file, and a rejection for what it lacks of what is listed."""
+        """Read the messages of a listed file, and reject missing content."""
         assert self._listed is not None
         messages = reports = rejected = 0
         with _open(metadata) as file:
@@ -137,7 +137,7 @@ def _open(metadata: Any) -> IO[bytes]:
 
 
 def _tagged(items: Iterator[bytes | Rejection]) -> Iterator[Any]:
-    """Messages as they are; rejections also as what was received."""
+    """Tag messages and rejections; rejections also count as received."""
     for item in items:
         if isinstance(item, Rejection):
             metrics.count(item.num_reports, metrics.RECEIVED)
@@ -149,7 +149,7 @@ def _tagged(items: Iterator[bytes | Rejection]) -> Iterator[Any]:
 
 
 def _listed_files(pattern: str, manifest: str) -> dict[str, ListedFile]:
-    """Path -> what the manifests say of it; each stands in the folder of its files."""
+    """Path -> entry in the manifests; each manifest is in the directory of its files."""
     paths = files_of(manifest)
     if not paths:
         raise SpecError(f"ReadReportFiles.manifest must match at least one file, got {describe(manifest)}")
@@ -162,5 +162,5 @@ def _listed_files(pattern: str, manifest: str) -> dict[str, ListedFile]:
             if place not in matched:
                 raise SpecError(f"{path} must list files that match {pattern!r}, got {file.name!r}")
             if listed.setdefault(place, file) != file:
-                raise SpecError(f"{path} must agree with the other manifests, got another {file.name!r}")
+                raise SpecError(f"{path} must agree with the other manifests, got a different entry for {file.name!r}")
     return listed

@@ -3,9 +3,9 @@
 Each pane counts the reports since the previous pane, and this transform adds the panes up: on Prism, a window that
 accumulates its panes would hold the watermark until it expires.
 
-Pending sums are kept as state of the global window, under a key that names collection and window. Prism would discard
+Pending sums are stored in state of the global window, under a key that names collection and window. Prism would discard
 state of the window itself at the end of the window. Flink would hold the watermark of all later steps at the end of the
-window until the window expires, so files and ledger, which wait for the watermark, would be ten minutes late.
+window until it expires, so files and ledger, which wait for the watermark, would be ten minutes late.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 
 _RELEASED = b"released"
 _TIME = 8
-"""Bytes of a moment in a key."""
+"""Number of bytes of a timestamp in a key."""
 
 
 class ReleaseOnce(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[tuple[bytes, CohortCounts]]]):
-    """Holds back the panes of each window and emits their sum once; in bounded input every window has one pane.
+    """Hold back the panes of each window and emit their sum once; in bounded input every window has one pane.
 
     A window is released when the watermark reaches its end plus the allowed lateness plus a margin of at most a minute
     (half the lateness slack, if that is less). From then on every report of the window is rejected as too late. If a
@@ -79,7 +79,7 @@ class ReleaseOnce(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PColl
 def _named(
     pane: tuple[bytes, CohortCounts | None], window: Any = beam.DoFn.WindowParam
 ) -> Iterator[tuple[bytes, bytes]]:
-    """The name of a key and window, and the counts of a pane; none for a pane in which nothing came."""
+    """Emit the counts of a pane under the name of its key and window; nothing for an empty pane."""
     name = pane[0] + b"".join(end.micros.to_bytes(_TIME, "big", signed=True) for end in (window.start, window.end))
     if pane[1] is not None:
         yield name, CohortCountsCoder().encode(pane[1])

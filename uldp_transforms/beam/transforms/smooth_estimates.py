@@ -30,7 +30,7 @@ from uldp_transforms.windows import now
 
 Rows = tuple[WindowedEstimate, WindowHealth]
 KEYED_ROWS = typehints.Tuple[bytes, typehints.Tuple[WindowedEstimate, WindowHealth]]
-"""The two rows of a window with the fingerprint of their collection, as Beam's type hints say it."""
+"""Type hint of pairs of a collection's fingerprint and the two rows of a window."""
 
 _ROWS = typehints.Tuple[WindowedEstimate, WindowHealth]
 _KEYED_BYTES = typehints.Tuple[bytes, bytes]
@@ -44,7 +44,7 @@ class SmoothedWindows(NamedTuple):
 
 
 class SmoothEstimates(beam.PTransform[PCollection[tuple[bytes, Rows]], SmoothedWindows]):
-    """Smooths the frequencies of each window with those of its neighbours, and detects when a frequency changed.
+    """Smooth the frequencies of each window with those of its neighbours, and detect changes.
 
     Input: pairs of a collection's fingerprint and the two rows of a window, in the windows of the job.
     ``EstimateDistribution`` produces these pairs, and applies this transform itself if ``JobSpec.smooth`` is true.
@@ -94,7 +94,7 @@ class SmoothEstimates(beam.PTransform[PCollection[tuple[bytes, Rows]], SmoothedW
         super().__init__()
         self._spec = require_spec("SmoothEstimates", spec)
         if not spec.smooth:
-            raise SpecError("SmoothEstimates needs a JobSpec with smooth, got one without")
+            raise SpecError("SmoothEstimates needs a JobSpec with smooth=True, got smooth=False")
 
     def expand(self, rows: PCollection[tuple[bytes, Rows]]) -> SmoothedWindows:
         spec = spec_for("SmoothEstimates", self._spec, rows, KEYED_ROWS, windowed=True)
@@ -119,7 +119,7 @@ class SmoothEstimates(beam.PTransform[PCollection[tuple[bytes, Rows]], SmoothedW
 
 
 def _packed(fingerprint: bytes, rows: Rows) -> tuple[bytes, bytes]:
-    """Entries of a row cross between workers as arrays: there are a hundred or more of them in each."""
+    """Encode the entries of a row as arrays for transport between workers, because rows have hundreds of entries."""
     return fingerprint, packed(*rows)
 
 
@@ -132,7 +132,7 @@ def _second(rows: Rows) -> WindowHealth:
 
 
 class _SmoothFn(beam.DoFn):
-    """All windows of a collection at once."""
+    """Smooth all windows of a collection together."""
 
     def __init__(self, spec: JobSpec):
         self._catalog = spec.catalog
@@ -151,7 +151,7 @@ class _SmoothFn(beam.DoFn):
 
 
 class _FilterFn(beam.DoFn):
-    """One window after the other, as they come."""
+    """Smooth one window at a time, in order of arrival."""
 
     NEIGHBOURS = userstate.ReadModifyWriteStateSpec("neighbours", coders.BytesCoder())
 
@@ -184,7 +184,7 @@ class _FilterFn(beam.DoFn):
 
 
 def _in_window(row: WindowedEstimate, health: WindowHealth, change: Finding | None, moment: Timestamp) -> WindowedValue:
-    """Both rows in the window that they are about, not before a moment."""
+    """Both rows in their own window, with a timestamp not before ``moment``."""
     if change is not None:
         metrics.count(change.fired, metrics.ALARMS, change.name)
         health = with_change(health, change)
@@ -192,8 +192,8 @@ def _in_window(row: WindowedEstimate, health: WindowHealth, change: Finding | No
     return WindowedValue((row, health), end if moment is MIN_TIMESTAMP else max(moment, end), (window,))
 
 
-@functools.lru_cache(maxsize=4096)  # collections share their windows
+@functools.lru_cache(maxsize=4096)  # shared by collections with the same windows
 def _interval(start: int, end: int) -> tuple[IntervalWindow, Timestamp]:
-    """A window from start to end, in milliseconds, and its last moment."""
+    """The window from start to end, in milliseconds, and its last timestamp."""
     window = IntervalWindow(Timestamp(micros=1000 * start), Timestamp(micros=1000 * end))
     return window, window.max_timestamp()

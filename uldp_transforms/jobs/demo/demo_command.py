@@ -38,7 +38,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import rfc3339
 
 DATA = Path(__file__).with_name("data")
-VALUES, CANDIDATES = "flights_2001_03.csv.gz", "airports.txt"
+VALUES, CANDIDATES = "flights_2001_03.parquet", "airports.txt"
 OPEN, SENSITIVE = "flights_open.json", "flights_sensitive.json"
 REPORTS_PER_MESSAGE = 1000
 TITLE = "Where people fly from, learned from reports that hide each answer"
@@ -73,7 +73,7 @@ def configure(argv: Sequence[str]) -> Demo:
 
 
 def job(demo: Demo) -> int:
-    """The demo on one screen."""
+    """Run the demo."""
     output, began = Path(demo.output), time.monotonic()
 
     def say(text: str) -> None:
@@ -107,21 +107,22 @@ def job(demo: Demo) -> int:
 
 
 def simulate_arguments(collection: str, values: Path, output: Path, seed: int | None) -> list[str]:
-    """The command line of the clients."""
+    """The command line that simulates the clients."""
     arguments = ["--collection", str(DATA / collection), "--values", str(values), "--output", str(output)]
     arguments += ["--form", "packed", "--pack", str(REPORTS_PER_MESSAGE)]
     return arguments if seed is None else [*arguments, "--seed", str(seed)]
 
 
 def estimate_arguments(data: Path, output: Path) -> list[str]:
-    """The command line of the main job: both collections at once, one window a day."""
+    """The command line of the main job: both collections together, with daily windows."""
     arguments = ["--collection", str(data / OPEN), "--collection", str(data / SENSITIVE)]
     arguments += ["--candidates", str(data / CANDIDATES), "--window", "1d", "--smooth"]
     return [*arguments, "--input", str(output / "reports" / "*.avro"), "--output", str(output)]
 
 
 def read_truth(days: int | None, scratch: Path) -> tuple[Path, Departures]:
-    """The file of values to report and the truth about them; of the first ``days`` only, in ``scratch``, if given."""
+    """The file of values to report and the truth about them; if ``days`` is given, only the first days, in
+    ``scratch``."""
     values, times = map(np.concatenate, zip(*ValuesFile(str(DATA / VALUES)).read(1 << 20)))
     starts = times // DAY * DAY
     used = starts < starts[0] + (days or len(starts)) * DAY

@@ -1,4 +1,4 @@
-"""What the collector has learned in the demo, beside the truth."""
+"""Results of the demo: the collector's estimates and the true shares."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Departures = dict[str, collections.Counter[Any]]
 
 
 def read_estimates(output: Path, collection_id: str) -> list[Mapping[str, Any]]:
-    """One row per window, in order of time: the one that counts, as for every consumer."""
+    """The valid row of each window, in order of time, chosen by the rule for all consumers."""
     rows = (row for row in read_lines([str(output / "estimates.jsonl")]) if row["collection_id"] == collection_id)
     return sorted(latest_rows(rows), key=lambda row: row["window_start"])
 
 
 def read_ledger(output: Path, sent: dict[str, int]) -> dict[str, collections.Counter[Any]]:
-    """Sent, received, accepted and rejected reports of each collection, all windows together."""
+    """Numbers of sent, received, accepted and rejected reports of each collection, over all windows."""
     ledger = {collection_id: collections.Counter(sent=number) for collection_id, number in sent.items()}
     for row in read_lines([str(output / "ledger.jsonl")]):
         account = ledger.setdefault(row["collection_id"] or "unknown", collections.Counter())
@@ -37,20 +37,20 @@ def read_ledger(output: Path, sent: dict[str, int]) -> dict[str, collections.Cou
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Estimates of one collection beside the truth; D days, S values, shares in [0, 1] scale.
+    """Estimates and true shares of one collection; D days, S values, 1 means everybody.
 
     Attributes:
-        collection: what was asked.
-        days: of the windows.
-        values: the estimated ones.
+        collection: the collection.
+        days: dates of the windows.
+        values: the estimated values.
         sensitive: (S,) bool.
-        num_reports: (D,).
-        estimate, low, high: (D, S) unbiased estimate and its 95 % interval, cut to [0, 1].
+        num_reports: (D,) number of reports per day.
+        estimate, low, high: (D, S) unbiased estimate and its 95 % interval, clipped to [0, 1].
         distribution: (D, S) the estimator's result, which is a distribution.
-        smoothed, smoothed_low, smoothed_high: (D, S) what the day and its neighbours say, and its 95 % interval.
-        changes: of days on which shares moved against the days before, what moved.
-        unexplained: (D,) the estimated share of people with none of the values.
-        truth: (D, S).
+        smoothed, smoothed_low, smoothed_high: (D, S) smoothed estimate and its 95 % interval.
+        changes: days on which shares changed -> description of the change.
+        unexplained: (D,) the estimated share of people with an unlisted value.
+        truth: (D, S) true shares.
     """
 
     collection: Collection
@@ -75,7 +75,7 @@ class Outcome:
 
     @property
     def unlisted(self) -> np.ndarray:
-        """(D,) the true share of people with none of the values."""
+        """(D,) the true share of people with an unlisted value."""
         return 1 - self.truth.sum(axis=1)
 
     @property
@@ -90,18 +90,18 @@ class Outcome:
 
     @property
     def gain(self) -> float:
-        """By how much smaller the squared l2 distance of the smoothed shares is, over all days."""
+        """Factor by which smoothing reduces the squared l2 distance, over all days."""
         alone, smoothed = (((shares - self.truth) ** 2).sum() for shares in (self.distribution, self.smoothed))
         return float(alone / smoothed)
 
     @property
     def total_variation(self) -> np.ndarray:
-        """(D,) the share of people whom the estimated distribution puts at a wrong value."""
+        """(D,) total variation distance between the estimated and the true distribution."""
         return (np.abs(self.distribution - self.truth).sum(axis=1) + np.abs(self.unexplained - self.unlisted)) / 2
 
     @property
     def groups(self) -> dict[str, np.ndarray]:
-        """Groups of values that are judged separately: name -> (S,) bool."""
+        """Groups of values that are evaluated separately: name -> (S,) bool."""
         if self.sensitive.all():
             return {"all values": self.sensitive}
         return {"clear values": ~self.sensitive, "sensitive values": self.sensitive}
@@ -121,7 +121,7 @@ def _day_of(window_start: str) -> datetime.date:
 def compare(
     collection: Collection, rows: list[Mapping[str, Any]], truth: Departures, changes: dict[datetime.date, str]
 ) -> Outcome:
-    """The estimates of all windows beside the truth."""
+    """Join the estimates of all windows with the truth."""
 
     def column(name: str) -> np.ndarray:
         return np.array([[entry[name] for entry in row["estimates"]] for row in rows])

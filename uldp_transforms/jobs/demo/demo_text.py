@@ -1,4 +1,4 @@
-"""What the demo prints: one day in a table, and in sentences how precise and how honest all days are."""
+"""Output of the demo: a table of one day, and sentences about precision and coverage over all days."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cell(outcome: Outcome, day: int, value: str) -> dict[str, float]:
 
 
 def shown_values(closed: Outcome, day: int, number: int) -> tuple[list[str], list[str]]:
-    """The values with the most people on a day, most first, and the sensitive ones."""
+    """The values with the most people on a day, in descending order, and the sensitive ones."""
     order = np.argsort(-closed.truth[day], kind="stable")
     return [closed.values[i] for i in order[:number]], [closed.values[i] for i in np.flatnonzero(closed.sensitive)]
 
@@ -39,7 +39,7 @@ def spread(numbers: np.ndarray) -> str:
 
 
 def day_table(outcomes: list[Outcome], day: int) -> Iterator[str]:
-    """The 12 busiest airports of one day and some sensitive ones."""
+    """A table of the 12 busiest airports of one day and some sensitive ones."""
     closed = outcomes[1]
     common, sensitive = shown_values(closed, day, 12)
     yield f"{date_text(closed.days[day])}: share of departures in percent, 95 % intervals"
@@ -59,14 +59,14 @@ def day_table(outcomes: list[Outcome], day: int) -> Iterator[str]:
 
 
 def coverage(outcomes: list[Outcome]) -> Iterator[tuple[Outcome, str, int, int]]:
-    """Collection, group, intervals that contain the truth, intervals; over all days."""
+    """Yield collection, group, number of intervals that contain the truth, and number of intervals, over all days."""
     for outcome in outcomes:
         for group, mask in outcome.groups.items():
             yield outcome, group, int(outcome.covered[:, mask].sum()), outcome.covered[:, mask].size
 
 
 def summary(outcomes: list[Outcome], ledger: dict[str, collections.Counter[Any]], randomness: str) -> Iterator[str]:
-    """Reports, guarantee, precision, coverage and ledger."""
+    """Describe reports, guarantee, precision, coverage and ledger."""
     for outcome in outcomes:
         yield (
             f"{outcome.collection.id}: epsilon {outcome.epsilon:g}, {spread(outcome.num_reports)} reports a day, total "
@@ -91,6 +91,6 @@ def summary(outcomes: list[Outcome], ledger: dict[str, collections.Counter[Any]]
 
 
 def balance(account: collections.Counter[Any]) -> str:
-    """Whether no report was lost or came from nowhere."""
+    """Describe whether the ledger balances, that is, no report was lost or added."""
     complete = account["sent"] == account["received"] == account["accepted"] + account["rejected"]
     return "balanced" if complete else "NOT BALANCED"

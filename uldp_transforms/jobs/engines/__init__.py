@@ -1,1 +1,1 @@
-"""Beam's runners: which one runs a job, what it must be told, and how it is stopped."""
+"""Beam's runners: selection, options, and how jobs are stopped."""

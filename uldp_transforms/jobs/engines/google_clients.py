@@ -1,4 +1,4 @@
-"""Google's clients, which the extra ``gcp`` installs: Dataflow, Pub/Sub, BigQuery and Cloud Storage need them."""
+"""Google's client libraries (extra ``gcp``), which Dataflow, Pub/Sub, BigQuery and Cloud Storage need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def has_google_clients() -> bool:
     """Whether the extra is installed."""
     try:
         return importlib.util.find_spec("google.auth") is not None
-    except ModuleNotFoundError:  # there is nothing of Google's at all
+    except ModuleNotFoundError:  # no Google package is installed
         return False
 
 
@@ -19,10 +19,10 @@ def require_google_clients(what: str) -> None:
     """Check that the extra is installed.
 
     Args:
-        what: needs it: an option or a program.
+        what: the option or program that needs the extra.
 
     Raises:
-        SpecError: if it is not.
+        SpecError: if it is not installed.
     """
     if not has_google_clients():
-        raise SpecError(f"{what} needs Google's clients, of the extra 'gcp': pip install '.[gcp]'")
+        raise SpecError(f"{what} needs Google's client libraries; install the extra 'gcp': pip install '.[gcp]'")

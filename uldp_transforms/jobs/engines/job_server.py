@@ -1,4 +1,4 @@
-"""Options of a job server of Beam, such as Flink's, which it describes itself; Python's Beam hands them on unread."""
+"""Options of a Beam job server, such as Flink's, which describes them itself; Beam's Python SDK only passes them on."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from apache_beam.portability.api import beam_job_api_pb2_grpc as job_service
 from uldp_transforms.ldp.errors import SpecError
 
 EMBEDDED = "embed"
-"""In the place of an endpoint: Beam's own job server in this process, which describes nothing."""
+"""Endpoint value for Beam's own job server in this process, which cannot describe its options."""
 
 SAVEPOINT = "--savepoint_path"
-"""Flink's option for the state that a job begins with."""
+"""Flink's option for the savepoint that a job starts from."""
 
 
 _SWITCH = {"action": "store_true"}
@@ -27,18 +27,18 @@ _FORMS: dict[Any, dict[str, Any]] = {
     job_api.PipelineOptionType.INTEGER: {"type": int},
     job_api.PipelineOptionType.ARRAY: {"action": "append"},
 }
-"""Types of options that are not texts, for argparse."""
+"""argparse types of the options that are not text."""
 
 
 def described_options(endpoint: str, seconds: float) -> Sequence[job_api.PipelineOptionDescriptor]:
-    """What the job server at HOST:PORT says of its options.
+    """The descriptions of its options from the job server at HOST:PORT.
 
     Args:
-        endpoint: of the job server.
-        seconds: to wait for its answer.
+        endpoint: address of the job server.
+        seconds: maximum time to wait for a response.
 
     Raises:
-        SpecError: nobody answers.
+        SpecError: if the server does not respond.
     """
     with grpc.insecure_channel(endpoint) as channel:
         try:
@@ -53,15 +53,15 @@ def described_options(endpoint: str, seconds: float) -> Sequence[job_api.Pipelin
 
 
 def add_described(parser: argparse.ArgumentParser, options: Sequence[job_api.PipelineOptionDescriptor]) -> None:
-    """Add options that the parser does not have, in the way in which Beam reads them when it hands them on."""
+    """Add missing options to a parser, with the types that Beam uses when it passes them on."""
     for option in options:
         form = _FORMS.get(option.type, {})
         if form == _SWITCH and option.default_value == "true":
             form = {"action": "store_false"}
-        with contextlib.suppress(argparse.ArgumentError, ValueError):  # it is there already, or has no name
+        with contextlib.suppress(argparse.ArgumentError, ValueError):  # the option exists already, or has no name
             parser.add_argument(f"--{option.name}", **form)
 
 
 def goes_on(beam_args: Sequence[str]) -> bool:
-    """Whether the job begins with the state of one that was stopped."""
+    """Whether the job resumes from the state of a stopped one."""
     return any(argument == SAVEPOINT or argument.startswith(f"{SAVEPOINT}=") for argument in beam_args)

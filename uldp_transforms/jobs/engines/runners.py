@@ -1,4 +1,4 @@
-"""Beam's runners: which engine runs a job on this machine, and which options Beam knows."""
+"""Beam's runners: selection of the engine on this machine, and validation of Beam's options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from uldp_transforms.ldp.errors import SpecError
 DATAFLOW, FLINK, PORTABLE = "DataflowRunner", "FlinkRunner", "PortableRunner"
 
 _FLINK_OF_PROGRAM = ("[auto]", "[local]")
-"""Masters that mean a Flink inside the job server which this program starts, and which ends with it."""
+"""Values of --flink_master that run Flink inside the job server, which this program starts and stops."""
 
 _ENDS_ELSEWHERE = {
     DATAFLOW: "drain or cancel it on Dataflow",
@@ -33,25 +33,25 @@ _ENDS_ELSEWHERE = {
 }
 
 LOCAL_FILES, LOCAL_STREAMS = "FnApiRunner", "BundleBasedDirectRunner"
-"""The engines that are part of Beam's Python package."""
+"""Engines that are part of Beam's Python package."""
 
 _LOCAL = ("directrunner", "switchingdirectrunner", "bundlebaseddirectrunner", "fnapirunner")
 _WITHOUT_PUBSUB = ("flinkrunner", "fnapirunner", "portablerunner", "prismrunner", "sparkrunner")
 
 
 def choose_local_engine(options: PipelineOptions, *, streaming: bool, option: str = "this source") -> None:
-    """Name the engine for ``DirectRunner`` (the default), and set what a stream needs.
+    """Select the engine for ``DirectRunner`` (the default), and set the options that a stream needs.
 
-    ``DirectRunner`` is a switch that may first try to download another engine; the two named here are part of Beam:
-    one for files, one that can read Pub/Sub.
+    ``DirectRunner`` is a switch that may first try to download another engine; the two named here are part of Beam: one
+    for files, one that can read Pub/Sub.
 
     Args:
-        options: of Beam.
-        streaming: whether the source does not end.
-        option: that names the source, for the sentence.
+        options: Beam's options.
+        streaming: whether the source is unbounded.
+        option: name of the source's option, for messages.
 
     Raises:
-        SpecError: the runner has no source of Beam's Python SDK that reads Pub/Sub.
+        SpecError: if the runner cannot read Pub/Sub with Beam's Python SDK.
     """
     standard = options.view_as(StandardOptions)
     standard.streaming = streaming
@@ -62,40 +62,40 @@ def choose_local_engine(options: PipelineOptions, *, streaming: bool, option: st
 
 
 def require_java_engine(options: PipelineOptions, *, option: str = "this source") -> None:
-    """Set what a stream needs that Beam reads in Java; ``option`` names the source, for the sentence.
+    """Set the options for a stream that Beam reads in Java; ``option`` names the source, for messages.
 
     Raises:
-        SpecError: the runner is a local engine, which runs Python only.
+        SpecError: if the runner is a local engine, which runs only Python.
     """
     standard = options.view_as(StandardOptions)
     standard.streaming = True
     runner = standard.runner or "DirectRunner"
     if runner.lower() in _LOCAL:
         raise SpecError(
-            f"{option} needs --runner FlinkRunner, DataflowRunner or another that runs Java too, got {runner!r}"
+            f"{option} needs --runner FlinkRunner, DataflowRunner or another runner that also runs Java, got {runner!r}"
         )
-    if runner != DATAFLOW:  # lets Flink read Kafka itself; the newer way never comes to a checkpoint in a busy topic
+    if runner != DATAFLOW:  # Flink's own Kafka source; the newer one never reaches a checkpoint in a busy topic
         options.view_as(DebugOptions).add_experiment("use_deprecated_read")
 
 
 def require_stream_engine(options: PipelineOptions, *, option: str, ends: str) -> None:
-    """Set what a stream needs whose source is a splittable step in Python.
+    """Set the options for a stream whose source is a splittable DoFn in Python.
 
     Args:
-        options: of Beam.
-        option: that names the source, for the sentence.
-        ends: the option that gives it an end, for the sentence.
+        options: Beam's options.
+        option: name of the source's option, for messages.
+        ends: name of the option that bounds the source, for messages.
 
     Raises:
-        SpecError: the runner is a local engine, which reads to the end before anything else happens.
+        SpecError: if the runner is a local engine, which reads to the end before any other step runs.
     """
     standard = options.view_as(StandardOptions)
     standard.streaming = True
     runner = standard.runner or "DirectRunner"
     if runner.lower() in _LOCAL:
         raise SpecError(
-            f"{option} needs {ends} (a range is read on this machine), or --runner PrismRunner, FlinkRunner or another "
-            f"that reads streams, got {runner!r}"
+            f"{option} needs {ends} (a range is read on this machine), or --runner PrismRunner, FlinkRunner "
+            f"or another runner that reads streams, got {runner!r}"
         )
 
 
@@ -103,7 +103,7 @@ def require_credentials() -> None:
     """Check for Google credentials before the job starts; a server named by ``PUBSUB_EMULATOR_HOST`` needs none.
 
     Raises:
-        google.auth.exceptions.DefaultCredentialsError: if there are none.
+        google.auth.exceptions.DefaultCredentialsError: if there are no credentials.
     """
     if not os.environ.get("PUBSUB_EMULATOR_HOST"):
         import google.auth  # noqa: PLC0415  # of the extra gcp
@@ -112,16 +112,16 @@ def require_credentials() -> None:
 
 
 def is_only_launched(options: PipelineOptions) -> bool:
-    """Whether the job runs elsewhere, or not yet, when the runner has been called: there is nothing to wait for."""
+    """Whether the job runs elsewhere or later after the runner was called, so that there is nothing to wait for."""
     cloud = options.view_as(GoogleCloudOptions)
     dry = options.view_as(TestOptions).dry_run
     return bool(cloud.template_location or dry or options.view_as(StandardOptions).no_wait_until_finish)
 
 
 def ends_elsewhere(options: PipelineOptions) -> str | None:
-    """How to end a job that goes on without this program; None: it ends with it, or when the engine is asked.
+    """How to end a job that continues without this program; None: it ends with the program, or when cancelled.
 
-    Beam's job server for Flink, asked to cancel a job, ends no more than its own waiting for it.
+    Beam's job server for Flink does not cancel the job on request; it only stops waiting for it.
     """
     runner, endpoint = str(options.view_as(StandardOptions).runner), options.view_as(PortableOptions).job_endpoint
     if runner == FLINK and endpoint is None and options.view_as(FlinkRunnerOptions).flink_master in _FLINK_OF_PROGRAM:
@@ -132,7 +132,7 @@ def ends_elsewhere(options: PipelineOptions) -> str | None:
 
 
 def stop_engine(options: PipelineOptions) -> None:
-    """End the engine that this program has started as a process of its own, if it has."""
+    """Stop the engine process that this program has started, if any."""
     if options.view_as(StandardOptions).runner == PRISM:
         server = PrismRunner.shared_handle.acquire(_NoServer)
         server.stop()
@@ -140,25 +140,25 @@ def stop_engine(options: PipelineOptions) -> None:
 
 class _NoServer:
     def stop(self) -> None:
-        """Nothing was started."""
+        """Do nothing: no engine was started."""
 
 
 def runs_in_this_process(options: PipelineOptions) -> bool:
-    """Whether the job ends with this process, whatever becomes of it."""
+    """Whether the job always ends with this process."""
     return str(options.view_as(StandardOptions).runner).lower() in _LOCAL
 
 
 def check_options(beam_args: Sequence[str], hint: Callable[[str], str] = lambda argument: "") -> None:
-    """Refuse what neither this program, nor Beam, nor the job server knows; Beam would drop it with a warning.
+    """Refuse options that neither this program, nor Beam, nor the job server knows; Beam would only warn.
 
-    The job server at ``--job_endpoint`` is asked only where there is an argument that Beam does not know.
+    The job server at ``--job_endpoint`` is asked only about arguments that Beam does not know.
 
     Args:
-        beam_args: what this program does not know.
-        hint: the end of the sentence about an unknown argument, see ``Parser.nearest_option``.
+        beam_args: arguments that this program does not know.
+        hint: function that returns the end of the sentence about an unknown argument, see ``Parser.nearest_option``.
 
     Raises:
-        SpecError: naming the first unknown argument, or because there is no such job server.
+        SpecError: if an argument is unknown, with its name, or if the job server does not respond.
     """
     parser = Parser(add_help=False)
     seen: set[type] = set()
@@ -168,15 +168,15 @@ def check_options(beam_args: Sequence[str], hint: Callable[[str], str] = lambda 
             try:
                 options._add_argparse_args(parser)  # type: ignore[arg-type]  # any argparse parser will do
             except SpecError:
-                continue  # the same option twice: some classes repeat another's
+                continue  # an option that several classes define
     known, unknown = parser.parse_known_args(list(beam_args))
     if unknown and known.job_endpoint not in (None, EMBEDDED):
         add_described(parser, described_options(known.job_endpoint, known.job_server_timeout))
         _, unknown = parser.parse_known_args(list(beam_args))
     if unknown:
         raise SpecError(
-            "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got "
-            f"{unknown[0]!r}{hint(unknown[0])}"
+            "options must be listed in --help or belong to Apache Beam or to the job server at "
+            f"--job_endpoint, got {unknown[0]!r}{hint(unknown[0])}"
         )
 
 

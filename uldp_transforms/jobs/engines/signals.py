@@ -1,8 +1,8 @@
-"""SIGINT (Ctrl-C) and SIGTERM: a stream drains at the first and is cut off at the second; anything else is cut off.
+"""SIGINT (Ctrl-C) and SIGTERM: the first signal drains a stream, the second cancels it; other jobs are cancelled.
 
-To cut off is a ``KeyboardInterrupt`` where the main thread stands. Beam's engines turn it into errors of their own,
-print tracebacks of their threads, and may wait for them; so Beam's log is silent from then on, and the process ends
-without waiting for threads (``leave``), when what had to be said and written is.
+Cancelling raises ``KeyboardInterrupt`` in the main thread. Beam's engines turn it into errors of their own, print
+tracebacks of their threads, and may wait for them. So Beam's log is silenced from then on, and the process ends without
+waiting for threads (``leave``) after the final messages and files.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from types import FrameType
 from typing import Any
 
 CUT_OFF = 130
-"""Exit code after a signal that cut off."""
+"""Exit code after a second signal, which cuts the run off."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Signals:
-    """What signals ask of this process, as long as the block lasts.
+    """Signals to this process while the block lasts.
 
-    Outside the main thread, where Python hears no signals, it heeds none. A signal that is ignored when the block
-    begins (``nohup``, a shell's background job) stays ignored.
+    Outside the main thread, where Python does not receive signals, it handles none. A signal that is ignored when the
+    block begins (``nohup``, a shell's background job) remains ignored.
 
     Args:
-        program: who speaks, for the line that says that it stops.
+        program: name of the program, for the message that it is stopping.
 
     Attributes:
         stop: set by the first signal, if ``can_drain``.
-        can_drain: whether somebody heeds ``stop``.
-        cancelled: whether a signal asked to cut off.
+        can_drain: whether ``stop`` is observed.
+        cancelled: whether a signal requested cancellation.
     """
 
     def __init__(self, program: str) -> None:
@@ -59,16 +59,16 @@ class Signals:
     def _heed(self, number: int, frame: FrameType | None) -> None:
         if self.can_drain and not self.stop.is_set():
             self.stop.set()
-            _say(f"{self._program}: stopping; a second signal cuts off what is not written yet\n")
+            _say(f"{self._program}: stopping; a second signal discards what is not yet written\n")
             return
         if self.cancelled:
-            os._exit(CUT_OFF)  # the third time: at once
+            os._exit(CUT_OFF)  # third signal: exit immediately
         self.cancelled = True
         logging.disable()
         raise KeyboardInterrupt
 
     def leave(self, code: int) -> int:
-        """The exit code; after a signal that cut off, the process ends here, whatever its threads do."""
+        """The exit code; after cancellation, end the process here without waiting for threads."""
         if self.cancelled:
             sys.stdout.flush()
             sys.stderr.flush()
@@ -77,5 +77,5 @@ class Signals:
 
 
 def _say(line: str) -> None:
-    """To stderr, past buffers that the interrupted code may be writing to."""
+    """Write to stderr without buffers, to which the interrupted code may be writing."""
     os.write(2, line.encode())

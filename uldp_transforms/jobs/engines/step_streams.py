@@ -1,4 +1,4 @@
-"""What engines must be told about streams that a splittable step in Python reads; docs/decisions say why (note 57)."""
+"""Engine options for streams that are read by a splittable DoFn in Python (decision note 57)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from apache_beam.options.pipeline_options import PipelineOptions, PortableOption
 from uldp_transforms.beam.runtime.engines import PRISM
 
 NEVER = 9_000_000_000_000_000
-"""Milliseconds."""
+"""Practically infinite time in milliseconds."""
 
 YEARS = 100_000_000
-"""Seconds."""
+"""Practically infinite time in seconds."""
 
 _WHOSE = "of Beam's job server for Flink"
 _FLINK = ("FlinkRunner", "PortableRunner")
@@ -25,7 +25,7 @@ class FlinkSourceOptions(PipelineOptions):
 
     @classmethod
     def _add_argparse_args(cls, parser: Any) -> None:
-        known_elsewhere = contextlib.suppress(argparse.ArgumentError)  # a later Beam may list them, or a job server has
+        known_elsewhere = contextlib.suppress(argparse.ArgumentError)  # later Beam versions or a job server define it
         with known_elsewhere:
             parser.add_argument("--shutdown_sources_after_idle_ms", type=int, help=_WHOSE)
         with known_elsewhere:
@@ -33,11 +33,11 @@ class FlinkSourceOptions(PipelineOptions):
 
 
 def prepare_engine(options: PipelineOptions) -> None:
-    """Set what an engine needs to run such a stream for longer than a trial.
+    """Set the options that an engine needs to run such a stream for a long time.
 
-    Flink: without the first option the source that named the partitions ends, and no checkpoint is ever complete;
-    without the second one a job may hang when it starts. Prism: Beam's program stops listening to it after a timeout
-    that is meant for single answers, five minutes, and takes that for the end of the job.
+    Flink: without the first option, the source of partitions finishes and no checkpoint ever completes; without the
+    second one, a job may hang at the start. Prism: Beam stops listening after a timeout of five minutes that is meant
+    for single responses, and treats this as the end of the job.
     """
     runner = options.view_as(StandardOptions).runner
     if runner in _FLINK:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the job of a command line; returns its exit code."""
+    """Run the job with a command line; returns its exit code."""
     from uldp_transforms.jobs.estimate.run import main as run  # noqa: PLC0415  # options.py takes its description from here
 
     return run(argv)

@@ -1,4 +1,4 @@
-"""The pipeline of the main job, on one screen."""
+"""The pipeline of the main job."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from uldp_transforms.rows import row_types
 
 
 def build(pipeline: beam.Pipeline, job: Job) -> None:
-    """Read reports from the source, estimate, and give every kind of row to every sink."""
-    # an engine without checkpoints repeats nothing, and lets rows come years later
+    """Read reports from the source, estimate, and write every kind of row to every sink."""
+    # an engine without checkpoints repeats nothing, but may emit rows years later
     late = None if clock_is_watermark(pipeline.runner, pipeline.options) else job.spec.slack
     with_counts = any(sink.takes_counts for sink in job.sinks)
     windows = job.source.read(pipeline) | "EstimateReports" >> EstimateReports(job.spec, with_counts=with_counts)

@@ -1,4 +1,4 @@
-"""The command line of the main job, and the job that it describes."""
+"""The command line of the main job, and the resulting job."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from uldp_transforms.ldp.errors import SpecError
 _SHOWING: cli.Options = {
     "--report": cli.SWITCH
     | {
-        "help": "at the end also write DIR/report.html and DIR/report.png, as uldp report does; for a stream that runs "
-        "there is uldp report --follow"
+        "help": "also write DIR/report.html and DIR/report.png at the end, as uldp report does; for a running "
+        "stream, use uldp report --follow"
     },
 }
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Job:
-    """Everything that the pipeline needs to be built.
+    """Everything that is needed to build the pipeline.
 
     Attributes:
-        spec: what is done with the reports.
-        source: where they come from.
-        sinks: where rows go.
-        directory: of the row files.
-        options: of Beam.
-        source_name: what the source's option named, for the record of the run.
-        report: whether a page of the results is written when the run has come to its end.
+        spec: specification of the job.
+        source: source of the reports.
+        sinks: destinations of the rows.
+        directory: directory of the row files.
+        options: Beam's options.
+        source_name: argument of the source's option, for the run record.
+        report: whether to write a page of the results at the end of the run.
     """
 
     spec: JobSpec
@@ -57,11 +57,11 @@ class Job:
 
 
 def command_line() -> cli.Parser:
-    """The options of this program; those of Beam come on top."""
+    """The options of this program, without those of Beam."""
     parser = cli.Parser(
         "estimate",
         description=description,
-        epilog="All options of Apache Beam can be given too, for instance --runner DataflowRunner.",
+        epilog="All options of Apache Beam are accepted too, for example --runner DataflowRunner.",
     )
     parser.add_argument(
         "--collection",
@@ -69,13 +69,13 @@ def command_line() -> cli.Parser:
         action="append",
         help="JSON file of a collection, or a pattern for several; may be given several times",
     )
-    sources = parser.add_argument_group("where the reports come from (one of them)")
+    sources = parser.add_argument_group("source of the reports (exactly one)")
     exclusive = sources.add_mutually_exclusive_group(required=True)
     for source in SOURCES:
         exclusive.add_argument(source.option, type=source.kind, help=source.help)
     of_sinks = {name: settings for sink in SINKS for name, settings in sink.options.items()}
     for title, options in (
-        ("where the rows go", {**of_sinks, **_SHOWING}),
+        ("destination of the rows", {**of_sinks, **_SHOWING}),
         ("windows and counting", spec_options(Section.WINDOWS, Section.COUNTING)),
         ("estimates", spec_options(Section.ESTIMATES)),
         *((f"only with {source.option}", source.own_options) for source in SOURCES if source.own_options),
@@ -85,7 +85,7 @@ def command_line() -> cli.Parser:
 
 
 def read_arguments(argv: Sequence[str]) -> Job:
-    """The job of a command line; raises SpecError or OSError."""
+    """Parse a command line; raises SpecError or OSError."""
     parser = command_line()
     args, beam_args = parser.parse_known_args(argv)
     check_options(beam_args, parser.nearest_option)
@@ -113,17 +113,18 @@ def read_arguments(argv: Sequence[str]) -> Job:
 
 
 def _run_that_goes_on(directory: str) -> str:
-    """The name of the latest run of a directory, whose state the job begins with: it is still that run."""
+    """The name of the latest run of a directory, whose state the job resumes, so that it is still the same run."""
     earlier = read_records(directory)
     if not earlier:
         raise SpecError(
-            f"{SAVEPOINT} needs the --output of the run whose state it is, got {directory!r}, where no run has written"
+            f"{SAVEPOINT} needs the --output directory of the run that made the savepoint, got "
+            f"{directory!r}, to which no run has written"
         )
     return earlier[-1].run
 
 
 def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
-    """What a command line says of counting and estimating."""
+    """The specification from the options of counting and estimation."""
     return JobSpec.of(
         collections=cli.matching("--collection", args.collection),
         bounded=source.bounded,
@@ -133,7 +134,7 @@ def specification(args: argparse.Namespace, source: type[Source]) -> JobSpec:
 
 
 def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Source]) -> None:
-    """Refuse options that do not go together, by their names on the command line; raises SpecError."""
+    """Refuse options that contradict each other, by their names on the command line; raises SpecError."""
     streams = " or ".join(other.option for other in SOURCES if not other.bounded)
     standard = options.view_as(StandardOptions)
     rules = [
@@ -146,11 +147,11 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
         ),
         (
             args.release == FINAL and source.bounded,
-            f"--release final needs {streams}: files have one row a window anyway, got {source.option}",
+            f"--release final needs {streams}, because files always give one row per window, got {source.option}",
         ),
         (
             args.report and is_only_launched(options),
-            "--report needs a job whose end is seen here, got one that is only launched",
+            "--report needs a job that this program waits for, got one that it only launches",
         ),
     ]
     for wrong, sentence in rules:

@@ -1,4 +1,4 @@
-"""Running the main job: build, start, wait, look at the books, and say how it ended."""
+"""Run the main job: build it, start it, wait for it, check the ledger, and report the outcome."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -24,7 +24,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.runners import ends_elsewhere, is_only_launched, runs_in_this_process, stop_engine
 from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
 from uldp_transforms.jobs.estimate.build import build
-from uldp_transforms.jobs.estimate.options import Job, read_arguments
+from uldp_transforms.jobs.estimate.options import Job, command_line, read_arguments
 from uldp_transforms.jobs.files.progress import of_this_process
 from uldp_transforms.jobs.records.ledger_sums import periods_out_of_balance, summary, sums_of
 from uldp_transforms.jobs.records.run_records import (
@@ -41,6 +41,7 @@ from uldp_transforms.jobs.records.run_records import (
 )
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.report.report_command import write_report_into
+from uldp_transforms.jobs.without_engine import configure_alone, needs_no_engine, run_alone
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import sentence_of_sums
 from uldp_transforms.windows import moment_of, rfc3339
@@ -50,7 +51,7 @@ _PROGRAM = "estimate"
 BROKEN, UNBALANCED, MOSTLY_REJECTED = 1, 3, 4
 
 _GOES_ON = None
-"""The end of a job that runs elsewhere: it is not seen from here."""
+"""State of a job that runs elsewhere and whose end this program does not observe."""
 
 _PATIENCE = 3.0  # seconds
 
@@ -58,16 +59,16 @@ _ENDS = {PipelineState.DRAINED: STOPPED, PipelineState.CANCELLED: CANCELLED}
 
 
 def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
-    """The job and its pipeline, ready to run; what is wrong shows here."""
+    """Build the job and its pipeline, and report errors in the options."""
     job = read_arguments(argv)
     try:
         job = _after_earlier_runs(job)
         try:
             pipeline = beam.Pipeline(options=job.options)
         except ImportError as error:
-            raise SpecError(f"--runner must be one that Beam can load, got {error}") from None
+            raise SpecError(f"--runner must be a runner that Beam can load, got {error}") from None
         services = job.options.view_as(CrossLanguageOptions).beam_services
-        with JavaJarServer.beam_services(services):  # by itself Beam heeds this option in "with pipeline" only
+        with JavaJarServer.beam_services(services):  # Beam itself observes this option only in "with pipeline"
             build(pipeline, job)
         for sink in job.sinks:
             sink.prepare()
@@ -81,7 +82,7 @@ def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
 
 
 def _after_earlier_runs(job: Job) -> Job:
-    """The job with windows cut where an earlier run of the directory has some of their reports; says so."""
+    """The job, with windows cut if an earlier run of the directory received some of their reports; prints a message."""
     earlier = job.directory.open()
     if not job.source.resumes or job.options.view_as(GoogleCloudOptions).update:
         return job
@@ -91,19 +92,19 @@ def _after_earlier_runs(job: Job) -> Job:
         return job
     last = [run for run in earlier if run.resumes][-1]
     _say(
-        f"windows that begin before {rfc3339(before)} are partial, because run {last.run} has some of their reports: "
-        "uldp reestimate adds up what was counted with --write_counts"
+        f"windows that begin before {rfc3339(before)} are partial, because run {last.run} counted some of "
+        "their reports; if both runs used --write_counts, uldp reestimate can add up their counts"
     )
     if last.end is None and not last.launched:
         _say(
-            f"run {last.run} was killed: reports that it had acknowledged for windows open then are in no estimate; "
-            "stop streams with SIGTERM (Flink and Dataflow keep their state)"
+            f"run {last.run} was killed: the reports that it had acknowledged for open windows are in no "
+            "estimate; stop streams with SIGTERM (Flink and Dataflow keep their state)"
         )
     return dataclasses.replace(job, spec=dataclasses.replace(job.spec, partial_before=before))
 
 
 def _record(job: Job) -> RunRecord:
-    """The record of a run that begins now, or goes on since it began."""
+    """The record of a run that starts or resumes now."""
     record = start_of_run(job.spec, _source(job), launched=is_only_launched(job.options))
     began = [before.started for before in read_records(job.directory.path) if before.run == record.run]
     return dataclasses.replace(record, started=began[0]) if began else record
@@ -115,7 +116,7 @@ def _source(job: Job) -> dict[str, Any]:
 
 
 def run(configured: tuple[Job, beam.Pipeline], signals: Signals | None = None) -> int:
-    """Run the pipeline, write the record of the run, and say in one line how it ended.
+    """Run the pipeline, write the run record, and print the outcome in one line.
 
     A stream runs until it is told to stop (SIGTERM or Ctrl-C).
     """
@@ -134,7 +135,7 @@ def run(configured: tuple[Job, beam.Pipeline], signals: Signals | None = None) -
         except KeyboardInterrupt:
             return _ended(job, record, CANCELLED)
         except Exception as error:
-            if signals.cancelled:  # an engine may raise the interrupt as a fault of its own
+            if signals.cancelled:  # an engine may report the interrupt as an error
                 return _ended(job, record, CANCELLED)
             traceback.print_exc()
             return _ended(job, record, FAILED, root_cause(error))
@@ -143,7 +144,7 @@ def run(configured: tuple[Job, beam.Pipeline], signals: Signals | None = None) -
 
 
 def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
-    """Run the pipeline to its end, and return which it was; raises what the engine raises."""
+    """Run the pipeline, and return how it ended; engine errors propagate."""
     draining = job.source.draining(job.options, signals.stop)
     signals.can_drain = draining is not None
     here = runs_in_this_process(job.options)
@@ -162,24 +163,24 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
             _cancel(result, _PATIENCE if runs_in_this_process(job.options) else None)
             stop_engine(job.options)
             raise
-        except Exception:  # Dataflow takes every other end than DONE for an error
+        except Exception:  # Dataflow reports every other end than DONE as an error
             if result.state not in _ENDS:
                 raise
             state = result.state
-    if signals.cancelled:  # an engine may take the interrupt for a fault of one bundle
+    if signals.cancelled:  # an engine may report the interrupt as an error of a bundle
         raise KeyboardInterrupt
     return STOPPED if signals.stop.is_set() else _ENDS.get(state, COMPLETE)
 
 
 def _cancel(result: Any, seconds: float | None) -> None:
-    """Cancel a job; an engine in this process waits for its bundle, and only what it writes meanwhile is worth that."""
+    """Cancel a job, and wait at most ``seconds`` for an engine in this process, whose bundle may still write rows."""
     cancelling = threading.Thread(target=result.cancel, daemon=True)
     cancelling.start()
     cancelling.join(seconds)
 
 
 def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
-    """Publish or remove the rows, complete the record, say what happened; returns the exit code."""
+    """Publish or remove the rows, complete the record, and print the outcome; returns the exit code."""
     rows = _ledger(job, strict=end in (COMPLETE, STOPPED))
     sums = None if rows is None else sums_of(rows)
     books = summary(sums) if sums else ""
@@ -193,7 +194,7 @@ def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
         CANCELLED: _CANCELLED_JOB if job.spec.bounded else _CANCELLED_STREAM,
         FAILED: f"the run failed: {cause}",
     }[end]
-    with contextlib.suppress(Exception):  # of a run that failed because it can no longer write
+    with contextlib.suppress(Exception):  # the run may have failed because it cannot write
         record.with_end(end, sentence, sums).write(job.directory.path)
     if job.report and end in (COMPLETE, STOPPED):
         _write_report(job.directory.path)
@@ -206,11 +207,11 @@ def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
 def _cut_windows() -> str:
     """Describe what happened to the windows that were open when this process stopped its stream."""
     rows = metrics.SEEN[f"{metrics.WINDOWS}_partial"]
-    return f"; windows cut short, partial in their rows: {rows}" if rows else ""
+    return f"; windows that were cut short (status partial): {rows}" if rows else ""
 
 
 def _write_report(directory: str) -> None:
-    """The page and the picture of all results; the results stand, whatever becomes of these."""
+    """Write the page and the picture of all results; a failure here does not affect the results."""
     try:
         write_report_into(directory)
     except Exception as error:
@@ -218,11 +219,11 @@ def _write_report(directory: str) -> None:
 
 
 def _verdict(job: Job, rows: Sequence[Mapping[str, Any]], sums: Mapping[str, Any] | None) -> int:
-    """Say what is wrong with the books of a run that has come to its end; returns the exit code."""
+    """Print the problems in the ledger of a finished run; returns the exit code."""
     wrong = periods_out_of_balance(rows)
     for collection, start, stop, what in wrong:
         window = f"window {start} to {stop}"
-        _say(f"the ledger does not balance for collection {collection!r}, {window}: {what}: do not use this output")
+        _say(f"the ledger does not balance for collection {collection!r}, {window}: {what}; do not use this output")
     if wrong:
         return UNBALANCED
     cause = None
@@ -236,12 +237,12 @@ def _verdict(job: Job, rows: Sequence[Mapping[str, Any]], sums: Mapping[str, Any
     return cli.DONE if cause is None else MOSTLY_REJECTED
 
 
-_CANCELLED_JOB = "cancelled: nothing was written; results that are there are those of an earlier run"
-_CANCELLED_STREAM = "cancelled: what was not yet written is in no row"
+_CANCELLED_JOB = "cancelled: nothing was written; any results in the directory are from an earlier run"
+_CANCELLED_STREAM = "cancelled: reports that were not yet written are in no row"
 
 
 def _ledger(job: Job, *, strict: bool) -> list[dict[str, Any]] | None:
-    """The rows of this run's ledger; None if there is none, or it cannot be read and that is no fault."""
+    """The rows of this run's ledger; None if there are none, or if they are unreadable and not ``strict``."""
     directory = job.directory
     try:
         if job.spec.bounded:
@@ -270,10 +271,20 @@ def _say(sentence: str) -> None:
     print(f"{_PROGRAM}: {sentence}", file=sys.stderr)
 
 
+def _configured(argv: Sequence[str], signals: Signals) -> Callable[[], int]:
+    """What runs the job of a command line: with Beam, or alone."""
+    parser = command_line()
+    args, beam_args = parser.parse_known_args(argv)
+    if needs_no_engine(args):
+        return functools.partial(run_alone, configure_alone(args, parser, beam_args), signals)
+    return functools.partial(run, configure(argv), signals)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     with Signals(_PROGRAM) as signals:
         try:
-            code = cli.run(_PROGRAM, configure, functools.partial(run, signals=signals), argv, (SpecError,))
+            configured = functools.partial(_configured, signals=signals)
+            code = cli.run(_PROGRAM, configured, lambda job: job(), argv, (SpecError,))
         except KeyboardInterrupt:
             _say("cancelled before the run began")
             code = CUT_OFF

@@ -49,7 +49,7 @@ def configure(argv: Sequence[str]) -> Evaluation:
     """Parse the command line; raises SpecError, OSError."""
     args = _parser().parse_args(argv)
     if args.seed is not None and args.seed < 0:
-        raise SpecError(f"--seed must be a whole number from 0 on, got {args.seed}")
+        raise SpecError(f"--seed must be a whole number of at least 0, got {args.seed}")
     for name in _OPEN_ONLY:
         if getattr(args, name) is not None and not args.open:
             raise SpecError(f"--{name} can be given only with --open, got {getattr(args, name)}")
@@ -59,7 +59,8 @@ def configure(argv: Sequence[str]) -> Evaluation:
     trial = (_open_trial if args.open else _closed_trial)(args, values, held)
     if all(way.reason for way in trial.ways):
         raise SpecError(
-            f"--mechanisms must name one that can be tried, got {trial.ways[0].mechanism}: {trial.ways[0].reason}"
+            "--mechanisms must name at least one mechanism that can be tried, got "
+            f"{trial.ways[0].mechanism}: {trial.ways[0].reason}"
         )
     return Evaluation(trial=trial, json=args.json, png=args.png)
 
@@ -68,13 +69,13 @@ def _parser() -> cli.Parser:
     parser = cli.Parser("evaluate", description=__doc__)
     add = parser.add_argument
     add("--values", required=True, help="CSV file of people's values, as they would report them")
-    add("--column", default="value", help="name of its column (default: value)")
+    add("--column", default="value", help="name of the column in --values")
     add("--sensitive", help="text file of the sensitive values, one per line (default: all)")
-    add("--open", action="store_true", help="people may send any text")
+    add("--open", action="store_true", help="open alphabet: people may send any text")
     add("--candidates", help="with --open: text file of the texts to estimate, one per line (default: all in --values)")
     add("--max_cohorts", type=cli.positive(), help="with --open: limit on the number of cohorts, as for uldp plan")
-    add("--mechanisms", type=_mechanisms, help="comma-separated ids (default: all that apply)")
-    add("--epsilon", type=_numbers, default="0.5,1,2", help="comma-separated numbers (default: 0.5,1,2)")
+    add("--mechanisms", type=_mechanisms, help="comma-separated ids of mechanisms (default: all that apply)")
+    add("--epsilon", type=cli.numbers, default="0.5,1,2", help="comma-separated values of epsilon")
     add(
         "--estimators",
         "--estimator",
@@ -83,10 +84,10 @@ def _parser() -> cli.Parser:
         default=ESTIMATOR,
         help="comma-separated ids",
     )
-    add("--repetitions", type=cli.positive(), default=5, help="number of repetitions (default: 5)")
+    add("--repetitions", type=cli.positive(), default=5, help="number of repetitions")
     add("--reports", type=cli.positive(), help="number of people in each repetition (default: as in the file)")
     add("--seed", type=int, help="seed for reproducible results (except times)")
-    add("--json", help="JSON file to write the table to")
+    add("--json", help="JSON file for the table")
     add("--png", help="PNG file to write; needs the extra 'plot'")
     return parser
 
@@ -105,26 +106,15 @@ def _ids(text: str, known: Registry[Any]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(text.split(",")))
     try:
         unknown = [name for name in names if name not in known]
-    except SpecError as error:  # argparse would hide the sentence
+    except SpecError as error:  # argparse would hide the message
         raise argparse.ArgumentTypeError(str(error)) from None
     if unknown:
-        raise argparse.ArgumentTypeError(f"must be some of {', '.join(sorted(known))}, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be ids from {', '.join(sorted(known))}, got {text!r}")
     return names
 
 
-def _numbers(text: str) -> tuple[float, ...]:
-    """An argparse type: numbers above 0."""
-    try:
-        numbers = tuple(dict.fromkeys(map(float, text.split(","))))
-    except ValueError:
-        numbers = ()
-    if not numbers:
-        raise argparse.ArgumentTypeError(f"must be numbers with commas between, got {text!r}")
-    return numbers
-
-
 def _people(path: str, column: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """The different values in alphabetical order, and which of them each person holds."""
+    """The distinct values in alphabetical order, and the position of each person's value."""
     codes: dict[str, int] = {}
     found = [
         np.array([codes.setdefault(canonical(value), len(codes)) for value in values])
@@ -137,35 +127,35 @@ def _people(path: str, column: str) -> tuple[tuple[str, ...], np.ndarray]:
 
 
 def _sensitive(path: str, values: Sequence[str]) -> list[str]:
-    """The values that are on a list of sensitive ones."""
+    """The values that are on a list of sensitive values."""
     named = set(_lines(path))
     found = [value for value in values if value in named]
     if not found:
-        raise SpecError(f"{path} must name a value that somebody holds, got none")
+        raise SpecError(f"{path} must list at least one value that occurs in --values, got none")
     return found
 
 
 def _lines(path: str) -> list[str]:
-    """The different texts of a file, one a line."""
+    """The distinct lines of a file."""
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return list(dict.fromkeys(canonical(line) for line in lines if line))
 
 
 def _closed_trial(args: argparse.Namespace, values: tuple[str, ...], held: np.ndarray) -> Trial:
     sensitive = None if args.sensitive is None else _sensitive(args.sensitive, values)
-    ways = closed_ways(args.mechanisms, args.epsilon, values, sensitive)
+    ways = closed_ways(args.mechanisms, tuple(dict.fromkeys(args.epsilon)), values, sensitive)
     return Trial(ways=tuple(ways), values=values, held=held, asked=values, is_open=False, **_common(args, held))
 
 
 def _open_trial(args: argparse.Namespace, values: tuple[str, ...], held: np.ndarray) -> Trial:
-    """Candidates that are not sensitive are a public list; texts that are no candidates are sensitive."""
+    """A trial with an open alphabet: non-sensitive candidates form the public list; other texts are sensitive."""
     asked = values if args.candidates is None else tuple(_lines(args.candidates))
     sensitive = list(asked) if args.sensitive is None else _sensitive(args.sensitive, asked)
     others = sorted(set(asked) - set(sensitive))
     counted = dict(zip(values, np.bincount(held, minlength=len(values)) / len(held)))
     shares = np.array([counted.get(value, 0.0) for value in (*sensitive, *others)])
     if not shares.any():
-        raise SpecError(f"{args.candidates} must name a value that somebody holds, got none")
+        raise SpecError(f"{args.candidates} must list at least one value that occurs in --values, got none")
     unlisted = [share for value, share in counted.items() if value not in set(asked)]
     question = OpenQuestion(
         num_candidates=len(sensitive),
@@ -177,7 +167,7 @@ def _open_trial(args: argparse.Namespace, values: tuple[str, ...], held: np.ndar
         **({} if args.max_cohorts is None else {"max_cohorts": args.max_cohorts}),
     )
     common = _common(args, held)
-    ways = open_ways(args.mechanisms, args.epsilon, question, common["num_reports"])
+    ways = open_ways(args.mechanisms, tuple(dict.fromkeys(args.epsilon)), question, common["num_reports"])
     return Trial(ways=tuple(ways), values=values, held=held, asked=asked, is_open=True, **common)
 
 
@@ -191,18 +181,21 @@ def _common(args: argparse.Namespace, held: np.ndarray) -> dict[str, Any]:
 
 
 def job(task: Evaluation) -> int:
-    """Try everything, print the table, write the files."""
+    """Run all trials, print the table, write the files."""
     trial, outcomes = task.trial, evaluate(task.trial)
     drawn = (
-        f"{trial.num_reports:,} reports, drawn from the file's {len(trial.held):,} people, {trial.repetitions} times"
+        f"{trial.num_reports:,} reports, drawn from the {len(trial.held):,} people in the file, "
+        f"{trial.repetitions} times"
     )
     several = "s" if len(trial.estimators) > 1 else ""
     print(
         f"{len(trial.asked):,} {'candidates' if trial.is_open else 'values'}; {drawn}; "
         f"estimator{several} {', '.join(trial.estimators)}",
         *table(outcomes),
-        "error: root mean square over values, of raw estimates and of the estimator's; l1: sum of its absolute errors.",
-        "covered: 95 % intervals that hold the share in the file. Times in microseconds per report, on this machine.",
+        "error: root mean square error over values, of raw estimates and of the estimator; l1: sum of its "
+        "absolute errors.",
+        "covered: 95 % intervals that contain the share in the file. Times in microseconds per report, on "
+        "this machine.",
         sep="\n",
     )
     if task.json is not None:
@@ -217,7 +210,7 @@ def job(task: Evaluation) -> int:
 
 
 def table(outcomes: Sequence[Outcome]) -> list[str]:
-    """One line for each outcome, columns aligned; those that were not tried stand at the end and say why."""
+    """A line per outcome, with aligned columns; configurations that were not tried come last, with the reason."""
     titles = ["mechanism", "epsilon", "estimator", "bytes", "raw error", "error", "l1", "covered", "half width"]
     lines = aligned([[*titles, "client", "collector"], *(_cells(of) for of in tried(outcomes))], left=(0, 2))
     for of in outcomes:

@@ -1,4 +1,4 @@
-"""Ways to ask people for values of a file: every mechanism that can be used, and why the others cannot."""
+"""Configurations for a file of values: every applicable mechanism, and the reasons against the others."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from uldp_transforms.ldp.planning import OpenQuestion
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Way:
-    """A mechanism at an epsilon.
+    """A mechanism with an epsilon.
 
     Attributes:
-        mechanism: its id.
-        epsilon: of one report; None where the mechanism cannot be used at all.
-        collection: to try; None if it cannot be used.
-        reason: why not; None if it can.
+        mechanism: id of the mechanism.
+        epsilon: epsilon of one report; None if the mechanism is not applicable for any epsilon.
+        collection: collection to try; None if the mechanism is not applicable.
+        reason: why it is not applicable; None if it is.
     """
 
     mechanism: str
@@ -30,7 +30,7 @@ class Way:
     reason: str | None = None
 
     def drawn(self, rng: np.random.Generator) -> Collection:
-        """The collection, with other hash functions each time if it has any."""
+        """The collection with a new random seed of its hash functions, if it has any."""
         assert self.collection is not None, "there is a reason why not"
         spec = self.collection.to_json()
         if "seed" not in spec["alphabet"]:
@@ -69,7 +69,7 @@ def open_ways(
         for epsilon in epsilons:
             setup = setups[name](epsilon)
             if setup is None:
-                few = "no collection has enough cohorts for so many candidates"
+                few = "no collection has enough cohorts for this many candidates"
                 yield Way(mechanism=name, epsilon=epsilon, reason=few)
                 continue
             spec: dict[str, Any] = {"id": "evaluation", "version": 1, "num_cohorts": setup.num_cohorts}
@@ -78,13 +78,15 @@ def open_ways(
 
 
 def _why_not(cls: type[Mechanism], *, has_others: bool) -> str | None:
-    """Why a mechanism cannot be tried on values of any kind, some of which may be not sensitive; None if it can."""
+    """Why a mechanism cannot be tried on general values, some of which may be non-sensitive; None if it can."""
     fields = (field for field in cls.json_fields() if field.default is dataclasses.MISSING)
     needed = [field.name for field in fields if field.name != "epsilon"]
     if needed:
         return f"it needs {' and '.join(needed)}, which only a collection can declare"
+    if cls.names_values:
+        return "it needs values in an order, which those of a column need not have"
     if cls.last_is_missing:
-        return "its last value means that there is no answer"
+        return "it reserves its last value for missing answers"
     if not cls.protects_all and not has_others:
-        return "it protects sensitive values only, and all are sensitive; see --sensitive"
+        return "it protects only sensitive values, and here all values are sensitive; see --sensitive"
     return None

@@ -1,7 +1,7 @@
-"""Trials of mechanisms and estimators on people's values: how wrong, how honest and how fast each of them is.
+"""Trials of mechanisms and estimators on given values: errors, coverage and speed.
 
-Every repetition draws people from the file; each sends one report, and the collector estimates the shares. Errors are
-against the shares in the file, the population that people are drawn from.
+Every repetition samples people from the file; each sends one report, and the collector estimates the shares. Errors are
+relative to the shares in the file, which is the sampled population.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _CONFIDENCE = 0.95
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What to try.
+    """Definition of a trial.
 
     Attributes:
-        ways: to ask, all for the same values.
-        values: the different texts in the file.
-        held: (n,) which of them each person holds.
-        asked: the texts whose shares are estimated and judged; some may be held by nobody.
-        is_open: people may hold other texts too.
-        estimators: ids of those whose ``frequency`` is judged.
-        repetitions: of everything.
-        num_reports: people in each repetition.
-        seed: of what is drawn; None: another one each time.
+        ways: configurations to try, all for the same values.
+        values: the distinct texts in the file.
+        held: (n,) position of each person's value.
+        asked: texts whose shares are estimated and evaluated; some may be held by nobody.
+        is_open: whether people may hold other texts too.
+        estimators: ids of the estimators to evaluate.
+        repetitions: number of repetitions.
+        num_reports: number of people in each repetition.
+        seed: seed of the random numbers; None: a new one each time.
     """
 
     ways: tuple[Way, ...]
@@ -50,7 +50,7 @@ class Trial:
 
     @property
     def shares(self) -> np.ndarray:
-        """(len(asked),) of the people in the file."""
+        """(len(asked),) shares among the people in the file."""
         counted = np.bincount(self.held, minlength=len(self.values)) / len(self.held)
         place = dict(zip(self.values, counted.tolist()))
         return np.array([place.get(value, 0.0) for value in self.asked])
@@ -58,17 +58,17 @@ class Trial:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Means over values and repetitions; the fields are those of ``--json``. Numbers are None where there is a reason.
+    """Means over values and repetitions; the fields are those of ``--json``. Numbers are None if there is a ``reason``.
 
     Attributes:
-        mechanism, epsilon, estimator: what was tried; epsilon and estimator are None where none of them can be.
-        reason: why it cannot be tried; None if it was.
-        payload_bytes: the size of a report without a header.
+        mechanism, epsilon, estimator: the configuration; epsilon and estimator are None if none is applicable.
+        reason: why the configuration cannot be tried; None if it was tried.
+        payload_bytes: size of a report without its header.
         raw_error: root mean square error of raw estimates.
-        error: the same of ``frequency``.
+        error: root mean square error of ``frequency``.
         l1: sum over values of the absolute error of ``frequency``.
-        covered: share of 95 % intervals that hold the share in the file.
-        half_width: of these intervals.
+        covered: share of the 95 % intervals that contain the share in the file.
+        half_width: mean half width of these intervals.
         client_us, collector_us: microseconds per report to perturb, and to count and estimate.
     """
 
@@ -99,7 +99,7 @@ def evaluate(trial: Trial) -> list[Outcome]:
 
 
 def _tried(trial: Trial, way: Way, rng: np.random.Generator) -> Iterator[Outcome]:
-    """One outcome for each estimator, all of them from the same reports."""
+    """One outcome per estimator, all from the same reports."""
     people, rows = np.array(trial.values, dtype=object), []
     for _ in range(trial.repetitions):
         collection, texts = way.drawn(rng), people[rng.choice(trial.held, trial.num_reports)].tolist()
@@ -119,7 +119,7 @@ def _tried(trial: Trial, way: Way, rng: np.random.Generator) -> Iterator[Outcome
 def _judged(
     trial: Trial, collection: Collection, batch: ReportBatch, estimator: str, client: float
 ) -> tuple[float, ...] | str:
-    """Mean squares of errors and the other numbers of one repetition; or why there is no estimate."""
+    """Mean squared errors and the other numbers of one repetition; or the reason why there is no estimate."""
     began = time.perf_counter()
     counts: CohortCounts = collection.count(batch)
     refusal = ESTIMATORS[estimator]().refusal(collection)
@@ -146,7 +146,7 @@ def _judged(
 
 
 def _filled(blank: Outcome, payload_bytes: int, rows: np.ndarray) -> Outcome:
-    """With the means of (R, 7) rows of ``_judged``."""
+    """The outcome with the means of the rows (R, 7) from ``_judged``."""
     raw, error, *others = (float(mean) for mean in rows.mean(axis=0))
     names = ("l1", "covered", "half_width", "client_us", "collector_us")
     numbers: dict[str, Any] = dict(zip(names, others)) | {"raw_error": raw**0.5, "error": error**0.5}

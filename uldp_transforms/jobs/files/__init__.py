@@ -1,1 +1,1 @@
-"""Tables, texts and files that several programs read or write."""
+"""Tables, texts and files that several programs use."""

@@ -1,4 +1,4 @@
-"""The clocks of people's tables: seconds, RFC 3339 texts and timestamps as milliseconds since 1970."""
+"""Event times in input tables: conversion of numbers, RFC 3339 texts and timestamps to milliseconds since 1970."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 Place = Callable[[int], str]
-"""Where a row stands, for people."""
+"""Function that describes the place of a row, for messages."""
 
 _SECONDS = r"^[+-]?[0-9]{1,15}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?$"
 _LOCAL = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,30})?)?)?"
@@ -27,11 +27,11 @@ class Clock:
     """Reads a column of times.
 
     Args:
-        column: its name, for messages.
-        timezone: of times without an offset from UTC, such as "Europe/Berlin"; None: they are refused.
+        column: name of the column, for messages.
+        timezone: time zone for times without an offset from UTC, such as "Europe/Berlin"; None: such times are refused.
 
     Raises:
-        SpecError: if there is no such time zone.
+        SpecError: if the time zone is unknown.
     """
 
     def __init__(self, column: str, timezone: str | None = None):
@@ -47,10 +47,10 @@ class Clock:
 
         Args:
             times: n numbers of seconds since 1970, RFC 3339 texts or timestamps.
-            place: for the message.
+            place: describes the place of a row, for the message.
 
         Raises:
-            SpecError: naming the place of the first one that is no time, or a local time of no or of two moments.
+            SpecError: for the first invalid time, or local time that does not exist or is ambiguous; names its place.
         """
         missing = np.asarray(pc.is_null(times))
         if missing.any():
@@ -83,15 +83,15 @@ class Clock:
         return result
 
     def _of_timestamps(self, times: pa.Array, place: Place) -> np.ndarray:
-        """Event times of moments in a time zone or, without one, of local wall-clock times."""
+        """Event times from timestamps with a time zone or, without one, from local times."""
         if times.type.tz is None:
             if self._timezone is None:
-                allowed = "have an offset from UTC, such as Z or +01:00, unless --timezone says whose time it is"
+                allowed = "have an offset from UTC, such as Z or +01:00, unless --timezone is given"
                 raise SpecError(f"{place(0)}: {self._column} must {allowed}, got none")
             times = _converted(times, lambda part: pc.assume_timezone(part, self._timezone))
             if isinstance(times, int):
-                allowed = f"have an offset from UTC where clocks are changed, got a time that {self._timezone} "
-                raise SpecError(f"{place(times)}: {self._column} must {allowed}has twice or not at all")
+                allowed = f"have an offset from UTC where clocks are changed, got a time that {self._timezone} has "
+                raise SpecError(f"{place(times)}: {self._column} must {allowed}twice or not at all")
         return np.asarray(times.cast(pa.int64())) // _PER_MILLISECOND[times.type.unit]
 
     def _no_time(self, where: str, got: str) -> SpecError:
@@ -99,7 +99,7 @@ class Clock:
 
 
 def milliseconds(text: str, where: str) -> int:
-    """One text as :class:`Clock` reads it; raises SpecError beginning with ``where``."""
+    """Convert one text as :class:`Clock` does; raises a SpecError that begins with ``where``."""
     return int(Clock("event_time").milliseconds(pa.array([text], pa.string()), lambda _: where)[0])
 
 
@@ -125,7 +125,7 @@ _PER_MILLISECOND = {"ms": 1, "us": 1000}
 
 
 def _cut(texts: pa.Array, digits: int) -> pa.Array:
-    """Without the digits after so many behind the point, in upper case."""
+    """Truncate the texts after ``digits`` decimal places, in upper case."""
     return pc.replace_substring_regex(pc.utf8_upper(texts), rf"(\.[0-9]{{{digits}}})[0-9]+", r"\1")
 
 
@@ -141,7 +141,7 @@ def _converted(array: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> pa.A
     result = attempt(array)
     if result is not None:
         return result
-    low, high = 0, len(array)  # the elements before low can be converted, those before high cannot all
+    low, high = 0, len(array)  # all elements before low convert, not all before high do
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if attempt(array.slice(low, middle - low)) is None else (middle, high)

@@ -1,11 +1,11 @@
-"""Rows of a stream wait in state and are written together, after a time or when they are many.
+"""Collects rows of a stream in state, and writes them together after a time or a number of bytes.
 
-Beam's file sinks cannot do that: ``WriteToText`` and ``WriteToAvro`` group by time of the rows and drop those of late
-panes, ``WriteToFiles`` writes one pane of a window. Here rows wait as bytes in state of the global window, so that a
-restart from a checkpoint has them, and a drain, which ends that window, writes them.
+Beam's file sinks cannot do this: ``WriteToText`` and ``WriteToAvro`` group rows by event time and drop those of late
+panes, and ``WriteToFiles`` writes one pane per window. Here pending rows are bytes in state of the global window, so
+that they survive a restart from a checkpoint, and a drain, which ends that window, writes them.
 
-Sums may be repeated in other portions, so the name of their file says where it belongs, not what is in it: when work is
-done again from a checkpoint, the files of the last time replace those of the first.
+Repeated work may form other groups of rows. So a file name depends on the key of its rows, not on their content: when
+work is repeated from a checkpoint, the new files replace those of the first attempt.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from apache_beam.utils.timestamp import Timestamp
 from uldp_transforms.rows.json_and_avro import to_json
 
 FLUSH_EVERY = 60_000
-"""Default milliseconds for which rows wait."""
+"""Default milliseconds for which rows are collected before they are written."""
 
 MOST_FLUSH_EVERY = 600_000
-"""The most; ``uldp check`` gives the ledger of a running stream so much time to balance."""
+"""Maximum of these milliseconds; ``uldp check`` allows the ledger of a running stream this time to balance."""
 
 MOST_BYTES = 1 << 25
-"""Of rows that wait; more are written at once."""
+"""Maximum size of collected rows; larger collections are written at once."""
 
-_NAME = 16  # bytes before each waiting row, which say which one it is
+_NAME = 16  # bytes before each pending row, which identify it
 
 Write = Callable[[list[bytes], str], None]
-"""Writes encoded rows, and gets a name that depends on what they are."""
+"""Function that writes encoded rows under a name that identifies them."""
 
 
 class FlushRows(beam.PTransform[PCollection[Any], PCollection[None]]):
-    """Writes rows together that came within a time.
+    """Collects rows over a time and writes them together.
 
-    By the clock, ``flush_every`` after the first that waits; or, where rows come only when the watermark says that they
-    are final, all that belong to one slot, ``flush_every`` of event time. Those are the same rows whenever a worker
-    fails and repeats its work, so the same names come again. Where some come later than the watermark says, the file of
-    the slot is written again with all of them.
+    By default rows are written ``flush_every`` of processing time after the first pending one. Rows that are emitted
+    when the watermark makes them final are written per slot, ``flush_every`` of event time. A slot contains the same
+    rows if a worker fails and repeats its work, so its name is the same. If rows arrive after the watermark has passed,
+    the file of the slot is written again with all its rows.
 
     Args:
         encode: row -> bytes.
-        write: is called with at least one row, in an order that does not depend on the engine.
+        write: called with at least one row, in an order that does not depend on the engine.
         flush_every: milliseconds, at least 1.
-        keyed: whether each row stands for a key, window and pane; a name then depends on nothing else.
-        final: whether rows come by the watermark.
-        late: milliseconds after their slot in which rows that come by the watermark may still come; None: they do not.
+        keyed: whether each row represents a key, window and pane; the name then depends only on these.
+        final: whether rows are emitted by the watermark.
+        late: milliseconds after their slot during which such rows may still arrive; None: none arrive.
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class FlushRows(beam.PTransform[PCollection[Any], PCollection[None]]):
 
 _END = GlobalWindow().max_timestamp()
 _ALWAYS = (0, _END.micros // 1000)
-"""The slot of rows that are written by the clock."""
+"""Time slot of rows that are written by processing time."""
 
 _NAMED = beam.typehints.Tuple[beam.typehints.Tuple[int, int], bytes]
-"""A row, behind what names it, keyed by the begin and the end of its slot in milliseconds."""
+"""A row with its name, keyed by the start and the end of its slot in milliseconds."""
 
 
 class _NameFn(beam.DoFn):
@@ -119,11 +119,11 @@ class _NameFn(beam.DoFn):
 
 
 class _FlushFn(beam.DoFn):
-    """Writes rows once, by the clock or when their slot is over.
+    """Writes each row once, after a processing time or at the end of its slot.
 
     Args:
-        write: rows, under a name that depends on them.
-        flush_every: milliseconds after which they are written by the clock; None: when their slot is over.
+        write: function that writes rows under a name.
+        flush_every: milliseconds of processing time until rows are written; None: at the end of their slot.
     """
 
     ROWS = userstate.BagStateSpec("rows", coders.BytesCoder())
@@ -163,7 +163,7 @@ class _FlushFn(beam.DoFn):
         self._flush(rows, size)
 
     def _flush(self, rows: Any, size: Any) -> None:
-        """Write what waits, in the order of the encoded rows."""
+        """Write the pending rows, in the order of their bytes."""
         waiting = sorted((named[_NAME:], named[:_NAME]) for named in rows.read())
         if waiting:
             name = hashlib.sha256(b"".join(name for _, name in waiting)).hexdigest()[:32]
@@ -173,13 +173,13 @@ class _FlushFn(beam.DoFn):
 
 
 class _SlotFn(beam.DoFn):
-    """Keeps the rows of a slot for as long as more may come, and writes all of them each time.
+    """Keeps the rows of a slot while more may arrive, and rewrites all of them each time.
 
-    A slot with too many rows has several files, of which only the last one is written again.
+    A slot with too many rows has several files; only the last one is rewritten.
 
     Args:
-        write: rows, under the name of their slot.
-        late: milliseconds after the end of a slot for which its rows are kept.
+        write: function that writes rows under the name of their slot.
+        late: milliseconds after the end of a slot during which its rows are kept.
     """
 
     ROWS = userstate.BagStateSpec("rows", coders.BytesCoder())
@@ -230,12 +230,12 @@ class _SlotFn(beam.DoFn):
         size: Any = beam.DoFn.StateParam(SIZE),
         part: Any = beam.DoFn.StateParam(PART),
     ) -> None:
-        self._write_all(slot, rows, part)  # a drain may end both timers in any order
+        self._write_all(slot, rows, part)  # a drain may fire the two timers in any order
         for state in (rows, size, part):
             state.clear()
 
     def _write_all(self, slot: tuple[int, int], rows: Any, part: Any) -> None:
-        """Write the rows that are kept, in the order of their bytes, to the file of the slot."""
+        """Write all kept rows, in the order of their bytes, to the file of the slot."""
         kept = sorted(named[_NAME:] for named in rows.read())
         if kept:
             self._write(kept, f"{slot[0]}-{slot[1] - slot[0]}-{part.read() or 0}")

@@ -1,4 +1,4 @@
-"""How far long work has come, on a terminal; nothing elsewhere."""
+"""Progress display of long work, on terminals only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EVERY = 0.5  # seconds
 
 
 def bar(program: str) -> tqdm[None]:
-    """A line that counts reports: a context, whose ``update`` adds to them."""
+    """A progress line that counts reports: a context manager with ``update``."""
     line: tqdm[None] = tqdm(desc=program, unit=" reports", unit_scale=True, disable=None, leave=False)
     line.refresh()
     return line
@@ -22,7 +22,7 @@ def bar(program: str) -> tqdm[None]:
 
 @contextlib.contextmanager
 def of_this_process(program: str) -> Iterator[None]:
-    """A block in which the line shows what the metrics of this process count: reports, and windows."""
+    """A context in which the progress line shows the metrics of this process: reports and windows."""
     ended = threading.Event()
 
     def show() -> None:

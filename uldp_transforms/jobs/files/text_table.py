@@ -1,4 +1,4 @@
-"""Tables as lines of text."""
+"""Plain-text tables."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 
 
 def aligned(lines: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
-    """Lines of cells in columns that are as wide as their widest cell.
+    """Align cells in columns that are as wide as their widest cell.
 
     Args:
-        lines: equally many cells in each.
-        left: numbers of the columns whose cells stand on the left; in all others they stand on the right.
+        lines: rows with the same number of cells.
+        left: numbers of the left-aligned columns; all others are right-aligned.
     """
     widths = [max(map(len, column)) for column in zip(*lines)]
     return [
@@ -19,3 +19,8 @@ def aligned(lines: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> lis
         ).rstrip()
         for line in lines
     ]
+
+
+def printable(text: str) -> str:
+    """A text for terminals, which obey control characters."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -1,4 +1,5 @@
-"""People's values from a table, CSV or Parquet. Errors name the line, never its content: it may be a secret."""
+"""Reads people's values from a CSV or Parquet table. Errors name the line, never its content, which may be
+sensitive."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ import csv
 import functools
 import gzip
 import itertools
+import json
+import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,32 +25,33 @@ from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 
 EVENT_TIME = "event_time"
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _BLOCK_BYTES = 1 << 24
-"""The longest row of a CSV file."""
+"""Maximum length of a row of a CSV file."""
 
 
 class ValuesFile:
-    """A table of people: a column of values, and perhaps one of times.
+    """A table of people: a column of values, and optionally a column of times.
 
     Args:
         path: a Parquet file if it ends in .parquet; else CSV with a header, compressed if it ends in .gz.
-        column: the name of the column of values.
-        time_column: the name of the column of times; None: event_time, if there is one.
-        timezone: whose time it is where a time has no offset from UTC; None: such times are refused.
+        column: name of the column of values.
+        time_column: name of the column of times; None: event_time, if that column exists.
+        timezone: time zone for times without an offset from UTC; None: such times are refused.
 
     Attributes:
-        columns: the names of all columns.
-        time_column: the name of the column of times; None: there is none.
+        columns: names of all columns.
+        time_column: name of the column of times; None if there is none.
 
     Raises:
-        OSError: if it cannot be opened.
-        SpecError: if it lacks a column, has one twice or nearly so named; or if there is no such time zone.
+        OSError: if the file cannot be opened.
+        SpecError: if a column is missing, duplicated or nearly so; or if the time zone is unknown.
     """
 
     def __init__(self, path: str, column: str = "value", time_column: str | None = None, timezone: str | None = None):
         self.path = path
         self.column = column
-        self._table: _Table = _Parquet(path) if path.endswith(".parquet") else _Csv(path)
+        self._table = table_of(path)
         self.columns = self._table.columns()
         self._check_named(column, "--value_column")
         self._check_named(time_column or EVENT_TIME, "--time_column" if time_column else None)
@@ -55,10 +59,10 @@ class ValuesFile:
         self._clock = Clock(time_column or EVENT_TIME, timezone)
 
     def read(self, rows_at_once: int) -> Iterator[tuple[list[str], np.ndarray | None]]:
-        """Values and event times (milliseconds, None without the column), so many rows at a time.
+        """Yield values and event times (milliseconds, None without the column), ``rows_at_once`` rows at a time.
 
         Raises:
-            SpecError: naming the line.
+            SpecError: for an invalid row; names the line.
         """
         wanted = list(dict.fromkeys(filter(None, [self.column, self.time_column])))
         first = 0
@@ -72,7 +76,7 @@ class ValuesFile:
             first += len(values)
 
     def place(self, row: int) -> str:
-        """File and line of a row (the first row after the header is 0)."""
+        """File name and line of a row (row 0 is the first after the header)."""
         return f"{self.path} {self._table.place(row)}"
 
     def _place_after(self, first: int, row: int) -> str:
@@ -89,23 +93,39 @@ class ValuesFile:
         return texts
 
     def _check_named(self, column: str, option: str | None) -> None:
-        """A misspelt event_time would otherwise be ignored, and a month become one moment."""
+        """Refuse a misspelt event_time column: it would be ignored, and all events would get the same time."""
         alike = [name for name in self.columns if _letters(name) == _letters(column)]
         if alike not in ([], [column]):
-            raise SpecError(f"{self.path} must name the column {column} once and like this, got {describe(alike)}")
+            raise SpecError(
+                f"{self.path} must have exactly one column named {column}, spelled like this, got {describe(alike)}"
+            )
         if option and not alike:
             others = f"{len(self.columns)} other column(s)"
             raise SpecError(f"{self.path} must have a column named {column}, got {others}; {option} names another")
 
 
-class _Table(Protocol):
-    def columns(self) -> list[str]: ...
-    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]: ...
-    def place(self, row: int) -> str: ...
+class Table(Protocol):
+    """A file of rows and named columns."""
+
+    def columns(self) -> list[str]:
+        """The names of all columns."""
+
+    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """These columns, batch by batch."""
+
+    def place(self, row: int) -> str:
+        """Where in the file a row is (the first row after the header is 0)."""
+
+
+def table_of(path: str) -> Table:
+    """A Parquet file if its name ends in .parquet, JSON lines if it ends in .jsonl; else CSV with a header, compressed
+    if it ends in .gz."""
+    kinds: dict[str, type[_Parquet | _JsonLines]] = {".parquet": _Parquet, ".jsonl": _JsonLines}
+    return kinds.get(os.path.splitext(path)[1], _Csv)(path)
 
 
 class _Csv:
-    """Comma-separated values with a header; all of them are texts."""
+    """Comma-separated values with a header; all columns are texts."""
 
     def __init__(self, path: str):
         self._path = path
@@ -124,8 +144,8 @@ class _Csv:
             yield from reader
 
     def place(self, row: int) -> str:
-        """Counts lines of the file: texts may have line ends, and empty lines are no rows."""
-        with self._lines(errors="replace") as lines, contextlib.suppress(csv.Error):  # it knows no long texts
+        """The line of a row in the file: texts may contain line ends, and empty lines are not rows."""
+        with self._lines(errors="replace") as lines, contextlib.suppress(csv.Error):  # csv limits the length of texts
             for _ in itertools.islice(filter(None, lines), row + 2):
                 pass
             return f"line {lines.line_num}"
@@ -139,37 +159,77 @@ class _Csv:
 
     @contextlib.contextmanager
     def _reader(self, columns: Sequence[str] = ()) -> Iterator[pa.csv.CSVStreamingReader]:
-        invalid: list[pa.csv.InvalidRow] = []
-
-        def refuse(row: pa.csv.InvalidRow) -> str:
-            invalid.append(row)
-            return "error"
-
+        """Arrow's reader, without a function in Python: Arrow's threads would need the interpreter to release it, which
+        aborts a process that is ending."""
         try:
             with pa.input_stream(self._path, compression="gzip" if self._path.endswith(".gz") else None) as file:
                 yield pa.csv.open_csv(
                     file,
                     pa.csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
-                    pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
+                    pa.csv.ParseOptions(newlines_in_values=True),
                     pa.csv.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, pa.string())),
                 )
         except pa.ArrowInvalid:
-            for row in invalid:  # Arrow counts the header as 1
-                sentence = f"must have the {row.expected_columns} columns of the header, got {row.actual_columns}"
-                raise SpecError(f"{self._path} {self.place(row.number - 2)} {sentence}") from None
-            raise self._no_csv() from None
+            raise self._uneven_row() or self._no_csv() from None
         except OSError as error:
             raise (self._no_gzip() if error.errno is None else error) from None
+
+    def _uneven_row(self) -> SpecError | None:
+        """The error that names the first row with more or fewer columns than the header, if there is one."""
+        with self._lines(errors="replace") as lines, contextlib.suppress(csv.Error):
+            rows = filter(None, lines)
+            expected = len(next(rows, []))
+            for got in map(len, rows):
+                if got != expected:
+                    sentence = f"must have the {expected} columns of the header, got {got}"
+                    return SpecError(f"{self._path} line {lines.line_num} {sentence}")
+        return None
 
     def _no_csv(self) -> SpecError:
         return SpecError(f"{self._path} must be CSV with a header, in UTF-8 (the content is not shown)")
 
     def _no_gzip(self) -> SpecError:
-        return SpecError(f"{self._path} must be a whole gzip file, got another or a broken one")
+        return SpecError(f"{self._path} must be a complete gzip file, got another format or a damaged file")
+
+
+class _JsonLines:
+    """One JSON object per line; all columns are texts. A line that is something else has no cells."""
+
+    _ROWS = 1 << 16
+
+    def __init__(self, path: str):
+        self._path = path
+
+    def columns(self) -> list[str]:
+        """The keys of the first object."""
+        return next((list(row) for row in self._rows() if row), [])
+
+    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        rows = self._rows()
+        while part := list(itertools.islice(rows, self._ROWS)):
+            cells = {name: pa.array([row.get(name) for row in part], pa.string()) for name in columns}
+            yield pa.RecordBatch.from_pydict(cells)
+
+    def place(self, row: int) -> str:
+        return f"line {row + 1}"
+
+    def _rows(self) -> Iterator[dict[str, str]]:
+        with open(self._path, "rb") as file:
+            for line in file:
+                try:
+                    found = json.loads(line, parse_float=str, parse_int=str)
+                except (ValueError, RecursionError):
+                    found = None
+                yield {name: cell for name, cell in found.items() if _is_text(cell)} if isinstance(found, dict) else {}
+
+
+def _is_text(cell: object) -> bool:
+    """Whether a cell is a text (or a number, which is read as its digits); half of a surrogate pair is none."""
+    return isinstance(cell, str) and not _SURROGATES.search(cell)
 
 
 class _Parquet:
-    """A table of the Parquet format, row group by row group."""
+    """A Parquet table, read row group by row group."""
 
     def __init__(self, path: str):
         self._path = path
@@ -191,11 +251,11 @@ class _Parquet:
             with pa.parquet.ParquetFile(self._path) as file:
                 yield file
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise SpecError(f"{self._path} must be a whole Parquet file (the content is not shown)") from None
+            raise SpecError(f"{self._path} must be a complete Parquet file (the content is not shown)") from None
 
 
 def _in_parts(batches: Iterable[pa.RecordBatch], rows_at_once: int) -> Iterator[pa.Table]:
-    """The same rows, so many at a time; fewer in the end."""
+    """The same rows in tables of ``rows_at_once`` rows; the last one may be shorter."""
     waiting: pa.Table | None = None
     for batch in batches:
         part = pa.Table.from_batches([batch])
@@ -208,5 +268,5 @@ def _in_parts(batches: Iterable[pa.RecordBatch], rows_at_once: int) -> Iterator[
 
 
 def _letters(name: str) -> str:
-    """A column's name without what people vary: case, spaces, underscores and hyphens."""
+    """A column name in a normal form, without case, spaces, underscores and hyphens."""
     return re.sub(r"[\s_-]", "", name).lower()

@@ -1,4 +1,5 @@
-"""Takes reports by HTTP, refuses what the job would refuse, packs them, and answers when they are published.
+"""HTTP gateway: accepts reports, rejects those that the job would reject, packs them, and responds when they are
+published.
 
 ``POST /reports`` takes one message, single or packed. It goes to Pub/Sub or Kafka, or first to files of a spool, and is
 acknowledged when it is there. No address, header or payload of a request is kept or logged.
@@ -17,12 +18,14 @@ _EXTRA = ("starlette", "uvicorn", "confluent_kafka", "prometheus_client")
 
 
 def require_server() -> None:
-    """Raises SpecError where what serves is not installed."""
+    """Check that the server packages are installed; raises SpecError."""
     try:
         for name in _EXTRA:
             importlib.import_module(name)
     except ImportError as error:
-        raise SpecError(f"a gateway needs {error.name}, of the extra 'gateway': pip install '.[gateway]'") from None
+        raise SpecError(
+            f"a gateway needs {error.name}; install the extra 'gateway': pip install '.[gateway]'"
+        ) from None
 
 
 def configure(argv: Sequence[str]) -> Any:

@@ -19,7 +19,7 @@ _MARKED = len(wire.REPORT_HEADER)
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What a message held.
+    """Content of a message.
 
     Attributes:
         fingerprint: the collection of the accepted reports; empty if there are none.

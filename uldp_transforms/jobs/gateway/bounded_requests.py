@@ -7,28 +7,52 @@ memory, and silent ones all places.
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uldp_transforms.jobs.gateway.http_offers import IgnoresOffers
+from uldp_transforms.jobs.gateway.limits import Connections, peer_of
 
 MOST_HEADERS = 100
-"""Of a request."""
+"""Maximum number of headers of a request."""
 
 MOST_BYTES = 64 << 10
-"""Of a request beside its body, not counted what came at once with its first byte; chunks may double the body."""
+"""Maximum size of a request without its body, not counting the bytes received together with its first byte; chunked
+encoding may double the size of the body.
+"""
 
 SECONDS = 20.0
-"""For which a connection may wait for the end of a head: from its beginning, the answer before, or the first byte."""
+"""Seconds within which the head of a request must be complete, from the opening of the connection, the previous answer,
+or the first byte.
+"""
+
+SHORT_SECONDS = 2.0
+"""The same while more than half of all connections are taken."""
 
 
-class BoundedRequests(HttpToolsProtocol):
-    """A connection that is closed when a head does not end."""
+class BoundedRequests(IgnoresOffers):
+    """A connection that is closed when a head does not end, or at once if there are too many.
+
+    Args:
+        places: the connections of all clients.
+        options: what uvicorn gives a protocol.
+    """
+
+    def __init__(self, *, places: Connections, **options: Any):
+        super().__init__(**options)
+        self._places = places
+        self._peer: str | None = None
+        self._patience: asyncio.TimerHandle | None = None
+        self._bytes = self._body = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A head may come."""
-        self._patience: asyncio.TimerHandle | None = None
-        self._bytes = self._body = 0
         super().connection_made(transport)  # type: ignore[arg-type]  # uvicorn's narrower word
-        self._wait()
+        peer = peer_of(self.client)
+        if self._places.take(peer):
+            self._peer = peer
+            self._wait()
+        else:
+            self.transport.abort()
 
     def on_message_begin(self) -> None:
         """The first byte of a head came."""
@@ -59,7 +83,7 @@ class BoundedRequests(HttpToolsProtocol):
         if not self._began:
             self._bytes += len(data)
             if self._bytes > MOST_BYTES + 2 * self._body and not self.transport.is_closing():
-                self.send_400_response("Invalid HTTP request received.")
+                self.refuse()
 
     def on_response_complete(self) -> None:
         """An answer is out; the rest of its request and the next head may come."""
@@ -70,11 +94,16 @@ class BoundedRequests(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing comes any more."""
         self._no_longer()
+        if self._peer is not None:
+            self._places.give_back(self._peer)
+            self._peer = None
         super().connection_lost(exc)
 
     def _wait(self) -> None:
         self._no_longer()
-        self._patience = self.loop.call_later(SECONDS, self.timeout_keep_alive_handler)
+        self._patience = self.loop.call_later(
+            SHORT_SECONDS if self._places.are_scarce else SECONDS, self.timeout_keep_alive_handler
+        )
 
     def _no_longer(self) -> None:
         if self._patience is not None:

@@ -17,15 +17,15 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
 
 MOST_BYTES = wire.MAX_MESSAGE_BYTES - 1_000
-"""Of a message: Pub/Sub adds the name of the topic."""
+"""Bytes of a message that are reserved, because Pub/Sub adds the name of the topic."""
 
 _SERVING: cli.Options = {
     "--host": {"default": "127.0.0.1", "help": "address to listen on"},
-    "--port": {"type": int, "default": 8080, "help": "port to listen on; 0: any free port"},
+    "--port": {"type": int, "default": 8080, "help": "port to listen on; 0 means any free port"},
     "--allow_origin": {
         "action": "append",
-        "help": "origin of pages whose scripts may send reports, such as https://example.org, or *; may be given "
-        "several times (default: no other origins)",
+        "help": "origin of pages that may send reports, such as https://example.org, or *; may be given several times "
+        "(default: the gateway's own origin)",
     },
     "--max_body": {"type": cli.positive(), "default": 1_000_000, "help": "largest size of a request body, in bytes"},
     "--body_timeout": {
@@ -39,6 +39,15 @@ _SERVING: cli.Options = {
         "type": cli.positive(),
         "default": 64_000_000,
         "help": "largest total size of the bodies of pending requests, in bytes",
+    },
+    "--max_peer_connections": {
+        "type": cli.positive(),
+        "help": "largest number of connections from one IPv4 address or IPv6 /64 network; not for use behind a proxy, "
+        "which has one address (default: no limit of its own)",
+    },
+    "--max_peer_bytes": {
+        "type": cli.positive(),
+        "help": "the same for the total size of the bodies of pending requests (default: no limit of its own)",
     },
 }
 
@@ -69,9 +78,9 @@ _JUDGING: cli.Options = {
         "allowed_lateness",
         default=None,
         metavar="DURATION",
-        help="same as for the job: with --window, refuse reports that arrive later (default: 1h)",
+        help="same as for the job: with --window, reject reports that arrive later (default: 1h)",
     ),
-    "--deduplicate": spec_option("deduplicate", help="same as for the job: refuse batches without report ids"),
+    "--deduplicate": spec_option("deduplicate", help="same as for the job: reject batches without report ids"),
 }
 
 
@@ -92,6 +101,8 @@ class GatewayConfig:
     body_timeout: float
     max_waiting: int
     max_waiting_bytes: int
+    max_peer_connections: int | None
+    max_peer_bytes: int | None
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -102,15 +113,15 @@ def command_line() -> argparse.ArgumentParser:
         action="append",
         help="JSON file of a collection, or a pattern for several; may be given several times",
     )
-    targets = parser.add_argument_group("where the reports go (one of them, or --spool, or both)")
+    targets = parser.add_argument_group("destination of the reports (one of these, or --spool, or both)")
     exclusive = targets.add_mutually_exclusive_group()
     for outlet in OUTLETS:
         exclusive.add_argument(outlet.option, type=outlet.kind, help=outlet.help)
     for title, options in (
-        ("files in between", _SPOOLING),
+        ("spool files", _SPOOLING),
         ("packing", _PACKING),
         ("serving", _SERVING),
-        ("refusing by time and id, as the job does; without --window times are left to the job", _JUDGING),
+        ("rejection by time and id, as in the job; without --window, the job checks times", _JUDGING),
         *((f"only with {outlet.option}", outlet.own_options) for outlet in OUTLETS if outlet.own_options),
     ):
         cli.add_options(parser.add_argument_group(title), options)
@@ -138,11 +149,13 @@ def configure(argv: Sequence[str]) -> GatewayConfig:
         body_timeout=args.body_timeout / 1000,
         max_waiting=args.max_waiting,
         max_waiting_bytes=args.max_waiting_bytes,
+        max_peer_connections=args.max_peer_connections,
+        max_peer_bytes=args.max_peer_bytes,
     )
 
 
 def _spec(args: argparse.Namespace) -> JobSpec:
-    """The job as far as it says what is refused."""
+    """Specification of the job, as far as it affects rejections."""
     return JobSpec.of(collections=cli.matching("--collection", args.collection), **given(args))
 
 
@@ -168,6 +181,10 @@ def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
         (
             args.max_waiting_bytes < args.max_body,
             f"--max_waiting_bytes must be at least --max_body, {args.max_body}, got {args.max_waiting_bytes}",
+        ),
+        (
+            args.max_peer_bytes is not None and args.max_peer_bytes < args.max_body,
+            f"--max_peer_bytes must be at least --max_body, {args.max_body}, got {args.max_peer_bytes}",
         ),
     ]
     for wrong, sentence in rules:

@@ -1,53 +1,199 @@
-"""How much may wait in the gateway at once; what comes beyond is told to come again."""
+"""Capacity of the gateway: connections, requests and bytes; what is above it is refused or asked to retry."""
 
 from __future__ import annotations
 
 import contextlib
+import ipaddress
+import time
+from collections import Counter
 from collections.abc import Iterator
 
+import anyio
+
 from uldp_transforms.jobs.gateway.meters import Meters
-from uldp_transforms.jobs.gateway.refusals import BAD_REQUEST, RETRY_AFTER, TOO_LARGE, TOO_MANY, Refused
+from uldp_transforms.jobs.gateway.refusals import BAD_REQUEST, RETRY_AFTER, TIMEOUT, TOO_LARGE, TOO_MANY, Refused
 from uldp_transforms.ldp.reasons import Reason
 
+SHORT_PATIENCE = 1.0
+"""Seconds that a body may take to arrive when its room is needed for another one."""
+
 _DIGITS = 20
-"""Of a length, behind zeros: more than any body has."""
+"""Maximum number of digits of a length after leading zeros, more than the length of any body has."""
+
+
+def peer_of(client: tuple[str, int] | None) -> str:
+    """What counts as one peer: an IPv4 address, or the /64 network of an IPv6 address; "" if it is not known."""
+    if client is None:
+        return ""
+    try:
+        address = ipaddress.ip_address(client[0])
+    except ValueError:
+        return ""
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))
+
+
+class Connections:
+    """Places for open connections.
+
+    Args:
+        most: number of places.
+        of_a_peer: most places that one peer gets; None means all.
+        meters: count the connections that get none.
+    """
+
+    def __init__(self, most: int, of_a_peer: int | None, meters: Meters):
+        self._most = most
+        self._of_a_peer = most if of_a_peer is None else of_a_peer
+        self._meters = meters
+        self._taken: Counter[str] = Counter()
+        self._total = 0
+
+    def take(self, peer: str) -> bool:
+        """Take a place; returns whether there is one."""
+        if self._total >= self._most or self._taken[peer] >= self._of_a_peer:
+            self._meters.connections_refused.inc()
+            return False
+        self._taken[peer] += 1
+        self._total += 1
+        return True
+
+    def give_back(self, peer: str) -> None:
+        """Free the place of a connection that is closed."""
+        self._total -= 1
+        self._taken[peer] -= 1
+        if not self._taken[peer]:
+            del self._taken[peer]
+
+    @property
+    def are_scarce(self) -> bool:
+        """Whether more than half of the places are taken."""
+        return 2 * self._total > self._most
+
+
+class Body:
+    """Room that the body of one request has taken so far.
+
+    Args:
+        limits: have the room.
+        peer: who sends it.
+        most: bytes that may come.
+    """
+
+    def __init__(self, limits: Limits, peer: str, most: int):
+        self.peer = peer
+        self.size = 0
+        self.began = time.monotonic()
+        self._limits = limits
+        self._most = most
+        self._scope: anyio.CancelScope | None = None
+
+    @contextlib.contextmanager
+    def reading(self, patience: float) -> Iterator[None]:
+        """The time in which the body comes, at most this many seconds; raises Refused."""
+        with anyio.move_on_after(patience) as scope:
+            self._scope = scope
+            yield
+        if scope.cancel_called:
+            raise Refused(TIMEOUT, "timeout")
+        self._limits.wait(self)
+
+    def came(self, size: int) -> None:
+        """Take room for bytes that came; raises Refused."""
+        if self.size + size > self._most:
+            raise Refused(TOO_LARGE, Reason.TOO_LARGE.code)
+        self._limits.take(self, size)
+
+    def give_up(self) -> None:
+        """End the reading."""
+        if self._scope is not None:
+            self._scope.cancel()
 
 
 class Limits:
-    """Room for bodies.
+    """Room for bodies. Bytes take it when they arrive; the length that a request announces takes none.
+
+    A body that is incomplete after ``SHORT_PATIENCE`` loses its room when other bytes need it.
 
     Args:
         body: bytes of one.
-        waiting: requests that have no answer yet.
-        waiting_bytes: bytes of their bodies.
+        waiting: complete requests that have no answer yet.
+        waiting_bytes: bytes of all bodies, complete or not.
         meters: show what is taken.
+        peer_bytes: bytes of the bodies of one peer; None means all.
     """
 
-    def __init__(self, body: int, waiting: int, waiting_bytes: int, meters: Meters):
+    def __init__(self, body: int, waiting: int, waiting_bytes: int, meters: Meters, peer_bytes: int | None = None):
         self._body = body
         self._waiting = waiting
         self._waiting_bytes = waiting_bytes
+        self._peer_bytes = waiting_bytes if peer_bytes is None else peer_bytes
         self._meters = meters
         self._requests = 0
         self._bytes = 0
+        self._of_peers: Counter[str] = Counter()
+        self._coming: dict[Body, None] = {}
 
     @contextlib.contextmanager
-    def room_for(self, length: str | None) -> Iterator[int]:
-        """Room for a body of the length that its header says, or of any; yields how long it may be.
+    def room_for(self, length: str | None, peer: str = "") -> Iterator[Body]:
+        """Room for a body with this ``Content-Length``, or of any length; it is free again at the end.
 
         Raises:
-            Refused: it is too long, or too much waits already.
+            Refused: it is too long, or too many requests wait already.
         """
-        size = self._size(length)
-        if self._requests >= self._waiting or self._bytes + size > self._waiting_bytes:
-            raise Refused(TOO_MANY, "busy", RETRY_AFTER)
-        self._take(1, size)
+        body = Body(self, peer, self._size(length))
+        self._check_waiting()
+        self._coming[body] = None
         try:
-            yield size
+            yield body
         finally:
-            self._take(-1, -size)
+            if body in self._coming:
+                del self._coming[body]
+            else:
+                self._requests -= 1
+            self._add(body, -body.size)
+
+    def take(self, body: Body, size: int) -> None:
+        """Room for more bytes of a body; raises Refused."""
+        lacking = self._bytes + size - self._waiting_bytes
+        over = self._of_peers[body.peer] + size > self._peer_bytes
+        if over or (lacking > 0 and not self._could_free(lacking, body)):
+            raise Refused(TOO_MANY, "busy", RETRY_AFTER)
+        self._add(body, size)
+
+    def wait(self, body: Body) -> None:
+        """A place for a body that is complete; raises Refused."""
+        self._check_waiting()
+        del self._coming[body]
+        self._requests += 1
+        self._add(body, 0)
+
+    def _could_free(self, lacking: int, needy: Body) -> bool:
+        """Give up the oldest incomplete bodies, if that makes this much room; returns whether it does."""
+        late = time.monotonic() - SHORT_PATIENCE
+        given_up = []
+        for body in self._coming:  # the oldest first
+            if lacking <= 0 or body.began > late:
+                break
+            if body is not needy and body.size:
+                given_up.append(body)
+                lacking -= body.size
+        if lacking > 0:
+            return False
+        for body in given_up:
+            body.give_up()
+            self._add(body, -body.size)
+        return True
+
+    def _check_waiting(self) -> None:
+        if self._requests >= self._waiting:
+            raise Refused(TOO_MANY, "busy", RETRY_AFTER)
 
     def _size(self, length: str | None) -> int:
+        """Bytes that may come."""
         if length is None:
             return self._body
         if not (length.isascii() and length.isdigit()):
@@ -57,8 +203,11 @@ class Limits:
             raise Refused(TOO_LARGE, Reason.TOO_LARGE.code)
         return size
 
-    def _take(self, requests: int, size: int) -> None:
-        self._requests += requests
+    def _add(self, body: Body, size: int) -> None:
+        body.size += size
         self._bytes += size
+        self._of_peers[body.peer] += size
+        if not self._of_peers[body.peer]:
+            del self._of_peers[body.peer]
         self._meters.waiting.set(self._requests)
         self._meters.waiting_bytes.set(self._bytes)

@@ -1,4 +1,4 @@
-"""What the gateway counts, as Prometheus reads it. No label holds anything of a request but its verdict."""
+"""Prometheus metrics of the gateway. Labels contain nothing of a request except its verdict."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from uldp_transforms.jobs.gateway.admission import Verdict
 from uldp_transforms.ldp.reasons import Reason
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Upper ends of the buckets of answering times."""
+"""Upper bounds of the histogram buckets of response times."""
 
 _UNWELL = 10.0  # seconds after a failure
 _SAY_EVERY = 10.0  # seconds
@@ -42,18 +42,21 @@ class Meters:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         own: Any = {"registry": self.registry, "namespace": "uldp_gateway"}
-        self.requests = Counter("requests", "answers to POST /reports by status", ["status"], **own)
-        self.seconds = Histogram("request_seconds", "time to an answer to POST /reports", buckets=SECONDS, **own)
-        self._received = Counter("reports_received", "reports in messages that were judged", **own)
-        self._accepted = Counter("reports_accepted", "reports that are to be delivered", **own)
-        self._refused = Counter("reports_refused", "reports that were refused, by reason", ["reason"], **own)
-        self._reports = Counter("reports_delivered", "reports that were published, or spooled if there is one", **own)
-        self._messages = Counter("messages_delivered", "packed messages with these reports", **own)
+        self.requests = Counter("requests", "responses to POST /reports by status", ["status"], **own)
+        self.seconds = Histogram("request_seconds", "response time of POST /reports", buckets=SECONDS, **own)
+        self._received = Counter("reports_received", "reports in the messages that were checked", **own)
+        self._accepted = Counter("reports_accepted", "reports that were accepted for delivery", **own)
+        self._refused = Counter("reports_refused", "reports that were rejected, by reason", ["reason"], **own)
+        self._reports = Counter(
+            "reports_delivered", "reports that were published, or spooled if there is a spool", **own
+        )
+        self._messages = Counter("messages_delivered", "packed messages that contain these reports", **own)
         self._bytes = Counter("bytes_delivered", "bytes of these messages", **own)
         self._failures = Counter("delivery_failures", "packed messages that were not published or spooled", **own)
-        self._forwarded = Counter("messages_forwarded", "packed messages of the spool that were published", **own)
-        self.waiting = Gauge("requests_waiting", "requests that have no answer yet", **own)
-        self.waiting_bytes = Gauge("bytes_waiting", "bytes of their bodies", **own)
+        self._forwarded = Counter("messages_forwarded", "packed messages from the spool that were published", **own)
+        self.connections_refused = Counter("connections_refused", "connections closed because of a limit", **own)
+        self.waiting = Gauge("requests_waiting", "complete requests without a response so far", **own)
+        self.waiting_bytes = Gauge("bytes_waiting", "bytes of their bodies, and of bodies that are arriving", **own)
 
     def judged(self, verdict: Verdict) -> None:
         self._received.inc(verdict.accepted + verdict.refused.total())
@@ -75,14 +78,14 @@ class Meters:
         self._forwarded.inc(number)
 
     def undelivered(self, error: Exception) -> None:
-        """Count a failure; say so at most every ten seconds."""
+        """Count a failure, and log it at most every ten seconds."""
         self._failures.inc()
-        self._tell(f"reports are not delivered, and their senders are told so: {error}")
+        self._tell(f"reports cannot be delivered, and their senders are told: {error}")
 
     def held_up(self, error: Exception) -> None:
         """Count a failure of files of the spool to go on; say so at most every ten seconds."""
         self._failures.inc()
-        self._tell(f"reports wait in the spool, and nothing of them is lost: {error}")
+        self._tell(f"reports stay in the spool and are not lost: {error}")
 
     def _tell(self, sentence: str) -> None:
         now = self._failed_at = time.monotonic()

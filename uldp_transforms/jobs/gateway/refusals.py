@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uldp_transforms.ldp.reasons import Reason
 
-OK, ACCEPTED, BAD_REQUEST, TIMEOUT, TOO_LARGE, UNSUPPORTED = 200, 202, 400, 408, 413, 415
+OK, ACCEPTED, BAD_REQUEST, FORBIDDEN, TIMEOUT, TOO_LARGE, UNSUPPORTED = 200, 202, 400, 403, 408, 413, 415
 UNPROCESSABLE, TOO_MANY, UNAVAILABLE = 422, 429, 503
 
 RETRY_AFTER = {"Retry-After": "1"}
@@ -16,7 +16,7 @@ STATUS: dict[Reason, int] = {
     **dict.fromkeys(_OF_BYTES, BAD_REQUEST),
     Reason.TOO_LARGE: TOO_LARGE,
 }
-"""What is answered to a message of which nothing was accepted."""
+"""Response to a message of which nothing was accepted."""
 
 
 class Refused(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import resource
 import signal
@@ -17,8 +18,9 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.gateway.admission import Admission
 from uldp_transforms.jobs.gateway.bounded_requests import BoundedRequests
 from uldp_transforms.jobs.gateway.gateway_options import GatewayConfig
-from uldp_transforms.jobs.gateway.limits import Limits
+from uldp_transforms.jobs.gateway.limits import Connections, Limits
 from uldp_transforms.jobs.gateway.meters import Meters
+from uldp_transforms.jobs.gateway.origins import Origins
 from uldp_transforms.jobs.gateway.outlets.outlet import Delivery
 from uldp_transforms.jobs.gateway.packer import Packer
 from uldp_transforms.jobs.gateway.quiet_log import log_quietly
@@ -28,18 +30,17 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.decoder import MessageDecoder
 
 STOP_SECONDS = 60
-"""How long requests may take to end once the gateway is told to stop; their senders then get no answer."""
+"""Seconds that pending requests get to finish when the gateway stops; after that, their senders get no response."""
 
 SPARE = 1_000
-"""Connections, beside two for each request that may wait, before the server refuses further ones."""
+"""Number of connections, in addition to two per request that may wait, above which the server refuses further ones."""
 
 BACKLOG = 2048
-"""Connections that wait to be taken up."""
+"""Length of the queue of connections that are not yet accepted."""
 
 
-def build(config: GatewayConfig, address: str) -> Starlette:
+def build(config: GatewayConfig, address: str, meters: Meters) -> Starlette:
     """The application of a configuration; raises SpecError or OSError."""
-    meters = Meters(_say)
     delivery: Delivery
     if config.spool is not None:
         delivery = Spool(config.spool, config.spool_every, config.outlet, meters, _say)
@@ -49,9 +50,17 @@ def build(config: GatewayConfig, address: str) -> Starlette:
         delivery = config.outlet
     packer = Packer(delivery, config.pack_size, config.pack_every, meters)
     decoder = MessageDecoder(config.spec.catalog, config.spec.gate, config.spec.deduplicate)
-    limits = Limits(config.max_body, config.max_waiting, config.max_waiting_bytes, meters)
+    limits = Limits(config.max_body, config.max_waiting, config.max_waiting_bytes, meters, config.max_peer_bytes)
     admission = Admission(decoder, config.pack_size)
-    desk = Desk(admission, packer, limits, meters, spools=config.spool is not None, patience=config.body_timeout)
+    desk = Desk(
+        admission,
+        packer,
+        limits,
+        meters,
+        spools=config.spool is not None,
+        patience=config.body_timeout,
+        origins=Origins(config.origins),
+    )
 
     @contextlib.asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
@@ -74,11 +83,13 @@ def job(config: GatewayConfig) -> int:
     _allow_files(connections + SPARE)
     with _listen(config) as listening:
         host = f"[{config.host}]" if ":" in config.host else config.host
-        app = build(config, f"http://{host}:{listening.getsockname()[1]}")
+        meters = Meters(_say)
+        app = build(config, f"http://{host}:{listening.getsockname()[1]}", meters)
+        places = Connections(connections + SPARE // 2, config.max_peer_connections, meters)
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http=BoundedRequests,
+                http=functools.partial(BoundedRequests, places=places),  # type: ignore[arg-type]  # it is called only
                 log_config=None,
                 access_log=False,
                 server_header=False,

@@ -19,10 +19,10 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.rejection import Rejection
 
 FULL = 64 << 20
-"""Bytes of a file after which the next one is begun."""
+"""Size of a file in bytes after which the next one is started."""
 
 AT_ONCE = 16
-"""Messages that are published at the same time."""
+"""Number of messages that are published at the same time."""
 
 _AGAIN = 5.0  # seconds after a failure
 
@@ -58,7 +58,9 @@ class Spool:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._lock)
-            raise SpecError(f"--spool must be a folder of one gateway, got {folder!r}, which another one has") from None
+            raise SpecError(
+                f"--spool must be a folder that no other gateway uses, got {folder!r}, which another one has locked"
+            ) from None
         self._finish()
 
     async def start(self) -> None:

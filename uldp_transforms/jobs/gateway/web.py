@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application: three addresses, bounded memory, and answers that say what became of reports."""
+"""ASGI application of the gateway: three endpoints, bounded memory, and responses with the outcome of each message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 
-import anyio
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -17,8 +16,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from uldp_transforms.jobs.gateway.admission import Admission, Verdict
-from uldp_transforms.jobs.gateway.limits import Limits
+from uldp_transforms.jobs.gateway.limits import Body, Limits, peer_of
 from uldp_transforms.jobs.gateway.meters import Meters
+from uldp_transforms.jobs.gateway.origins import Origins
 from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
 from uldp_transforms.jobs.gateway.packer import Pack, Packer
 from uldp_transforms.jobs.gateway.refusals import (
@@ -27,13 +27,11 @@ from uldp_transforms.jobs.gateway.refusals import (
     OK,
     RETRY_AFTER,
     STATUS,
-    TIMEOUT,
     TOO_LARGE,
     UNAVAILABLE,
     UNSUPPORTED,
     Refused,
 )
-from uldp_transforms.ldp.reasons import Reason
 
 
 class Desk:
@@ -46,6 +44,7 @@ class Desk:
         meters: count.
         spools: whether delivered means spooled.
         patience: seconds that a body may take to come.
+        origins: of pages that may send; None means that a page may send to its own origin only.
     """
 
     def __init__(
@@ -57,12 +56,14 @@ class Desk:
         *,
         spools: bool,
         patience: float,
+        origins: Origins | None = None,
     ):
         self._admission = admission
         self._packer = packer
         self._limits = limits
         self._meters = meters
         self._patience = patience
+        self._origins = origins or Origins()
         self._done = (ACCEPTED, "spooled") if spools else (OK, "published")
         self._came: list[tuple[bytes, asyncio.Future[tuple[Verdict, Pack | None]]]] = []
 
@@ -76,8 +77,9 @@ class Desk:
 
     async def _answer(self, request: Request) -> Response:
         try:
-            with self._limits.room_for(request.headers.get("content-length")) as most:
-                message = await _body(request, most, self._patience)
+            self._origins.check(request.headers.get("origin"), request.headers.get("host"))
+            with self._limits.room_for(request.headers.get("content-length"), peer_of(request.scope["client"])) as room:
+                message = await _body(request, room, self._patience)
                 return await self._deliver(message)
         except Refused as refused:
             if refused.status == TOO_LARGE:
@@ -98,7 +100,7 @@ class Desk:
         return JSONResponse({word: verdict.accepted} | ({"refused": refused} if refused else {}), status)
 
     async def _judged(self, message: bytes) -> tuple[Verdict, Pack | None]:
-        """The verdict of a message, and the pack that has what was accepted of it."""
+        """Verdict of a message, and the pack with its accepted reports."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[tuple[Verdict, Pack | None]] = loop.create_future()
         if not self._came:
@@ -143,20 +145,15 @@ class Desk:
         return Response(self._meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-async def _body(request: Request, most: int, patience: float) -> bytes:
+async def _body(request: Request, room: Body, patience: float) -> bytes:
     """Read the body within limits of size and time; raises Refused."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Refused(UNSUPPORTED, "content_encoding")
-    chunks, size = [], 0
-    try:
-        with anyio.fail_after(patience):
-            async for chunk in request.stream():
-                size += len(chunk)
-                if size > most:
-                    raise Refused(TOO_LARGE, Reason.TOO_LARGE.code)
-                chunks.append(chunk)
-    except TimeoutError:
-        raise Refused(TIMEOUT, "timeout") from None
+    chunks = []
+    with room.reading(patience):
+        async for chunk in request.stream():
+            room.came(len(chunk))
+            chunks.append(chunk)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
@@ -189,4 +186,6 @@ def application(
         expose_headers=["Retry-After"],
         max_age=86_400,
     )
-    return Starlette(routes=routes, middleware=[cors] if origins else [], lifespan=while_serving)
+    app = Starlette(routes=routes, middleware=[cors] if origins else [], lifespan=while_serving)
+    app.router.redirect_slashes = False  # its redirects would name the host and scheme that the request claims
+    return app

@@ -1,1 +1,1 @@
-"""Kafka read and written by Python: settings, secrets, offsets, producers."""
+"""Kafka access from Python: settings, secrets, offsets, consumers and producers."""

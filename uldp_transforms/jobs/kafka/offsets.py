@@ -1,4 +1,4 @@
-"""Which records of a topic a job reads: a range of offsets for each partition, fixed when the pipeline is built."""
+"""The records of a topic that a job reads: a range of offsets per partition, fixed when the pipeline is built."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uldp_transforms.ldp.errors import SpecError
 ANSWER_SECONDS = 15.0
 
 NO_END = 2**63 - 1
-"""Behind all offsets."""
+"""An offset after all others."""
 
 OURS = {
     "enable.auto.commit": "false",
@@ -21,7 +21,7 @@ OURS = {
     "auto.offset.reset": "error",
     "enable.partition.eof": "true",
 }
-"""What is not left to the user: where a job stands is kept by the engine, and what is missing is an error."""
+"""Settings that users cannot change: the engine keeps the position of a job, and missing records are an error."""
 
 DEFAULTS = {
     "group.id": "uldp",
@@ -29,7 +29,7 @@ DEFAULTS = {
     "fetch.queue.backoff.ms": "100",
     "reconnect.backoff.ms": "1000",
 }
-"""A partition has a consumer of its own, and no more than 16 MiB wait in each."""
+"""Settings of the consumer of each partition, which buffers at most 16 MiB."""
 
 NEEDED = "--kafka_topic read by Python needs"
 
@@ -37,7 +37,7 @@ _OWNER = "--kafka_consumer_config and --kafka_property"
 
 
 class Part(NamedTuple):
-    """Records of a partition, from the offset ``start`` to that before ``stop``."""
+    """Records of a partition from the offset ``start`` to before ``stop``."""
 
     topic: str
     partition: int
@@ -46,7 +46,7 @@ class Part(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Partitions that are read together, without end, each from its offset on."""
+    """Partitions that one reader reads without end, each from its offset on."""
 
     topic: str
     partitions: tuple[int, ...]
@@ -54,7 +54,7 @@ class Share(NamedTuple):
 
 
 def shares_of(parts: Sequence[Part], readers: int) -> list[Share]:
-    """The partitions in about equal shares; no more of them than partitions."""
+    """Divide the partitions into about equal shares, at most one per partition."""
     dealt = [parts[number::readers] for number in range(min(readers, len(parts)))]
     return [
         Share(own[0].topic, tuple(part.partition for part in own), tuple(part.start for part in own)) for own in dealt
@@ -63,12 +63,12 @@ def shares_of(parts: Sequence[Part], readers: int) -> list[Share]:
 
 @dataclasses.dataclass(frozen=True)
 class ConsumerSettings:
-    """Settings of consumers. The graph of a job has the path of a file, not what is in it.
+    """Settings of consumers. The graph of a job contains the path of the settings file, not its content.
 
     Attributes:
-        servers: HOST:PORT of brokers, separated by commas.
-        properties: names and values, which are in the graph.
-        path: of a file of more of them, which each worker reads; None: there is none.
+        servers: HOST:PORT of the brokers, separated by commas.
+        properties: names and values of settings that are in the graph.
+        path: path of a file with further settings, which each worker reads; None: there is none.
     """
 
     servers: str
@@ -76,11 +76,11 @@ class ConsumerSettings:
     path: str | None = None
 
     def consumer(self) -> Any:
-        """A new consumer.
+        """Create a consumer.
 
         Raises:
-            SpecError: no client is installed, or a setting is wrong; its name is shown, its value never.
-            OSError: the file cannot be read.
+            SpecError: if no client is installed, or a setting is wrong; its name is shown, its value never.
+            OSError: if the file cannot be read.
         """
         client = confluent_kafka(NEEDED)
         found = {} if self.path is None else read_settings(self.path, "--kafka_consumer_config")
@@ -93,17 +93,17 @@ class ConsumerSettings:
 def parts_of(
     settings: ConsumerSettings, topic: str, *, ends: bool, since: int | None = None, until: int | None = None
 ) -> list[Part]:
-    """All partitions of a topic, with the records that are to be read.
+    """All partitions of a topic, with the ranges to read.
 
     Args:
-        settings: of the consumer.
-        topic: must exist.
-        ends: whether there is an end; without one ``until`` has no meaning.
-        since: milliseconds; from the first record of this time or later on; None: from the first one that is there.
-        until: milliseconds; to the one before the first record of this time or later; None: all that are there now.
+        settings: settings of the consumer.
+        topic: an existing topic.
+        ends: whether the ranges are bounded; otherwise ``until`` is ignored.
+        since: milliseconds; start at the first record of this time or later; None: at the first record.
+        until: milliseconds; stop before the first record of this time or later; None: after the current last record.
 
     Raises:
-        SpecError: brokers do not answer, or know no such topic.
+        SpecError: if brokers do not respond, or do not have the topic.
     """
     client = confluent_kafka(NEEDED)
     consumer = settings.consumer()
@@ -128,7 +128,7 @@ def parts_of(
 
 
 def _since(consumer: Any, places: Sequence[Any], moment: int, behind: Sequence[int]) -> list[int]:
-    """Offsets of the first records of this time or later; behind the last one where there is none."""
+    """Offsets of the first records of this time or later; the ends of partitions that have none."""
     client = confluent_kafka(NEEDED)
     asked = [client.TopicPartition(place.topic, place.partition, moment) for place in places]
     found = {place.partition: place.offset for place in consumer.offsets_for_times(asked, timeout=ANSWER_SECONDS)}

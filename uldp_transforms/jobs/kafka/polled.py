@@ -1,4 +1,4 @@
-"""PollKafka: a topic read by Python in groups of records, without Java."""
+"""PollKafka: read a topic in Python, in groups of records, without Java."""
 
 from __future__ import annotations
 
@@ -24,30 +24,32 @@ from uldp_transforms.jobs.kafka.offsets import ConsumerSettings, Part, Share, pa
 from uldp_transforms.jobs.kafka.reader import KafkaReadError, Polled, Pool, Reader
 
 TURN_SECONDS = 1.0
-"""For which partitions are read until the engine may look at them."""
+"""Seconds for which partitions are read before control returns to the engine."""
 
 IDLE_LAG = 2_000
-"""Milliseconds by which a partition without new records is behind the clock, as for Beam's own reader in Java."""
+"""Milliseconds by which the watermark of a partition without new records lags behind the clock, as in Beam's own reader
+in Java.
+"""
 
 GROUP_BYTES = 1 << 21
-"""Of the messages of a group, about."""
+"""Approximate size in bytes of a group of messages."""
 
 PARTITIONS_SECONDS = 60.0
-"""After which it is looked again whether the topic has got more partitions."""
+"""Seconds between two checks whether the topic got more partitions."""
 
 _POOL = Pool()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How a topic is read.
+    """Options for reading a topic.
 
     Attributes:
-        settings: of the consumers.
-        kind_of_times: CreateTime or LogAppendTime, of the topic.
-        idle_lag: milliseconds by which the watermark of a partition without new records is behind the clock.
-        readers: of a stream, who share the partitions.
-        partitions: that the topic had when the pipeline was built.
+        settings: settings of the consumers.
+        kind_of_times: CreateTime or LogAppendTime, as configured for the topic.
+        idle_lag: milliseconds by which the watermark of a partition without new records lags behind the clock.
+        readers: number of readers that share the partitions of a stream.
+        partitions: number of partitions when the pipeline was built.
     """
 
     settings: ConsumerSettings
@@ -57,29 +59,30 @@ class Reading:
     partitions: frozenset[int] = frozenset()
 
     def reader(self, topic: str) -> Reader:
-        """A new consumer."""
+        """Create a consumer."""
         return Reader(self.settings, topic, self.kind_of_times)
 
 
 class PollKafka(beam.PTransform[PBegin, PCollection[Gathered]]):
-    """Reads the records of a topic, each of whose values is a message, by Confluent's client.
+    """Reads the records of a topic with Confluent's client; the value of each record is a message.
 
-    Offsets are fixed when the pipeline is built, and the engine keeps how far each partition was read: a bundle that
-    is repeated reads the same records. A topic may be compacted or transactional. A record's own time is its arrival
+    Offsets are fixed when the pipeline is built, and the engine stores the position in each partition: a repeated
+    bundle reads the same records. A topic may be compacted or transactional. The timestamp of a record is its arrival
     time, for the gate and for the watermark.
 
-    Output: groups of messages in the global window, at the time of the latest one; a record without value is an empty
-    message.
+    Output: groups of messages in the global window, with the timestamp of the latest one; a record without a value is
+    an empty message.
 
     Args:
-        topic: must exist.
-        reading: how it is read.
-        ends: whether it is read up to an end. Otherwise an engine is needed that lets a step go on later.
-        since: milliseconds; from the first record of this time or later on; None: from the first one that is there.
-        until: milliseconds; to the one before the first record of this time or later; None: all that are there now.
+        topic: an existing topic.
+        reading: options for reading.
+        ends: whether reading is bounded. Otherwise the engine must support deferred execution of a splittable DoFn.
+        since: milliseconds; start at the first record of this time or later; None: at the first record.
+        until: milliseconds; stop before the first record of this time or later; None: after the current last record.
 
     Raises:
-        SpecError: when the pipeline is built, for wrong settings, or if brokers do not answer or know no such topic.
+        SpecError: when the pipeline is built, if settings are wrong, brokers do not respond, or the topic does not
+        exist.
     """
 
     def __init__(self, topic: str, reading: Reading, *, ends: bool, since: int | None = None, until: int | None = None):
@@ -90,7 +93,7 @@ class PollKafka(beam.PTransform[PBegin, PCollection[Gathered]]):
     def expand(self, begin: PBegin) -> PCollection[Gathered]:
         parts = parts_of(self._reading.settings, self._topic, ends=self._ends, since=self._since, until=self._until)
         reading = dataclasses.replace(self._reading, partitions=frozenset(part.partition for part in parts))
-        # no shuffle, which engines would put between a partition and the bundle that reads it
+        # no shuffle, which engines would insert between a partition and the bundle that reads it
         if self._ends:
             work: Any = begin | "Parts" >> beam.Create(parts, reshuffle=False)
             read_fn: beam.DoFn = _RangeFn(reading)
@@ -143,7 +146,7 @@ class EndlessTracker(RestrictionTracker):
         return RestrictionProgress(fraction=0.0)
 
     def try_claim(self, positions: tuple[int, ...]) -> bool:
-        """Whether what lies before these offsets may be handed on; if so, the rest begins there."""
+        """Claim the records before these offsets; if possible, the remaining range begins there."""
         if not self._put_off:
             self._positions = positions
         return not self._put_off
@@ -156,14 +159,16 @@ class EndlessTracker(RestrictionTracker):
 
     def check_done(self) -> None:
         if not self._put_off:
-            raise ValueError("EndlessTracker must have put off the rest, got a turn that ended without")
+            raise ValueError(
+                "EndlessTracker must have deferred the rest before a call ends, got a call that ended without it"
+            )
 
     def is_bounded(self) -> bool:
         return False
 
 
 class FromTheBeginning(WatermarkEstimatorProvider):
-    """A watermark that says so as long as nothing is known; without it engines would be told of none at all."""
+    """A minimum watermark for the time before the first record; without it engines would see no watermark at all."""
 
     def initial_estimator_state(self, element: Any, restriction: Any) -> Timestamp:
         return MIN_TIMESTAMP
@@ -173,7 +178,7 @@ class FromTheBeginning(WatermarkEstimatorProvider):
 
 
 class _RangeFn(beam.DoFn):
-    """Reads to the end of a range, in one go."""
+    """Reads a bounded range to its end, without interruption."""
 
     def __init__(self, reading: Reading):
         self._reading = reading
@@ -194,13 +199,13 @@ class _RangeFn(beam.DoFn):
                         return
                 elif tracker.try_claim(int(polled.offsets[-1])):
                     yield from groups_of(polled)
-                else:  # what the poll has of the range
+                else:  # the polled records that are in the range
                     yield from groups_of(polled.before(tracker.current_restriction().stop))
                     return
 
 
 class _StreamFn(beam.DoFn):
-    """Reads for a turn, and puts off the rest."""
+    """Reads for one turn, and defers the rest."""
 
     def __init__(self, reading: Reading):
         self._reading = reading
@@ -233,7 +238,7 @@ class _StreamFn(beam.DoFn):
             _POOL.put_back(key, reader)
 
     def _check_partitions(self, share: Share, reader: Reader) -> None:
-        """Stop, rather than count without them, if there are partitions that nobody reads."""
+        """Fail if the topic has new partitions that no reader reads."""
         known = self._reading.partitions
         if min(known) not in share.partitions or time.monotonic() < self._looked + PARTITIONS_SECONDS:
             return
@@ -241,13 +246,13 @@ class _StreamFn(beam.DoFn):
         more = reader.partitions() - known
         if more:
             raise KafkaReadError(
-                f"topic {share.topic!r} must have the {len(known)} partitions that it had when the job was started "
-                f"(start it again), got {len(known | more)}"
+                f"topic {share.topic!r} must have the {len(known)} partitions that it had when the job was "
+                f"started (restart the job), got {len(known | more)}"
             )
 
 
 def groups_of(polled: Polled) -> Iterator[Gathered]:
-    """Polled messages, in groups that need little memory when they are decoded."""
+    """Group polled messages so that decoding needs little memory."""
     ends = np.cumsum(np.fromiter(map(len, polled.values), dtype=np.int64, count=len(polled.values)))
     cuts = [0, *(np.flatnonzero(np.diff(ends // GROUP_BYTES)) + 1).tolist(), len(ends)]
     for begin, end in itertools.pairwise(cuts):

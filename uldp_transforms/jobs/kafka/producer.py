@@ -1,4 +1,4 @@
-"""Confluent's Kafka producer (librdkafka) in a worker: its settings, and delivery that is acknowledged."""
+"""Confluent's Kafka producer (librdkafka) in a worker: its settings, and acknowledged delivery."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from uldp_transforms.ldp.errors import SpecError
 CHECK_SECONDS = 15.0
 
 OURS = {"enable.idempotence": "true", "acks": "all"}
-"""What is not left to the file: the client's own repetitions make no duplicates, and no record is half there."""
+"""Settings that the file cannot change: retries of the client make no duplicates, and every record is written
+completely.
+"""
 
 DEFAULTS = {
     "linger.ms": "5",
@@ -27,33 +29,33 @@ _OPTION = "--kafka_config"
 
 
 class NotDelivered(RuntimeError):
-    """Kafka did not acknowledge records; the engine tries their bundle again."""
+    """Kafka did not acknowledge records; the engine retries their bundle."""
 
 
 @dataclasses.dataclass(frozen=True)
 class KafkaSettings:
-    """Where settings of a producer are. The graph of a job has the path alone: what is secret stays on the machine.
+    """Location of a producer's settings. The graph of a job contains only the path, so secrets stay on the machine.
 
     Attributes:
-        path: of a file that each worker reads, with NAME=VALUE in each line, ``#`` before comments; may be in a store.
+        path: path of a file that each worker reads, with NAME=VALUE lines and ``#`` comments; may be in a store.
     """
 
     path: str
 
     def given(self) -> dict[str, str]:
-        """What the file says, with variables of the environment in place of ``${NAME}``.
+        """The settings in the file, with environment variables in place of ``${NAME}``.
 
         Raises:
-            SpecError: for a line that is none, a variable that is not set, or without brokers; values are never shown.
-            OSError: the file cannot be read.
+            SpecError: if a line is invalid, a variable is not set, or brokers are missing; values are never shown.
+            OSError: if the file cannot be read.
         """
         found = read_settings(self.path, _OPTION)
         if not found.get("bootstrap.servers"):
-            raise SpecError(f"{_OPTION} must have bootstrap.servers, got none")
+            raise SpecError(f"{_OPTION} must contain bootstrap.servers, got none")
         return found
 
     def read(self) -> dict[str, str]:
-        """The settings of a producer of rows; raises what ``given`` raises, and SpecError for one that is set here."""
+        """The settings of a producer; raises as ``given``, and SpecError for settings that users cannot change."""
         found = self.given()
         refuse_taken(found, OURS, _OPTION)
         return DEFAULTS | found | OURS
@@ -68,7 +70,7 @@ _lock = threading.Lock()
 
 
 def _producer(settings: KafkaSettings) -> Any:
-    """The one of this process; engines make functions anew for each bundle."""
+    """The producer of this process, because engines create DoFns anew for each bundle."""
     with _lock:
         if settings not in _producers:
             _producers[settings] = new_producer(settings)
@@ -76,10 +78,10 @@ def _producer(settings: KafkaSettings) -> Any:
 
 
 def new_producer(settings: KafkaSettings) -> Any:
-    """A producer with these settings.
+    """Create a producer with these settings.
 
     Raises:
-        SpecError: librdkafka refuses one of them; its name is shown, its value never.
+        SpecError: if librdkafka refuses a setting; its name is shown, its value never.
     """
     client, chosen = _client(), settings.read()
     return accepted(lambda: client.Producer(chosen, logger=logging.getLogger("kafka")), _OPTION)
@@ -89,7 +91,7 @@ def deliver(settings: KafkaSettings, topic: str, records: Sequence[Any]) -> None
     """Send records (key, value, headers), and wait until Kafka has acknowledged all of them.
 
     Raises:
-        NotDelivered: it has not; nothing is known of which ones it has. The next call begins with a new connection.
+        NotDelivered: if not all are acknowledged; some may be stored. The next call opens a new connection.
     """
     if not records:
         return
@@ -123,10 +125,10 @@ def deliver(settings: KafkaSettings, topic: str, records: Sequence[Any]) -> None
 
 
 def check_topic(settings: KafkaSettings, topic: str, option: str) -> None:
-    """Ask the brokers for a topic.
+    """Check that the brokers have a topic.
 
     Raises:
-        SpecError: nobody answers, or there is none.
+        SpecError: if the brokers do not respond, or the topic does not exist.
     """
     client, producer = _client(), new_producer(settings)
     try:

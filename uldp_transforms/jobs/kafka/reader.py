@@ -1,4 +1,4 @@
-"""A consumer in a worker: records as arrays, many at a time, and how far the time of each partition has come."""
+"""A consumer in a worker: reads records as arrays, and tracks the watermark of each partition."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from uldp_transforms.jobs.kafka.settings import confluent_kafka
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 AT_ONCE = 10_000
-"""Records of a poll, at most."""
+"""Maximum number of records per poll."""
 
 PATIENCE = 60.0
-"""Seconds without records until what should have some is given up."""
+"""Seconds to wait for records that must exist before the read fails."""
 
 _LOG = logging.getLogger("kafka")
 
 KINDS_OF_TIMES = ["none", "CreateTime", "LogAppendTime"]
-"""``message.timestamp.type`` of a topic, at the place of librdkafka's number for it."""
+"""Values of the topic setting ``message.timestamp.type``, at the index that librdkafka uses for them."""
 
 
 class KafkaReadError(RuntimeError):
-    """Records cannot be read as they should; the engine tries again from its last checkpoint."""
+    """Records cannot be read as expected; the engine retries from its last checkpoint."""
 
 
 class Polled(NamedTuple):
-    """Records; those of one partition are in the order of their offsets.
+    """Polled records, in order of offset within each partition.
 
     Attributes:
-        values: n bytes; empty where a record has none.
+        values: n bytes objects; empty if a record has no value.
         partitions: (n,) int64.
         offsets: (n,) int64; compacted topics and transactions have gaps.
         times: (n,) int64, milliseconds since 1970 UTC.
@@ -46,17 +46,17 @@ class Polled(NamedTuple):
     times: np.ndarray
 
     def before(self, stop: int) -> Polled:
-        """Messages of the only partition below an offset."""
+        """The records before an offset, from a single partition."""
         number = int(np.searchsorted(self.offsets, stop))
         return Polled(self.values[:number], *(column[:number] for column in self[1:]))
 
 
 class Reader:
-    """A consumer of some partitions of a topic.
+    """Consumer of some partitions of a topic.
 
     Args:
-        settings: of the consumer.
-        topic: that is read.
+        settings: settings of the consumer.
+        topic: the topic to read.
         kind_of_times: CreateTime or LogAppendTime.
     """
 
@@ -71,21 +71,21 @@ class Reader:
         self._times: dict[int, int] = {}
 
     def seek(self, offsets: Mapping[int, int]) -> None:
-        """Read these partitions from these offsets on; costs nothing if they follow what was polled last."""
+        """Continue at these offsets; costs nothing if they follow the last polled records."""
         self._waiting_since = time.monotonic()
         if offsets != self._positions:
             self._consumer.assign([self._place(number, offset) for number, offset in offsets.items()])
             self._positions, self._ends, self._times, self._fault = dict(offsets), {}, {}, None
 
     def positions(self) -> tuple[int, ...]:
-        """The offsets behind what was polled, in the order of ``seek``."""
+        """The offsets after the last polled records, in the order of ``seek``."""
         return tuple(self._positions.values())
 
     def poll(self, seconds: float) -> Polled | None:
-        """What comes within this time; None: nothing.
+        """Poll records for at most this time; None if there are none.
 
         Raises:
-            KafkaReadError: a fault that librdkafka does not mend by itself, or times of the other kind.
+            KafkaReadError: for an error from which librdkafka does not recover, or timestamps of the other kind.
         """
         if self._fault is not None:
             raise KafkaReadError(self._fault)
@@ -97,14 +97,14 @@ class Reader:
             return None
         kinds, times = np.array([record.timestamp() for record in records], dtype=np.int64).T
         self._check_kinds(kinds)
-        times = np.clip(times, MIN_EVENT_TIME, MAX_EVENT_TIME)  # a sender's own may be any number of 64 bits
+        times = np.clip(times, MIN_EVENT_TIME, MAX_EVENT_TIME)  # senders may choose any 64-bit number
         places = np.array([(record.partition(), record.offset()) for record in records], dtype=np.int64)
         self._note(places, times)
         values = [record.value() or b"" for record in records]
         return Polled(values, partitions=places[:, 0], offsets=places[:, 1], times=times)
 
     def _heed(self, events: Sequence[Any], *, alone: bool) -> None:
-        """Take note of ends of partitions and of connections that are lost, and stop at faults."""
+        """Record ends of partitions and lost connections; raise fatal errors."""
         errors = self._client.KafkaError
         for event in events:
             code = event.error().code()
@@ -113,7 +113,7 @@ class Reader:
                 continue
             self._said = event.error().str()
             if code not in (errors._TRANSPORT, errors._ALL_BROKERS_DOWN, errors._RESOLVE, errors._TIMED_OUT):
-                self._fault = f"topic {self._topic!r} cannot be read: {self._said}"  # librdkafka may say it only once
+                self._fault = f"topic {self._topic!r} cannot be read: {self._said}"  # librdkafka may report it once
                 if alone:
                     raise KafkaReadError(self._fault)
             _LOG.warning("topic %r: %s", self._topic, self._said)
@@ -135,10 +135,10 @@ class Reader:
             self._times[number] = max(moment, self._times.get(number, moment))
 
     def has_reached(self, offset: int) -> bool:
-        """Whether the only partition has nothing left before this offset, though its last record may lie far before it.
+        """Whether the single partition has no records left before this offset, which may be far after the last record.
 
         Raises:
-            KafkaReadError: nothing has come for a minute.
+            KafkaReadError: if no record arrived for a minute.
         """
         (number, position), *_ = self._positions.items()
         if max(position, self._ends.get(number, -1)) >= offset:
@@ -146,17 +146,17 @@ class Reader:
         if time.monotonic() - self._waiting_since > PATIENCE:
             place = f"partition {number} of topic {self._topic!r}"
             where = f"at offset {position}, before {offset}"
-            raise KafkaReadError(f"{place} gave nothing for {PATIENCE:g} s {where}: {self._said}")
+            raise KafkaReadError(f"{place} returned no records for {PATIENCE:g} s {where}: {self._said}")
         return False
 
     def watermark(self, idle_lag: int) -> int | None:
-        """The time that all partitions have come to, in milliseconds; None: that is not known of one of them.
+        """The minimum watermark over all partitions, in milliseconds; None if it is unknown for one of them.
 
-        A partition has come to the time of its latest record, and to the clock where brokers say, now, that there is
+        The watermark of a partition is the time of its latest record, or the clock if brokers confirm that there is
         nothing more to read.
 
         Args:
-            idle_lag: milliseconds by which such a partition stays behind the clock.
+            idle_lag: milliseconds by which the watermark of an idle partition lags behind the clock.
         """
         clock = time.time_ns() // 1_000_000
         for number in self._at_their_ends(clock - idle_lag):
@@ -166,7 +166,7 @@ class Reader:
         return min(clock, *self._times.values())
 
     def _at_their_ends(self, moment: int) -> list[int]:
-        """Partitions that have not come to this time, and have nothing more; none if brokers do not answer."""
+        """Idle partitions with a watermark before this time; none if brokers do not respond."""
         behind = [
             number
             for number, position in self._positions.items()
@@ -186,7 +186,7 @@ class Reader:
         ]
 
     def partitions(self) -> set[int]:
-        """The partitions that the topic has now; none if brokers do not say."""
+        """The current partitions of the topic; none if brokers do not respond."""
         try:
             return set(self._consumer.list_topics(self._topic, timeout=ANSWER_SECONDS).topics[self._topic].partitions)
         except self._client.KafkaException:
@@ -200,7 +200,7 @@ class Reader:
 
 
 class Pool:
-    """The consumers of a process that are not reading now. Engines copy functions, and take turns with them."""
+    """The idle consumers of a process, kept because engines copy DoFns and alternate between them."""
 
     UNUSED_SECONDS = 60.0
 
@@ -209,7 +209,7 @@ class Pool:
         self._waiting: dict[Any, tuple[Reader, float]] = {}
 
     def take(self, key: Any, make: Callable[[], Reader]) -> Reader:
-        """The consumer of this key, or a new one."""
+        """Take the consumer with this key, or create one."""
         with self._lock:
             found = self._waiting.pop(key, None)
             old = [name for name, (_, since) in self._waiting.items() if _now() - since > self.UNUSED_SECONDS]
@@ -219,7 +219,7 @@ class Pool:
         return make() if found is None else found[0]
 
     def put_back(self, key: Any, reader: Reader) -> None:
-        """Keep a consumer for the next turn; a second one of the same key is closed."""
+        """Return a consumer for the next turn; if the key is already present, close it."""
         with self._lock:
             before = self._waiting.pop(key, None)
             self._waiting[key] = reader, _now()

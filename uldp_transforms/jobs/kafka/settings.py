@@ -1,4 +1,4 @@
-"""Settings of librdkafka, Confluent's Kafka client: from files that each worker reads, and from its environment."""
+"""Settings of librdkafka, Confluent's Kafka client, from files and environment variables of each worker."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def confluent_kafka(needed: str) -> Any:
-    """The package, an extra of this one.
+    """Import the optional client package.
 
     Args:
-        needed: beginning of the sentence if it is not there: who needs it.
+        needed: who needs it, as the beginning of the error message.
 
     Raises:
-        SpecError: it is not installed.
+        SpecError: if it is not installed.
     """
     try:
         import confluent_kafka  # noqa: PLC0415  # an extra
@@ -32,15 +32,15 @@ def confluent_kafka(needed: str) -> Any:
 
 
 def read_lines(path: str, option: str) -> dict[str, str]:
-    """The settings of a file as they stand there.
+    """Read the settings of a file, without replacing variables.
 
     Args:
-        path: of a file with NAME=VALUE in each line, ``#`` before comments; may be in a store.
-        option: that names it, for messages.
+        path: path of a file with NAME=VALUE lines and ``#`` comments; may be in a store.
+        option: name of the option for the file, for messages.
 
     Raises:
-        SpecError: for a line that is none; values are never shown.
-        OSError: the file cannot be read.
+        SpecError: if a line is invalid; values are never shown.
+        OSError: if the file cannot be read.
     """
     found: dict[str, str] = {}
     for number, line in enumerate(read_text(path).splitlines(), 1):
@@ -49,23 +49,23 @@ def read_lines(path: str, option: str) -> dict[str, str]:
             continue
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
-            raise SpecError(f"{option} must have NAME=VALUE in each line, got another line {number}")
+            raise SpecError(f"{option} must have NAME=VALUE in each line, got another text in line {number}")
         found[name] = value
     return found
 
 
 def variable_of(value: str) -> str | None:
-    """The variable of the environment that a value names, ``${NAME}``; None: it names none."""
+    """The environment variable in a value ``${NAME}``; None if the value is not of this form."""
     named = _VARIABLE.fullmatch(value)
     return None if named is None else named[1]
 
 
 def read_settings(path: str, option: str) -> dict[str, str]:
-    """The settings of a file, with variables of the environment in place of ``${NAME}``.
+    """Read the settings of a file, with environment variables in place of ``${NAME}``.
 
     Raises:
-        SpecError: what ``read_lines`` raises, or a variable that is not set.
-        OSError: the file cannot be read.
+        SpecError: as for ``read_lines``, or if a variable is not set.
+        OSError: if the file cannot be read.
     """
     return {name: _with_environment(name, value, option) for name, value in read_lines(path, option).items()}
 
@@ -75,26 +75,26 @@ def _with_environment(name: str, value: str, option: str) -> str:
     if variable is None:
         return value
     if variable not in os.environ:
-        raise SpecError(f"{option} names a variable for {name} that must be set, got no {variable}")
+        raise SpecError(f"{option} takes {name} from the environment variable {variable}, which must be set, got none")
     return os.environ[variable]
 
 
 def refuse_taken(found: dict[str, str], ours: dict[str, str], owner: str) -> None:
-    """Refuse settings that are not left to the user; raises SpecError that begins with ``owner``."""
+    """Refuse settings that users cannot change; raises a SpecError that begins with ``owner``."""
     taken = sorted(set(ours) & set(found))
     if taken:
-        raise SpecError(f"{owner} must leave out {', '.join(ours)}, which are set here, got {taken[0]}")
+        raise SpecError(f"{owner} must not contain {', '.join(ours)}, which this program sets, got {taken[0]}")
 
 
 def accepted(make: Callable[[], Client], owner: str) -> Client:
-    """A client of librdkafka.
+    """Create a librdkafka client.
 
     Args:
-        make: makes it.
-        owner: of the settings, for messages.
+        make: function that creates the client.
+        owner: owner of the settings, for messages.
 
     Raises:
-        SpecError: librdkafka refuses one of them; its name is shown, its value never.
+        SpecError: if librdkafka refuses a setting; its name is shown, its value never.
     """
     refused: tuple[type[Exception], ...] = (
         confluent_kafka("Kafka needs").KafkaException,
@@ -105,10 +105,10 @@ def accepted(make: Callable[[], Client], owner: str) -> Client:
         return make()
     except refused as error:
         named = re.search(r'property:? "([\w.]+)"', str(error))
-        got = named[1] if named else "one, or several together, that it refuses"
-        raise SpecError(f"settings of {owner} must be those of librdkafka, got {got}") from None
+        got = named[1] if named else "one, or a combination, that it refuses"
+        raise SpecError(f"settings of {owner} must be settings of librdkafka, got {got}") from None
 
 
 def words_of(error: Any) -> str:
-    """librdkafka's words in a ``KafkaException``, without its codes and what it was doing."""
+    """librdkafka's message in a ``KafkaException``, without error codes and context."""
     return re.sub(r"^(Failed to get metadata|Unable to produce message): ", "", error.args[0].str())

@@ -15,7 +15,7 @@ from uldp_transforms.ldp.errors import SpecError
 
 
 def configure(argv: Sequence[str]) -> Any:
-    """The configuration of a command line; raises SpecError."""
+    """Parse a command line; raises SpecError."""
     require_google_clients("live")
     require_server()
     from uldp_transforms.jobs.live import live_options  # noqa: PLC0415  # takes its description from here
@@ -30,5 +30,5 @@ def _job(live: Any) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run it until Ctrl-C or SIGTERM; returns the exit code."""
+    """Run the program until Ctrl-C or SIGTERM; returns the exit code."""
     return cli.run("live", configure, _job, argv, faults_of_job=(SpecError, OSError))

@@ -1,7 +1,7 @@
-"""Runs a program of this package that ends with the process that started it, however that ends.
+"""Runs a program of this package that always ends together with its parent process.
 
-The parent holds the other end of standard input: when it is closed, by hand or because the parent is gone, this process
-gets SIGTERM. ``python -m uldp_transforms.jobs.live.leashed gateway --port 0 ...``
+The parent holds the other end of standard input: when it is closed, explicitly or because the parent has ended, this
+process gets SIGTERM. ``python -m uldp_transforms.jobs.live.leashed gateway --port 0 ...``
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ class Live:
 def configure(argv: Sequence[str]) -> Live:
     """Parse the command line; raises SpecError."""
     parser = cli.Parser("live", description=description)
-    parser.add_argument("--people", type=_rate, default=40.0, help="number of simulated answers per second; 0: none")
+    parser.add_argument(
+        "--people", type=_rate, default=40.0, help="number of simulated answers per second; 0 means none"
+    )
     parser.add_argument("--window", type=cli.window_length("--window"), default="20s", help="length of a window")
     parser.add_argument(
         "--early_every",
@@ -36,8 +38,10 @@ def configure(argv: Sequence[str]) -> Live:
         help="time between early estimates of an unfinished window",
     )
     parser.add_argument("--output", help="directory for the rows (default: a new one in live-output)")
-    parser.add_argument("--port", type=int, default=8000, help="port of the survey page; 0: any free port")
-    parser.add_argument("--results_port", type=int, default=8001, help="port of the results page; 0: any free port")
+    parser.add_argument("--port", type=int, default=8000, help="port of the survey page; 0 means any free port")
+    parser.add_argument(
+        "--results_port", type=int, default=8001, help="port of the results page; 0 means any free port"
+    )
     args = parser.parse_args(argv)
     for option in ("port", "results_port"):
         if not 0 <= getattr(args, option) < 1 << 16:
@@ -47,12 +51,12 @@ def configure(argv: Sequence[str]) -> Live:
 
 
 def _new_directory() -> str:
-    """One of its own for each start, or the first windows would be ``partial``: the start before has some of them."""
+    """A new directory for each start; otherwise the first windows would be ``partial``, shared with the last start."""
     return f"live-output/{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}"
 
 
 def _rate(text: str) -> float:
-    """An argparse type: people a second."""
+    """An argparse type: people per second."""
     try:
         rate = float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Programs of this package as processes that are started, waited for and stopped together."""
+"""Programs of this package as child processes that are started and stopped together."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ STOP_SECONDS = 60.0
 
 
 class NotReady(RuntimeError):
-    """A program ended, or said nothing, before it was ready."""
+    """A program ended, or printed nothing, before it was ready."""
 
 
 class Program:
-    """One process, in a group of its own, so that Ctrl-C reaches it only through ``stop``.
+    """A child process in its own process group, so that Ctrl-C does not reach it directly.
 
     Args:
-        name: such as ``gateway``.
+        name: name of the program, such as ``gateway``.
         argv: its arguments.
-        environment: more variables.
+        environment: additional environment variables.
     """
 
     def __init__(self, name: str, argv: Sequence[str], environment: Mapping[str, str] | None = None):
@@ -51,10 +51,10 @@ class Program:
         return self._process.poll() is None
 
     def says(self, pattern: str, seconds: float) -> str:
-        """The first group of the first line that matches.
+        """Wait for a line of output that matches; returns the first group.
 
         Raises:
-            NotReady: if it ends before, or takes longer.
+            NotReady: if the program ends before, or takes longer than ``seconds``.
         """
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -64,10 +64,12 @@ class Program:
             if not self.runs:
                 break
             time.sleep(0.05)
-        raise NotReady(f"{self.name} must say where it listens within {seconds:g} s, got {len(self._lines)} line(s)")
+        raise NotReady(
+            f"{self.name} must print its address within {seconds:g} s, got {len(self._lines)} line(s) without it"
+        )
 
     def stop(self) -> int:
-        """Ask it to end, wait, and if need be end it; returns its exit code."""
+        """Terminate the process, wait, and kill it if necessary; returns its exit code."""
         if self.runs:
             self._process.send_signal(signal.SIGTERM)
         try:

@@ -1,4 +1,4 @@
-"""Starts the parts one after the other, says where the pages are, and stops all of it in the order of the flow."""
+"""Starts the parts in order, prints the addresses of the pages, and stops the parts in the order of the data flow."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-from google.cloud import pubsub_v1
-
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.live.ask_page import AskPage
 from uldp_transforms.jobs.live.crowd import Crowd
+from uldp_transforms.jobs.live.known import Known
 from uldp_transforms.jobs.live.live_options import Live
 from uldp_transforms.jobs.live.programs import NotReady, Program
 from uldp_transforms.jobs.live.sleep_question import COLLECTION, SHARES, TEXT, crowd_sentence
+from uldp_transforms.jobs.pubsub.local_topics import create_topic
 from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.ldp.client.client_form import client_form
@@ -30,6 +30,8 @@ from uldp_transforms.ldp.errors import SpecError
 
 TOPIC, SUBSCRIPTION = "projects/uldp-live/topics/reports", "projects/uldp-live/subscriptions/reports"
 LATENESS = "20s"
+FLUSH = "3s"
+"""Rows are files that are complete, so a visitor waits for them this much longer."""
 
 START_SECONDS = 120.0
 DRAIN_SECONDS = 30.0
@@ -52,14 +54,15 @@ def _run(live: Live, stop: threading.Event, stack: contextlib.ExitStack) -> int:
     page = stack.enter_context(_serving(live.port))
     server = stack.enter_context(PubsubServer())
     queue = {"PUBSUB_EMULATOR_HOST": server.address}
-    _make_topic(queue)
+    create_topic(server.address, TOPIC)
     same = ["--collection", str(collection), "--window", live.window, "--allowed_lateness", LATENESS, "--deduplicate"]
 
     note = crowd_sentence(live.people)
     following = ["--follow", live.output, "--serve", str(live.results_port)]
     results = Program("report", [*following, "--title", TEXT, "--note", note])
     stack.callback(results.stop)
-    streaming = ["--subscription", SUBSCRIPTION, "--early_every", live.early_every, "--output", live.output]
+    streaming = ["--subscription", SUBSCRIPTION, "--early_every", live.early_every, "--flush_every", FLUSH]
+    streaming += ["--output", live.output]
     stream = Program("estimate", [*same, *streaming, "--min_reports", "1", "--smooth"], queue)
     stack.callback(_stop_stream, stream, server)
     gateway = Program("gateway", [*same, "--topic", TOPIC, "--port", "0", "--allow_origin", page.address], queue)
@@ -69,6 +72,7 @@ def _run(live: Live, stop: threading.Event, stack: contextlib.ExitStack) -> int:
     page.tell(to, shown, TEXT, note, client_form(COLLECTION))
     print(f"live: answer at {page.address}/\nlive: results at {shown}", flush=True)
     with Crowd(to, COLLECTION, SHARES, live.people) as crowd:
+        page.show(Known(live.output, crowd).now, crowd.set_share)
         programs = (results, stream, gateway)
         while not stop.wait(0.2):
             if not all(program.runs for program in programs):
@@ -81,12 +85,12 @@ def _run(live: Live, stop: threading.Event, stack: contextlib.ExitStack) -> int:
 
 @contextlib.contextmanager
 def _told_to_stop() -> Iterator[threading.Event]:
-    """Set by Ctrl-C or SIGTERM; further ones change nothing."""
+    """An event that Ctrl-C or SIGTERM sets; further signals have no effect."""
     stop = threading.Event()
 
     def heed(*_: object) -> None:
         if not stop.is_set():
-            os.write(2, b"live: stopping\n")  # past buffers that the interrupted code may be writing to
+            os.write(2, b"live: stopping\n")  # without buffers, to which the interrupted code may be writing
         stop.set()
 
     before = {number: signal.signal(number, heed) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -113,20 +117,8 @@ def _serving(port: int) -> Iterator[AskPage]:
             thread.join()
 
 
-def _make_topic(queue: dict[str, str]) -> None:
-    before = os.environ.get("PUBSUB_EMULATOR_HOST")
-    os.environ.update(queue)  # Google's clients look nowhere else
-    try:
-        with pubsub_v1.PublisherClient() as publisher, pubsub_v1.SubscriberClient() as subscriber:
-            publisher.create_topic(name=TOPIC)
-            subscriber.create_subscription(name=SUBSCRIPTION, topic=TOPIC, ack_deadline_seconds=60)
-    finally:
-        os.environ.pop("PUBSUB_EMULATOR_HOST")
-        os.environ.update({} if before is None else {"PUBSUB_EMULATOR_HOST": before})
-
-
 def _stop_stream(stream: Program, server: PubsubServer) -> None:
-    """Once it has read what was published, or does not get on."""
+    """Stop the stream when it has read all published messages, or makes no progress."""
     end = time.monotonic() + DRAIN_SECONDS
     while stream.runs and server.backlog(SUBSCRIPTION) and time.monotonic() < end:
         time.sleep(0.1)

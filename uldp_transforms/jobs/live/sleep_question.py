@@ -1,4 +1,4 @@
-"""What is asked, and what simulated people answer."""
+"""The example question, and the answers of simulated people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from uldp_transforms.ldp import Collection
 TEXT = "How did you sleep last night?"
 
 SHARES = {"well": 0.4, "so-so": 0.3, "badly": 0.2, "hardly at all": 0.1}
-"""Answers, and how many of the simulated people give them."""
+"""Answers, and the shares of the simulated people who give them at first."""
+
+SHOWN = "badly"
+"""The answer whose share the page shows and can change."""
 
 COLLECTION = Collection.from_json(
     {
@@ -20,11 +23,12 @@ COLLECTION = Collection.from_json(
 
 
 def crowd_sentence(people: float) -> str:
-    """Sentence of both pages about simulated answers per second; empty if there are none."""
+    """Sentence for both pages about simulated answers per second; empty if there are none."""
     if not people:
         return ""
     held = ", ".join(f"“{answer}” {share:.0%}" for answer, share in SHARES.items())
     return (
-        f"This is a demonstration: besides the answers given on its page, {people:g} made-up people a second answer at "
-        f"random ({held}). The results are mostly theirs."
+        f"This is a demonstration: in addition to the answers given on its page, {people:g} simulated "
+        f"people per second answer at random (at first {held}; a slider beside the question changes this). Most of the "
+        "results come from them."
     )

@@ -1,4 +1,4 @@
-"""Plans a collection before anybody is asked."""
+"""Plans a collection before data are collected."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program of a command line; returns its exit code."""
+    """Run the program with a command line; returns its exit code."""
     from uldp_transforms.jobs.plan.plan_command import main as run  # noqa: PLC0415  # imported when it is used
 
     return run(argv)

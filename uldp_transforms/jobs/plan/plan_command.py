@@ -23,7 +23,7 @@ def configure(argv: Sequence[str]) -> Planning:
 
 
 def job(planning: Planning) -> int:
-    """Plan, write the file, print the table."""
+    """Compute the plan, write the file, print the table."""
     found = plan(planning.question, planning.epsilon, planning.num_reports, **planning.targets)
     spec = recommended(planning, found)
     if planning.png is not None:
@@ -50,17 +50,17 @@ def _drawn(row: PlanRow) -> dict[str, Any]:
 
 
 def recommended(planning: Planning, found: Plan) -> dict[str, Any]:
-    """The collection, with memos if their guarantee was given."""
+    """The recommended collection, with memos if ``epsilon_inf`` was given."""
     setup = found.best.setup
     if planning.epsilon_inf is None or setup is None:
         return found.collection
     assert isinstance(setup.mechanism, SetReportMechanism), "the planner compares no others"
-    mechanism = dataclasses.replace(setup.mechanism, epsilon_inf=planning.epsilon_inf)  # refuses less than epsilon
+    mechanism = dataclasses.replace(setup.mechanism, epsilon_inf=planning.epsilon_inf)  # checks that it exceeds epsilon
     return found.collection | {"mechanism": mechanism.to_json()}
 
 
 def spec_text(spec: dict[str, Any]) -> str:
-    """JSON with one line a key."""
+    """JSON with one line per key."""
     return "{\n" + ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in spec.items()) + "\n}\n"
 
 

@@ -1,4 +1,4 @@
-"""The command line of ``uldp plan``, and the question that it asks."""
+"""The command line of ``uldp plan``, and the resulting question."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ TARGETS: cli.Options = {
 
 
 def read_arguments(argv: Sequence[str], description: str | None) -> Planning:
-    """The plan of a command line; raises SpecError, OSError."""
+    """Parse a command line; raises SpecError, OSError."""
     parser = cli.Parser("plan", description=description)
     parser.add_argument("--num_values", type=cli.positive(), help="number of values in a known list")
     parser.add_argument("--num_sensitive", type=cli.positive(), help="number of sensitive values (default: all)")
     parser.add_argument("--values", help="CSV file of people's values, instead of --num_values and --num_sensitive")
-    parser.add_argument("--column", help="with --values: name of its column (default: value)")
+    parser.add_argument("--column", help="name of the column in --values (default: value)")
     parser.add_argument(
         "--sensitive", help="with --values: text file of the sensitive values, one per line (default: all)"
     )
-    parser.add_argument("--open", action="store_true", help="people may send any text")
+    parser.add_argument("--open", action="store_true", help="open alphabet: people may send any text")
     parser.add_argument(
         "--num_candidates", type=cli.positive(), help="with --open: number of sensitive texts to estimate"
     )
@@ -64,8 +64,8 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning:
         "--heaviest_unlisted",
         type=float,
         help="with --open: share of all people who hold the most frequent "
-        "unlisted text (default: assumes that unlisted "
-        "texts are as many and as unequally distributed as the candidates)",
+        "unlisted text (default: assumes that unlisted texts are as numerous and as unevenly distributed "
+        "as the candidates)",
     )
     parser.add_argument(
         "--frequencies", choices=(ZIPF, FLAT), help="with --open: distribution of texts (default: zipf, like 1 / rank)"
@@ -163,13 +163,14 @@ def _question_of_numbers(args: Any) -> ClosedQuestion | OpenQuestion:
 
 
 def _of_open(args: Any) -> dict[str, Any]:
-    """Fields of any open question."""
+    """The fields that all open questions share."""
     names = ("unlisted_share", "heaviest_unlisted", "max_cohorts")
     return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
 
 
 def _question_of_values(args: Any) -> ClosedQuestion | OpenQuestion:
-    """Values in alphabetical order: that of their frequencies would say in public what was counted in private."""
+    """The question about a file of values, in alphabetical order: the order of frequencies would reveal private
+    counts."""
     held = Counter(_column(args.values, args.column or "value"))
     if len(held) < 2:
         raise SpecError(f"{args.values} must have at least 2 different values, got {len(held)}")

@@ -1,4 +1,4 @@
-"""What ``uldp plan`` prints: all ways to ask in a table, and what the recommended one can show."""
+"""Output of ``uldp plan``: a table of all setups, and the capabilities of the recommended one."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def heading(planning: Planning) -> list[str]:
 
 
 def _truth(planning: Planning) -> str:
-    """The frequencies that forecasts are for."""
+    """Describe the frequencies for which the forecasts hold."""
     question, share = planning.question, planning.question.sensitive_share
     if isinstance(question, OpenQuestion):
         holders = ""
         if question.num_non_sensitive and not planning.values:
-            holders = "; as many hold sensitive ones as is worst for each row"
+            holders = "; the share of people with sensitive ones is the worst for each row"
             if share is not None:
                 holders = f"; {share:.3g} of all people hold sensitive ones"
         shape = "frequencies like 1 / rank" if question.law == ZIPF else "equal frequencies"
@@ -50,12 +50,12 @@ def _truth(planning: Planning) -> str:
     if planning.values:
         return f"the frequencies in {planning.values}"
     if share is None:
-        return "the distribution that is worst for each row"
+        return "the worst distribution for each row"
     return f"the worst distribution with {share:.3g} of all people holding sensitive values"
 
 
 def table(planning: Planning, found: Plan) -> list[str]:
-    """One line a setup, columns aligned."""
+    """One line per setup, with aligned columns."""
     is_open = isinstance(planning.question, OpenQuestion)
     titles = ["mechanism", "protects", "bytes", "l1", "l2", "half width", "change", "lie"]
     titles += ["buckets", "cohorts"] if is_open else ["% above optimum"]
@@ -85,20 +85,25 @@ def _cells(row: PlanRow, is_open: bool, has_target: bool) -> list[str]:
 def legend(planning: Planning) -> list[str]:
     """Explain the columns."""
     lines = [
-        "bytes: of a report, without its header. l1, l2: sum over all values of |error|, of error squared.",
-        "half width: of the 95 % interval of a sensitive value's frequency.",
-        "change: of a sensitive value's frequency between two such windows, from which on it is found 4 times in 5.",
-        "lie: honest reports that one freely chosen report can count as.",
+        "bytes: size of a report without its header. l1, l2: sum over all values of |error| and of error squared.",
+        "half width: half the width of the 95 % interval of a sensitive value's frequency.",
+        "change: smallest change of a sensitive value's frequency between two such windows that is found 4 times in 5.",
+        "lie: number of honest reports that one freely chosen report can count as.",
     ]
     if isinstance(planning.question, OpenQuestion):
-        lines.append("buckets, cohorts: each text falls into one bucket, another one in each cohort of people.")
+        lines.append(
+            "buckets, cohorts: each text is hashed to one bucket, with a different hash function in each "
+            "cohort of people."
+        )
     else:
-        lines.append("% above optimum: largest l2 over the smallest that any mechanism with this promise can have.")
+        lines.append(
+            "% above optimum: largest l2, relative to the smallest that any mechanism with this guarantee can have."
+        )
     return lines
 
 
 def described(mechanism: Mechanism) -> str:
-    """Its id, and its fields other than epsilon."""
+    """The id of a mechanism, with its fields except epsilon."""
     fields = {name: value for name, value in mechanism.to_json().items() if name not in ("id", "epsilon")}
     shown = (f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in fields.items())
     return ", ".join([mechanism.id, *shown])
@@ -110,19 +115,19 @@ def advice(planning: Planning, found: Plan) -> list[str]:
     assert setup is not None
     rms = math.sqrt(best.l2 / planning.question.num_frequencies)
     lines = [
-        f"Recommended: {described(setup.mechanism)}. A frequency is off by {rms:.2g} (root mean square over values).",
+        f"Recommended: {described(setup.mechanism)}. The root mean square error of a frequency is {rms:.2g}.",
     ]
     if best.l1 >= 1:
         lines.append(
-            f"Too few reports for the whole distribution: l1 is {best.l1:.2g}, and two distributions are never more "
-            "than 2 apart."
+            f"Too few reports for the whole distribution: l1 is {best.l1:.2g}, while two distributions "
+            "differ by at most 2."
         )
     if found.detectable_frequency < 1:
         lines.append(
-            f"A sensitive value stands out, 4 times in 5, from a frequency of {found.detectable_frequency:.2g} on "
-            "(1 in 20 false alarms over all of them)."
+            "A sensitive value is detected 4 times in 5 if its frequency is at least "
+            f"{found.detectable_frequency:.2g} (1 in 20 false alarms over all of them)."
         )
-    lie = f"One lie counts as {found.amplification.sensitive:.2f} honest reports of a sensitive value"
+    lie = f"One false report counts as {found.amplification.sensitive:.2f} honest reports of a sensitive value"
     clear = found.amplification.clear
     lines.append(lie + (f", {clear:.2f} of another one." if clear is not None else "."))
     return lines
@@ -140,7 +145,7 @@ def over_time(planning: Planning, found: Plan) -> list[str]:
 
 
 def ways_in_words(mechanism: SetReportMechanism, num_cohorts: int, num_people: int, num_windows: int) -> list[str]:
-    """The ways to ask again and again, beside each other, and what memos mean for people."""
+    """Compare ways to collect repeated reports, and explain memos."""
     titles = ["", *(f"{number:,}" for number in LIFETIMES), "one window", f"mean of {num_windows:,}"]
     rows = [
         [
@@ -154,15 +159,16 @@ def ways_in_words(mechanism: SetReportMechanism, num_cohorts: int, num_people: i
     equal = np.full(mechanism.num_symbols, 1 / mechanism.num_symbols)
     floor = math.sqrt(float(variance_of_mean(mechanism, equal, MAX_WINDOWS).mean()) / num_people)
     return [
-        f"Asked in {num_windows:,} windows: loss after so many windows, and the error of a symbol's frequency at equal",
+        f"Asked in {num_windows:,} windows: privacy loss by number of windows, and the error of a symbol's "
+        "frequency at equal",
         "shares (root mean square over symbols):",
         *aligned([titles, *rows]),
-        f"Memos: kappa_1 {mechanism.memo.kappa:.4g}, kappa_2 {mechanism.repeat_weight / 2**64:.4g}; averages never get "
-        f"below an error of {floor:.2g}.",
+        f"Memos: kappa_1 {mechanism.memo.kappa:.4g}, kappa_2 {mechanism.repeat_weight / 2**64:.4g}; the "
+        f"error of averages stays above {floor:.2g}.",
         f"Every symbol that a person ever holds costs epsilon_inf: {mechanism.epsilon_inf:g}, at worst "
         f"{mechanism.num_symbols:,} x {mechanism.epsilon_inf:g} = {mechanism.num_symbols * mechanism.epsilon_inf:,g}; "
-        "when it changes is not protected.",
+        "the times of changes are not protected.",
         f"The fixed cohort is a pseudonym of {math.log2(num_cohorts):.3g} bits."
         if num_cohorts > 1
-        else "There is one cohort: none tells people apart.",
+        else "There is one cohort, which does not distinguish people.",
     ]

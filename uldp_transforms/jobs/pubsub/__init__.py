@@ -1,1 +1,1 @@
-"""Pub/Sub on this machine: a small server, and a local stream that can stop."""
+"""Pub/Sub on this machine: a small server, and a local stream that can be stopped."""

@@ -1,17 +1,17 @@
-"""Pub/Sub on Beam's local engine for streams, so that a stream can stop and lose nothing.
+"""Pub/Sub on Beam's local engine for streams, with a stop that loses no messages.
 
-By itself that engine acknowledges ten messages at a time before it works on them, and to stop is to throw away what is
-in flight. Here a pull takes up to a thousand, which are acknowledged when the next pull is asked for: the engine asks
-for it when nothing else is left to do, so all of them have been worked on. Told to stop, the source says that it is at
-the end of time: every window fires, every row is written, and the pipeline is done by itself.
+By itself that engine acknowledges ten messages at a time before it processes them, and stopping it discards messages in
+flight. Here a pull takes up to a thousand messages, which are acknowledged at the next pull: the engine pulls when no
+other work is left, so all of them have been processed. When it is stopped, the source moves its watermark to the end of
+time: every window fires, every row is written, and the pipeline finishes by itself.
 
-One thing in the way of that end is mended: of a window that is over before its first element of a key comes, Beam
-keeps a hold of the watermark that no timer ever takes away, and the engine then takes the pipeline for stuck. And two
-things about panes that the clock fires: at the end of time late reports wait for no clock, and a timer that was set for
-early reports fires no late pane.
+This module also corrects three faults of Beam that affect such a stop. If a window ends before the first element of a
+key arrives, Beam keeps a watermark hold that no timer ever removes, and the engine then considers the pipeline stuck.
+At the end of time, late reports must not wait for a processing-time timer. And a timer that was set for early reports
+must not fire a late pane.
 
-Beam's evaluator of this step is not public, nor is what drives its triggers;
-``tests/jobs/streams/test_local_pubsub.py`` fails if Beam changes.
+Beam's evaluator of this step and the driver of its triggers are not public; ``tests/jobs/streams/test_local_pubsub.py``
+fails if Beam changes them.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from google.api_core.exceptions import Aborted, DeadlineExceeded, ServiceUnavail
 _LOGGER = logging.getLogger(__name__)
 
 MOST_MESSAGES = 1_000
-"""Of one pull; Pub/Sub gives no more."""
+"""Maximum number of messages per pull, as in Pub/Sub."""
 
 PATIENCE = 2.0
-"""Seconds for which a pull waits for messages. Windows fire between pulls only."""
+"""Seconds for which a pull waits for messages. Windows fire only between pulls."""
 
 EXTEND_EVERY, EXTEND_BY = 4.0, 30
-"""Seconds: how often, and by how much, the lease of messages that are being worked on is made longer. The shortest
-lease of a subscription is 10 s."""
+"""Seconds: how often, and by how much, the lease of messages in process is extended. The shortest lease of a
+subscription is 10 s."""
 
 
 class Leases:
-    """The messages that were pulled and are not acknowledged yet; a thread keeps others from getting them.
+    """Pulled messages that are not acknowledged yet; a thread extends their leases.
 
     Args:
-        client: of Pub/Sub.
-        subscription: full name.
+        client: client of Pub/Sub.
+        subscription: full name of the subscription.
     """
 
     def __init__(self, client: Any, subscription: str):
@@ -65,19 +65,19 @@ class Leases:
         threading.Thread(target=self._keep, name="leases", daemon=True).start()
 
     def take(self, ack_ids: list[str]) -> None:
-        """Hold these too."""
+        """Add the leases of these messages."""
         with self._lock:
             self._ack_ids += ack_ids
 
     def acknowledge(self) -> None:
-        """They have been worked on: they never come again."""
+        """Acknowledge all messages, which have been processed."""
         with self._lock:
             ack_ids, self._ack_ids = self._ack_ids, []
             if ack_ids:
                 try:
                     self._client.acknowledge(subscription=self._subscription, ack_ids=ack_ids)
                 except BaseException:
-                    self._ack_ids = ack_ids  # the engine tries this step again
+                    self._ack_ids = ack_ids  # the engine retries this step
                     raise
 
     def end(self) -> None:
@@ -85,7 +85,7 @@ class Leases:
 
     def _keep(self) -> None:
         while not self._ended.wait(EXTEND_EVERY):
-            with self._lock, contextlib.suppress(Exception):  # what is lost comes again, and is in the ledger
+            with self._lock, contextlib.suppress(Exception):  # expired messages are delivered again and counted
                 if self._ack_ids:
                     self._client.modify_ack_deadline(
                         subscription=self._subscription,
@@ -96,10 +96,10 @@ class Leases:
 
 
 class Reader:
-    """What one pipeline reads with, from pull to pull.
+    """The reader of one pipeline, with state between pulls.
 
     Args:
-        stop: set when the stream shall end.
+        stop: event that ends the stream.
     """
 
     def __init__(self, stop: threading.Event):
@@ -107,32 +107,32 @@ class Reader:
         self._leases: Leases | None = None
 
     def pull(self, client: Any, subscription: str) -> list[Any]:
-        """Take what is there, or wait for it for a moment; an outage of the service is nothing there."""
+        """Take the available messages, or wait briefly for some; an outage of the service counts as no messages."""
         self._leases = self._leases or Leases(client, subscription)
         try:
             response = client.pull(subscription=subscription, max_messages=MOST_MESSAGES, timeout=PATIENCE, retry=None)
         except DeadlineExceeded:
             return []
         except (Aborted, ServiceUnavailable, Unknown) as error:
-            _LOGGER.warning("Pub/Sub does not answer, and is asked again: %s", error)
+            _LOGGER.warning("Pub/Sub does not answer; trying again: %s", error)
             self.stop.wait(PATIENCE)
             return []
         self._leases.take([received.ack_id for received in response.received_messages])
         return [received.message for received in response.received_messages]
 
     def acknowledge(self) -> None:
-        """All that was pulled has been worked on."""
+        """Acknowledge everything that was pulled, which has been processed."""
         if self._leases:
             self._leases.acknowledge()
 
     def abandon(self) -> None:
-        """Leave to others what is not acknowledged."""
+        """Release the unacknowledged messages to other subscribers."""
         if self._leases:
             self._leases.end()
 
 
 class _Evaluator(_PubSubReadEvaluator):
-    """Beam's, with another way to pull and an end."""
+    """Beam's evaluator, with a different pull and an end."""
 
     def __init__(self, reader: Reader, *args: Any):
         super().__init__(*args)  # type: ignore[no-untyped-call]  # Beam's
@@ -141,7 +141,7 @@ class _Evaluator(_PubSubReadEvaluator):
     def finish_bundle(self) -> TransformResult:
         step: Any = self._applied_ptransform
         context: Any = self._evaluation_context
-        # Beam forgets to take the engine's empty request from this list, which it walks through at every pull
+        # Beam does not remove the engine's empty request from this list, which it scans at every pull
         context._watermark_manager.get_watermarks(step).remove_pending(self._input_committed_bundle)
         if self._is_all_worked_on():
             self._reader.acknowledge()
@@ -160,7 +160,8 @@ class _Evaluator(_PubSubReadEvaluator):
         return TransformResult(self, bundles, [again], None, {None: Timestamp.of(time.time())})
 
     def _is_all_worked_on(self) -> bool:
-        """Whether no step has anything left; a bundle that failed for good stays there, and the pipeline with it."""
+        """Whether no step has work left; a bundle that failed finally remains, and keeps the pipeline from
+        finishing."""
         steps = self._evaluation_context._watermark_manager._transform_to_watermarks.values()
         return not any(bundle.has_elements() for step in steps for bundle in tuple(step._pending))
 
@@ -171,9 +172,9 @@ _process_elements = GeneralTriggerDriver.process_elements
 def _without_late_holds(
     driver: Any, state: Any, elements: Any, output_watermark: Timestamp, input_watermark: Timestamp = MIN_TIMESTAMP
 ) -> Any:
-    """Beam's ``process_elements``, for which a window is over when its input is, not when its output is.
+    """Beam's ``process_elements``, except that a window is over when the input watermark, not the output one, says so.
 
-    For all other windows that makes no difference: their ends are after both watermarks.
+    For all other windows this makes no difference: their ends are after both watermarks.
     """
     return _process_elements(driver, state, elements, max(output_watermark, input_watermark), input_watermark)  # type: ignore[no-untyped-call]  # Beam's
 
@@ -184,7 +185,7 @@ _get_timers = InMemoryUnmergedState.get_timers
 def _without_waiting_at_the_end(
     state: Any, clear: bool = False, watermark: Timestamp = MAX_TIMESTAMP, processing_time: Any = None
 ) -> Any:
-    """Beam's ``get_timers``, for which timers of late panes are due at the end of time: a stop waits for no clock."""
+    """Beam's ``get_timers``, except that timers of late panes are due at the end of time, so a stop need not wait."""
     if watermark == MAX_TIMESTAMP and processing_time is not None:
         for timers in state.timers.values():
             for name, domain, tag in timers:
@@ -197,7 +198,7 @@ _should_fire = AfterProcessingTime.should_fire
 
 
 def _only_what_waits(trigger: Any, time_domain: Any, timestamp: Any, window: Any, context: Any) -> bool:
-    """Beam's ``should_fire``, which does not ask whose timer it is."""
+    """Beam's ``should_fire``, which does not distinguish whose timer fired."""
     fires = _should_fire(trigger, time_domain, timestamp, window, context)  # type: ignore[no-untyped-call]  # Beam's
     return bool(fires and context.get_state(AfterProcessingTime.STATE_TAG))
 
@@ -207,12 +208,12 @@ MENDED: tuple[tuple[Any, str, Any], ...] = (
     (InMemoryUnmergedState, "get_timers", _without_waiting_at_the_end),
     (AfterProcessingTime, "should_fire", _only_what_waits),
 )
-"""Of Beam: class, method, and what stands in its place while a stream is read."""
+"""Patches of Beam: class, method, and its replacement while a stream is read."""
 
 
 @contextlib.contextmanager
 def reading_until(stop: threading.Event) -> Iterator[None]:
-    """A block in which the local engine reads Pub/Sub like this; the pipeline must start and end in it."""
+    """A context in which the local engine reads Pub/Sub in this way; the pipeline must start and end in it."""
     reader = Reader(stop)
     evaluators: dict[Any, Any] = TransformEvaluatorRegistry._test_evaluators_overrides
     evaluators[_DirectReadFromPubSub] = functools.partial(_Evaluator, reader)

@@ -1,4 +1,4 @@
-"""Does Pub/Sub answer? Asked before a job starts, so that a wrong address is a sentence and not a silence."""
+"""Checks access to Pub/Sub before a job starts, so that a wrong address gives an error message."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from uldp_transforms.ldp.errors import SpecError
 
 PATIENCE = 15.0
-"""Seconds for an answer."""
+"""Seconds to wait for an answer."""
 
 
 def require_subscription(option: str, subscription: str) -> None:
     """Check that Pub/Sub answers and has the subscription.
 
     Raises:
-        SpecError: if not, within ``PATIENCE``.
+        SpecError: if Pub/Sub does not respond within ``PATIENCE``, or the subscription does not exist.
         google.auth.exceptions.DefaultCredentialsError: if there are no credentials.
     """
     from google.cloud.pubsub_v1 import SubscriberClient  # noqa: PLC0415  # slow to import
@@ -26,7 +26,7 @@ def require_subscription(option: str, subscription: str) -> None:
 
 
 def require_topic(option: str, topic: str) -> None:
-    """The same for a topic."""
+    """Check that Pub/Sub answers and has the topic; raises as ``require_subscription``."""
     from google.cloud.pubsub_v1 import PublisherClient  # noqa: PLC0415  # slow to import
 
     client = PublisherClient()
@@ -44,7 +44,7 @@ def _require(option: str, ask: Callable[[], Any]) -> None:
     try:
         ask()
     except PermissionDenied:
-        pass  # who may pull or publish need not be allowed to look
+        pass  # permission to pull or publish does not include permission to look up
     except NotFound:
         raise SpecError(f"{option} must exist, got a name that {_server()} does not know") from None
     except (GoogleAPICallError, RetryError) as error:

@@ -1,4 +1,4 @@
-"""What the server refuses, and how it says so."""
+"""Requests that the server refuses, and the resulting status codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Refused(Exception):
 
 @contextlib.contextmanager
 def statuses(context: Context) -> Iterator[None]:
-    """Answer a refusal inside the block with its status."""
+    """Turn a refusal inside the block into its status."""
     try:
         yield
     except Refused as refused:
@@ -32,14 +32,14 @@ def statuses(context: Context) -> Iterator[None]:
 
 
 def find(name: str, resources: dict[str, Any]) -> Any:
-    """The resource of this name, else NOT_FOUND."""
+    """The resource with this name; NOT_FOUND if there is none."""
     if name not in resources:
         raise Refused(StatusCode.NOT_FOUND, f"Resource not found: {name!r}.")
     return resources[name]
 
 
 def check_new_name(name: str, kind: str, resources: dict[str, Any]) -> None:
-    """A name must follow the service's rules and be free."""
+    """Require that a name follows the service's rules and is not in use."""
     if not re.fullmatch(rf"projects/[^/]+/{kind}/(?!goog)[A-Za-z][\w.~+%-]{{2,254}}", name, re.ASCII):
         raise Refused(StatusCode.INVALID_ARGUMENT, f"Names are projects/PROJECT/{kind}/ID, got {name!r}.")
     if name in resources:
@@ -54,14 +54,14 @@ def check_supported(config: Any, supported: set[str]) -> None:
 
 
 def check_deadline(seconds: int) -> None:
-    """A deadline must lie in the service's range, of which 0 means the default, or a nack."""
+    """Require a deadline in the service's range, or 0, which means the default or a nack."""
     if not 0 <= seconds <= MAX_ACK_DEADLINE_SECONDS:
         allowed = f"0 to {MAX_ACK_DEADLINE_SECONDS} seconds"
         raise Refused(StatusCode.INVALID_ARGUMENT, f"An ack deadline must be {allowed}, got {seconds}.")
 
 
 def check_messages(messages: Collection[pb.PubsubMessage]) -> None:
-    """There must be a message, something in each, and no attribute that only the service gives."""
+    """Require at least one message, content in each, and no attributes that are reserved for the service."""
     if not messages:
         raise Refused(StatusCode.INVALID_ARGUMENT, "A publish request must have at least one message.")
     if not all(message.data or message.attributes for message in messages):

@@ -1,7 +1,7 @@
-"""The schemas of the server: Avro only, one revision each. Unlike pstest it looks at every message.
+"""The schemas of the server: Avro only, one revision each. Unlike pstest, the server validates every message.
 
-A message of a topic with a schema must be one datum of it, in the topic's encoding, and nothing more; it is delivered
-with the attributes by which the service says so.
+A message to a topic with a schema must be exactly one datum of it, in the topic's encoding; it is delivered with the
+attributes by which the service indicates the schema.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOT_A_DATUM = (
     TypeError,
     ValueError,
 )
-"""What fastavro raises when it reads something else."""
+"""Exceptions that fastavro raises for data of another schema."""
 
 
 class Schemas:
@@ -43,7 +43,7 @@ class Schemas:
         name = f"{request.parent}/schemas/{request.schema_id}"
         check_new_name(name, "schemas", self._schemas)
         if request.schema.type_ != pb.Schema.Type.AVRO:
-            raise Refused(StatusCode.UNIMPLEMENTED, "This server does not support other schemas than Avro.")
+            raise Refused(StatusCode.UNIMPLEMENTED, "This server supports only Avro schemas.")
         try:
             self._parsed[name] = fastavro.parse_schema(json.loads(request.schema.definition))
         except (ValueError, fastavro.schema.SchemaParseException) as error:
@@ -56,7 +56,7 @@ class Schemas:
         return find(request.name, self._schemas)
 
     def check(self, settings: pb.SchemaSettings, messages: Iterable[pb.PubsubMessage]) -> None:
-        """Refuse all unless each is a datum of the topic's schema; then say so in their attributes."""
+        """Refuse all messages unless each is a datum of the topic's schema; then add the schema attributes."""
         schema = find(settings.schema, self._schemas)
         for message in messages:
             if not self._is_datum(message.data, settings):

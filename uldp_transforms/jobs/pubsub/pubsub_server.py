@@ -1,13 +1,13 @@
-"""A small Pub/Sub server: real gRPC on a loopback port, state in memory, gone when it closes.
+"""A small Pub/Sub server: real gRPC on a loopback port, with all state in memory until it closes.
 
     with PubsubServer() as server:
         server.address  # for PUBSUB_EMULATOR_HOST
 
 As in the service, a subscription gets every message published to its topic since it was created; a message that was
-handed out is leased, and comes back when its ack deadline passes or when it is nacked (deadline 0). If the subscription
-asks for it, messages of one ordering key come one after the other; if the topic has an Avro schema, it takes data of
-that schema only. Where this server and others differ stands in ``tests/servers/pubsub_servers.py``. The real clients
-refuse a response above 4 MiB from an emulator, so no message may be larger than that.
+handed out is leased, and is delivered again when its ack deadline passes or when it is nacked (deadline 0). If the
+subscription requests it, messages of one ordering key are delivered in order; if the topic has an Avro schema, it
+accepts only data of that schema. ``tests/servers/pubsub_servers.py`` describes the differences from other servers. The
+real clients refuse a response above 4 MiB from an emulator, so no message may be larger than that.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from uldp_transforms.jobs.pubsub.pubsub_refusals import (
     statuses,
 )
 from uldp_transforms.jobs.pubsub.pubsub_schemas import Schemas
+from uldp_transforms.ldp.errors import SpecError
 
 EMPTY_PULL_SECONDS = 0.2
 DEFAULT_ACK_DEADLINE_SECONDS = 10
@@ -49,13 +50,15 @@ _SUBSCRIPTION_FIELDS = {"name", "topic", "ack_deadline_seconds", "labels", "enab
 
 @final
 class PubsubServer:
-    """Topics, subscriptions, schemas and the RPCs on them; to read or change them takes the lock of `_changed`.
+    """Topics, subscriptions, schemas and the RPCs on them; the lock `_changed` protects all of them.
 
     Args:
-        lost_acks: how many Acknowledge requests, from the first on, are answered and forgotten, as the service may.
+        lost_acks: number of initial Acknowledge requests that are answered but forgotten, which the service may do.
+        port: port number; 0: any free port.
     """
 
-    def __init__(self, lost_acks: int = 0) -> None:
+    def __init__(self, lost_acks: int = 0, port: int = 0) -> None:
+        self._port = port
         self.address = ""  # "127.0.0.1:PORT", set on entering
         self._changed = threading.Condition()
         self._topics: dict[str, pb.Topic] = {}
@@ -66,17 +69,21 @@ class PubsubServer:
         self._closing = False
 
     def __enter__(self) -> PubsubServer:
-        """Listen on a free port of 127.0.0.1."""
+        """Listen on 127.0.0.1; raises SpecError if the port is in use."""
         options = [("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", -1)]
         self._pool = ThreadPoolExecutor(NUM_THREADS)
         self._server = grpc.server(self._pool, options=options)
         self._server.add_generic_rpc_handlers((self._publisher(), self._subscriber(), self._schema_service()))
-        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        try:
+            port = self._server.add_insecure_port(f"127.0.0.1:{self._port}")
+        except RuntimeError:
+            raise SpecError(f"--port must be free, got {self._port}") from None
+        self.address = f"127.0.0.1:{port}"
         self._server.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Let the waiting handlers answer, end the open calls and free the port."""
+        """Let waiting handlers answer, end open calls and free the port."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -84,7 +91,7 @@ class PubsubServer:
         self._pool.shutdown(wait=False)
 
     def backlog(self, subscription: str) -> int:
-        """How many messages of a subscription are not acknowledged."""
+        """Number of unacknowledged messages of a subscription."""
         with self._changed:
             return self._subscriptions[subscription].number
 
@@ -140,7 +147,7 @@ class PubsubServer:
         return find(request.topic, self._topics)
 
     def _delete_topic(self, request: pb.DeleteTopicRequest, _: Context) -> None:
-        """Forget the topic; its subscriptions stay, with what they hold, as in the service."""
+        """Delete the topic; its subscriptions and their messages remain, as in the service."""
         find(request.topic, self._topics)
         del self._topics[request.topic]
         for subscription in self._of_topic(request.topic):
@@ -152,7 +159,7 @@ class PubsubServer:
         return pb.ListTopicsResponse(topics=[self._topics[name] for name in names])
 
     def _publish(self, request: pb.PublishRequest, _: Context) -> pb.PublishResponse:
-        """Give the messages their id and time, and queue them in each subscription of the topic."""
+        """Assign ids and times to the messages, and queue them in each subscription of the topic."""
         topic = find(request.topic, self._topics)
         check_messages(request.messages)
         if "schema_settings" in topic:
@@ -193,7 +200,7 @@ class PubsubServer:
         return pb.PullResponse(received_messages=received)
 
     def _acknowledge(self, request: pb.AcknowledgeRequest, _: Context) -> None:
-        """Forget the messages, unless it is the request that is to be forgotten."""
+        """Remove the messages, unless the request is one of ``lost_acks``."""
         subscription = find(request.subscription, self._subscriptions)
         if self._lost_acks:
             self._lost_acks -= 1
@@ -202,7 +209,7 @@ class PubsubServer:
         self._changed.notify_all()
 
     def _modify_ack_deadline(self, request: pb.ModifyAckDeadlineRequest, _: Context) -> None:
-        """Let leases end that many seconds from now; with 0 the messages are ready again at once."""
+        """Set the leases to end after this number of seconds; with 0 the messages are available again at once."""
         check_deadline(request.ack_deadline_seconds)
         subscription = find(request.subscription, self._subscriptions)
         subscription.postpone(request.ack_ids, request.ack_deadline_seconds)
@@ -211,10 +218,10 @@ class PubsubServer:
     def _streaming_pull(
         self, requests: Iterator[pb.StreamingPullRequest], context: Context
     ) -> Iterator[pb.StreamingPullResponse]:
-        """Send messages as they come until the client goes away.
+        """Send messages as they arrive until the client disconnects.
 
-        Only the first request is read: the client acknowledges and postpones by the RPCs of those names, and
-        sends heartbeats and its newest wish for the stream's deadline here.
+        Only the first request is read: the client acknowledges and postpones by separate RPCs, and sends only
+        heartbeats and changes of the stream's deadline here.
         """
         first = next(requests)
         with statuses(context):
@@ -225,7 +232,7 @@ class PubsubServer:
                     yield pb.StreamingPullResponse(received_messages=received)
 
     def _take(self, name: str, limit: int, seconds: int, context: Context) -> list[pb.ReceivedMessage]:
-        """Wait a short time for messages and lease up to `limit`, but none to a caller that went away."""
+        """Wait a short time for messages and lease up to `limit`, but none to a caller that has disconnected."""
 
         def is_over() -> bool:
             return self._closing or not context.is_active()
@@ -237,7 +244,7 @@ class PubsubServer:
 
 
 class _Subscription:
-    """The messages of one subscription: those that wait, and those that are leased to a client."""
+    """The messages of one subscription, pending or leased to a client."""
 
     def __init__(self, config: pb.Subscription) -> None:
         self.config = config
@@ -247,18 +254,18 @@ class _Subscription:
 
     @property
     def number(self) -> int:
-        """How many messages there are, waiting or leased."""
+        """Number of messages, pending or leased."""
         return len(self.waiting) + len(self._leases)
 
     def has_ready(self) -> bool:
-        """Whether a message can be handed out, after taking back those whose lease has ended."""
+        """Whether a message is available, after expired leases are returned."""
         now = time.monotonic()
         ended = [ack_id for ack_id, (end, _) in self._leases.items() if end <= now]
         self.waiting.extendleft(self._leases.pop(ack_id)[1] for ack_id in reversed(ended))
         return next(self._free(), None) is not None
 
     def _free(self) -> Iterator[pb.PubsubMessage]:
-        """The waiting messages; with ordering, of each key only the first, and none while one of the key is leased."""
+        """The available messages; with ordering, only the first of each key, and none of a key with a lease."""
         if not self.config.enable_message_ordering:
             yield from self.waiting
             return
@@ -280,7 +287,7 @@ class _Subscription:
         return received
 
     def _next_messages(self, limit: int) -> Iterator[pb.PubsubMessage]:
-        """Up to `limit` free messages that fit into one response, but at least one."""
+        """Up to `limit` available messages that fit into one response, but at least one."""
         size = 0
         for count, message in enumerate(itertools.islice(self._free(), limit)):
             size += pb.PubsubMessage.pb(message).ByteSize()
@@ -289,7 +296,7 @@ class _Subscription:
             yield message
 
     def acknowledge(self, ack_ids: Iterable[str]) -> None:
-        """Forget messages for good; unknown and outdated ack ids are ignored, as in the service."""
+        """Remove messages; unknown and outdated ack ids are ignored, as in the service."""
         for ack_id in ack_ids:
             self._leases.pop(ack_id, None)
 

@@ -1,1 +1,1 @@
-"""What a run leaves in its directory: its record, its ledger, its lock."""
+"""Files that a run leaves in its directory: its record, its ledger, its lock."""

@@ -1,4 +1,4 @@
-"""Ledger rows added up: what became of all reports of a run, or of several, and whether it balances."""
+"""Sums of ledger rows, of one run or of several, and their balance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uldp_transforms.rows.ledger_row import imbalance
 
 
 def periods_out_of_balance(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str | None, str | None, str | None, str]]:
-    """Collection, start and end of the base periods whose ledger rows, added up, do not balance; and what is wrong."""
+    """Base periods whose summed ledger rows do not balance: collection, start, end, and a description of the fault."""
     periods: dict[tuple[Any, ...], list[Mapping[str, Any]]] = collections.defaultdict(list)
     for row in rows:
         key = (row["collection_id"], row["collection_version"], row["window_start"], row["window_end"])
@@ -20,7 +20,7 @@ def periods_out_of_balance(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str 
 
 
 def _added(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The numbers of ledger rows, added up; rows of older jobs had no in_transit."""
+    """Sums of the numbers of ledger rows; rows of older jobs have no in_transit."""
     rejected: collections.Counter[str] = collections.Counter()
     for row in rows:
         rejected.update(row["rejected"])
@@ -32,12 +32,12 @@ def _added(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def sums_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Sums of all rows of a ledger, and whether they balance."""
     sums = _added(rows)
-    del sums["in_transit"]  # of periods, not of the whole: what one lost another may have twice
+    del sums["in_transit"]  # meaningful per period only: errors of different periods could cancel
     return sums | {"balanced": not periods_out_of_balance(rows)}
 
 
 def summary(sums: Mapping[str, Any]) -> str:
-    """The sums in words: ``10 received = 8 accepted + 2 rejected (malformed 2)``."""
+    """Format the sums: ``10 received = 8 accepted + 2 rejected (malformed 2)``."""
     rejected = sums["rejected"]
     reasons = ", ".join(f"{reason} {number}" for reason, number in rejected.items())
     parts = [f"{sums['accepted']} accepted", *([f"{sums['duplicates']} duplicates"] if sums["duplicates"] else [])]
@@ -46,7 +46,7 @@ def summary(sums: Mapping[str, Any]) -> str:
 
 
 def add_up(ledgers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The sums of several runs together; they balance if each of them does."""
+    """Sums over several runs; they balance if each run does."""
     given = list(ledgers)
     rejected = sum((collections.Counter(sums["rejected"]) for sums in given), collections.Counter())
     numbers = {name: sum(sums[name] for sums in given) for name in ("received", "accepted", "duplicates")}

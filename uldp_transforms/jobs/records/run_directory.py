@@ -1,4 +1,4 @@
-"""The directory of a run's rows: one kind of job, one run at a time, and results that appear when they are whole."""
+"""The output directory of a run: one kind of job, one run at a time, and results that appear when complete."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from uldp_transforms.files import stores
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of, read_records
 from uldp_transforms.ldp.errors import SpecError
 
-_LOCK_PATIENCE = 1.0  # seconds; uldp check holds the lock for a moment
+_LOCK_PATIENCE = 1.0  # seconds; uldp check holds the lock briefly
 _ATTEMPTS = 3
-_PATTERN = "*?[\\"  # what Beam's file systems take for more than a name
+_PATTERN = "*?[\\"  # characters with a special meaning for Beam's file systems
 _KINDS = ("estimates", "ledger", "rejected", "health", "counts", "discovered")
 
 
 class RunDirectory:
-    """Where one run writes.
+    """The output directory of one run.
 
-    Rows of bounded input are written into ``DIR/unfinished-RUN`` and get their names in ``DIR`` when the run is
-    complete, so that ``DIR`` has the results of the run before until then. Streams write into ``DIR`` from the
-    beginning; so do jobs that are only launched from here, because nobody here sees their end.
+    Rows of bounded input are written to ``DIR/unfinished-RUN`` and are renamed into ``DIR`` when the run is complete;
+    until then ``DIR`` contains the results of the previous run. Streams write into ``DIR`` from the beginning; so do
+    jobs that are only launched from here, because this program does not observe their end.
 
     Args:
         path: ``--output``, local or of a store such as gs://.
         run: name of the run.
-        bounded: whether its input ends.
+        bounded: whether its input is bounded.
         launched: whether the job is only launched from here.
     """
 
@@ -48,16 +48,15 @@ class RunDirectory:
         return self._unfinished or self.path
 
     def open(self) -> list[RunRecord]:
-        """Make the directory this run's, if there is one; returns the records of the runs before.
+        """Acquire the directory for this run, if it exists; returns the records of earlier runs.
 
         Raises:
-            SpecError: if it is a file or a pattern, is in use, or has rows of the other kind of job.
+            SpecError: if it is a file or a pattern, is in use, or contains rows of the other kind of job.
             OSError: if it cannot be read.
         """
         if set(self.path) & set(_PATTERN):
             raise SpecError(
-                f"--output must be a path without {' '.join(_PATTERN)}, which would make it a pattern, got "
-                f"{self.path!r}"
+                f"--output must be a path without the pattern characters {' '.join(_PATTERN)}, got {self.path!r}"
             )
         if os.path.isfile(self.path):
             raise SpecError(f"--output must be a directory, got the file {self.path!r}")
@@ -70,7 +69,8 @@ class RunDirectory:
         return read_records(self.path)
 
     def prepare(self) -> None:
-        """Make it, if there is none, and remove what killed runs left; raises SpecError and OSError as ``open``."""
+        """Create the directory if necessary, and remove remains of killed runs; raises SpecError and OSError as
+        ``open``."""
         if not stores.exists(self.path):
             stores.make_folder(self.path)
         self._take_lock()
@@ -79,19 +79,19 @@ class RunDirectory:
             stores.make_folder(self._unfinished)
 
     def _take_lock(self) -> None:
-        """The kernel gives it back when this process is gone, however it went."""
+        """Take the lock; the kernel releases it when this process ends for any reason."""
         if self._lock or not _is_local(self.path):
             return
         path = os.path.join(self.path, ".lock")
-        if os.path.islink(path):  # another file would be emptied
-            raise SpecError(f"--output must have a .lock of its own, got a symbolic link at {path!r}")
+        if os.path.islink(path):  # its target would be truncated
+            raise SpecError(f"--output must not contain a .lock that is a symbolic link, got one at {path!r}")
         lock = open(path, "a+", encoding="utf-8", opener=_no_link)  # noqa: SIM115  # held for the whole run
         if not _locked(lock, fcntl.LOCK_EX):
             lock.seek(0)
             owner = lock.read().strip() or "another"
             lock.close()
             raise SpecError(
-                f"--output must be a directory of one run at a time, got {self.path!r}, in use by run {owner}"
+                f"--output must be a directory that no other run is using, got {self.path!r}, in use by run {owner}"
             )
         lock.truncate(0)
         lock.write(self.run)
@@ -99,9 +99,9 @@ class RunDirectory:
         self._lock = lock
 
     def _remove_remains(self, records: list[RunRecord]) -> None:
-        """Remove what killed runs did not finish; without a lock only what surely belongs to none that is alive."""
+        """Remove unfinished files of killed runs; without a lock, only those that certainly belong to no live run."""
         ended = {record.run for record in records if record.end is not None}
-        with contextlib.suppress(OSError):  # nobody reads these
+        with contextlib.suppress(OSError):  # these files have no readers
             for path in files_of(self.path, "*.part") if self._lock else ():
                 _remove(path)
             for path in _folders(self.path, "unfinished-*"):
@@ -109,7 +109,7 @@ class RunDirectory:
                     _remove(f"{path}/")
 
     def publish(self) -> None:
-        """Give the rows of a complete run their names, in place of those of the run before; raises OSError."""
+        """Rename the rows of a complete run, replacing those of the previous run; raises OSError."""
         if self._unfinished:
             for path in files_of(self._unfinished, "*"):
                 name = stores.name_of(path)
@@ -121,27 +121,27 @@ class RunDirectory:
                     _remove(stores.joined(self.path, f"run-{record.run}.json"))
 
     def abandon(self) -> None:
-        """Remove what is not published, if that can be."""
+        """Remove unpublished rows, if possible."""
         if self._unfinished:
-            for _ in range(_ATTEMPTS):  # threads of a run that was cut off may still write
+            for _ in range(_ATTEMPTS):  # threads of a cancelled run may still write
                 with contextlib.suppress(OSError):
                     _remove(f"{self._unfinished}/")
                     break
 
     def close(self) -> None:
-        """Let others use the directory."""
+        """Release the directory."""
         if self._lock:
             self._lock.close()
             self._lock = None
 
 
 def _no_link(path: str, flags: int) -> int:
-    """For ``open``: not what a link is to, and a pipe does not let wait."""
+    """Opener for ``open`` that refuses symbolic links and does not block on a pipe."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def is_in_use(path: str) -> bool | None:
-    """Whether a run holds a local directory; None for others, where nobody can know."""
+    """Whether a run holds a local directory; None for stores, where this is unknown."""
     if not _is_local(path):
         return None
     try:
@@ -164,12 +164,12 @@ def _locked(lock: IO[str], how: int) -> bool:
 
 
 def _remove(path: str) -> None:
-    """A file, a folder (with a slash at its end) with all that is in it, or a link but not what it is to; raises
+    """Remove a file, a folder (with a trailing slash) with its content, or a link but not its target; raises
     OSError."""
     if not _is_local(path):
         stores.delete(path)
         return
-    name = path.rstrip("/")  # with a slash it would be what a link is to
+    name = path.rstrip("/")  # with a slash it would be the target of a link
     if os.path.isdir(name) and not os.path.islink(name):
         shutil.rmtree(name)
     else:
@@ -181,7 +181,7 @@ def _is_local(path: str) -> bool:
 
 
 def _folders(path: str, pattern: str) -> list[str]:
-    """Folders in a directory; of a store, those that the names of its files make."""
+    """Folders in a directory; in a store, the folders in the names of its files."""
     if _is_local(path):
         return sorted(str(found) for found in Path(path).glob(pattern) if found.is_dir())
     inside = (found.rpartition("/")[0] for found in files_of(path, f"{pattern}/*"))

@@ -1,8 +1,8 @@
 """Runs of the main job: their names, and the record that each leaves in its directory.
 
-A run is one life of the job, from its start until it is complete, stopped, cancelled or failed. All its rows carry its
-name, which sorts by time as text. ``DIR/run-NAME.json`` says what it was and how it ended; the fields are those of
-``schemas/run.schema.json``. A record without an end is that of a run that is alive, was killed, or was only launched
+A run lasts from the start of a job until it is complete, stopped, cancelled or failed. All its rows carry its name;
+names sort by time as text. ``DIR/run-NAME.json`` describes the run and its end; the fields are those of
+``schemas/run.schema.json``. A record without an end belongs to a run that is alive, was killed, or was only launched
 from here.
 """
 
@@ -25,11 +25,11 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.version import SOFTWARE
 from uldp_transforms.windows import moment_of, now, rfc3339
 
-if TYPE_CHECKING:  # records are read without Beam
+if TYPE_CHECKING:  # reading records does not need Beam
     from uldp_transforms import JobSpec
 
 COMPLETE, STOPPED, CANCELLED, FAILED = "complete", "stopped", "cancelled", "failed"
-"""How a run ends: at the end of its input, told to stop and drained, told to stop and cut off, or by a fault."""
+"""How a run ends: at the end of its input, drained after a signal, cancelled by a signal, or by an error."""
 
 
 def new_run_id() -> str:
@@ -40,19 +40,19 @@ def new_run_id() -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """What is known of a run; the fields are those of ``schemas/run.schema.json``.
+    """Record of a run; the fields are those of ``schemas/run.schema.json``.
 
     Attributes:
-        run: its name.
-        software: that ran it.
-        started: RFC 3339.
-        ended: RFC 3339; None: it has no end yet, or nobody saw it.
-        source: ``option`` and ``name`` of what was read, and whether it is ``bounded`` and ``resumes``.
-        specification: as ``JobSpec.to_json``, but with the number of candidates alone.
-        launched: whether the job runs elsewhere, so that its end is not seen.
+        run: name of the run.
+        software: name and version of the software.
+        started: RFC 3339 time.
+        ended: RFC 3339 time; None: the run has not ended, or its end was not observed.
+        source: ``option`` and ``name`` of the source, and whether it is ``bounded`` and ``resumes``.
+        specification: as from ``JobSpec.to_json``, but with only the number of candidates.
+        launched: whether the job runs elsewhere, so that its end is not observed.
         end: one of the four words above, or None.
-        sentence: what was said of the end.
-        ledger: sums of its ledger, and whether it ``balanced``; None: not known.
+        sentence: message about the end.
+        ledger: sums of its ledger, and whether it ``balanced``; None if unknown.
     """
 
     run: str
@@ -68,7 +68,8 @@ class RunRecord:
 
     @property
     def resumes(self) -> bool:
-        """Whether a later run goes on where this one ended: what it acknowledged never comes again."""
+        """Whether a later run continues where this one ended, because acknowledged reports are never delivered
+        again."""
         return bool(self.source["resumes"])
 
     @property
@@ -76,10 +77,10 @@ class RunRecord:
         return bool(self.source["bounded"])
 
     def write(self, directory: str) -> None:
-        """Replaces the record of this run as a whole; raises what the file system raises."""
+        """Write or replace the record of this run atomically; raises the errors of the file system."""
         text = json.dumps(vars(self), indent=1, ensure_ascii=False)
         path = stores.joined(directory, f"run-{self.run}.json")
-        in_a_store = stores.in_store(path)  # where an object appears when it is complete
+        in_a_store = stores.in_store(path)  # where an object appears only when it is complete
         with stores.created(path) if in_a_store else whole_file(path) as file:
             file.write(f"{text}\n".encode())
 
@@ -89,7 +90,7 @@ class RunRecord:
 
 
 def start_of_run(spec: JobSpec, source: Mapping[str, Any], *, launched: bool) -> RunRecord:
-    """The record of a run that begins now."""
+    """The record of a run that starts now."""
     candidates = spec.candidates
     specification = spec.to_json() | {"candidates": None if candidates is None else len(candidates)}
     return RunRecord(
@@ -101,7 +102,7 @@ def read_records(directory: str) -> list[RunRecord]:
     """The records in a directory, local or of a store such as gs://, in the order of the runs.
 
     Raises:
-        SpecError: for a file that is named like a record and is none.
+        SpecError: if a file has the name but not the content of a record.
     """
     paths = files_of(directory, "run-*.json")
     return sorted((_read(path) for path in paths), key=lambda record: record.run)
@@ -115,14 +116,14 @@ def _read(path: str) -> RunRecord:
         found = RunRecord(**parse_json(content.decode("utf-8"), path))
         record = found if _is_sound(found, stores.name_of(path)) else None
     if record is None:
-        raise SpecError(f"{path} must be the record of a run (the content is not shown)")
+        raise SpecError(f"{path} must be a run record (the content is not shown)")
     return record
 
 
 def _is_sound(record: RunRecord, name: str) -> bool:
-    """Whether nobody stumbles over a record; its run makes names of files, and so it has to be that of its own.
+    """Whether a record is valid; in particular its run, from which file names are made, must match its file name.
 
-    Raises TypeError, KeyError or ValueError for some that are not.
+    Raises TypeError, KeyError or ValueError for some invalid records.
     """
     _ = record.resumes, record.bounded, dict(record.specification), moment_of(record.started)
     _ = record.ended is None or moment_of(record.ended)
@@ -132,14 +133,14 @@ def _is_sound(record: RunRecord, name: str) -> bool:
 
 
 def files_of(directory: str, pattern: str) -> list[str]:
-    """The files of a directory, local or of a store, that match a pattern; none if there is no such directory."""
+    """The files of a directory, local or in a store, that match a pattern; none if the directory does not exist."""
     if not stores.in_store(directory):
         return sorted(str(path) for path in Path(directory).glob(pattern) if path.is_file())
     return stores.matching(stores.joined(directory, pattern))
 
 
 def read_lines(paths: Iterable[str]) -> list[dict[str, Any]]:
-    """The objects in files of JSON lines; raises SpecError for a file of something else, or half of one."""
+    """Read the objects in JSON lines files; raises SpecError for other or truncated content."""
     rows: list[dict[str, Any]] = []
     for path in paths:
         with stores.opened(path) as file, of_jobs(path):
@@ -158,16 +159,16 @@ def of_jobs(path: str) -> Iterator[None]:
     except SpecError:
         raise
     except _STUMBLES as error:
-        raise SpecError(f"{path} must have rows of uldp estimate (the content is not shown)") from error
+        raise SpecError(f"{path} must contain rows of uldp estimate (the content is not shown)") from error
 
 
 def cut_before(records: Sequence[RunRecord], began: int, skew: int) -> int | None:
-    """The time before which windows are cut, because an earlier run has some of their reports.
+    """The time before which windows are cut, because an earlier run received some of their reports.
 
     Args:
-        records: of earlier runs.
-        began: milliseconds since 1970: when the present run began, and so a killed one had ended at the latest.
-        skew: milliseconds by which the clock of a client may be ahead.
+        records: records of earlier runs.
+        began: milliseconds since 1970 at which the present run began, by which a killed run must have ended.
+        skew: milliseconds by which a client's clock may be ahead.
 
     Returns:
         Milliseconds since 1970; None if no earlier run acknowledged anything.

@@ -1,4 +1,4 @@
-"""Estimates stored counts again."""
+"""Re-estimates stored counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program of a command line; returns its exit code."""
+    """Run the program with a command line; returns its exit code."""
     from uldp_transforms.jobs.reestimate.reestimate_command import main as run  # noqa: PLC0415  # imported when it is used
 
     return run(argv)

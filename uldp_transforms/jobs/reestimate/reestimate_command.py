@@ -42,11 +42,22 @@ from uldp_transforms.rows.window_history import jump_of
 from uldp_transforms.rows.windowed_estimate import estimate_window, reason_to_withhold
 from uldp_transforms.windows import rfc3339
 
+_ESTIMATES = (
+    "estimator",
+    "candidates",
+    "limits",
+    "quantiles",
+    "discover",
+    "min_reports",
+    "show",
+    "smooth",
+    "alarm_every",
+)
 _OTHERWISE: dict[str, dict[str, str]] = {
     "window": {"help": "length of the windows to estimate, a whole number of stored windows (default: as stored)"},
     "smooth": {"help": "also estimate each window from all windows of its collection"},
 }
-"""Help of options that mean something else where counts are stored."""
+"""Help of options whose meaning is different for stored counts."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,8 +65,8 @@ class Reestimation:
     """Options of a re-estimation."""
 
     spec: JobSpec
-    files: list[list[str]]  # of each job
-    records: list[list[RunRecord]]  # of its runs
+    files: list[list[str]]  # per job
+    records: list[list[RunRecord]]  # of the runs of each job
     output: str
     smooth: bool = False
     write_parquet: bool = False
@@ -75,24 +86,24 @@ def configure(argv: Sequence[str]) -> Reestimation:
         "counts of several jobs",
     )
     add("--output", required=True, help="directory for the results")
-    for name in ("estimator", "candidates", "discover", "min_reports", "show", "smooth", "alarm_every"):
+    for name in _ESTIMATES:
         add(f"--{name}", **spec_option(name, **_OTHERWISE.get(name, {})))
     add("--write_parquet", **cli.SWITCH, help="also write estimates.parquet")
     for name in ("window", "slide", "window_offset", "timezone"):
         add(f"--{name}", **spec_option(name, **_OTHERWISE.get(name, {})))
     args = parser.parse_args(argv)
-    check_options_agree(args, exempt=["smooth"])  # the stored windows may be smoothed
+    check_options_agree(args, exempt=["smooth"])  # stored windows can be smoothed
     values = given(args)
     smooth, alarm_every = values.pop("smooth", False), values.pop("alarm_every", ALARM_EVERY)
     spec = JobSpec.of(collections=args.collection, **values)
     spec.check_candidates()
     if smooth:
         spec.check_all_shown()
-    files = [_files_of(counts) for counts in args.counts]
+    files = [files_of_counts(counts) for counts in args.counts]
     for name, number in Counter(map(os.path.realpath, itertools.chain(*files))).items():
         if number > 1:
             raise SpecError(
-                f"--counts must name each file once, or its reports count twice, got {name!r} {number} times"
+                f"--counts must name each file once, because its reports would count twice, got {name!r} {number} times"
             )
     if os.path.isfile(args.output):
         raise SpecError(f"--output must be a directory, got the file {args.output!r}")
@@ -109,18 +120,22 @@ def configure(argv: Sequence[str]) -> Reestimation:
     )
 
 
-def _files_of(counts: str) -> list[str]:
-    """Files of a directory or pattern, local or of a store such as gs://; there a directory ends with a slash."""
+def files_of_counts(counts: str, option: str = "--counts") -> list[str]:
+    """Files of a directory or pattern, local or in a store such as gs://, where a directory ends with a slash.
+
+    Raises:
+        SpecError: if there are none; names the option.
+    """
     folder = counts.endswith("/") if stores.in_store(counts) else os.path.isdir(counts)
     pattern = stores.joined(counts, "counts*.avro") if folder else counts
     files = stores.matching(pattern)
     if not files:
-        raise SpecError(f"--counts must match at least one file, got {pattern!r}")
+        raise SpecError(f"{option} must match at least one file, got {pattern!r}")
     return files
 
 
 def job(task: Reestimation) -> int:
-    """Estimate and write; says how many windows were of other collections."""
+    """Estimate and write rows; prints the number of windows of other collections."""
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
     stored = stored_counts(zip(task.files, task.records), known, task.spec.windows)
     found = [_estimate(task, rows, partial=key not in stored.whole) for key, rows in sorted(stored.windows.items())]
@@ -142,7 +157,7 @@ def job(task: Reestimation) -> int:
 
 
 def _smoothed(task: Reestimation, rows: Sequence[WindowedEstimate]) -> list[WindowedEstimate]:
-    """The rows of each collection, in their order, smoothed in both directions; says in which windows shares moved."""
+    """Smooth the rows of each collection in both directions, in their order; prints the windows with changes."""
     results: list[WindowedEstimate] = []
     for fingerprint, group in itertools.groupby(rows, key=operator.attrgetter("fingerprint")):
         of_collection = list(group)
@@ -158,7 +173,7 @@ def _smoothed(task: Reestimation, rows: Sequence[WindowedEstimate]) -> list[Wind
 
 
 def _check_windows(rows: Sequence[WindowedEstimate]) -> None:
-    """Refuse to smooth windows that share reports, or one for everything; raises SpecError."""
+    """Refuse to smooth overlapping windows, or a single global window; raises SpecError."""
     for row in rows:
         if row.window_start is None:
             raise SpecError(f"--smooth needs counts in windows, got one for everything of {row.collection_id!r}")
@@ -170,7 +185,7 @@ def _check_windows(rows: Sequence[WindowedEstimate]) -> None:
 def _estimate(
     task: Reestimation, jobs: Sequence[dict[str, Any]], *, partial: bool
 ) -> tuple[WindowedEstimate, list[DiscoveredValue]]:
-    """The rows of a window from what each run counted of it; they carry the name of the latest run."""
+    """The rows of a window from the counts of each run; they carry the name of the latest run."""
     spec, last = task.spec, max(jobs, key=lambda row: (row["run"] or "", row["pane_index"]))
     collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
     times = {name: None if last[name] is None else rfc3339(last[name]) for name in ("window_start", "window_end")}
@@ -181,14 +196,25 @@ def _estimate(
     withheld = reason_to_withhold(counts, spec.min_reports, partial)
     estimator = ESTIMATORS[spec.estimator]()
     columns = EntryColumns.of_estimate if task.smooth else None
-    row = estimate_window(collection, counts, place, estimator, spec.candidates, withheld, spec.show, entries=columns)
+    row = estimate_window(
+        collection,
+        counts,
+        place,
+        estimator,
+        spec.candidates,
+        withheld,
+        spec.show,
+        limits=spec.limits,
+        quantiles=spec.quantiles,
+        entries=columns,
+    )
     values = discover_window(collection, counts, place, withheld) if spec.discover else []
-    simulated = _simulated([job["simulated"] for job in jobs])
+    simulated = simulated_of([job["simulated"] for job in jobs])
     return row._replace(simulated=simulated), [value._replace(simulated=simulated) for value in values]
 
 
-def _simulated(said: Sequence[bool | None]) -> bool | None:
-    """True if one of several jobs is known to be, and False only if all are known not to be."""
+def simulated_of(said: Sequence[bool | None]) -> bool | None:
+    """True if one of several jobs is known to be simulated, False only if all are known not to be."""
     return True if any(said) else None if None in said else False
 
 

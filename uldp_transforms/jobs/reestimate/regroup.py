@@ -1,4 +1,4 @@
-"""Stored counts of short windows, added up into longer ones."""
+"""Combines stored counts of short windows into longer ones."""
 
 from __future__ import annotations
 
@@ -10,31 +10,34 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import Windows, rfc3339
 
 Key = tuple[Any, ...]
-"""Id and version of a collection, start and end of a window in milliseconds; both are 0 for all of time."""
+"""Id and version of a collection, and start and end of a window in milliseconds, which are both 0 for a global
+window.
+"""
 
 
 def check_stored(stored: Iterable[Key], windows: Windows) -> None:
-    """Refuse what cannot be added up: windows of one job that overlap, or that lie in more than one base period.
+    """Refuse windows that cannot be combined: windows of one job that overlap, or that span several base periods.
 
     Args:
         stored: keys of the windows that one job counted.
-        windows: to be made of them.
+        windows: windows to build from them.
 
     Raises:
-        SpecError: naming the first such window.
+        SpecError: for the first such window.
     """
     ends: dict[Key, int] = {}
     for *names, start, end in sorted(stored):
         if start == end:
-            raise SpecError("--window must be absent where counts were not stored by window, got one")
+            raise SpecError("--window needs counts that were stored by window, got counts of one window for everything")
         if end > windows.periods.end_of(start):
             raise SpecError(
-                f"--window must have base periods that are made of whole stored windows, got {_span(start, end)} stored"
+                "--window must have base periods that consist of whole stored windows, got the stored "
+                f"window {_span(start, end)}"
             )
         if start < ends.get(tuple(names), start):
             raise SpecError(
-                f"--window must be absent where stored windows overlap, got {_span(start, end)} stored, which begins "
-                "before another one ends"
+                "--window needs stored windows that do not overlap, got the stored window "
+                f"{_span(start, end)}, which begins before another one ends"
             )
         ends[tuple(names)] = end
 
@@ -46,14 +49,14 @@ def _span(start: int, end: int) -> str:
 def regrouped(
     stored: Mapping[Key, list[dict[str, Any]]], whole: set[Key], windows: Windows, seen_until: int | None
 ) -> tuple[dict[Key, list[dict[str, Any]]], set[Key]]:
-    """The rows of each longer window, and which of these windows are whole: those whose stored windows all are.
+    """The rows of each longer window, and the keys of the complete ones, whose stored windows are all complete.
 
     Args:
-        stored: rows of counts by window; of what is not there were no reports.
-        whole: keys of stored windows of which nothing is missing.
-        windows: that all stored windows lie in.
-        seen_until: end of the last window that a stream has counted, in milliseconds: of a longer window that ends
-            later some may be missing. None: there was no stream.
+        stored: rows of counts by window; missing windows had no reports.
+        whole: keys of complete stored windows.
+        windows: longer windows that contain the stored ones.
+        seen_until: end of the last window that a stream has counted, in milliseconds: a longer window that ends later
+            may be incomplete. None: there was no stream.
     """
     longer: dict[Key, list[dict[str, Any]]] = defaultdict(list)
     cut: set[Key] = set()

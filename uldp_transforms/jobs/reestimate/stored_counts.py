@@ -1,4 +1,4 @@
-"""Counts that jobs have stored: of each window the rows that add up, and whether they are all."""
+"""Counts stored by jobs: the rows to add up for each window, and whether they are complete."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from uldp_transforms.rows.row_types import COUNTS_SCHEMA
 from uldp_transforms.windows import Windows, moment_of
 
 Row = dict[str, Any]
-"""Counts of one window and pane: ``counts`` are checked, times in milliseconds."""
+"""Counts of one window and pane: checked ``counts``, times in milliseconds."""
 
 _MOST = 1 << 53
-"""Larger sums than anybody has reports for, and smaller than the largest integers: sums of them stay right."""
+"""Maximum of a stored sum: more than any number of reports, and small enough to prevent overflow."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StoredCounts:
-    """What is stored of each window.
+    """Stored counts of all windows.
 
     Attributes:
-        windows: the rows whose counts add up to those of the window.
-        whole: windows of which nothing is missing.
+        windows: rows to add up for each window.
+        whole: keys of complete windows.
         strangers: number of rows of other collections.
     """
 
@@ -45,17 +45,17 @@ class StoredCounts:
 def stored_counts(
     jobs: Iterable[tuple[Sequence[str], Sequence[RunRecord]]], known: Mapping[str, Collection], longer: Windows | None
 ) -> StoredCounts:
-    """The counts of several jobs.
+    """Read the counts of several jobs.
 
     Args:
-        jobs: files of counts of each, and the records of its runs.
-        known: collections whose rows are wanted, by their fingerprints in hexadecimal digits.
-        longer: windows to make of the stored ones; None: these are taken as they are.
+        jobs: files of counts of each job, and the records of its runs.
+        known: collections to select, by fingerprint in hexadecimal digits.
+        longer: longer windows to build from the stored ones; None: keep the stored windows.
 
     Raises:
-        SpecError: for a file of something else, counts that no reports of their collection make, or stored windows
-            that ``longer`` cannot be made of.
-        OSError: for a file that cannot be read.
+        SpecError: if a file has other content, counts are impossible for their collection, or ``longer`` cannot be
+        built from the stored windows.
+        OSError: if a file cannot be read.
     """
     windows: dict[Key, list[Row]] = defaultdict(list)
     whole: set[Key] = set()
@@ -96,12 +96,12 @@ def _last_panes(files: Sequence[str], known: Mapping[str, Collection]) -> tuple[
 
 
 def _order(row: Row) -> tuple[int, int]:
-    """The last pane of a run is greatest: panes grow, and after a restart elsewhere than on Dataflow indexes repeat."""
+    """Sort key of panes: the last pane has the most reports; indexes can repeat after a restart, except on Dataflow."""
     return row["counts"].total, row["pane_index"]
 
 
 def _checked(name: str, collection: Collection, reports: Sequence[int], numbers: Sequence[int]) -> CohortCounts:
-    """The counts of a row of a file; raises SpecError with the name of the file if no reports make them."""
+    """The counts of a row; raises a SpecError that names the file if they are impossible for the collection."""
     num_reports, cells = (np.array(column, dtype=np.int64) for column in (reports, numbers))
     shape, what = (collection.num_cohorts, collection.num_cells), f"{name}: counts of collection {collection.id!r}"
     if (num_reports.size, cells.size) != (shape[0], shape[0] * shape[1]):
@@ -110,7 +110,7 @@ def _checked(name: str, collection: Collection, reports: Sequence[int], numbers:
             f"{cells.size}"
         )
     if any(column.min(initial=0) < 0 or column.max(initial=0) > _MOST for column in (num_reports, cells)):
-        raise SpecError(f"{what} must be from 0 to {_MOST}, got others")
+        raise SpecError(f"{what} must be from 0 to {_MOST}, got a number outside this range")
     counts = CohortCounts(num_reports, cells.reshape(shape))
     try:
         collection.check_counts(counts)
@@ -127,7 +127,7 @@ def _of_runs(of_run: dict[str, Row], resuming: Sequence[RunRecord]) -> dict[str,
 
 
 def _is_whole(run: str, of_run: dict[str, Row], resuming: Sequence[RunRecord]) -> bool:
-    """Whether the runs from the one that saw a window begin to this one, which saw its end, lost nothing of it."""
+    """Whether the runs from the beginning of a window to this one, which saw its end, lost none of its reports."""
     names = [record.run for record in resuming]
     if run not in names:
         return True
@@ -138,19 +138,21 @@ def _is_whole(run: str, of_run: dict[str, Row], resuming: Sequence[RunRecord]) -
             return True
         before = resuming[index - 1] if index else None
         if before is None or not (before.end == STOPPED or (before.launched and before.run in of_run)):
-            return False  # it was killed or cut off; one elsewhere, whose end is not seen, has written when drained
+            return False  # killed or cancelled; runs elsewhere, without an observed end, write their rows when drained
     return False
 
 
 def _read(files: Sequence[str]) -> Iterator[tuple[str, Row]]:
-    """The rows of files of counts, each with the name of its file; times as milliseconds."""
+    """The rows of files of counts, each with its file name; times in milliseconds."""
     for name in files:
         with stores.opened(name) as file:
             content = io.BytesIO(file.read())
             try:
                 rows = [_in_milliseconds(row) for row in fastavro.reader(content, COUNTS_SCHEMA)]
-            except Exception:  # of any kind: fastavro trusts its files
-                raise SpecError(f"{name} must be a file that uldp estimate --write_counts wrote, got another") from None
+            except Exception:  # any kind, because fastavro does not validate files
+                raise SpecError(
+                    f"{name} must be a file that uldp estimate --write_counts wrote, got another file"
+                ) from None
         yield from ((name, row) for row in rows)
 
 

@@ -1,7 +1,7 @@
 """Charts as Vega-Lite specifications (Altair), drawn by vl-convert: SVG for pages, PNG for everything else.
 
-No browser and no network are needed, and no script is left in what is drawn. Every number comes from ``facts``. Colours
-are those of light pages; the style sheet of the page maps each of them for dark ones.
+Drawing needs no browser and no network, and the result contains no scripts. Every number comes from ``facts``. Colours
+are those of light pages; the style sheet of the page maps each of them to a dark one.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from uldp_transforms.jobs.report.window_names import clock, local
 from uldp_transforms.windows import moment_of
 
 PLAIN, SMOOTHED, TRUTH, INK, LINE, PAPER = "#6b7f92", "#0a63b0", "#b3430e", "#2b3640", "#dfe5ea", "#ffffff"
-"""A window alone, with its neighbours, what people really hold, text, grid, and the page."""
+"""Colours of a single window, of smoothed values, of the truth, of text, of the grid, and of the page."""
 
-_FEW = 60  # windows whose points can be told apart
-_COUNTABLE = 5  # windows that each have a label
-_IN_PICTURE = 6  # trends
-_PARTS_IN_PICTURE = 4  # collections
-_LONGEST = 18  # letters on an axis
+_FEW = 60  # maximum number of windows with visible points
+_COUNTABLE = 5  # maximum number of windows with a label each
+_IN_PICTURE = 6  # maximum number of trends in the picture
+_PARTS_IN_PICTURE = 4  # maximum number of collections in the picture
+_LONGEST = 18  # maximum number of letters of an axis label
 
 _MOMENTS = {
     "year": "%Y",
@@ -41,10 +41,10 @@ _MOMENTS = {
     "seconds": ":%S",
     "milliseconds": ".%L",
 }
-"""Labels of an axis of time, by what they tell apart. Vega's own have hours of twelve, and do not say which."""
+"""Formats of time-axis labels by granularity. Vega's own formats use 12-hour times without am or pm."""
 
 _CONFIG: dict[str, Any] = {
-    "aria": False,  # the page says in words what each picture shows
+    "aria": False,  # the page has a text alternative for each chart
     "background": "transparent",
     "font": "sans-serif",
     "view": {"stroke": None},
@@ -65,12 +65,12 @@ _Rows = list[dict[str, Any]]
 
 
 def trend_svg(trend: Trend, windows: Sequence[WindowLine], zone: str) -> str:
-    """The share of one value through the windows: alone, and smoothed if asked for."""
+    """Chart of the share of one value over the windows, with smoothed shares if available."""
     return _svg(_trend(trend, windows, zone).properties(width=330, height=150))
 
 
 def unexplained_svg(windows: Sequence[WindowLine], zone: str) -> str:
-    """The share of people whose value is none of the listed ones."""
+    """Chart of the share of people with an unlisted value."""
     return _svg(_unexplained(windows, zone).properties(width=330, height=150))
 
 
@@ -80,10 +80,10 @@ def latest_svg(entries: Sequence[Entry]) -> str:
 
 
 def picture(report: Report) -> bytes:
-    """PNG: of each collection the latest window and the first trends."""
+    """PNG with the latest window and the first trends of each collection."""
     parts = [_part(part, report.zone) for part in report.parts[:_PARTS_IN_PICTURE] if part.trends]
     left_out = len(report.parts) - len(parts)
-    subtitle = f"{left_out} further collection(s) have no numbers or no room here" if left_out else ""
+    subtitle = f"{left_out} further collection(s) have no numbers or do not fit here" if left_out else ""
     title = alt.TitleParams(shown(report.title), subtitle=subtitle, fontSize=20, offset=16)
     empty = alt.Chart(_data([{}])).mark_text(text="Not enough data for numbers", size=16, color=INK)
     whole: Any = alt.vconcat(*(parts or [empty.properties(width=700, height=120)]), title=title, spacing=40)
@@ -91,22 +91,24 @@ def picture(report: Report) -> bytes:
 
 
 def configured(chart: Any) -> dict[str, Any]:
-    """The specification of a picture that stands alone."""
+    """The Vega-Lite specification of a standalone picture."""
     spec: dict[str, Any] = chart.configure(**_CONFIG | {"background": PAPER, "padding": 20}).to_dict()
     return spec
 
 
 def png_of(spec: dict[str, Any]) -> bytes:
-    """A picture, drawn without a network."""
+    """Draw a PNG without a network."""
     return bytes(vl_convert.vegalite_to_png(spec, scale=1.5, allowed_base_urls=[]))
 
 
-# ------------------------------------------------------------------------------------------------------ one chart each
+# ------------------------------------------------------------------------------------------------------ single charts
 
 
 def _trend(trend: Trend, windows: Sequence[WindowLine], zone: str) -> Any:
     names = ("share", "low", "high", "smoothed", "smoothed_low", "smoothed_high", "truth")
     columns = {name: getattr(trend, name) for name in names} | {"moved": trend.moved}
+    for name in ("smoothed", "smoothed_low", "smoothed_high"):
+        columns[name] = np.where(trend.contradicted, np.nan, columns[name])
     base = _through_time(windows, columns, zone)
     layers = [_band(base, "low", "high", PLAIN, 0.22)]
     is_smoothed = bool(np.isfinite(trend.smoothed).any())
@@ -161,7 +163,7 @@ def _latest(entries: Sequence[Entry]) -> Any:
 
 
 def _part(part: CollectionPart, zone: str) -> Any:
-    """The picture of one collection: the latest window, and beside it some trends."""
+    """The picture of one collection: the latest window, and some trends beside it."""
     assert part.latest is not None
     entries, window = part.latest.entries[:20], part.latest.window
     first = [_latest(entries).properties(width=260, title=_titled(f"{shown(part.id)}: {window.name}", part.latest))]
@@ -184,11 +186,11 @@ def _titled(text: str, latest: Latest) -> alt.TitleParams:
     return alt.TitleParams(text, subtitle=[f"{number:,} reports", *lines] if number else lines)
 
 
-# ---------------------------------------------------------------------------------------------------- what they share
+# ---------------------------------------------------------------------------------------------------- shared parts
 
 
 def _through_time(windows: Sequence[WindowLine], columns: Mapping[str, np.ndarray], zone: str) -> Any:
-    """A chart whose x is the start of a window, on the clocks of the job's place."""
+    """A chart whose x axis is the start of a window, in the job's time zone."""
     at = clock(zone)
     rows = [
         {"time": moment_of(f"{local(line.start, at):%Y-%m-%dT%H:%M:%SZ}")}
@@ -227,7 +229,7 @@ def _data(rows: _Rows) -> alt.InlineData:
 
 
 def _svg(chart: Any) -> str:
-    """Drawn once for each specification: a stream changes few of its charts at a time."""
+    """Draw a chart as SVG; cached, because a stream changes few of its charts at a time."""
     fit = chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
     return _drawn(json.dumps(fit.configure(**_CONFIG).to_dict(), sort_keys=True))
 
@@ -235,7 +237,17 @@ def _svg(chart: Any) -> str:
 @functools.lru_cache(maxsize=1024)
 def _drawn(spec: str) -> str:
     svg = str(vl_convert.vegalite_to_svg(json.loads(spec), allowed_base_urls=[]))
+    svg = re.sub(r'(<[^>]*?) role="graphics-[a-z]*" aria-roledescription="[^"]*"', r"\1", svg)  # without names
     return re.sub(r' (?:d|transform)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), svg)
+
+
+def broken_of(trend: Trend, windows: Sequence[WindowLine]) -> str:
+    """Why the smoothed line of a trend has gaps; empty if it has none."""
+    names = [windows[at].name for at in np.flatnonzero(trend.contradicted).tolist()]
+    if not names:
+        return ""
+    own = "that window's own interval excludes" if len(names) == 1 else "the intervals of these windows exclude"
+    return f"The smoothed line breaks in {in_words(names)}: {own} it."
 
 
 def sentence_of(trend: Trend, windows: Sequence[WindowLine]) -> str:
@@ -246,4 +258,4 @@ def sentence_of(trend: Trend, windows: Sequence[WindowLine]) -> str:
     ends = (f"{percent(trend.share[at])} in {windows[at].name}" for at in (first, last))
     low, high = percent(np.nanmin(trend.share)), percent(np.nanmax(trend.share))
     sentence = f"{shown(trend.entry.value)}: {', '.join(ends)}, between {low} and {high} in {len(known)} windows."
-    return f"{sentence} It moved in {in_words(moved)}." if moved else sentence
+    return f"{sentence} It changed in {in_words(moved)}." if moved else sentence

@@ -1,4 +1,4 @@
-"""What was asked, and what it costs a person, in the words of a page."""
+"""Descriptions of a collection and of its privacy cost per person, for the page."""
 
 from __future__ import annotations
 
@@ -20,32 +20,34 @@ _LENGTHS = (("a day", _DAY), ("a week", 7 * _DAY), ("30 days", 30 * _DAY), ("a y
 _HARDLY_ANY = 1e-3
 
 _UNKNOWN_REPEATS = (
-    "not known how many in a window, and part of their noise is the same (memos): intervals are right only if nobody "
-    "reports twice in a window, and sentinels are not asked. The next version of the collection should name a "
-    "client_window"
+    "number per window not known, and they share part of their noise (memos): intervals are valid only if "
+    "nobody reports twice in a window, and the sentinels are off. The next version of the collection "
+    "should name a client_window"
 )
 
 _MOST = 1000
-"""Reports of one person beyond which a cost is not told: nobody is asked in every window of 20 s for a year."""
+"""Maximum number of reports per person for which the page shows a cost: nobody reports in every 20-second window for a
+year.
+"""
 _SOME = 100
-"""Reports that are told of instead, if already a day has more windows."""
+"""Number of reports whose cost is shown instead, if even a day has more windows."""
 
 
 def collections_of(records: Iterable[RunRecord], others: Iterable[Collection]) -> dict[str, Collection]:
-    """Fingerprint -> collection, of those that runs name and others; one that this version cannot read is left out."""
+    """Fingerprint -> collection, for those of runs and others; unreadable ones, of newer versions, are omitted."""
     found = {collection.fingerprint.hex(): collection for collection in others}
     for record in records:
         for given in record.specification.get("collections") or ():
             try:
                 collection = Collection.from_json(given)
-            except SpecError:  # of a newer version
+            except SpecError:  # collection of a newer version
                 continue
             found[collection.fingerprint.hex()] = collection
     return found
 
 
 def sensitive_values(collection: Collection | None) -> frozenset[str] | None:
-    """The values that are protected, if the collection tells them from others."""
+    """The protected values, if the collection distinguishes them from others."""
     if collection is None or collection.mechanism.num_sensitive == collection.mechanism.num_symbols:
         return None
     given = collection.alphabet.to_json().get("sensitive")
@@ -53,12 +55,12 @@ def sensitive_values(collection: Collection | None) -> frozenset[str] | None:
 
 
 def facts_of(collection: Collection | None, specification: dict[str, Any]) -> list[tuple[str, str]]:
-    """Name and text of what was asked and how it was perturbed."""
+    """Name and text of each fact about the question and its perturbation."""
     if collection is None:
-        return [("Question", "not known: the directory has no record of a run that names the collection")]
+        return [("Question", "not known: no run record in the directory names the collection")]
     mechanism = collection.mechanism
     epsilon = mechanism.epsilon
-    promised = mechanism.about.protects.replace("`", "").partition(". ")[0]  # without its special cases
+    promised = mechanism.about.protects.replace("`", "").partition(". ")[0]  # without special cases
     protects = promised if math.isfinite(epsilon) else "nothing: a report can rule values out"
     facts = [
         ("Answers", _answers(collection, specification)),
@@ -72,14 +74,14 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
 
 
 def reports_in_words(windows: Sequence[Mapping[str, Any]]) -> str:
-    """How many reports there are; where windows overlap, one is in several of them."""
+    """Number of reports in words; with overlapping windows, a report is in several of them."""
     numbers = [row["num_reports"] for row in windows if row["num_reports"] is not None]
     if not numbers:
-        return "not told: too few in every window"
+        return "not shown: every window has too few"
     starts, ends = ([row[name] or "" for row in windows] for name in ("window_start", "window_end"))
     if len(numbers) == 1:
         return f"{numbers[0]:,}"
-    spread = f"{min(numbers):,} to {max(numbers):,} in each of the {len(numbers):,} windows that tell it"
+    spread = f"{min(numbers):,} to {max(numbers):,} in each of the {len(numbers):,} windows that show the number"
     overlap = any(start < end for start, end in zip(starts[1:], ends))
     return f"{spread}; windows overlap" if overlap else f"{sum(numbers):,}, {spread}"
 
@@ -88,8 +90,9 @@ def _epsilon_in_words(epsilon: float) -> str:
     if math.isinf(epsilon):
         return "infinite"
     return (
-        f"{epsilon:g}: a protected report is at most {math.exp(epsilon):,.3g} times likelier from one value than from "
-        f"any other. Who held two values for equally likely is at most {_sure(epsilon)} sure after seeing it"
+        f"{epsilon:g}: a protected report is at most {math.exp(epsilon):,.3g} times as likely from one value as from "
+        "any other. An observer who considers two values equally likely can be at most "
+        f"{_sure(epsilon)} sure after seeing it"
     )
 
 
@@ -106,17 +109,20 @@ def _answers(collection: Collection, specification: dict[str, Any]) -> str:
         if mechanism.num_sensitive < mechanism.num_symbols and "sensitive" in form:
             values += f", {len(form['sensitive']):,} of them sensitive"
         return f"{values} ({form['id']}{cohorts})"
+    edges = collection.alphabet.bin_edges
+    if edges is not None:
+        return f"{collection.alphabet.allowed}, in {len(edges) - 1} bins ({form['id']}{cohorts})"
     number = specification.get("candidates")
     candidates = f"; the collector looks for {number:,} candidates" if number else ""
     return f"any text, hashed into {form['num_buckets']:,} buckets ({form['id']}{cohorts}){candidates}"
 
 
 def costs_of(collection: Collection | None, starts: Sequence[str], ends: Sequence[str]) -> list[Cost]:
-    """What the reports of one person cost, who reports once in every window.
+    """Privacy cost of a person who reports once in every window.
 
     Args:
-        collection: None: not known.
-        starts, ends: of the windows, in order of time.
+        collection: the collection; None if unknown.
+        starts, ends: bounds of the windows, in order of time.
     """
     if collection is None:
         return []
@@ -133,5 +139,5 @@ def costs_of(collection: Collection | None, starts: Sequence[str], ends: Sequenc
 
 
 def _windows_in(step: float) -> list[tuple[str, int]]:
-    """How many windows each length of time has, one every ``step`` milliseconds."""
+    """Number of windows in each length of time, one every ``step`` milliseconds."""
     return [(name, round(length / step)) for name, length in _LENGTHS]

@@ -1,4 +1,4 @@
-"""What a page says, before it is a page: plain data, made in ``gathering``, shown by ``charts`` and ``web_page``.
+"""Content of a page as plain data, collected by ``gathering`` and displayed by ``charts`` and ``web_page``.
 
 Shares are in [0, 1]; times are RFC 3339; W windows in order of time.
 """
@@ -6,26 +6,30 @@ Shares are in [0, 1]; times are RFC 3339; W windows in order of time.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+
+from uldp_transforms.jobs.report.differences import Panel
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How much a page shows at most; what it leaves out it says.
+    """Limits of the page's content; the page states what it leaves out.
 
     Attributes:
-        trends: values with a chart of their own.
-        windows: the latest ones, in charts.
-        rows: of a table.
-        numbers: windows of a trend that also stand in a table.
+        trends: maximum number of values with their own chart.
+        windows: maximum number of windows in charts, the latest ones.
+        rows: maximum number of rows of a table.
+        numbers: maximum number of windows of a trend that are also in a table.
+        cells: maximum number of windows times values that can be compared.
     """
 
     trends: int = 24
     windows: int = 400
     rows: int = 200
     numbers: int = 31
+    cells: int = 100_000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,12 +37,12 @@ class Entry:
     """One value in one window.
 
     Attributes:
-        value: as the collection or the list of candidates spells it.
-        sensitive: None where nobody said what is.
-        share: after post-processing.
-        low, high: interval that holds the share, for values that are shown because they are the largest.
-        smoothed, smoothed_low, smoothed_high: from the window and its neighbours; None: nobody asked for it.
-        truth: of these people; None: not known.
+        value: text of the value, as in the collection or the list of candidates.
+        sensitive: whether the value is sensitive; None if unknown.
+        share: post-processed share.
+        low, high: interval for the share, adjusted for the selection of the largest values.
+        smoothed, smoothed_low, smoothed_high: smoothed share and its interval; None if the job did not smooth.
+        truth: true share among the reporting people; None if unknown.
     """
 
     value: str
@@ -52,6 +56,11 @@ class Entry:
     truth: float | None
 
     @property
+    def told_apart(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.low > 0
+
+    @property
     def covered(self) -> bool | None:
         """Whether the interval holds the truth."""
         return None if self.truth is None else self.low <= self.truth <= self.high
@@ -62,14 +71,14 @@ class WindowLine:
     """One window of one collection.
 
     Attributes:
-        start, end: None: one window for everything.
-        name: in words.
-        status: as of its row.
-        num_reports: None where that is not told.
-        unexplained, unexplained_low, unexplained_high: share of people whose value is none of the listed ones.
-        unlisted: the true one, if that is known.
-        is_open: whether it was not over when its row was made.
-        holds_always: whether its intervals are for all looks at the window, and not for one.
+        start, end: bounds of the window; None for a global window.
+        name: name of the window for readers.
+        status: status of its row.
+        num_reports: number of reports; None if withheld.
+        unexplained, unexplained_low, unexplained_high: share of people with an unlisted value, and its interval.
+        unlisted: the true share of these people, if known.
+        is_open: whether the window had not ended when its row was emitted.
+        holds_always: whether its intervals are anytime-valid rather than for a single look.
     """
 
     start: str | None
@@ -87,12 +96,13 @@ class WindowLine:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Trend:
-    """One value through the windows; every array is (W,), nan where a window does not say.
+    """One value over the windows; every array is (W,), with nan for missing numbers.
 
     Attributes:
-        entry: of the latest window with numbers.
-        share, low, high, smoothed, smoothed_low, smoothed_high, truth: as of an entry.
-        moved: bool, whether its share moved against the windows before.
+        entry: the value in the latest window with numbers.
+        share, low, high, smoothed, smoothed_low, smoothed_high, truth: as for ``Entry``.
+        moved: bool, whether a change of the share was detected.
+        contradicted: bool, whether the window's own interval and the smoothed one have no share in common.
     """
 
     entry: Entry
@@ -105,16 +115,21 @@ class Trend:
     truth: np.ndarray
     moved: np.ndarray
 
+    @property
+    def contradicted(self) -> np.ndarray:
+        found: np.ndarray = (self.smoothed_low > self.high) | (self.smoothed_high < self.low)
+        return found
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Latest:
     """The latest window with numbers.
 
     Attributes:
-        window: which it is.
-        entries: those that are shown, the largest first.
-        others: how many values were estimated and are not shown.
-        other_share: of the people with those of them that are in the row.
+        window: the window.
+        entries: the displayed values, in descending order of share.
+        others: number of estimated values that are not displayed.
+        other_share: total share of those among them that are in the row.
     """
 
     window: WindowLine
@@ -134,7 +149,7 @@ class Alarm:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Found:
-    """A value that nobody listed, in the latest window that has some."""
+    """A discovered value, in the latest window with any."""
 
     value: str
     share: float
@@ -145,7 +160,7 @@ class Found:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """How many intervals hold the truth."""
+    """Number of intervals that contain the truth."""
 
     what: str
     held: int
@@ -177,10 +192,11 @@ class Account:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CollectionPart:
-    """All about one version of one collection.
+    """Content about one version of one collection.
 
-    ``judged`` windows were looked at by sentinels, ``watched`` of them for shares that move. ``not_there`` are values
-    that somebody asked for and that have no chart.
+    Sentinels examined ``judged`` windows, and ``watched`` of them were examined for changes. ``changed`` has the name
+    of the latest window in which a value changed. ``panel`` has what windows are compared by; None if there are fewer
+    than two with numbers. ``not_there`` are requested values without a chart.
     """
 
     id: str
@@ -193,6 +209,8 @@ class CollectionPart:
     windows_left_out: int
     latest: Latest | None
     trends: Sequence[Trend]
+    changed: Mapping[str, str]
+    panel: Panel | None
     not_there: Sequence[str]
     alarms: Sequence[Alarm]
     alarms_left_out: int
@@ -207,7 +225,7 @@ class CollectionPart:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Report:
-    """All that a page says."""
+    """Content of a page."""
 
     title: str
     note: str

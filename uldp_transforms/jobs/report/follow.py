@@ -1,9 +1,10 @@
-"""The page of a directory that a stream writes to: made again when its rows change, served to readers on this machine.
+"""Serves the page of a directory that a stream writes to, updated when its rows change.
 
-A thread looks at the directory and makes the page; requests are answered from memory, however many there are. It can
-only be read, and by default only from this machine: results are for analysts, and this server asks for no password.
+A thread reads the directory and builds the page; requests are answered from memory, so their number does not matter.
+The server is read-only, and by default accessible only from this machine: results are for analysts, and there is no
+password.
 
-Another server that speaks WSGI, or ASGI with an adapter, serves ``Following(asked).application`` as well.
+Other WSGI servers, or ASGI servers with an adapter, can serve ``Following(asked).application``.
 """
 
 from __future__ import annotations
@@ -23,18 +24,17 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from uldp_transforms.jobs.report.gathering import Asked, gather
 from uldp_transforms.jobs.report.reading import RowDirectory
-from uldp_transforms.jobs.report.web_page import page
+from uldp_transforms.jobs.report.web_page import only_itself, page
 
 SCRIPT = "follow.js"
 EVERY = 2.0
-"""Seconds between two looks at the directory."""
+"""Seconds between two reads of the directory."""
 
-_PATIENCE = 10.0  # seconds for which a connection may say nothing
+_PATIENCE = 10.0  # seconds of silence after which a connection is closed
 _HEADERS = (
     (
         "Content-Security-Policy",
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'none'",
+        only_itself(["'self'"]) + "; connect-src 'self'; frame-ancestors 'none'",
     ),
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
@@ -44,19 +44,19 @@ _HEADERS = (
 _TEXT, _HTML = "text/plain; charset=utf-8", "text/html; charset=utf-8"
 
 _Answer = tuple[str, str, bytes, list[tuple[str, str]]]
-"""Status, kind of content, content, further headers."""
+"""Status, content type, content, and further headers."""
 
 Respond = Callable[..., Any]
 
 
 class Following:
-    """A page that follows a directory, as long as the block lasts.
+    """A page that follows a directory while the block lasts.
 
     Args:
-        asked: what to show.
-        every: seconds between two looks.
-        local: answer only requests that name this machine in their ``Host``, so that no page of another site can read
-            results through a browser here.
+        asked: selection of the content.
+        every: seconds between two reads of the directory.
+        local: whether to answer only requests that name this machine in their ``Host``, so that pages of other sites
+            cannot read results through a browser on this machine.
     """
 
     def __init__(self, asked: Asked, *, every: float = EVERY, local: bool = True):
@@ -83,21 +83,21 @@ class Following:
             self.look()
 
     def look(self) -> None:
-        """Make the page if the rows are others than before; what cannot be read now is tried again the next time."""
+        """Rebuild the page if the rows changed; unreadable files are tried again next time."""
         try:
             seen = RowDirectory(self._asked.directory).stamp()
             if self._body and seen == self._seen:
                 return
             body = page(gather(self._asked), self._asked.limits, script=SCRIPT).encode("utf-8")
-        except Exception as error:  # such as files that a job replaces just now; one that stays is said once
+        except Exception as error:  # such as files that a job is replacing; a persistent error is printed once
             if repr(error) != self._fault:
                 self._fault = repr(error)
-                print(f"report: not read, tried again: {error}", file=sys.stderr)
+                print(f"report: cannot read the directory, trying again: {error}", file=sys.stderr)
             return
         self._seen, self._fault, self._body = seen, "", body
 
     def application(self, environ: dict[str, Any], start_response: Respond) -> Iterable[bytes]:
-        """The page, its script, and whether it is alive, for a WSGI server."""
+        """WSGI application: the page, its script, and a health check."""
         status, kind, body, more = self._refusal(environ) or self._answer(environ)
         headers = [*_HEADERS, *more, ("Content-Type", kind), ("Content-Length", str(len(body)))]
         start_response(status, headers)
@@ -136,7 +136,7 @@ def _script() -> bytes:
 
 
 def _names_this_machine(host: str) -> bool:
-    """Whether a ``Host`` is this machine's own name, with any port."""
+    """Whether a ``Host`` header names this machine, with any port."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     try:
         return name == "localhost" or ipaddress.ip_address(name.strip("[]")).is_loopback
@@ -145,13 +145,13 @@ def _names_this_machine(host: str) -> bool:
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """A thread for each request; those that are left end with the process."""
+    """A server with one thread per request; unfinished ones end with the process."""
 
     daemon_threads = True
 
 
 class _Handler(WSGIRequestHandler):
-    """Keeps no log: who reads what is nobody's business."""
+    """Request handler that keeps no log, for the privacy of readers."""
 
     timeout = _PATIENCE
 
@@ -163,12 +163,12 @@ def serve(asked: Asked, host: str, port: int, ready: Callable[[str], None]) -> N
     """Serve the page until SIGINT (Ctrl-C) or SIGTERM, in the main thread.
 
     Args:
-        asked: what to show.
-        host, port: where to listen; port 0: one that is free.
-        ready: is told the address.
+        asked: selection of the content.
+        host, port: address to listen on; port 0: any free port.
+        ready: called with the address.
 
     Raises:
-        OSError: if the port is taken.
+        OSError: if the port is in use.
     """
     local = _names_this_machine(host)
     with _Server((host, port), _Handler) as server, Following(asked, local=local) as following:

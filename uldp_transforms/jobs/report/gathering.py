@@ -1,4 +1,4 @@
-"""From the rows of a directory to the facts of its page."""
+"""Collects the facts of a page from the rows of a directory."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from uldp_transforms.jobs.report.collection_facts import (
     reports_in_words,
     sensitive_values,
 )
+from uldp_transforms.jobs.report.differences import PanelRows
 from uldp_transforms.jobs.report.facts import (
     Account,
     Alarm,
@@ -45,16 +46,16 @@ _RUNS = 20
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What somebody wants to see.
+    """Selection of what the page shows.
 
     Attributes:
-        directory: of the rows.
-        title: of the page.
-        note: a sentence under the title; empty: none.
-        limits: how much there is of everything.
-        values: to be charted before others.
-        truth: what people hold, if that is known.
-        collections: those that the directory's runs do not name.
+        directory: directory of the rows.
+        title: title of the page.
+        note: a sentence under the title; may be empty.
+        limits: limits of the page's content.
+        values: values that get a chart first.
+        truth: true values, if known.
+        collections: collections that the directory's runs do not name.
     """
 
     directory: str
@@ -67,11 +68,11 @@ class Asked:
 
 
 def gather(asked: Asked) -> Report:
-    """All that the page of a directory says.
+    """Gather the content of a directory's page.
 
     Raises:
-        SpecError: for files that are not what they are named like.
-        OSError: for files that cannot be read.
+        SpecError: if files have other content than their names indicate.
+        OSError: if files cannot be read.
     """
     with of_jobs(asked.directory):
         return _gathered(asked, RowDirectory(asked.directory))
@@ -113,7 +114,7 @@ def _run(record: RunRecord, directory: str, is_latest: bool) -> tuple[str, str, 
 
 
 def _accounts(directory: RowDirectory, records: Sequence[RunRecord]) -> tuple[list[Account], bool | None]:
-    """Sums of the latest run, or of all runs if the source goes on where the last one stopped; as ``uldp check``."""
+    """Sums of the latest run, or of all runs if the source resumes where the last one stopped; as ``uldp check``."""
     latest = records[-1:]
     seen = [record for record in records if record in latest or (latest[0].resumes and record.resumes)]
     rows = directory.ledger(record.run for record in seen)
@@ -127,7 +128,7 @@ def _accounts(directory: RowDirectory, records: Sequence[RunRecord]) -> tuple[li
 
 
 class _Part:
-    """One collection: its windows, and what is taken from their entries."""
+    """One collection: its windows, and the data from their entries."""
 
     def __init__(
         self,
@@ -145,13 +146,16 @@ class _Part:
         self._rows = rows[-asked.limits.windows :]
 
     def gather(self, health: Sequence[Row], found: Sequence[Row]) -> CollectionPart:
-        """Its facts; ``health`` and ``found`` are the rows of this collection."""
+        """The facts of the collection; ``health`` and ``found`` are its rows."""
         limits, first = self._asked.limits, self._all[0]
         latest, charted = self._latest()
         values = [entry.value for entry in charted]
-        tables, coverage, unlisted = self._through(values)
+        listed = [entry.value for entry in latest.entries] if latest else []
+        panel = PanelRows(len(self._rows), listed)
+        tables, coverage, unlisted = self._through(values, panel)
         windows = [self._line(row, unlisted.get(at)) for at, row in enumerate(self._rows)]
-        moved = _moved(health, [row["window_start"] for row in self._rows], values)
+        names, starts = [line.name for line in windows], [line.start for line in windows]
+        moved = _moved(health, starts, values)
         alarms = [self._alarm(row, entry) for row in health for entry in row["findings"] if entry["fired"]]
         shown = self._found(found)
         timed = [row for row in self._all if row["window_start"] is not None]
@@ -171,6 +175,8 @@ class _Part:
                 Trend(entry=entry, moved=moved[at], **{name: table[:, at] for name, table in tables.items()})
                 for at, entry in enumerate(charted)
             ],
+            changed=_changed(_moved(health, starts, listed), listed, names),
+            panel=panel.panel(names, len(listed) + (latest.others if latest else 0), limits.cells),
             not_there=[value for value in self._asked.values if value not in values],
             alarms=alarms[-limits.rows :][::-1],
             alarms_left_out=max(0, len(alarms) - limits.rows),
@@ -202,13 +208,13 @@ class _Part:
         )
 
     def _latest(self) -> tuple[Latest | None, list[Entry]]:
-        """The latest window with numbers, and its values whose trends are shown."""
+        """The latest window with numbers, and its values that get a trend."""
         limits, with_numbers = self._asked.limits, [row for row in self._rows if row["status"] == "ok"]
         if not with_numbers:
             return None, []
         ((row, given),) = self._directory.entries(with_numbers[-1:])
         truth = self._truth(row, [entry["value"] for entry in given])
-        order = sorted(range(len(given)), key=lambda at: -float(given[at]["frequency"]))  # as display_low has it
+        order = sorted(range(len(given)), key=lambda at: -float(given[at]["frequency"]))  # the order for display_low
         first = [at for at in order if given[at]["value"] in self._asked.values]
         charted = list(dict.fromkeys([*first, *order]))[: limits.trends]
         entries, trends = (
@@ -224,7 +230,7 @@ class _Part:
         return latest, trends
 
     def _truth(self, row: Row, values: Sequence[str]) -> np.ndarray | None:
-        """(S,) or None if nobody knows."""
+        """(S,) true shares; None if unknown."""
         if self._asked.truth is None:
             return None
         shares = self._asked.truth.shares(row["window_start"], row["window_end"], values)
@@ -238,8 +244,11 @@ class _Part:
             truth=None if truth is None else float(truth),
         )
 
-    def _through(self, values: Sequence[str]) -> tuple[dict[str, np.ndarray], list[Coverage], dict[int, float]]:
-        """Arrays (W, S) of the values' trends, coverage of all entries of all windows, and shares on no list."""
+    def _through(
+        self, values: Sequence[str], panel: PanelRows
+    ) -> tuple[dict[str, np.ndarray], list[Coverage], dict[int, float]]:
+        """Arrays (W, S) of the values' trends, coverage of all entries of all windows, and unlisted shares; fills the
+        panel."""
         at_window = {(row["file"], row["line"]): at for at, row in enumerate(self._rows)}
         at_value = {value: at for at, value in enumerate(values)}
         names = (*_NUMBERS, "truth")
@@ -248,6 +257,7 @@ class _Part:
         unlisted: dict[int, float] = {}
         for row, given in self._directory.entries(row for row in self._rows if row["status"] == "ok"):
             window = at_window[row["file"], row["line"]]
+            panel.add(window, given)
             truth = self._truth(row, [entry["value"] for entry in given])
             if truth is not None:
                 held += self._held(given, truth)
@@ -262,7 +272,7 @@ class _Part:
         return tables, _coverage(held), unlisted
 
     def _held(self, given: Sequence[Row], truth: np.ndarray) -> Counter[tuple[str, bool]]:
-        """Numbers of intervals that contain the truth and that miss it, per kind of interval."""
+        """Numbers of intervals that contain and that miss the truth, per kind of interval."""
         sensitive = None
         if self._sensitive is not None:
             sensitive = np.array([entry["value"] in self._sensitive for entry in given])
@@ -288,7 +298,7 @@ class _Part:
         return Alarm(window=self._name(row), name=entry["name"], sentence=entry["sentence"])
 
     def _found(self, rows: Sequence[Row]) -> list[Found]:
-        """Entries of the latest window with numbers, the largest first."""
+        """Entries of the latest window with numbers, in descending order."""
         last = max(map(_start, rows), default="")
         found = [
             Found(
@@ -309,9 +319,9 @@ def _start(row: Row) -> str:
 
 
 def _numbers_of(entry: Row) -> list[Any]:
-    """Those of ``_NUMBERS``: shares with intervals that hold them, for values that are shown because they are large.
+    """The fields ``_NUMBERS`` of an entry: its share and intervals, adjusted for the selection of the largest values.
 
-    Entries of older jobs may have one kind of intervals, and a share outside.
+    Entries of older jobs may have only one kind of intervals, and a share outside them.
     """
     kind = "ci" if entry.get("display_low") is None else "display"
     numbers: list[Any] = []
@@ -332,7 +342,7 @@ def _coverage(held: Mapping[tuple[str, bool], int]) -> list[Coverage]:
 
 
 def _moved(health: Sequence[Row], starts: Sequence[str | None], values: Iterable[str]) -> list[np.ndarray]:
-    """For each value (W,) bool, whether a finding says that it moved in that window."""
+    """(W,) bool for each value: whether a finding reports a change in that window."""
     sentences = {
         row["window_start"]: entry["sentence"]
         for row in health
@@ -341,3 +351,8 @@ def _moved(health: Sequence[Row], starts: Sequence[str | None], values: Iterable
     }
     said = [sentences.get(start, "") for start in starts]
     return [np.array([repr(value) in sentence for sentence in said], dtype=bool) for value in values]
+
+
+def _changed(moved: Sequence[np.ndarray], values: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Value -> name of the latest window in which it changed."""
+    return {value: names[np.flatnonzero(of)[-1]] for value, of in zip(values, moved) if of.any()}

@@ -1,4 +1,4 @@
-"""The picture of ``uldp plan``: the expected errors of each way to ask, and of asking without privacy."""
+"""The picture of ``uldp plan``: the expected errors of each setup, and without privacy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def picture_of_plan(rows: Sequence[Mapping[str, Any]]) -> bytes:
     """PNG of the rows of a plan.
 
     Args:
-        rows: for each way to ask its ``name``, the expected ``l1`` and ``half_width``, and whether it is ``private``.
+        rows: for each setup its ``name``, the expected ``l1`` and ``half_width``, and whether it is ``private``.
     """
     base = alt.Chart(alt.InlineData(values=[dict(row) for row in rows])).encode(
         y=alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=320)),

@@ -1,7 +1,7 @@
-"""Rows of a directory as readers take them: of each window the row that counts, and its entries only where needed.
+"""Reads the rows of a directory: the valid row of each window, and its entries on demand.
 
-A row can have 100,000 entries and a directory 1,000 windows. So rows are read once without their entries, to find those
-that count, and entries are read again, row by row, of the windows that are shown.
+A row can have 100,000 entries and a directory 1,000 windows. So rows are first read without entries to find the valid
+ones, and the entries of the displayed windows are then read row by row.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _PLACE = (
     "run",
     "pane_index",
 )
-"""What every row of a window must say; rows of older jobs lack other fields."""
+"""Fields that every row of a window must have; rows of older jobs lack some of the others."""
 
 
 class RowDirectory:
-    """The rows in a directory of ``uldp estimate`` or ``uldp reestimate``, local or of a store such as gs://.
+    """The rows in an output directory of ``uldp estimate`` or ``uldp reestimate``, local or in a store such as gs://.
 
     Args:
-        path: of the directory.
+        path: path of the directory.
     """
 
     def __init__(self, path: str):
@@ -51,12 +51,12 @@ class RowDirectory:
         return read_records(self.path)
 
     def windows(self) -> list[Row]:
-        """Of each window the row of estimates that counts, without its entries, in order of time.
+        """The valid row of estimates of each window, without its entries, in order of time.
 
-        ``num_shown`` says how many entries it has; ``file`` and ``line`` say where it stands.
+        ``num_shown`` is its number of entries; ``file`` and ``line`` are its position.
 
         Raises:
-            SpecError: for a file that has other rows.
+            SpecError: if a file contains other rows.
         """
         return sorted(latest_rows(self._headers()), key=_in_order)
 
@@ -66,7 +66,7 @@ class RowDirectory:
                 header = {name: value for name, value in row.items() if name != _ENTRIES}
                 missing = [name for name in (*_PLACE, _ENTRIES) if name not in row]
                 if missing:
-                    raise SpecError(f"{path} must have rows of estimates, got one without {missing[0]}")
+                    raise SpecError(f"{path} must contain rows of estimates, got a row without {missing[0]}")
                 yield header | {"num_shown": len(row[_ENTRIES]), "file": path, "line": line}
 
     def entries(self, windows: Iterable[Row]) -> Iterator[tuple[Row, Sequence[Row]]]:
@@ -84,13 +84,13 @@ class RowDirectory:
         return sorted(rows, key=lambda row: row["window_start"] or "")
 
     def discovered(self, windows: Iterable[Row]) -> list[Row]:
-        """The values that were found in the rows that count."""
+        """The discovered values in the valid rows."""
         panes = {_pane(row) for row in windows}
         rows = (row for path in self._files("discovered") for row in _rows_of(path))
         return [row for row in rows if _pane(row) in panes]
 
     def ledger(self, runs: Iterable[str]) -> list[Row]:
-        """The rows of the ledger of some runs."""
+        """The ledger rows of some runs."""
         wanted = set(runs)
         rows = (row for path in self._files("ledger") for row in _rows_of(path))
         return [row for row in rows if row.get("run") in wanted]
@@ -103,7 +103,7 @@ class RowDirectory:
         return tuple(map(stores.stamp_of, paths)), records, state
 
     def _files(self, name: str) -> list[str]:
-        """JSON lines; where there are none, Avro."""
+        """JSON lines files, or Avro files if there are none."""
         for form in ("jsonl", "avro"):
             found = files_of(self.path, f"{name}.{form}") + files_of(self.path, f"{name}-*.{form}")
             if found:
@@ -127,13 +127,13 @@ def _rows_of(path: str) -> Iterator[Row]:
 
 
 def _chosen(path: str, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
-    """Number and row of the rows of a file that are wanted; None: all of them. Others are not parsed."""
+    """Number and content of the selected rows of a file (None: all); other rows are not parsed."""
     read = _avro if path.endswith(".avro") else _json_lines
     with stores.opened(path) as file:
         try:
             yield from read(file, lines)
         except (ValueError, TypeError, KeyError, EOFError):
-            raise SpecError(f"{path} must have rows of uldp estimate (the content is not shown)") from None
+            raise SpecError(f"{path} must contain rows of uldp estimate (the content is not shown)") from None
 
 
 def _json_lines(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:

@@ -21,7 +21,7 @@ from uldp_transforms.jobs.report.gathering import Asked, gather
 from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.ldp.errors import SpecError
 
-TITLE = "What people hold, learned privately"
+TITLE = "What people hold, estimated privately"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,13 +36,13 @@ class Task:
 
 
 def require_charts() -> None:
-    """Raises SpecError where what draws is not installed."""
+    """Check that the drawing packages are installed; raises SpecError."""
     try:
         import altair  # noqa: F401, PLC0415  # an optional extra, slow to import
         import jinja2  # noqa: F401, PLC0415
         import vl_convert  # noqa: F401, PLC0415
     except ImportError as error:
-        raise SpecError(f"a report needs {error.name}, of the extra 'plot': pip install '.[plot]'") from None
+        raise SpecError(f"a report needs {error.name}; install the extra 'plot': pip install '.[plot]'") from None
 
 
 def configure(argv: Sequence[str]) -> Task:
@@ -56,13 +56,13 @@ def configure(argv: Sequence[str]) -> Task:
         help="output directory of a running stream: serve a page that is updated continuously",
     )
     parser.add_argument(
-        "--serve", type=_port, metavar="PORT", help="with --follow: port to listen on; 0: any free port"
+        "--serve", type=_port, metavar="PORT", help="with --follow: port to listen on; 0 means any free port"
     )
     parser.add_argument("--host", help="with --follow: address to listen on (default: localhost only)")
     parser.add_argument("--output", metavar="PAGE.html", help="file of the page")
     parser.add_argument("--png", metavar="P.png", help="PNG file with the main charts")
-    parser.add_argument("--truth", metavar="V.csv", help="CSV file of the true values, as given to uldp simulate")
-    parser.add_argument("--truth_column", default="value", help="name of its column of values")
+    parser.add_argument("--truth", metavar="V.csv", help="CSV file of the true values, the input of uldp simulate")
+    parser.add_argument("--truth_column", default="value", help="name of the column of values in --truth")
     parser.add_argument(
         "--collection",
         action="append",
@@ -71,9 +71,7 @@ def configure(argv: Sequence[str]) -> Task:
     )
     parser.add_argument("--title", default=TITLE, help="title of the page")
     parser.add_argument("--note", default="", help="sentence to print under the title (default: no sentence)")
-    parser.add_argument(
-        "--value", action="append", default=[], help="value to chart before others; may be given several times"
-    )
+    parser.add_argument("--value", action="append", default=[], help="value to chart first; may be given several times")
     limits = Limits()
     parser.add_argument(
         "--trends", type=cli.positive(), default=limits.trends, help="number of values with their own chart"
@@ -105,7 +103,7 @@ def configure(argv: Sequence[str]) -> Task:
 
 
 def _port(text: str) -> int:
-    """An argparse type: a number of a port."""
+    """An argparse type: a port number."""
     if not (text.isdecimal() and text.isascii() and int(text) < 1 << 16):
         raise argparse.ArgumentTypeError(f"must be a port from 0 to 65535, got {text!r}")
     return int(text)
@@ -130,11 +128,11 @@ def _contradictions(args: argparse.Namespace) -> list[tuple[bool, str]]:
 
 
 def write(asked: Asked, output: str | None, png: str | None) -> None:
-    """The page and the picture of a directory, each into a file that appears when it is whole.
+    """Write the page and the picture of a directory; each file appears when it is complete.
 
     Raises:
-        SpecError: for rows that are none.
-        OSError: for what cannot be read or written.
+        SpecError: if the files do not contain valid rows.
+        OSError: if a file cannot be read or written.
     """
     from uldp_transforms.jobs.report.charts import picture  # noqa: PLC0415  # an optional extra
     from uldp_transforms.jobs.report.web_page import page  # noqa: PLC0415  # an optional extra
@@ -150,7 +148,7 @@ def write(asked: Asked, output: str | None, png: str | None) -> None:
 
 
 def write_report_into(directory: str) -> None:
-    """``report.html`` and ``report.png`` in the directory itself; raises as ``write``."""
+    """Write ``report.html`` and ``report.png`` into the directory itself; raises as ``write``."""
     asked = Asked(directory=directory, title=TITLE)
     write(asked, *(stores.joined(directory, name) for name in ("report.html", "report.png")))
 

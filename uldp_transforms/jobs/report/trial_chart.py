@@ -1,4 +1,4 @@
-"""The picture of ``uldp evaluate``: error by epsilon for each mechanism, and whether intervals keep their promise."""
+"""The picture of ``uldp evaluate``: error by epsilon for each mechanism, and coverage of the intervals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def picture_of_trials(outcomes: Sequence[Any]) -> bytes:
     points = base.mark_point(**_POINT).encode(y=alt.Y("covered:Q", title=None, scale=bounds, axis=_PERCENT))
     rule = alt.Chart(alt.InlineData(values=[{"y": _PROMISED}])).mark_rule(color=INK, strokeDash=[4, 3])
     both: Any = rule.encode(y=alt.Y("y:Q", scale=bounds)) + points
-    title = "Intervals that hold the truth; promised: 95 %"
+    title = "Intervals that contain the truth; nominal: 95 %"
     panels.append(both.properties(width=300, height=260, title=title))
     return png_of(configured(alt.hconcat(*panels, spacing=30)))
 

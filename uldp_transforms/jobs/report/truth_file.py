@@ -1,4 +1,4 @@
-"""What people really hold, from a CSV file: for simulations and trials, where somebody knows."""
+"""True values from a CSV file, for simulations and trials."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Truth:
 
     Args:
         path: CSV file with a column of values and, if there are windows, ``event_time``.
-        column: of the values.
+        column: name of the column of values.
 
     Raises:
-        SpecError: for a file that has no such column, or no rows.
-        OSError: if it cannot be read.
+        SpecError: if the file has no such column, or no rows.
+        OSError: if the file cannot be read.
     """
 
     def __init__(self, path: str, column: str):
@@ -42,10 +42,10 @@ class Truth:
         self._times, self._of = self._times[order], np.concatenate(found)[order]
 
     def shares(self, start: str | None, end: str | None, values: Sequence[str]) -> np.ndarray:
-        """(S,) the shares of the people of a window, from start to end, who hold each value; nan if it has nobody.
+        """(S,) true shares of the values among the people of a window, from start to end; nan if it has no people.
 
         Raises:
-            SpecError: if it has times, and the file has none.
+            SpecError: if the window has bounds, and the file has no times.
         """
         first, last = 0, len(self._of)
         if start is not None and end is not None:

@@ -1,9 +1,11 @@
-"""The page: a template that is filled with facts and drawn charts, and escapes every text."""
+"""The page: a template filled with facts and charts, which escapes every text."""
 
 from __future__ import annotations
 
+import base64
 import functools
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +13,53 @@ import jinja2
 from markupsafe import Markup
 
 from uldp_transforms.jobs.report import charts
-from uldp_transforms.jobs.report.facts import Limits, Report
-from uldp_transforms.jobs.report.texts_for_readers import certain, in_words, percent, shown, span
+from uldp_transforms.jobs.report.differences import as_json
+from uldp_transforms.jobs.report.facts import CollectionPart, Limits, Report
+from uldp_transforms.jobs.report.texts_for_readers import digits_of, fixed, fixed_span, in_words, percent, shown, span
 from uldp_transforms.version import __version__
 
 _HERE = Path(__file__).parent
-_IN_CHART = 25  # values of the latest window
+_IN_CHART = 25  # maximum number of values in the chart of the latest window
 _CHARTS: Mapping[str, Callable[..., str]] = {
     "latest": charts.latest_svg,
     "trend": charts.trend_svg,
     "unexplained": charts.unexplained_svg,
 }
-"""What the template calls them."""
+"""Names of the charts in the template."""
 
 STATUSES = {
     "ok": "has numbers",
     "suppressed": "not enough data: fewer reports than the job's minimum",
-    "partial": "not whole: the stream was stopped, or began, within the window",
-    "insufficient_cohorts": "not enough data: too few cohorts for so many candidates",
-    "ill_conditioned": "no numbers: these candidates cannot be told apart",
-    "empty": "not enough data: no reports that say anything",
-    "not_converged": "no numbers: the estimator ran out of steps",
+    "partial": "incomplete: the stream started or stopped within the window",
+    "insufficient_cohorts": "not enough data: too few cohorts for this many candidates",
+    "ill_conditioned": "no numbers: these candidates cannot be distinguished",
+    "empty": "not enough data: no reports with information",
+    "not_converged": "no numbers: the estimator did not converge",
 }
-"""Status of a window -> what that means, for a person."""
+"""Status of a window -> its meaning for readers of the page."""
 
-ONLY_ITSELF = "default-src 'none'; style-src 'unsafe-inline'"
-"""What a page may load: nothing. Texts that were not escaped could not do anything either."""
+
+def only_itself(more: Sequence[str] = ()) -> str:
+    """Content security policy: the page may load nothing, and run and apply only its own script and style, by hash.
+
+    Args:
+        more: further sources of scripts, of a page with a server.
+    """
+    scripts = " ".join([*more, _hash("page.js")])
+    return (
+        f"default-src 'none'; style-src {_hash('page.css')}; script-src {scripts}; base-uri 'none'; form-action 'none'"
+    )
+
+
+@functools.cache
+def _part(name: str) -> str:
+    """A file beside this one, as the page contains it."""
+    return f"\n{(_HERE / name).read_text(encoding='utf-8')}"
+
+
+@functools.cache
+def _hash(name: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(_part(name).encode()).digest()).decode()}'"
 
 
 @functools.cache
@@ -48,36 +71,54 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "shown": shown, "certain": certain}
+    environment.filters |= {"percent": percent, "shown": shown, "fixed": fixed}
     environment.globals |= {
         "span": span,
+        "fixed_span": fixed_span,
+        "digits_of_spans": _digits_of_spans,
+        "digits_of": digits_of,
+        "zip": zip,
+        "as_json": _as_json,
         "in_words": in_words,
         "statuses": STATUSES,
         "drawn": _drawn,
         "sentence_of": charts.sentence_of,
+        "broken_of": charts.broken_of,
     }
     return environment.get_template("page.html.jinja")
 
 
 def page(report: Report, limits: Limits, *, script: str | None = None) -> str:
-    """HTML that needs nothing but itself.
+    """A self-contained HTML page.
 
     Args:
-        report: what it says.
-        limits: how much there was room for.
-        script: address of a script that keeps the page up to date; None: it stays as it is.
+        report: content of the page.
+        limits: limits that were applied to the content.
+        script: address of a script that updates the page; None: the page is static.
     """
     return _template().render(
         report=report,
         limits=limits,
         in_chart=_IN_CHART,
-        style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
-        policy=ONLY_ITSELF if script is None else None,
+        style=Markup(_part("page.css")),
+        tools=Markup(_part("page.js")),
+        policy=only_itself() if script is None else None,
         script=script,
         version=__version__,
     )
 
 
 def _drawn(name: str, *arguments: Any) -> Markup:
-    """A chart, whose texts were escaped when it was drawn."""
+    """Draw a chart; its texts are escaped when it is drawn."""
     return Markup(_CHARTS[name](*arguments))
+
+
+def _digits_of_spans(spans: Iterable[tuple[float | None, float | None]]) -> int:
+    """Number of decimals of a table with these intervals."""
+    return digits_of(None if low is None or high is None else (high - low) / 2 for low, high in spans)
+
+
+def _as_json(part: CollectionPart) -> Markup:
+    """The values of a part, and what its windows are compared by, for the page's script."""
+    listed = [entry.value for entry in part.latest.entries] if part.latest else []
+    return Markup(as_json({"values": listed}) if part.panel is None else part.panel.as_json())

@@ -1,4 +1,4 @@
-"""Windows in words: in the time zone of the job, and as short as they can be."""
+"""Short names of windows in the time zone of the job."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ UTC = "UTC"
 
 
 def clock(zone: str | None) -> datetime.tzinfo:
-    """The time zone of a job; UTC for one that is unknown here."""
+    """The time zone of a job; UTC if it is unknown on this machine."""
     try:
         return zoneinfo.ZoneInfo(zone or UTC)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError):
@@ -17,7 +17,7 @@ def clock(zone: str | None) -> datetime.tzinfo:
 
 
 def local(moment: str, zone: datetime.tzinfo) -> datetime.datetime:
-    """RFC 3339 -> the time on the clocks of a place."""
+    """Convert RFC 3339 to local time in a time zone."""
     return datetime.datetime.fromisoformat(moment.removesuffix("Z") + "+00:00").astimezone(zone)
 
 
@@ -31,12 +31,12 @@ def name_of_window(start: str | None, end: str | None, zone: datetime.tzinfo) ->
         unit = _unit(first, last)
         day = "" if _day(first) == _day(last) else f"{_day(last)}, "
         return f"{_day(first)}, {first.time().isoformat(unit)} to {day}{last.time().isoformat(unit)}"
-    last -= datetime.timedelta(hours=12)  # the last day itself
+    last -= datetime.timedelta(hours=12)  # falls on the last day
     return f"{first:%a} {_day(first)}" if first.date() == last.date() else f"{_day(first)} to {_day(last)}"
 
 
 def _unit(*moments: datetime.datetime) -> str:
-    """The ``timespec`` that tells times apart: minutes, unless a window begins or ends within one."""
+    """The ``timespec`` that distinguishes the times: minutes, unless a window begins or ends within a minute."""
     if any(moment.microsecond for moment in moments):
         return "milliseconds"
     return "seconds" if any(moment.second for moment in moments) else "minutes"

@@ -25,7 +25,6 @@ from uldp_transforms.jobs.simulate.simulated_people import SimulatedPeople
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
 from uldp_transforms.messages.manifest import listed_file, manifest_text
@@ -59,7 +58,7 @@ def configure(argv: Sequence[str]) -> Simulation:
         help="CSV file (or .csv.gz, .parquet) with a header: column value, optional column event_time (RFC 3339, or "
         "seconds since 1970; default: now)",
     )
-    parser.add_argument("--value_column", default="value", help="name of the column of values (default: value)")
+    parser.add_argument("--value_column", default="value", help="name of the column of values")
     parser.add_argument("--time_column", help="name of the column of times (default: event_time)")
     parser.add_argument("--timezone", help="time zone of times without an offset from UTC, such as Europe/Berlin")
     parser.add_argument(
@@ -97,7 +96,7 @@ def configure(argv: Sequence[str]) -> Simulation:
     args.values = ValuesFile(path, column, *clock)
     args.people = None if person is None else ValuesFile(path, person, *clock)
     if args.people is not None:
-        SimulatedPeople(args.collection, args.seed)  # refuses a collection without memos
+        SimulatedPeople(args.collection, args.seed)  # raises for a collection without memos
     if args.output is not None:
         _check_place("--output", args.output, args.values.path)
     if args.manifest is not None:
@@ -111,7 +110,7 @@ def configure(argv: Sequence[str]) -> Simulation:
 
 
 def _check_place(option: str, path: str, values: str) -> None:
-    """Refuse places where the reports cannot stand (raises OSError) or would destroy something else."""
+    """Refuse paths that cannot be written (raises OSError) or whose content would be destroyed."""
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if os.path.exists(path) and (os.path.samefile(path, values) or not os.path.isfile(path)):
@@ -158,13 +157,13 @@ def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]
 
 
 def _strangers(simulation: Simulation) -> str | None:
-    """The lines with values that the collection does not list, by number: the values may be secrets."""
-    listed = set(simulation.collection.alphabet.known_values or ())
-    chunks = simulation.values.read(_CHUNK_ROWS) if listed else ()
-    rows = [canonical(value) not in listed for values, _ in chunks for value in values]
+    """Line numbers of values that the collection does not list; the values themselves may be sensitive."""
+    alphabet = simulation.collection.alphabet
+    chunks = simulation.values.read(_CHUNK_ROWS) if alphabet.known_values else ()
+    rows = [stranger for values, _ in chunks for stranger in alphabet.strangers(values).tolist()]
     if not any(rows):
         return None
-    sentence = f"must have one of the {len(listed)} values of the collection, got another, as do {sum(rows)} in all"
+    sentence = f"must have {alphabet.allowed}, got another, as do {sum(rows)} in all"
     return f"{simulation.values.place(rows.index(True))} {sentence} of {len(rows)} rows"
 
 
@@ -182,7 +181,7 @@ def _write(simulation: Simulation) -> int:
             messages += len(batch) if single else 1
             yield from wire.report_records(batch) if single else [wire.batch_record(batch)]
 
-    with whole_file(str(simulation.output)) as file:  # a fault in the values leaves no file that looks whole
+    with whole_file(str(simulation.output)) as file:  # an error in the values leaves no complete-looking file
         schema = wire.REPORT_SCHEMA if single else wire.BATCH_SCHEMA
         fastavro.writer(file, schema, records(), metadata=metadata, sync_marker=sync, sync_interval=1 << 18)
     if simulation.manifest is not None:

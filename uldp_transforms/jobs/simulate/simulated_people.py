@@ -1,4 +1,4 @@
-"""Simulated people who report again: each has a secret, and so one cohort, and one memo of each symbol."""
+"""Simulated people who report repeatedly, each with a secret, hence one cohort, and one memo per symbol."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from uldp_transforms.ldp.sampling import word_source
 
 
 class SimulatedPeople:
-    """The devices of a population. Their secrets follow from their names and one secret of the simulation.
+    """The devices of a population, whose secrets are derived from their names and one secret of the simulation.
 
     Args:
-        collection: whose mechanism has ``epsilon_inf``.
-        seed: of the simulation; None: its secret is new.
+        collection: collection whose mechanism has ``epsilon_inf``.
+        seed: seed of the simulation's secret; None: a new random secret.
 
     Raises:
         SpecError: if the mechanism keeps no memos.
@@ -39,7 +39,7 @@ class SimulatedPeople:
     def reports(
         self, people: Sequence[str], values: Sequence[str], rng: np.random.Generator | None, times: np.ndarray | None
     ) -> ReportBatch:
-        """One report a row, as ``Collection.perturb`` makes them, but of the memos of these people.
+        """One report per row, as from ``Collection.perturb``, but with the memos of these people.
 
         Raises:
             SpecError: as ``perturb`` does.
@@ -53,7 +53,7 @@ class SimulatedPeople:
         return dataclasses.replace(fresh, cohorts=cohorts, payloads=payloads)
 
     def _device(self, person: str) -> tuple[bytes, int]:
-        """Secret and cohort."""
+        """The secret and the cohort of a person's device."""
         if person not in self._devices:
             secret = hashlib.sha256(self._secret + person.encode()).digest()
             cohort = KeyedSource(secret, self._collection.fingerprint, COHORT).integer(self._collection.num_cohorts)

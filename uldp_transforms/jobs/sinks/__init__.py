@@ -1,4 +1,4 @@
-"""Where rows go. A new sink is a file here and a line below."""
+"""Destinations of rows. To add one, write a module here and a line below."""
 
 from uldp_transforms.jobs.sinks.bigquery_tables import BigQueryTables as BigQueryTables
 from uldp_transforms.jobs.sinks.kafka_topics import KafkaTopics as KafkaTopics

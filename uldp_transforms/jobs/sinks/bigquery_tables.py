@@ -19,7 +19,7 @@ from uldp_transforms.jobs.sinks.row_files import WriteRowFiles, flush_every
 from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.rows.avro_fields import Field, fields_of, time_fields
+from uldp_transforms.rows.avro_fields import Field, fields_of, map_fields, time_fields
 from uldp_transforms.rows.json_and_avro import as_dict
 from uldp_transforms.rows.row_types import UNDELIVERED_SCHEMA, UndeliveredRow
 
@@ -32,9 +32,9 @@ _TYPES |= {"time": "TIMESTAMP", "record": "RECORD", "map": "RECORD"}
 def table_schema(schema: Any) -> dict[str, Any]:
     """The columns of a table for the records of an Avro schema, in the form of BigQuery's REST interface.
 
-    ``["null", T]`` is NULLABLE, an array REPEATED, anything else REQUIRED; but a field with a default, which later
-    versions of a schema may add, is NULLABLE, so that it can be added to a table that has rows. A map is a repeated
-    record of ``key`` and ``value``, an enum its name as STRING.
+    ``["null", T]`` is NULLABLE, an array REPEATED, all others REQUIRED; but a field with a default, which later
+    versions of a schema may add, is NULLABLE, so that it can be added to a table with rows. A map is a repeated record
+    of ``key`` and ``value``, an enum its name as STRING.
     """
     return {"fields": list(map(_column, fields_of(schema)))}
 
@@ -54,31 +54,31 @@ def _column(field: Field) -> dict[str, Any]:
 def table_row(row: Any, schema: Any) -> dict[str, Any]:
     """The row with the columns of ``table_schema``, ready for JSON; times as RFC 3339."""
     record = as_dict(row)
-    for name, value in record.items():
-        if type(value) is dict:
-            record[name] = [{"key": key, "value": each} for key, each in value.items()]
+    for name in map_fields(schema):
+        if record[name] is not None:
+            record[name] = [{"key": key, "value": each} for key, each in record[name].items()]
     return record
 
 
 def native_row(row: Any, schema: Any) -> dict[str, Any]:
-    """The same with times as Beam's ``Timestamp``, which the Storage Write API takes."""
+    """A row with times as Beam's ``Timestamp``, as the Storage Write API requires."""
     record = table_row(row, schema)
     times = {name: timestamp_of(record[name]) for name in time_fields(schema) if record[name] is not None}
     return record | times
 
 
 class WriteTable(beam.PTransform[PCollection[Any], PCollection[UndeliveredRow]]):
-    """Appends rows to a BigQuery table, which is made if there is none.
+    """Appends rows to a BigQuery table, which is created if necessary.
 
-    Rows go into the global window first: Beam's inserts regroup them, and an engine may drop what belongs to a window
-    that is over.
+    Rows are first assigned to the global window: Beam's inserts regroup them, and an engine may drop elements of an
+    expired window.
 
-    Output: ``UndeliveredRow`` for each row that BigQuery refused for good, such as one that does not fit an older
-    table. A fault that may pass is tried again without end. A load either succeeds or fails the job.
+    Output: ``UndeliveredRow`` for each row that BigQuery rejects permanently, for instance because it does not fit an
+    older table. Transient errors are retried without limit. A load either succeeds or fails the job.
 
     Args:
         dataset: PROJECT:DATASET.
-        name: of the table.
+        name: name of the table.
         schema: Avro schema of the rows.
         method: LOADS, from files under ``--temp_location``, for bounded input only; INSERTS, streaming inserts;
             STORAGE_WRITE_API, which needs Java when the pipeline is built.
@@ -109,7 +109,7 @@ class WriteTable(beam.PTransform[PCollection[Any], PCollection[UndeliveredRow]])
     def _write_to_storage(self, rows: PCollection[Any]) -> PCollection[UndeliveredRow]:
         try:
             written = self._records(rows, native_row) | "StorageWrite" >> self._sink("STORAGE_WRITE_API")
-        except (RuntimeError, OSError) as error:  # no Java, no jar, or a jar that does not start
+        except (RuntimeError, OSError) as error:  # no Java, no jar, or the jar does not start
             raise SpecError(
                 f"--bigquery_method storage_write_api needs Java and Beam's expansion service for Google Cloud, got "
                 f"{error}"
@@ -132,7 +132,7 @@ class WriteTable(beam.PTransform[PCollection[Any], PCollection[UndeliveredRow]])
 
 def _refused_insert(refused: tuple[str, dict[str, Any], Any]) -> UndeliveredRow:
     table, row, errors = refused
-    if isinstance(errors, str):  # of rows that were too large to be sent
+    if isinstance(errors, str):  # for rows that are too large to send
         sentences = [errors]
     else:
         sentences = [": ".join(str(error[key]) for key in ("reason", "message") if error.get(key)) for error in errors]
@@ -148,7 +148,7 @@ def _json(row: dict[str, Any]) -> str:
 
 
 class BigQueryTables(Sink):
-    """Tables of one dataset for all rows but counts; rows that BigQuery rejects are written to files."""
+    """Tables of one dataset for all rows except counts; rows that BigQuery rejects are written to files."""
 
     options: ClassVar[cli.Options] = {
         "--bigquery": {

@@ -25,7 +25,7 @@ from uldp_transforms.rows.json_and_avro import to_json
 JSON, AVRO = "json", "avro"
 
 KEY = ("collection_id", "fingerprint", "window_start", "window_end", "value")
-"""Fields that make the key of a record, so far as a row has them."""
+"""Fields that form the key of a record, if the row has them."""
 
 
 class KafkaRecord(NamedTuple):
@@ -37,10 +37,10 @@ class KafkaRecord(NamedTuple):
 
 
 class RecordOfRow:
-    """Makes records of rows.
+    """Converts rows to records.
 
-    The value is the row's JSON, or its Avro in single-object encoding: two bytes of marker, the schema's CRC-64-AVRO
-    and the record. Headers are the attributes of messages of Pub/Sub.
+    The value is the row's JSON, or its Avro in single-object encoding: a two-byte marker, the schema's CRC-64-AVRO and
+    the record. Headers are the same as the attributes of Pub/Sub messages.
 
     Args:
         schema: Avro schema of the rows.
@@ -63,14 +63,14 @@ class RecordOfRow:
 
 
 class ProduceRows(beam.PTransform[PCollection[Any], PCollection[None]]):
-    """Sends each row to a topic, and ends no bundle before all its records are acknowledged.
+    """Sends each row to a topic; a bundle ends only when all its records are acknowledged.
 
-    A bundle that is repeated sends its records again, with the same keys and values.
+    A repeated bundle sends its records again, with the same keys and values.
 
     Args:
-        topic: must exist, unless brokers create topics.
+        topic: an existing topic, unless brokers create topics.
         schema: Avro schema of the rows.
-        settings: of the producer.
+        settings: settings of the producer.
         form: JSON or AVRO.
     """
 
@@ -105,7 +105,7 @@ class _ProduceFn(beam.DoFn):
 
 
 class KafkaTopics(Sink):
-    """Estimates, values, the ledger and what was refused, as records of a topic each."""
+    """Kafka topics for estimates, values, the ledger and rejected reports."""
 
     KINDS: ClassVar[dict[str, str]] = {
         "estimates": "--output_kafka_topic",

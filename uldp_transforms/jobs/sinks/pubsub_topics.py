@@ -20,11 +20,11 @@ from uldp_transforms.rows.json_and_avro import to_json
 
 
 class PublishRows(beam.PTransform[PCollection[Any], PCollection[Any]]):
-    """Publishes each row as its JSON line, with attributes that say what it is.
+    """Publishes each row as its JSON line, with attributes that describe it.
 
-    Attributes: ``schema``, the full name of the Avro schema; ``schema_fingerprint``, which changes with its fields and
-    not with its comments: the 8 bytes of Avro's single-object encoding, in hexadecimal digits; and of the fields in
-    ``ATTRIBUTES`` and the times those that the row has.
+    Attributes: ``schema``, the full name of the Avro schema; ``schema_fingerprint``, the 8 bytes of Avro's
+    single-object encoding in hexadecimal digits, which depends on the fields but not on comments; and, if the row has
+    them, its times and the fields in ``ATTRIBUTES``.
 
     Args:
         topic: projects/P/topics/T.
@@ -46,7 +46,7 @@ class PublishRows(beam.PTransform[PCollection[Any], PCollection[Any]]):
 
 
 ATTRIBUTES = ("collection_id", "fingerprint", "pane_index", "pane_timing", "status", "reason", "run")
-"""Fields that messages repeat as attributes, by which a subscription can filter."""
+"""Fields that messages also carry as attributes, for subscription filters."""
 
 
 def schema_attributes(schema: Any) -> dict[str, str]:
@@ -58,7 +58,7 @@ def schema_attributes(schema: Any) -> dict[str, str]:
 
 
 def attributes_of(row: Any, times: tuple[str, ...]) -> dict[str, str]:
-    """The fields of a row that its message repeats."""
+    """The fields of a row that its message carries as attributes."""
     fields = row._asdict()
     return {name: str(fields[name]) for name in (*ATTRIBUTES, *times) if fields.get(name) is not None}
 

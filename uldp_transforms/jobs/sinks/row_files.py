@@ -1,4 +1,4 @@
-"""Rows as files in a directory."""
+"""Writes rows as files in a directory."""
 
 from __future__ import annotations
 
@@ -26,36 +26,37 @@ from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.arrow_form import COMPRESSION, arrow_record, arrow_schema, parquet_bytes
+from uldp_transforms.rows.avro_fields import map_fields
 from uldp_transforms.rows.json_and_avro import to_avro, to_json
 from uldp_transforms.windows import duration_text
 
 
 def json_line(row: Any, schema: Any) -> bytes:
-    """One JSON object and the end of its line."""
+    """A row as one line of JSON, with its line end."""
     return f"{to_json(row)}\n".encode()
 
 
 def avro_record(row: Any, schema: Any) -> bytes:
-    """An Avro record, without its schema, which may be one that fastavro has parsed."""
+    """A row as an Avro record, without the schema, which fastavro may have parsed."""
     out = io.BytesIO()
     fastavro.schemaless_writer(out, schema, to_avro(row, schema))
     return out.getvalue()
 
 
 def json_file(lines: Sequence[bytes], schema: Any) -> bytes:
-    """Lines of JSON one after the other."""
+    """The content of a JSON lines file."""
     return b"".join(lines)
 
 
 def avro_file(records: Sequence[bytes], schema: Any) -> bytes:
-    """An Avro object container file; equal records make equal bytes."""
+    """The content of an Avro object container file; equal records give equal bytes."""
     out, marker = io.BytesIO(), hashlib.sha256(b"".join(records)).digest()[:16]
     fastavro.writer(out, schema, _decoded(records, schema), sync_marker=marker)
     return out.getvalue()
 
 
 def parquet_file(records: Sequence[bytes], schema: Any) -> bytes:
-    """A Parquet file of Avro records; equal records make equal bytes."""
+    """The content of a Parquet file of Avro records; equal records give equal bytes."""
     return parquet_bytes(list(_decoded(records, schema)), schema)
 
 
@@ -65,18 +66,18 @@ def _decoded(records: Sequence[bytes], schema: Any) -> Iterator[Any]:
 
 
 ENCODED: dict[str, Callable[..., bytes]] = {"jsonl": json_line, "avro": avro_record, "parquet": avro_record}
-"""A row as bytes."""
+"""Form -> encoder of a single row."""
 
 JOINED: dict[str, Callable[[Sequence[bytes], Any], bytes]] = {
     "jsonl": json_file,
     "avro": avro_file,
     "parquet": parquet_file,
 }
-"""The file of such rows."""
+"""Form -> function that joins encoded rows to a file."""
 
 
 def file_of(rows: Sequence[Any], form: str, schema: Any) -> bytes:
-    """A file of rows; equal rows make equal bytes."""
+    """Encode rows as a file; equal rows give equal bytes."""
     parsed = fastavro.parse_schema(schema)
     return JOINED[form]([ENCODED[form](row, parsed) for row in rows], schema)
 
@@ -84,22 +85,23 @@ def file_of(rows: Sequence[Any], form: str, schema: Any) -> bytes:
 class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
     """Writes rows to ``DIR/NAME.jsonl``, ``.avro`` or ``.parquet``.
 
-    Bounded input: one file, also when there are no rows. Unbounded input: files ``NAME-RUN-HASH`` of the rows that came
-    within ``flush_every``. If each row stands for a key, window and pane, files are named by these and their content,
-    so that the same rows write the same file again; other files have random names. Where rows may come behind the
-    watermark, a file has the time of its rows in place of the hash, and is written again with all of them.
+    Bounded input: one file, even if there are no rows. Unbounded input: files ``NAME-RUN-HASH`` of the rows within each
+    ``flush_every``. If each row represents a key, window and pane, file names depend on these and on the content, so
+    that repeated work writes the same file again; other files have random names. Where rows may arrive after the
+    watermark, the file name contains the time of its rows instead of the hash, and the file is rewritten with all of
+    them.
 
     Args:
-        directory: where to.
-        name: of the files, without ending.
+        directory: output directory.
+        name: name of the files, without extension.
         form: jsonl, avro or parquet.
         schema: Avro schema of the rows.
-        unbounded: whether rows go on coming.
-        keyed: whether each row stands for a key, window and pane.
-        run: name of the run, for the files of unbounded input; None: they are without.
-        flush_every: milliseconds for which rows of unbounded input wait for others; 0: a file for each bundle.
-        final: whether rows of unbounded input come by the watermark, see ``FlushRows``.
-        late: milliseconds for which such rows may come behind it; None: they do not.
+        unbounded: whether the input is unbounded.
+        keyed: whether each row represents a key, window and pane.
+        run: name of the run, for the files of unbounded input; None: omitted from file names.
+        flush_every: milliseconds over which rows of unbounded input are collected; 0: a file for each bundle.
+        final: whether rows of unbounded input are emitted by the watermark, see ``FlushRows``.
+        late: milliseconds after the watermark during which such rows may arrive; None: none arrive.
     """
 
     def __init__(
@@ -146,7 +148,8 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
         records = rows | "Records" >> beam.Map(to_avro, self._schema)
         if self._form == "avro":
             return records | "Write" >> WriteToAvro(self._path, self._schema, **one_file)
-        columns = records | "ArrowRecords" >> beam.Map(arrow_record).with_output_types(dict[str, Any])
+        as_arrow = beam.Map(arrow_record, map_fields(self._schema)).with_output_types(dict[str, Any])
+        columns = records | "ArrowRecords" >> as_arrow
         return columns | "Write" >> WriteToParquet(
             self._path, arrow_schema(self._schema), codec=COMPRESSION, **one_file
         )
@@ -184,7 +187,7 @@ class _WriteBundlesFn(beam.DoFn):
 
 
 def flush_every(args: argparse.Namespace) -> int:
-    """Milliseconds for which rows wait, of a command line; raises SpecError for a time that nobody waits for."""
+    """Milliseconds over which rows are collected, from a command line; raises SpecError if out of range."""
     milliseconds = FLUSH_EVERY if args.flush_every is None else int(args.flush_every)
     if milliseconds > MOST_FLUSH_EVERY:
         raise SpecError(
@@ -194,7 +197,7 @@ def flush_every(args: argparse.Namespace) -> int:
 
 
 class RowFiles(Sink):
-    """All rows, as files in the directory of ``--output``."""
+    """Files for all rows, in the directory of ``--output``."""
 
     options: ClassVar[cli.Options] = {
         "--output": {"required": True, "help": "directory for the results"},
@@ -220,16 +223,16 @@ class RowFiles(Sink):
         ("counts", "avro", "WriteCounts"),
         ("discovered", "jsonl", "WriteDiscovered"),
     )
-    """Kinds of rows, the forms in which they are written, and the names of these steps."""
+    """Kinds of rows, their file formats, and the names of the steps."""
 
     PARQUET = tuple(
         (name, "parquet", f"Write{name.capitalize()}Parquet")
         for name in ("estimates", "values", "rejected", "ledger", "health", "discovered")
     )
-    """The same, with ``--write_parquet``."""
+    """Kinds, formats and steps with ``--write_parquet``."""
 
     BY_CLOCK, BY_WATERMARK = ("rejected",), ("ledger",)
-    """Kinds of rows that are written by the clock also with ``--release final``; and by the watermark also without."""
+    """Kinds of rows written by processing time even with ``--release final``; and by the watermark even without it."""
 
     def __init__(
         self,

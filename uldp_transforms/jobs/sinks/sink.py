@@ -1,4 +1,4 @@
-"""What a sink of rows is: the options that name it, and how it writes each kind of row."""
+"""Base class of sinks of rows: the options that select one, and how it writes each kind of row."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Output(NamedTuple):
     """One kind of row of a job.
 
     Attributes:
-        name: such as ``estimates``; of files and tables too.
-        rows: NamedTuples.
-        schema: their Avro schema.
-        keyed: whether each row stands for a collection, window and pane of its own.
-        late: milliseconds for which rows that wait for the watermark may come behind it; None: they do not, or not so
-            that a later run of the same work would tell them otherwise.
+        name: name of the kind, such as ``estimates``; also of files and tables.
+        rows: PCollection of NamedTuples.
+        schema: Avro schema of the rows.
+        keyed: whether each row represents a distinct collection, window and pane.
+        late: milliseconds after the watermark during which such rows may arrive; None: none arrive, or not in a way
+            that repeated work would reproduce.
     """
 
     name: str
@@ -37,27 +37,27 @@ class Sink(abc.ABC):
     """Destination of rows. To add a sink, write a file with a subclass and a line in ``SINKS``."""
 
     options: ClassVar[cli.Options]
-    """The options that it takes, with their arguments for argparse; ``label``, if any, is the title in a form."""
+    """Options of the sink, with their arguments for argparse; ``label``, if present, is the title in a form."""
     takes_counts: bool = False
-    """Whether it writes ``counts``; these rows are made only if a sink does."""
+    """Whether the sink writes ``counts``; these rows are produced only if a sink does."""
 
     @classmethod
     @abc.abstractmethod
     def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> Sink | None:
-        """The sink that a command line names; None if it names none.
+        """The sink that a command line selects; None if it does not select this one.
 
         Args:
-            args: the command line, with ``run``, the name of the run, and ``rows``, the directory for its rows.
-            source: of the reports.
-            options: of Beam.
+            args: the parsed command line, with ``run``, the name of the run, and ``rows``, the directory for its rows.
+            source: source of the reports.
+            options: Beam's options.
 
         Raises:
-            SpecError: for options that do not go together.
+            SpecError: if options contradict each other.
         """
 
     @abc.abstractmethod
     def write(self, outputs: Sequence[Output]) -> None:
-        """Add the steps that write the kinds of rows that this sink takes."""
+        """Add the steps that write the kinds of rows that this sink accepts."""
 
     def prepare(self) -> None:  # noqa: B027  # most sinks need nothing
-        """Make ready what rows are written to, when the job is about to run; raises SpecError or OSError."""
+        """Prepare the destination just before the job runs; raises SpecError or OSError."""

@@ -1,4 +1,4 @@
-"""Where reports come from. A new source is a file here and a line below."""
+"""Sources of reports. To add one, write a module here and a line below."""
 
 from uldp_transforms.jobs.sources.avro_files import AvroFiles as AvroFiles
 from uldp_transforms.jobs.sources.kafka_topic import KafkaTopic as KafkaTopic

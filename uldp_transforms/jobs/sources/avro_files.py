@@ -21,14 +21,20 @@ from uldp_transforms.messages.containers import read_messages
 
 
 class AvroFiles(Source):
-    """Avro object container files, single or packed, local ones or of a store such as gs://."""
+    """Reads Avro object container files of single or packed reports, local or in a store such as gs://."""
 
     option = "--input"
     help = "Avro files of reports, a pattern such as 'reports-*.avro'"
     own_options: ClassVar[cli.Options] = {
         "--manifest": {
             "help": "manifest that lists the expected content of the files, or a pattern (default: no manifest)"
-        }
+        },
+        "--follow": cli.SWITCH
+        | {
+            "default": None,
+            "help": "run until SIGTERM over the directory of uldp gateway --spool on this machine: count each file "
+            "once, and estimate each window when it is due; restarts lose and repeat nothing",
+        },
     }
     bounded = True
 

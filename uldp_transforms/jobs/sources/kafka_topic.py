@@ -1,4 +1,4 @@
-"""Reports from Kafka: as a stream, or a range that ends; read by Python or by Beam in Java."""
+"""Reports from Kafka, as a stream or a bounded range, read in Python or by Beam in Java."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ CREATE_TIME, LOG_APPEND_TIME = ReadFromKafka.create_time_policy, ReadFromKafka.l
 
 
 class ReadKafka(beam.PTransform[PBegin, PCollection[bytes]]):
-    """Reads a topic from its first record on; each record's value is a message.
+    """Reads a topic from its first record on; the value of each record is a message.
 
-    Beam reads Kafka in Java: its expansion service writes this step when the pipeline is built. A record's own time is
-    its arrival time, for the gate and for the watermark, so a job that reads the topic again judges and counts as the
-    first one did.
+    Beam reads Kafka in Java: its expansion service creates this step when the pipeline is built. The timestamp of a
+    record is its arrival time, for the gate and for the watermark, so a job that reads the topic again gives the same
+    verdicts and counts.
 
-    Output: ``bytes`` in the global window; a record without value is an empty message.
+    Output: ``bytes`` in the global window; a record without a value is an empty message.
 
     Args:
-        servers: HOST:PORT of brokers, separated by commas.
-        topic: must exist.
-        timestamps: ``message.timestamp.type`` of the topic: CREATE_TIME, by the clock of who sends a record, or
-            LOG_APPEND_TIME, by that of the broker. Beam stops at a record that has the other one.
+        servers: HOST:PORT of the brokers, separated by commas.
+        topic: an existing topic.
+        timestamps: ``message.timestamp.type`` of the topic: CREATE_TIME, by the clock of the sender, or
+            LOG_APPEND_TIME, by that of the broker. Beam fails at a record of the other kind.
         expansion_service: HOST:PORT; None: Beam starts its own, for which it needs Java and downloads a jar.
-        properties: more settings of Kafka's consumer, such as those of TLS and SASL. They are in the job's graph: what
-            is secret should be a reference (``kafka_providers.references_to``).
+        properties: further settings of the Kafka consumer, such as those of TLS and SASL. They are in the job's graph,
+            so secrets should be references (``kafka_providers.references_to``).
 
     Raises:
-        SpecError: when the pipeline is built, if there is no such service.
+        SpecError: when the pipeline is built, if the expansion service is not available.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ReadKafka(beam.PTransform[PBegin, PCollection[bytes]]):
             records = begin | "Read" >> ReadFromKafka(
                 consumer, [self._topic], timestamp_policy=self._timestamps, expansion_service=service
             )
-        except (grpc.RpcError, RuntimeError, OSError) as error:  # nobody there, no Java, no jar, or Java's own words
+        except (grpc.RpcError, RuntimeError, OSError) as error:  # no service, no Java, no jar, or an error in Java
             raise SpecError(f"--kafka_topic needs Java and Beam's expansion service for Kafka, got {error}") from None
         return records | "Values" >> beam.Map(_message).with_output_types(bytes)
 
@@ -90,7 +90,7 @@ class ReadKafka(beam.PTransform[PBegin, PCollection[bytes]]):
 
 @contextlib.contextmanager
 def _connected(address: str) -> Iterator[ExpansionAndArtifactRetrievalStub]:
-    """An expansion service at any address; given a text, Beam connects to addresses of this machine only."""
+    """Connect to an expansion service at any address; given a text, Beam connects only to addresses of this machine."""
     with grpc.insecure_channel(address, [("grpc.max_receive_message_length", -1)]) as channel:
         yield ExpansionAndArtifactRetrievalStub(channel)
 
@@ -223,7 +223,7 @@ class KafkaTopic(Source):
 
 
 class KafkaRange(KafkaTopic):
-    """The records that a topic has now, or those of a time that has passed."""
+    """Source that reads the current records of a topic, or those of a past time range."""
 
     option = "--kafka_topic with --kafka_until"
     bounded = True
@@ -234,7 +234,7 @@ class KafkaRange(KafkaTopic):
 
 
 def _moment(text: str | None, option: str) -> int | None:
-    """Milliseconds; None: no text, or ``now``."""
+    """Milliseconds of a time; None without a text, and for ``now``."""
     if text is None or (text == NOW and option == "--kafka_until"):
         return None
     try:

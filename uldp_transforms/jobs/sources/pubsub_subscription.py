@@ -18,7 +18,7 @@ from uldp_transforms.jobs.sources.source import Source
 
 
 class PubSubSubscription(Source):
-    """Messages as they are published; the arrival time is the publish time."""
+    """Reads messages as they are published; the arrival time is the publish time."""
 
     option = "--subscription"
     help = "Pub/Sub subscription, projects/P/subscriptions/S"

@@ -1,4 +1,4 @@
-"""What a source of reports is: an option that names it, whether it ends, and how it reads."""
+"""Base class of sources of reports: the option that selects it, whether it is bounded, and how it reads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Source(abc.ABC):
     """Source of reports. To add one, write a file with a subclass and a line in ``SOURCES``."""
 
     option: ClassVar[str]
-    """The option that names it, such as ``--input``; a job has exactly one source."""
+    """Option that selects the source, such as ``--input``; a job has exactly one source."""
     help: ClassVar[str]
     """Help text of the option."""
     kind: ClassVar[Any] = str
@@ -28,22 +28,22 @@ class Source(abc.ABC):
     own_options: ClassVar[cli.Options] = {}
     """Further options that only this source takes, with their arguments for argparse; their default is None."""
     bounded: ClassVar[bool]
-    """Whether it ends."""
+    """Whether the source is bounded."""
     resumes: ClassVar[bool] = False
-    """Whether the next run goes on where this one ended, because what was acknowledged never comes again."""
+    """Whether the next run continues where this one ended, because acknowledged messages are never delivered again."""
 
     @classmethod
     def variant(cls, args: argparse.Namespace) -> type[Source]:
-        """The class for these arguments: a subclass if it depends on them whether the source ends."""
+        """The class for these arguments: a subclass if they determine whether the source is bounded."""
         return cls
 
     @classmethod
     @abc.abstractmethod
     def of(cls, args: argparse.Namespace, options: PipelineOptions) -> Source:
-        """The source that a command line names; sets what the engine needs for it in the options of Beam.
+        """Create the source from a command line; sets the engine options that it needs in Beam's options.
 
         Raises:
-            SpecError: for options that do not go together, or an engine that cannot read it.
+            SpecError: if options contradict each other, or the engine cannot read the source.
         """
 
     @abc.abstractmethod
@@ -51,15 +51,15 @@ class Source(abc.ABC):
         """Read the messages: the input of ``EstimateReports``."""
 
     def draining(self, options: PipelineOptions, stop: threading.Event) -> AbstractContextManager[None] | None:
-        """A block in which the pipeline must run so that it ends by itself, with all rows, once ``stop`` is set.
+        """A context in which the pipeline must run, so that it finishes with all rows once ``stop`` is set.
 
-        None if this source cannot do that on the engine of these options: then to stop is to cancel.
+        None if this source does not support this on the selected engine: then stopping means cancelling.
         """
         return None
 
     def check_access(self, options: PipelineOptions) -> None:  # noqa: B027  # most sources need none
-        """Check, before the job starts, that this machine may read the source; raises what its client raises."""
+        """Check, before the job starts, that this machine can read the source; raises the errors of its client."""
 
     def example(self) -> bytes | None:
-        """One of the messages, to say what they look like; None: there is none, or they come only once."""
+        """An example message, to describe the format; None if there is none, or if messages can be read only once."""
         return None

@@ -1,4 +1,4 @@
-"""Where reports can be published. A new outlet is a file here and a line below."""
+"""Outlets to which reports are published. A new outlet is a file here and a line below."""
 
 from __future__ import annotations
 

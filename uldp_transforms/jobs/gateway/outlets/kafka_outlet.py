@@ -38,7 +38,7 @@ class KafkaOutlet(Outlet):
             "given several times",
         },
         "--kafka_config": {
-            "help": "file with such settings, including bootstrap.servers, one NAME=VALUE per line, instead of "
+            "help": "file with librdkafka settings, including bootstrap.servers, one NAME=VALUE per line, instead of "
             "--bootstrap_servers; the value ${NAME} stands for an environment variable"
         },
     }
@@ -56,7 +56,7 @@ class KafkaOutlet(Outlet):
         try:
             self._producer = Producer(settings | dict(properties or {}), logger=logging.getLogger("kafka"))
         except (KafkaException, TypeError, ValueError) as error:
-            raise SpecError(f"a setting of --kafka_property must be one of librdkafka, got {_text(error)}") from None
+            raise SpecError(f"--kafka_property must be a setting of librdkafka, got {_text(error)}") from None
         self._stopping = threading.Event()
         self._polling: threading.Thread | None = None
 

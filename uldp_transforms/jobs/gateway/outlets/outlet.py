@@ -30,7 +30,7 @@ class Outlet(abc.ABC):
     """Destination of packed messages. To add one, write a file with a subclass and a line in ``OUTLETS``."""
 
     option: ClassVar[str]
-    """The option that names it, such as ``--topic``."""
+    """Option that selects the outlet, such as ``--topic``."""
     help: ClassVar[str]
     """Help text of the option."""
     kind: ClassVar[Any] = str

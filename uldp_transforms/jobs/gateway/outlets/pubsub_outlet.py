@@ -25,7 +25,7 @@ _PASSING = (
     exceptions.ServiceUnavailable,
     exceptions.Unknown,
 )
-"""Faults after which the client publishes again by itself."""
+"""Errors after which the client library retries by itself."""
 
 
 class PubSubOutlet(Outlet):
@@ -52,7 +52,7 @@ class PubSubOutlet(Outlet):
         except exceptions.NotFound:
             raise SpecError(f"--topic must exist, got {self._topic!r}") from None
         except exceptions.GoogleAPICallError as error:
-            raise SpecError(f"--topic must be one that Pub/Sub answers for, got {error.message}") from None
+            raise SpecError(f"--topic must be a topic that Pub/Sub can serve, got {error.message}") from None
 
     async def start(self) -> None:
         self._client = self._client or pubsub_v1.PublisherClient()

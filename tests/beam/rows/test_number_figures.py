@@ -1,0 +1,87 @@
+"""The field ``numbers`` of a row: where it has figures, what they are in every form, and how wide in several looks."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import fastavro
+import numpy as np
+import pyarrow.parquet
+import pytest
+from apache_beam import coders
+
+from tests.support.messages_cases import KRR, collection
+from uldp_transforms.beam.runtime import row_coders
+from uldp_transforms.jobs.sinks.bigquery_tables import native_row
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.estimators import Empirical
+from uldp_transforms.rows.arrow_form import parquet_bytes
+from uldp_transforms.rows.entry_columns import packed, unpacked
+from uldp_transforms.rows.json_and_avro import as_dict, to_avro, to_json
+from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, MeanFigure, NumberFigures, WindowedEstimate, WindowHealth
+from uldp_transforms.rows.windowed_estimate import estimate_window
+
+DELAYS = collection("delays", {"id": "ordered", "low": 0, "high": 1, "num_bins": 8}, "sw")
+TIMES = collection("times", {"id": "ordered", "low": 1, "high": 9, "num_bins": 8, "scale": "log"}, "sw")
+CELLS = np.array([[900, 950, 1000, 1010, 980, 900, 840, 800, 720, 680, 630, 590]])
+PLACE: dict[str, Any] = {
+    "window_start": "2001-09-09T00:00:00Z",
+    "window_end": "2001-09-10T00:00:00Z",
+    "pane_index": 0,
+    "pane_timing": "ON_TIME",
+    "run": None,
+}
+
+
+def row_of(item: Collection = DELAYS, cells: np.ndarray = CELLS, **options: Any) -> WindowedEstimate:
+    fields = {"withheld": None, "limits": (0.5, 7.0), "quantiles": (0.5, 0.9)} | options
+    counts = CohortCounts(cells.sum(axis=1), cells)
+    return estimate_window(item, counts, PLACE | fields.pop("place", {}), Empirical(), None, **fields)
+
+
+def test_a_row_has_the_figures_that_were_asked_for():
+    numbers = row_of().numbers
+    assert numbers.mean.value == pytest.approx(0.344906, abs=1e-6)
+    assert [one.q for one in numbers.quantiles] == [0.5, 0.9]
+    [above] = numbers.shares_above  # 7 is beyond the bins of this collection
+    assert (above.limit, above.value) == (0.5, pytest.approx(0.326236, abs=1e-6))
+
+
+def test_no_figures_without_numbers_or_estimates():
+    krr = np.full((KRR.num_cohorts, KRR.num_cells), 50)
+    assert row_of(KRR, krr).numbers == row_of(withheld="suppressed").numbers == NumberFigures()
+    plain = row_of(limits=None, quantiles=None).numbers
+    assert (plain.mean.half_bin, plain.quantiles, plain.shares_above) == (1 / 16, (), ())
+    assert row_of(TIMES).numbers.mean == MeanFigure()
+
+
+def test_intervals_of_several_looks_are_longer():
+    def length(**options: Any) -> float:
+        mean = row_of(**options).numbers.mean
+        return mean.high - mean.low
+
+    planned = length(anytime_scale=100) / length()
+    early = length(anytime_scale=100, place={"pane_timing": "EARLY"}) / length()
+    assert planned == pytest.approx(2.241403 / 1.959964, rel=1e-5)  # normal quantiles of 97.5 % and 95 %
+    assert early > planned
+
+
+@pytest.mark.parametrize("row", [row_of(), row_of(TIMES), row_of(withheld="suppressed")], ids=["all", "log", "none"])
+def test_every_form_has_the_same_numbers(row: WindowedEstimate):
+    expected = as_dict(row)["numbers"]
+    assert json.loads(to_json(row))["numbers"] == expected
+    record = to_avro(row, ESTIMATE_SCHEMA)
+    file = io.BytesIO()
+    fastavro.writer(file, ESTIMATE_SCHEMA, [record])
+    file.seek(0)
+    assert next(fastavro.reader(file))["numbers"] == expected
+    table = pyarrow.parquet.read_table(io.BytesIO(parquet_bytes([record], ESTIMATE_SCHEMA)))
+    assert table.to_pylist()[0]["numbers"] == expected
+    assert native_row(row, ESTIMATE_SCHEMA)["numbers"] == expected
+    assert WindowedEstimate in row_coders.ROWS
+    coder = coders.registry.get_coder(WindowedEstimate)
+    assert as_dict(coder.decode(coder.encode(row)))["numbers"] == expected
+    health = WindowHealth(**dict.fromkeys(WindowHealth._fields) | {"findings": []})
+    assert as_dict(unpacked(packed(row, health))[0])["numbers"] == expected

@@ -1,0 +1,178 @@
+"""The command line of ``uldp estimate --follow``, and a run of it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from uldp_transforms import JobSpec
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
+from uldp_transforms.jobs.follow.follower import Follower
+from uldp_transforms.jobs.follow.spool_reading import check_spool
+from uldp_transforms.jobs.follow.state import NAME, FollowState, run_of
+from uldp_transforms.jobs.records.ledger_sums import summary, sums_of
+from uldp_transforms.jobs.records.run_directory import RunDirectory
+from uldp_transforms.jobs.records.run_records import (
+    CANCELLED,
+    FAILED,
+    STOPPED,
+    RunRecord,
+    files_of,
+    new_run_id,
+    read_lines,
+    read_records,
+    start_of_run,
+)
+from uldp_transforms.jobs.records.unknown_repeats import warnings_of
+from uldp_transforms.jobs.spec_options import check_options_agree, given
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import milliseconds
+
+POLL = 1.0
+"""Seconds between two looks at the spool."""
+
+BROKEN = 1
+
+_SUPPORTED = (
+    *("collection", "input", "follow", "output", "write_counts"),
+    *("window", "slide", "window_offset", "timezone", "late_every", "bit_patterns"),
+    *("estimator", "candidates", "limits", "quantiles", "min_reports", "show"),
+)
+"""Options of ``uldp estimate`` that may be given with ``--follow``."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FollowJob:
+    """A job that follows a spool.
+
+    Attributes:
+        spool: directory of a gateway's files.
+        spec: specification of the job.
+        directory: output directory, which is locked.
+        state: what was counted.
+        late_every: milliseconds for which late reports of a window are collected.
+        with_counts: whether to write the counts of each window.
+    """
+
+    spool: str
+    spec: JobSpec
+    directory: RunDirectory
+    state: FollowState
+    late_every: int
+    with_counts: bool
+
+
+def follow_job(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence[str]) -> FollowJob:
+    """The job of a command line with ``--follow``.
+
+    Raises:
+        SpecError: if an option is not supported, or ``--input`` is no spool, or ``--output`` is of another job.
+        OSError, sqlite3.Error: if a file cannot be read or written.
+    """
+    _check(args, parser, beam_args)
+    run = run_of(args.output, new_run_id())
+    values = given(args)
+    late_every = values.pop("late_every", None) or JobSpec.late_every
+    # as for files, reports have no time of arrival here
+    spec = JobSpec.of(collections=cli.matching("--collection", args.collection), bounded=True, run=run, **values)
+    spec.check_candidates()
+    directory = RunDirectory(args.output, run, bounded=False, launched=False)
+    try:
+        if directory.open() and not os.path.isfile(os.path.join(args.output, NAME)):
+            raise SpecError(f"--output must be a new directory or one of --follow, got {args.output!r}, of another job")
+        directory.prepare()
+        state = FollowState(args.output, run, _identity(spec))
+    except BaseException:
+        directory.close()
+        raise
+    return FollowJob(
+        spool=args.input,
+        spec=spec,
+        directory=directory,
+        state=state,
+        late_every=late_every if isinstance(late_every, int) else milliseconds(late_every, "--late_every"),
+        with_counts=args.write_counts,
+    )
+
+
+def _check(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence[str]) -> None:
+    """Refuse unsupported options by name, a missing window, and an input that is no spool; raises SpecError."""
+    if args.input is None:
+        raise SpecError("--follow needs --input, got none")
+    for name, value in vars(args).items():
+        if name not in _SUPPORTED and value != parser.get_default(name):
+            raise SpecError(f"--{name} cannot be combined with --follow, got both")
+    if beam_args:
+        raise SpecError(f"--follow needs no engine of Beam and takes none of its options, got {beam_args[0]}")
+    if args.window is None:
+        raise SpecError("--follow needs --window, got none")
+    check_options_agree(args)
+    check_spool(args.input)
+
+
+def _identity(spec: JobSpec) -> str:
+    """What must stay the same while a directory is in use, as JSON."""
+    values = spec.to_json()
+    names = ("window", "slide", "window_offset", "timezone", "bit_patterns")
+    return json.dumps({name: values[name] for name in names})
+
+
+def run_follow(job: FollowJob, signals: Signals) -> int:
+    """Follow the spool until a signal, write the run record, and print the outcome; returns the exit code."""
+    signals.can_drain = True
+    record = _record(job)
+    for warning in warnings_of(job.spec.collections):
+        _say(warning)
+    try:
+        record.write(job.directory.path)
+        follower = Follower(
+            job.spool, job.directory.path, job.spec, job.state, late_every=job.late_every, with_counts=job.with_counts
+        )
+        while not signals.stop.is_set():
+            follower.step()
+            signals.stop.wait(POLL)
+        return _ended(job, record, STOPPED)
+    except KeyboardInterrupt:
+        return _ended(job, record, CANCELLED)
+    except (OSError, sqlite3.Error) as error:
+        return _ended(job, record, FAILED, str(error))
+    finally:
+        job.state.close()
+        job.directory.close()
+
+
+def _record(job: FollowJob) -> RunRecord:
+    """The record of the run, which all restarts continue."""
+    source: dict[str, Any] = {"option": "--input", "name": job.spool, "bounded": False, "resumes": False}
+    record = start_of_run(job.spec, source, launched=False)
+    began = [before.started for before in read_records(job.directory.path) if before.run == record.run]
+    return dataclasses.replace(record, started=began[0]) if began else record
+
+
+def _ended(job: FollowJob, record: RunRecord, end: str, cause: str = "") -> int:
+    """Complete the record, and print the outcome."""
+    sums = None
+    if end == STOPPED:
+        rows = read_lines(files_of(job.directory.path, f"ledger-{record.run}-*.jsonl"))
+        sums = sums_of(rows) if rows else None
+    sentence = {
+        STOPPED: f"stopped: {summary(sums) if sums else 'no reports'}",
+        CANCELLED: "cancelled: the next start continues where this one stopped",
+        FAILED: f"the run failed: {cause}; the next start continues where this one stopped",
+    }[end]
+    with contextlib.suppress(OSError):  # the run may have failed because it cannot write
+        record.with_end(end, sentence, sums).write(job.directory.path)
+    _say(sentence)
+    return {STOPPED: cli.DONE, CANCELLED: CUT_OFF, FAILED: BROKEN}[end]
+
+
+def _say(sentence: str) -> None:
+    print(f"estimate: {sentence}", file=sys.stderr)

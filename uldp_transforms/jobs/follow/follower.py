@@ -1,0 +1,157 @@
+"""Counts new files of a spool and estimates the windows that are due; nothing that matters is kept in memory."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from uldp_transforms.beam.accounts.ledger import LedgerEntry, ledger_rows
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.jobs.follow.row_outbox import put_rows, rows_of_window, write_outbox
+from uldp_transforms.jobs.follow.spool_reading import Reading, SpoolReader, finished_files, merge, unfinished_since
+from uldp_transforms.jobs.follow.state import FollowState
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.rows.rejected_report import rejected_row
+from uldp_transforms.windows import now
+
+FILES_AT_ONCE = 64
+"""Maximum number of files of one transaction."""
+
+WINDOWS_AT_ONCE = 256
+"""Maximum number of windows that are estimated in one transaction."""
+
+LONGEST_WAIT = 600_000
+"""Milliseconds for which windows wait for a file that the gateway has begun before their end and has not finished."""
+
+
+def _nothing(point: str) -> None:
+    """Default of ``Follower.reached``."""
+
+
+class Follower:
+    """One pass after another over the same spool and state.
+
+    Args:
+        spool: directory of a gateway's files.
+        directory: output directory, which this process has locked.
+        spec: specification of the job, with windows and run.
+        state: state of the directory.
+        late_every: milliseconds for which late reports of a window are collected before its next row.
+        with_counts: whether to write rows with the counts of each window.
+        reached: called with the name of each point at which a kill must lose nothing; for tests.
+        clock: the current time in milliseconds since 1970.
+    """
+
+    def __init__(
+        self,
+        spool: str,
+        directory: str,
+        spec: JobSpec,
+        state: FollowState,
+        *,
+        late_every: int,
+        with_counts: bool = False,
+        reached: Callable[[str], None] = _nothing,
+        clock: Callable[[], int] = now,
+    ):
+        self._spool = spool
+        self._directory = directory
+        self._spec = spec
+        self._state = state
+        self._late_every = late_every
+        self._with_counts = with_counts
+        self._reached = reached
+        self._clock = clock
+        self._reader = SpoolReader(spool, spec)
+        self._told: set[str] = set()
+
+    def step(self) -> None:
+        """Count all files that are finished now, and estimate the windows that are due.
+
+        Raises:
+            OSError, sqlite3.Error: if the spool or the directory cannot be read or written.
+        """
+        write_outbox(self._state, self._directory, self._reached)
+        time = self._clock()
+        begun = unfinished_since(
+            self._spool
+        )  # before the files are listed, so that one that is finished meanwhile counts
+        horizon = time if begun is None else max(min(time, begun), time - LONGEST_WAIT)
+        known = self._state.names()
+        new = [name for name in finished_files(self._spool) if name not in known]
+        for first in range(0, len(new), FILES_AT_ONCE):
+            self._count(new[first : first + FILES_AT_ONCE])
+        due = self._state.pending(horizon, time - self._late_every)
+        for first in range(0, len(due), WINDOWS_AT_ONCE):
+            with self._state:
+                self._estimate(due[first : first + WINDOWS_AT_ONCE])
+                self._reached("before estimates are committed")
+            self._reached("after estimates are committed")
+            write_outbox(self._state, self._directory, self._reached)
+
+    def _count(self, names: list[str]) -> None:
+        """Count files: manifest, counts, windows and the rows of the ledger in one transaction."""
+        reading = Reading()
+        for name in names:
+            try:
+                self._merge_new(reading, self._reader.read(name))
+            except SpecError as error:
+                self._say(f"not counted: {error}")
+        self._reached("before counts are committed")
+        spec, state = self._spec, self._state
+        with state:
+            for file in reading.files:
+                state.list_file(file)
+            state.add(reading.counts)
+            state.touch(self._windows_of(reading), self._clock())
+            found: list[LedgerEntry | Rejection] = [*reading.entries, *reading.rejections]
+            rejected = [rejected_row(rejection, spec.periods, spec.run) for rejection in reading.rejections]
+            put_rows(state, str(spec.run), {"ledger": ledger_rows(found, spec), "rejected": rejected})
+            self._reached("in the transaction of counts")
+        self._reached("after counts are committed")
+        write_outbox(state, self._directory, self._reached)
+
+    def _merge_new(self, reading: Reading, of_file: Reading) -> None:
+        """Add a file; a copy of a counted file under another name is listed, but not counted."""
+        (file,) = of_file.files
+        same = next((other.name for other in reading.files if other.sha256 == file.sha256), None)
+        same = same or self._state.same_content(file.sha256)
+        if same is not None:
+            self._say(f"not counted: {file.name} has the same content as {same}")
+            of_file = Reading(files=[file])
+        merge(reading, of_file)
+
+    def _windows_of(self, reading: Reading) -> set[tuple[bytes, int, int]]:
+        """Fingerprint, start and end of the windows that contain counted reports."""
+        windows = self._spec.windows
+        assert windows is not None, "follow_job refuses a job without windows"
+        return {
+            (fingerprint, start, windows.end_of(start))
+            for fingerprint, period in reading.counts
+            for start in windows.starts_around(period)
+        }
+
+    def _estimate(self, due: list[Any]) -> None:
+        """Put the rows of windows into the outbox; windows of collections that the job no longer has stay pending."""
+        rows: dict[str, list[Any]] = defaultdict(list)
+        simulated = self._state.simulated()
+        known = {collection.fingerprint for collection in self._spec.collections}
+        for window in due:
+            counts = self._state.counts_between(*window[:3]) if window.fingerprint in known else None
+            if counts is None:
+                continue
+            for kind, own in rows_of_window(self._spec, window, counts, simulated=simulated).items():
+                if kind != "counts" or self._with_counts:
+                    rows[kind] += own
+            self._state.estimated(window)
+        if rows:
+            put_rows(self._state, str(self._spec.run), rows)
+
+    def _say(self, sentence: str) -> None:
+        """Print a sentence once."""
+        if sentence not in self._told:
+            self._told.add(sentence)
+            print(f"estimate: {sentence}", file=sys.stderr)

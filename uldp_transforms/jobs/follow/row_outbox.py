@@ -1,0 +1,93 @@
+"""The rows of a job that follows a spool, as files of the same forms and names as those of a stream."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.files.whole_file import whole_file
+from uldp_transforms.jobs.follow.state import FollowState, PendingWindow
+from uldp_transforms.jobs.sinks.row_files import file_of
+from uldp_transforms.ldp import CohortCounts
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows import row_types
+from uldp_transforms.rows.window_counts import counts_of_window
+from uldp_transforms.rows.window_health import health_of_window
+from uldp_transforms.rows.windowed_estimate import ON_TIME, estimate_window, reason_to_withhold
+from uldp_transforms.windows import rfc3339
+
+_LATE = "LATE"
+_FORMS = {
+    "ledger": (("jsonl",), row_types.LEDGER_SCHEMA),
+    "rejected": (("avro",), row_types.REJECTED_SCHEMA),
+    "estimates": (("jsonl", "avro"), row_types.ESTIMATE_SCHEMA),
+    "health": (("jsonl",), row_types.HEALTH_SCHEMA),
+    "counts": (("avro",), row_types.COUNTS_SCHEMA),
+}
+
+
+def rows_of_window(
+    spec: JobSpec, window: PendingWindow, counts: CohortCounts, *, simulated: bool
+) -> dict[str, tuple[Any]]:
+    """The rows of a window by kind. As it can have later rows, their intervals hold simultaneously."""
+    collection = spec.catalog[window.fingerprint]
+    place = {
+        "window_start": rfc3339(window.start),
+        "window_end": rfc3339(window.stop),
+        "pane_index": window.panes,
+        "pane_timing": _LATE if window.panes else ON_TIME,
+        "run": spec.run,
+    }
+    withheld = reason_to_withhold(counts, spec.min_reports, False)
+    row = estimate_window(
+        collection,
+        counts,
+        place,
+        ESTIMATORS[spec.estimator](),
+        spec.candidates,
+        withheld,
+        show=spec.show,
+        anytime_scale=spec.min_reports,
+        limits=spec.limits,
+        quantiles=spec.quantiles,
+    )
+    stored = counts_of_window(collection, counts, place, complete=True)
+    return {
+        "estimates": (row._replace(simulated=simulated),),
+        "health": (health_of_window(collection, counts, place, withheld, row.fit_p_value),),
+        "counts": (stored._replace(simulated=simulated),),
+    }
+
+
+def put_rows(state: FollowState, run: str, rows: Mapping[str, Sequence[Any]]) -> None:
+    """Put rows into the outbox, in the transaction that is open; a kind without rows has no file."""
+    number = state.next_number()
+    for kind, (forms, schema) in _FORMS.items():
+        for form in forms if rows.get(kind) else ():
+            state.put(f"{kind}-{run}-{number:010}.{form}", file_of(rows[kind], form, schema))
+
+
+def write_outbox(state: FollowState, directory: str, reached: Callable[[str], None]) -> None:
+    """Write all row files of the outbox to disk; a repetition writes the same bytes. Raises OSError."""
+    names = state.outbox()
+    for name in names:
+        reached(f"before {name.partition('-')[0]}")
+        with whole_file(os.path.join(directory, name)) as file:
+            file.write(state.content(name))
+            file.flush()
+            os.fsync(file.fileno())
+        reached(f"after {name.partition('-')[0]}")
+    if not names:
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    with state:
+        for name in names:
+            state.written(name)
+        reached("before emptying")
+    reached("after emptying")

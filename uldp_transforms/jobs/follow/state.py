@@ -1,0 +1,232 @@
+"""What a job that follows a spool has counted, in one SQLite database: a transaction is its only commit point.
+
+The tables: ``files``, the manifest of counted files; ``counts`` of each collection and base period; ``windows``, how
+many rows each window has, and since when it has reports that are in none; ``outbox``, row files that may not be on disk
+yet. A transaction changes them together, so a file is in the manifest exactly if its reports are in the counts, and the
+rows that account for it are in the outbox or on disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from uldp_transforms.beam.runtime.coders import CohortCountsCoder
+from uldp_transforms.ldp import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
+
+NAME = "follow.sqlite"
+"""Name of the database in the directory of ``--output``."""
+
+_VERSION = 1
+_TABLES = f"""
+BEGIN;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE files (name TEXT PRIMARY KEY, sha256 TEXT NOT NULL, simulated INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX files_by_hash ON files (sha256);
+CREATE TABLE counts (fingerprint BLOB, start INTEGER, counts BLOB NOT NULL, PRIMARY KEY (fingerprint, start));
+CREATE TABLE windows (fingerprint BLOB, start INTEGER, stop INTEGER NOT NULL, panes INTEGER NOT NULL,
+  pending_since INTEGER, PRIMARY KEY (fingerprint, start)) WITHOUT ROWID;
+CREATE INDEX windows_pending ON windows (stop) WHERE pending_since IS NOT NULL;
+CREATE TABLE outbox (name TEXT PRIMARY KEY, content BLOB NOT NULL);
+PRAGMA user_version = {_VERSION};
+COMMIT;
+"""
+_CODER = CohortCountsCoder()
+
+Period = tuple[bytes, int]
+"""Fingerprint of a collection, and start of a base period in milliseconds."""
+
+
+class CountedFile(NamedTuple):
+    """Entry of the manifest: name and SHA-256 of a counted file, and whether its reports are simulated."""
+
+    name: str
+    sha256: str
+    simulated: bool
+
+
+class PendingWindow(NamedTuple):
+    """Window with reports that are in no row; ``panes`` is its number of rows so far."""
+
+    fingerprint: bytes
+    start: int
+    stop: int
+    panes: int
+
+
+@contextlib.contextmanager
+def _readable(path: str) -> Iterator[None]:
+    """Turn the error of a damaged database into a SpecError."""
+    try:
+        yield
+    except sqlite3.OperationalError:
+        raise  # of the file system
+    except sqlite3.DatabaseError as error:
+        raise SpecError(f"--output must have a {NAME} that SQLite can read, got {path}: {error}") from None
+
+
+class FollowState:
+    """The database of one directory, for one process at a time (the directory's lock).
+
+    Args:
+        directory: output directory.
+        run: name of the run, for a new database.
+        windows: text that identifies the windows and what is counted, which never change.
+
+    Raises:
+        SpecError: if the directory counts for other windows, or the database has another version or is damaged.
+        sqlite3.OperationalError: if the database cannot be written.
+    """
+
+    def __init__(self, directory: str, run: str, windows: str):
+        path = os.path.join(directory, NAME)
+        self._database = sqlite3.connect(path, isolation_level=None)
+        with _readable(path):
+            self._open(directory, run, windows)
+
+    def _open(self, directory: str, run: str, windows: str) -> None:
+        self._database.execute("PRAGMA synchronous = EXTRA")  # also the folder, after the journal is deleted
+        version = self._database.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0:
+            self._database.executescript(_TABLES)
+        elif version != _VERSION:
+            raise SpecError(f"--output must have a {NAME} of version {_VERSION}, got version {version}")
+        with self:
+            self._database.executemany(
+                "INSERT OR IGNORE INTO meta VALUES (?, ?)", [("run", run), ("windows", windows), ("sequence", "0")]
+            )
+        if self._meta("windows") != windows:
+            raise SpecError(
+                f"--output must be a directory for the same windows, got {directory!r}, which counts for "
+                f"{self._meta('windows')}"
+            )
+
+    def __enter__(self) -> FollowState:
+        """Begin a transaction, which the end of the block commits, and an error takes back."""
+        self._database.execute("BEGIN IMMEDIATE")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self._database.execute("COMMIT" if kind is None else "ROLLBACK")
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _meta(self, name: str) -> str:
+        return str(self._database.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()[0])
+
+    @property
+    def run(self) -> str:
+        """Name of the run to which all rows of the directory belong; restarts continue it."""
+        return self._meta("run")
+
+    def next_number(self) -> int:
+        """A number that no earlier call in a committed transaction returned."""
+        number = int(self._meta("sequence")) + 1
+        self._database.execute("UPDATE meta SET value = ? WHERE name = 'sequence'", (str(number),))
+        return number
+
+    # ---------------------------------------------------------------- files and counts
+
+    def names(self) -> set[str]:
+        """Names of all files that were counted."""
+        return {name for (name,) in self._database.execute("SELECT name FROM files")}
+
+    def same_content(self, sha256: str) -> str | None:
+        """Name of a counted file with this content; None if there is none."""
+        found = self._database.execute("SELECT min(name) FROM files WHERE sha256 = ?", (sha256,)).fetchone()
+        return None if found[0] is None else str(found[0])
+
+    def simulated(self) -> bool:
+        """Whether a counted file has simulated reports."""
+        return bool(self._database.execute("SELECT max(simulated) FROM files").fetchone()[0])
+
+    def list_file(self, file: CountedFile) -> None:
+        """Enter a file into the manifest; raises sqlite3.IntegrityError if its name is there."""
+        self._database.execute("INSERT INTO files VALUES (?, ?, ?)", file)
+
+    def add(self, counts: Mapping[Period, CohortCounts]) -> None:
+        """Add the counts of base periods to the stored ones."""
+        for (fingerprint, start), new in counts.items():
+            before = self.counts_between(fingerprint, start, start + 1)
+            total = new if before is None else before + new
+            self._database.execute(
+                "INSERT OR REPLACE INTO counts VALUES (?, ?, ?)", (fingerprint, start, _CODER.encode(total))
+            )
+
+    def counts_between(self, fingerprint: bytes, start: int, stop: int) -> CohortCounts | None:
+        """Sum of the counts of the base periods that begin in [start, stop); None if there are none."""
+        rows = self._database.execute(
+            "SELECT counts FROM counts WHERE fingerprint = ? AND start >= ? AND start < ?", (fingerprint, start, stop)
+        )
+        total: CohortCounts | None = None
+        for (encoded,) in rows:
+            part = _CODER.decode(encoded)
+            total = part if total is None or part is None else total + part
+        return total
+
+    # ---------------------------------------------------------------- windows
+
+    def touch(self, windows: Iterable[tuple[bytes, int, int]], now: int) -> None:
+        """Remember that windows (fingerprint, start, stop) have new reports since ``now``, if they had none."""
+        self._database.executemany(
+            "INSERT INTO windows VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE "
+            "SET pending_since = coalesce(pending_since, excluded.pending_since)",
+            [(*window, now) for window in windows],
+        )
+
+    def pending(self, horizon: int, changed_before: int) -> list[PendingWindow]:
+        """Windows that are due: those that end by ``horizon`` and have no row yet, or whose new reports came before
+        ``changed_before``; all in milliseconds since 1970."""
+        rows = self._database.execute(
+            "SELECT fingerprint, start, stop, panes FROM windows WHERE pending_since IS NOT NULL AND stop <= ? "
+            "AND (panes = 0 OR pending_since <= ?) ORDER BY stop, start, fingerprint",
+            (horizon, changed_before),
+        )
+        return [PendingWindow(*row) for row in rows]
+
+    def estimated(self, window: PendingWindow) -> None:
+        """Remember that a row has all reports of a window so far."""
+        self._database.execute(
+            "UPDATE windows SET panes = panes + 1, pending_since = NULL WHERE fingerprint = ? AND start = ?",
+            window[:2],
+        )
+
+    # ---------------------------------------------------------------- row files
+
+    def put(self, name: str, content: bytes) -> None:
+        """Put a row file into the outbox."""
+        self._database.execute("INSERT INTO outbox VALUES (?, ?)", (name, content))
+
+    def outbox(self) -> list[str]:
+        """Names of the row files that may not be on disk, in the order in which they were put in."""
+        return [name for (name,) in self._database.execute("SELECT name FROM outbox ORDER BY rowid")]
+
+    def content(self, name: str) -> bytes:
+        """Content of a row file in the outbox."""
+        return bytes(self._database.execute("SELECT content FROM outbox WHERE name = ?", (name,)).fetchone()[0])
+
+    def written(self, name: str) -> None:
+        """Remove a row file that is on disk from the outbox."""
+        self._database.execute("DELETE FROM outbox WHERE name = ?", (name,))
+
+
+def run_of(directory: str, new: str) -> str:
+    """Name of the run that a directory continues; ``new`` if it has none.
+
+    Raises:
+        SpecError: if the database is damaged.
+        sqlite3.OperationalError: if it cannot be read.
+    """
+    path = os.path.join(directory, NAME)
+    if not os.path.isfile(path):
+        return new
+    with contextlib.closing(sqlite3.connect(path)) as database, _readable(path):
+        if not database.execute("PRAGMA user_version").fetchone()[0]:
+            return new
+        found = database.execute("SELECT value FROM meta WHERE name = 'run'").fetchone()
+    return new if found is None else str(found[0])

@@ -1,0 +1,94 @@
+"""Runs that were killed: what their rows hold, and what no ledger accounts for.
+
+A run that is killed has no chance to write the rest of its ledger, and what its source had acknowledged by then never
+comes again. So each such run is named until somebody acknowledges it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from uldp_transforms.files import stores
+from uldp_transforms.jobs.records.run_records import RunRecord, files_of
+from uldp_transforms.windows import moment_of, now, rfc3339
+
+Row = Mapping[str, Any]
+
+
+class KilledRun(NamedTuple):
+    """A killed run of a source that continues where the last run stopped.
+
+    Attributes:
+        run: its name.
+        held: number of reports in its estimates; a lower bound if windows overlap.
+        accounted: number of accepted reports in its ledger rows.
+    """
+
+    run: str
+    held: int
+    accounted: int
+
+    def sentence(self, directory: str) -> str:
+        """What is known of the run, and how to acknowledge it."""
+        missing = self.held - self.accounted
+        books = f", of which {missing:,} are in no ledger row" if missing > 0 else ""
+        return (
+            f"run {self.run} was killed: its estimates contain {self.held:,} reports{books}; reports that it had "
+            f"acknowledged but not written are lost, in a number that is unknown. To accept this, run uldp check "
+            f"{directory} --acknowledge {self.run}"
+        )
+
+
+def killed_runs(records: Iterable[RunRecord], estimates: Iterable[Row], ledger: Iterable[Row]) -> list[KilledRun]:
+    """What is known of each of these killed runs.
+
+    Args:
+        records: of the runs.
+        estimates: rows of these runs, of each window and run the one with the most reports.
+        ledger: rows of these runs.
+    """
+    held = _held(estimates)
+    accounted: dict[str, int] = defaultdict(int)
+    for row in ledger:
+        accounted[row["run"]] += row["accepted"]
+    return [KilledRun(record.run, held.get(record.run, 0), accounted[record.run]) for record in records]
+
+
+def _held(estimates: Iterable[Row]) -> dict[str, int]:
+    """Reports in windows of each run that do not overlap, the earliest first."""
+    windows: dict[tuple[str, str], dict[tuple[int, int], int]] = defaultdict(dict)
+    for row in estimates:
+        if row.get("num_reports") is not None:
+            start, end = (-1 if row[name] is None else moment_of(row[name]) for name in ("window_start", "window_end"))
+            of_run = windows[row["run"], row["fingerprint"]]
+            of_run[start, end] = max(of_run.get((start, end), 0), row["num_reports"])
+    held: dict[str, int] = defaultdict(int)
+    for (run, _), found in windows.items():
+        over = -1
+        for (start, end), number in sorted(found.items()):
+            if start >= over:
+                held[run] += number
+                over = end
+    return held
+
+
+def acknowledged(directory: str) -> set[str]:
+    """Names of the runs that somebody acknowledged in this directory."""
+    names = (stores.name_of(path) for path in files_of(directory, "acknowledged-*.json"))
+    return {name.removeprefix("acknowledged-").removesuffix(".json") for name in names}
+
+
+def acknowledge(directory: str, run: str) -> None:
+    """Remember that somebody knows that this run was killed; raises what the file system raises."""
+    path = stores.joined(directory, f"acknowledged-{run}.json")
+    with stores.created(path) as file:
+        file.write(f"{json.dumps({'run': run, 'acknowledged': rfc3339(now())})}\n".encode())
+
+
+def without_end(records: Sequence[RunRecord], *, latest_is_killed: bool) -> list[RunRecord]:
+    """The killed runs of a source that resumes: those without an end, but for the latest one unless it was killed."""
+    ended = records if latest_is_killed else records[:-1]
+    return [record for record in ended if record.resumes and record.end is None and not record.launched]

@@ -1,0 +1,107 @@
+"""Options that name the columns of a table of answers, and the design of its questions."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Sequence
+
+from uldp_transforms.ldp.checks import describe
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms.channels.survey_designs import FORMS, RATES, SurveyDesign, rate_of
+
+YES, NO = ("1", "yes", "true"), ("0", "no", "false")
+"""Answers 1 and 0 in small letters, if no option names others."""
+
+_HELP = f"""{FORMS}, or the name of a column whose cells contain such texts. A rate is a number from 0 to 1, a fraction
+such as 5/6, or the name of a column with numbers"""
+
+
+@dataclasses.dataclass(frozen=True)
+class DesignOption:
+    """What ``--design`` says.
+
+    Attributes:
+        name: of the design; None: it is in the cells of a column, ``rates[0]``.
+        rates: numbers or names of columns.
+        columns: those of ``rates`` that are names of columns.
+    """
+
+    name: str | None
+    rates: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str, columns: Sequence[str]) -> DesignOption:
+        """Read the option for a table with these columns.
+
+        Raises:
+            SpecError: if it is neither a design nor a column, or has other rates.
+        """
+        if text in columns:
+            return cls(None, (text,), (text,))
+        name, _, listed = text.partition(":")
+        if name not in RATES:
+            raise SpecError(f"--design must be {FORMS}, or the name of a column, got {describe(text)}")
+        rates = tuple(listed.split(",")) if listed else ()
+        named = tuple(rate for rate in rates if rate_of(rate) is None)
+        unknown = [rate for rate in named if rate not in columns]
+        if unknown:
+            raise SpecError(f"--design must have rates from 0 to 1, or names of columns, got {describe(unknown[0])}")
+        if len(rates) != len(RATES[name]) or not named:
+            _ = SurveyDesign(name, rates)  # raises
+        return cls(name, rates, named)
+
+    def design(self, cells: Sequence[str]) -> SurveyDesign:
+        """The design of a row, from its cells of ``columns``; raises SpecError."""
+        if self.name is None:
+            return SurveyDesign.parse(cells[0])
+        of_column = dict(zip(self.columns, (cell.strip() for cell in cells)))
+        return SurveyDesign(self.name, tuple(of_column.get(rate, rate) for rate in self.rates))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AnswerColumns:
+    """Which columns of a table contain what; None: there is no such column."""
+
+    path: str
+    question: str | None
+    answer: str
+    people: str | None
+    design: str
+    yes: str | None
+    no: str | None
+    covariates: tuple[str, ...] = ()
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the file and the options that all programs for survey answers share."""
+    parser.add_argument(
+        "path", metavar="FILE", help="table of answers: CSV with a header (compressed if it ends in .gz), or .parquet"
+    )
+    parser.add_argument(
+        "--question", metavar="COLUMN", help="column that names the question (default: all rows answer one question)"
+    )
+    parser.add_argument("--answer", metavar="COLUMN", default="answer", help="column of answers")
+    parser.add_argument("--design", metavar="DESIGN", required=True, help=_HELP)
+    parser.add_argument(
+        "--people", metavar="COLUMN", help="column with the number of people of a row (default: a row is one person)"
+    )
+    parser.add_argument("--yes", metavar="TEXT", help=f"text of answer 1 (default: {', '.join(YES)})")
+    parser.add_argument("--no", metavar="TEXT", help=f"text of answer 0 (default: {', '.join(NO)})")
+
+
+def columns_of(args: argparse.Namespace, covariates: Sequence[str] = ()) -> AnswerColumns:
+    """What the options say; raises SpecError if both answers have one text."""
+    if args.yes is not None and args.yes == args.no:
+        raise SpecError(f"--yes and --no must be different texts, got {describe(args.yes)} for both")
+    return AnswerColumns(
+        path=args.path,
+        question=args.question,
+        answer=args.answer,
+        people=args.people,
+        design=args.design,
+        yes=args.yes,
+        no=args.no,
+        covariates=tuple(covariates),
+    )

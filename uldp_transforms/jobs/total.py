@@ -1,0 +1,190 @@
+"""The whole period of a directory as one number for each value, with its interval.
+
+Adds up the counts of all windows that ``uldp estimate --write_counts`` stored, estimates them once, and prints and
+writes one row for each collection. Windows that are partial, because a part of their reports is in another run, are
+left out and counted. A person who reports in several windows counts several times, as the reports do; if the collection
+names the window of its clients, intervals allow for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import operator
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from uldp_transforms import JobSpec
+from uldp_transforms.files import stores
+from uldp_transforms.files.whole_file import whole_file
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.files.text_table import aligned, printable
+from uldp_transforms.jobs.records.run_records import RunRecord, read_records
+from uldp_transforms.jobs.records.unknown_repeats import warnings_of
+from uldp_transforms.jobs.reestimate.reestimate_command import files_of_counts, simulated_of
+from uldp_transforms.jobs.reestimate.stored_counts import Row, stored_counts
+from uldp_transforms.jobs.report.collection_facts import collections_of
+from uldp_transforms.jobs.sinks.row_files import file_of
+from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
+from uldp_transforms.ldp import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, WindowedEstimate
+from uldp_transforms.rows.windowed_estimate import ON_TIME, estimate_window, reason_to_withhold
+from uldp_transforms.windows import rfc3339
+
+FILE = "totals.jsonl"
+MOST_PRINTED = 20
+"""Number of values of a collection that are printed; the file has all that are shown."""
+
+_ESTIMATES = ("estimator", "candidates", "limits", "quantiles", "min_reports", "show")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Total:
+    """Options of a command line."""
+
+    spec: JobSpec
+    files: list[str]
+    records: list[RunRecord]
+    output: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Period:
+    """The windows of one collection that are added up.
+
+    Attributes:
+        row: the estimate; its window is the time from the first to the last of them.
+        number: how many.
+        partial: how many are left out.
+    """
+
+    row: WindowedEstimate
+    number: int
+    partial: int
+
+
+def configure(argv: Sequence[str]) -> Total:
+    """Parse the command line; raises SpecError or OSError."""
+    parser = cli.Parser("total", description=__doc__)
+    parser.add_argument("directory", metavar="DIR", help="output of uldp estimate --write_counts")
+    parser.add_argument(
+        "--collection",
+        action="append",
+        help="JSON file of a collection to add up; may be given several times (default: those of the runs in DIR)",
+    )
+    parser.add_argument("--output", metavar="FILE", help=f"file for the rows (default: {FILE} in DIR)")
+    for name in _ESTIMATES:
+        parser.add_argument(f"--{name}", **spec_option(name))
+    args = parser.parse_args(argv)
+    check_options_agree(args)
+    values = given(args)
+    records = list(read_records(args.directory))
+    collections = values.pop("collection", None) or args.collection
+    if not collections:
+        collections = list(collections_of(records, ()).values())
+    if not collections:
+        raise SpecError(f"--collection must be given, because no run in {args.directory} names a collection, got none")
+    spec = JobSpec.of(collections=collections, **values)
+    spec.check_candidates()
+    directory = args.directory.rstrip("/") + "/"
+    return Total(
+        spec=spec,
+        files=files_of_counts(directory, "DIR"),
+        records=records,
+        output=args.output or stores.joined(args.directory, FILE),
+    )
+
+
+def job(task: Total) -> int:
+    """Estimate, print a table for each collection, and write the rows."""
+    found = list(periods(task))
+    content = file_of([period.row for period in found], "jsonl", ESTIMATE_SCHEMA)
+    with stores.created(task.output) if stores.in_store(task.output) else whole_file(task.output) as file:
+        file.write(content)
+    for warning in warnings_of(task.spec.collections):
+        print(f"total: {warning}", file=sys.stderr)
+    print("\n\n".join("\n".join(_lines(period)) for period in found))
+    return cli.DONE
+
+
+def periods(task: Total) -> Iterator[Period]:
+    """One for each collection that has windows, in the order of their names.
+
+    Raises:
+        SpecError: if windows overlap, or a file has other content.
+    """
+    known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
+    stored = stored_counts([(task.files, task.records)], known, None)
+    for _, keys in itertools.groupby(sorted(stored.windows), key=lambda key: key[:2]):
+        of_collection = list(keys)
+        _check_apart(of_collection)
+        whole = [key for key in of_collection if key in stored.whole]
+        rows = [row for key in whole or of_collection for row in stored.windows[key]]
+        yield Period(
+            row=_estimate(task.spec, rows, partial=not whole),
+            number=len(whole),
+            partial=len(of_collection) - len(whole),
+        )
+
+
+def _check_apart(keys: Sequence[Any]) -> None:
+    for before, after in itertools.pairwise(keys):
+        if after[2] < before[3]:
+            raise SpecError(
+                f"DIR must have windows that do not overlap, because reports would count twice, got some of "
+                f"{after[0]!r} that do"
+            )
+
+
+def _estimate(spec: JobSpec, rows: Sequence[Row], *, partial: bool) -> WindowedEstimate:
+    last = max(rows, key=lambda row: (row["run"] or "", row["window_start"] or 0))
+    collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
+    starts, ends = ([row[name] for row in rows] for name in ("window_start", "window_end"))
+    place = {
+        "window_start": None if None in starts else rfc3339(min(starts)),
+        "window_end": None if None in ends else rfc3339(max(ends)),
+        "pane_index": 0,
+        "pane_timing": ON_TIME,
+        "run": last["run"],
+    }
+    counts: CohortCounts = functools.reduce(operator.add, (row["counts"] for row in rows))
+    row = estimate_window(
+        collection,
+        counts,
+        place,
+        ESTIMATORS[spec.estimator](),
+        spec.candidates,
+        reason_to_withhold(counts, spec.min_reports, partial),
+        spec.show,
+        limits=spec.limits,
+        quantiles=spec.quantiles,
+    )
+    return row._replace(simulated=simulated_of([each["simulated"] for each in rows]))
+
+
+def _lines(period: Period) -> Iterator[str]:
+    row = period.row
+    when = "everything" if row.window_start is None else f"{row.window_start} to {row.window_end}"
+    reports = f"{row.num_reports:,} reports" if row.num_reports is not None else "no number of reports"
+    windows = f"{period.number:,} {'window' if period.number == 1 else 'windows'}"
+    left_out = f"; partial and left out: {period.partial:,}" if period.partial else ""
+    yield f"{printable(row.collection_id or '')}, {when}: {reports} in {windows}, status {row.status}{left_out}"
+    entries = sorted(row.estimates, key=lambda entry: -entry.frequency)
+    if not entries:
+        return
+    table = [("value", "share", "95 % interval")]
+    for entry in entries[:MOST_PRINTED]:
+        interval = f"{entry.display_low:.4f} to {entry.display_high:.4f}"
+        table.append((printable(entry.value), f"{entry.frequency:.4f}", interval))
+    yield from aligned(table)
+    if len(entries) > MOST_PRINTED:
+        yield f"and {len(entries) - MOST_PRINTED:,} more"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program; returns the exit code."""
+    return cli.run("total", configure, job, argv, faults_of_job=(SpecError, OSError))
