@@ -1,5 +1,4 @@
-// Keeps a page up to date: asks for it again and changes only what differs, so that scroll positions, the focus, and what
-// a reader has opened stay as they are.
+// Keeps the page up to date: fetches it again and changes only what differs, so that scroll positions, the focus and opened sections stay as they are.
 "use strict";
 
 const EVERY = 2000; // milliseconds
@@ -34,15 +33,17 @@ async function look() {
     const time = new Date().toLocaleTimeString();
     if (answer.status === 200) {
       const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+      document.dispatchEvent(new Event("uldp:before"));
       become(document.querySelector("nav"), next.querySelector("nav"));
       become(document.querySelector("main"), next.querySelector("main"));
-      say(`Updated at ${time}; new results appear by themselves.`);
+      document.dispatchEvent(new Event("uldp:after"));
+      say(`Updated at ${time}; new results appear automatically.`);
       tag = answer.headers.get("ETag") || "";
     } else if (answer.status !== 304) {
-      say(`No answer at ${time}: the page may be old.`);
+      say(`No answer at ${time}: the page may be out of date.`);
     }
   } catch (error) {
-    say("The server does not answer: the page may be old.");
+    say("The server does not answer: the page may be out of date.");
     tag = "";
   }
   setTimeout(look, EVERY);

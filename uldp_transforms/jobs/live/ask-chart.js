@@ -1,0 +1,101 @@
+/** The right half of the survey page: the estimates of the stream beside the truth of the simulated people. */
+
+const at = (id) => document.getElementById(id);
+const SPACE = "http://www.w3.org/2000/svg";
+const [LEFT, RIGHT, TOP, BOTTOM] = [48, 550, 30, 262];
+const PLACES = 12;
+export const percent = (share) => `${(100 * share).toFixed(1)} %`;
+const whole = (number) => number.toLocaleString("en");
+
+function draw(name, attributes, text = "") {
+  const made = document.createElementNS(SPACE, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.textContent = text;
+  return made;
+}
+
+/** Elements of the chart: a scale, an interval and a dot for each window, and a step for the truth. */
+export function marks(windows) {
+  const most = Math.max(0.1, ...windows.map(({ high, truth }) => Math.max(high, truth ?? 0)));
+  const top = Math.ceil(most * 10) / 10;
+  const y = (share) => BOTTOM - (BOTTOM - TOP) * (share / top);
+  const step = (RIGHT - LEFT) / PLACES;
+  const made = [];
+  for (let share = 0; share <= top + 1e-9; share += top > 0.5 ? 0.2 : 0.1) {
+    made.push(draw("line", { class: "grid", x1: LEFT, x2: RIGHT, y1: y(share), y2: y(share) }));
+    made.push(draw("text", { x: LEFT - 6, y: y(share) + 4, "text-anchor": "end" }, `${Math.round(100 * share)} %`));
+  }
+  windows.forEach(({ start, early, reports, frequency, low, high, truth }, place) => {
+    const [x, middle] = [LEFT + place * step, LEFT + (place + 0.5) * step];
+    if (truth !== null) made.push(draw("line", { class: "truth", x1: x, x2: x + step, y1: y(truth), y2: y(truth) }));
+    const group = draw("g", { class: early ? "window early" : "window" });
+    group.append(draw("title", {}, `${percent(frequency)}, ${percent(low)} to ${percent(high)}, ${whole(reports)} reports`));
+    group.append(draw("line", { x1: middle, x2: middle, y1: y(low), y2: y(high) }));
+    group.append(draw("circle", { cx: middle, cy: y(frequency), r: 5 }));
+    made.push(group);
+    if (place % 3 === 0) {
+      const clock = new Date(1000 * start).toLocaleTimeString("en-GB");
+      made.push(draw("text", { x: middle, y: BOTTOM + 18, "text-anchor": "middle" }, clock));
+    }
+  });
+  const key = draw("g", { class: "key" });
+  key.append(draw("line", { class: "truth", x1: LEFT, x2: LEFT + 22, y1: 14, y2: 14 }));
+  key.append(draw("text", { x: LEFT + 28, y: 18 }, "truth of the simulated people"));
+  key.append(draw("circle", { cx: 300, cy: 14, r: 5 }), draw("text", { x: 310, y: 18 }, "estimate"));
+  key.append(draw("circle", { class: "open", cx: 390, cy: 14, r: 5 }), draw("text", { x: 400, y: 18 }, "unfinished window"));
+  made.push(key);
+  return made;
+}
+
+/** The sentence about all windows together. */
+export function sentence(value, total) {
+  if (!total) return "Waiting for the first window …";
+  const held = total.truth === null ? "" : ` Among the simulated people it was ${percent(total.truth)}.`;
+  return `${percent(total.mean)} answered “${value}”; between ${percent(total.low)} and ${percent(total.high)} ` +
+    `with 95 % confidence, from ${whole(total.reports)} reports since the start.${held}`;
+}
+
+/** The sentence about what was sent, what is in the windows, and the books of the stream. */
+export function accounts({ received, accepted, rejected, age, acknowledged }, total) {
+  const sent = `Simulated people have sent ${whole(acknowledged)} answers; the windows so far have ` +
+    `${whole(total?.reports ?? 0)} reports, with those of this page. `;
+  if (age === undefined || age === null) return `${sent}The books have no line yet: they follow the closed windows.`;
+  const sum = received === accepted + rejected ? "" : " These do not add up.";
+  return `${sent}The books, written ${Math.round(age)} s ago: ${whole(received)} received = ${whole(accepted)} accepted + ` +
+    `${whole(rejected)} rejected.${sum}`;
+}
+
+function show({ value, share, windows, total, books }, moving) {
+  at("value").textContent = at("value2").textContent = value;
+  at("sum").textContent = sentence(value, total);
+  at("chart").replaceChildren(...marks(windows));
+  at("books").textContent = accounts(books, total);
+  at("slide").hidden = share === null;
+  if (share !== null && !moving()) {
+    at("slider").value = Math.round(1000 * share);
+    at("number").textContent = at("slider").value;
+  }
+}
+
+/** Look every second; the slider changes the crowd from then on. */
+export function follow() {
+  let changed = -Infinity;
+  let value = "";
+  const moving = () => performance.now() - changed < 2000;
+  at("slider").addEventListener("input", () => {
+    changed = performance.now();
+    at("number").textContent = at("slider").value;
+    fetch("/crowd", { method: "POST", body: JSON.stringify({ value, share: at("slider").value / 1000 }) }).catch(() => {});
+  });
+  const look = async () => {
+    try {
+      const now = await (await fetch("/now.json")).json();
+      value = now.value ?? value;
+      if (now.windows) show(now, moving);
+    } catch {
+      at("books").textContent = "The demonstration has ended, or does not answer.";
+    }
+    setTimeout(look, 1000);
+  };
+  look();
+}

@@ -1,0 +1,192 @@
+// Search, sort, filter, compare and save the tables of this page. Without it, the page reads completely.
+"use strict";
+
+(() => {
+  const DASH = "\u2013";
+  const collator = new Intl.Collator(undefined, { numeric: true });
+
+  function panelOf(table) {
+    const island = table.dataset.values && document.getElementById(table.dataset.values);
+    return island ? JSON.parse(island.textContent) : { values: [] };
+  }
+
+  const rowsOf = (table) => [...table.tBodies[0].rows];
+  const numbersOf = (cell) => (cell.dataset.n ?? "").trim().split(" ").filter(Boolean).map(Number);
+
+  // ------------------------------------------------------------------------------------------------------------ sort
+
+  function keyOf(row, column) {
+    const cell = row.cells[column];
+    return "n" in cell.dataset ? numbersOf(cell)[0] ?? -Infinity : cell.textContent;
+  }
+
+  function sort(head) {
+    const table = head.closest("table");
+    const order = head.getAttribute("aria-sort");
+    const first = head.classList.contains("number") ? "descending" : "ascending";
+    const next = order === null ? first : order === first ? (first === "ascending" ? "descending" : "ascending") : null;
+    for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+    if (next) head.setAttribute("aria-sort", next);
+    arrange(table);
+  }
+
+  function arrange(table) {
+    const head = table.tHead.querySelector("[aria-sort]");
+    const rows = rowsOf(table).sort((a, b) => a.dataset.at - b.dataset.at);
+    if (head) {
+      const sign = head.getAttribute("aria-sort") === "ascending" ? 1 : -1;
+      const keys = new Map(rows.map((row) => [row, keyOf(row, head.cellIndex)]));
+      rows.sort((a, b) => {
+        const [x, y] = [keys.get(a), keys.get(b)];
+        return sign * (typeof x === "number" && typeof y === "number" ? (x > y) - (x < y) : collator.compare(x, y));
+      });
+    }
+    table.tBodies[0].append(...rows);
+  }
+
+  // ---------------------------------------------------------------------------------------------------------- search
+
+  function find(tools) {
+    const table = document.getElementById(tools.dataset.find);
+    if (!table) return;
+    const text = tools.querySelector("input[type=search]").value.toLocaleLowerCase();
+    const flags = [...tools.querySelectorAll("input:checked")].map((box) => box.value);
+    let number = 0;
+    for (const row of rowsOf(table)) {
+      const has = (row.dataset.flags ?? "").split(" ");
+      const fits = row.cells[0].textContent.toLocaleLowerCase().includes(text) && flags.every((flag) => has.includes(flag));
+      row.hidden = !fits;
+      number += fits;
+    }
+    const status = tools.querySelector("[role=status]");
+    status.textContent = text || flags.length ? `${number} of ${rowsOf(table).length} rows` : "";
+  }
+
+  // --------------------------------------------------------------------------------------------------------- compare
+
+  function decimals(halves) {
+    const least = Math.min(...halves.filter((half) => half > 0));
+    return Number.isFinite(least) ? Math.min(Math.max(1 - Math.floor(Math.log10(100 * least)), 1), 4) : 1;
+  }
+
+  function compare(tools) {
+    const table = document.getElementById(tools.dataset.compare);
+    if (!table) return;
+    const panel = panelOf(table);
+    const [later, earlier] = [...tools.querySelectorAll("select")].map((select) => Number(select.value));
+    const found = panel.values.map((_, at) => {
+      const numbers = [panel.raw[later][at], panel.raw[earlier][at], panel.error[later][at], panel.error[earlier][at]];
+      if (numbers.includes(null)) return null;
+      return { difference: numbers[0] - numbers[1], half: panel.reach * Math.hypot(numbers[2], numbers[3]) };
+    });
+    const digits = decimals(found.map((of) => of?.half ?? 0));
+    const text = (number) => (100 * number).toFixed(digits).replace(/^-(?=[0.]*$)/, "");
+    for (const row of rowsOf(table)) {
+      const of = found[row.dataset.at];
+      const [, difference, interval, differs] = row.cells;
+      const isApart = of !== null && Math.abs(of.difference) > of.half;
+      const ends = of && [of.difference - of.half, of.difference + of.half];
+      difference.textContent = of ? `${text(of.difference)} %` : DASH;
+      difference.dataset.n = of ? of.difference.toPrecision(6) : "";
+      interval.textContent = of ? `${text(ends[0])} to ${text(ends[1])} %` : DASH;
+      interval.dataset.n = of ? ends.map((end) => end.toPrecision(6)).join(" ") : "";
+      differs.textContent = isApart ? "yes" : "no";
+      row.dataset.flags = isApart ? "differs" : "";
+    }
+    table.caption.textContent = `Differences: ${panel.windows[later]} minus ${panel.windows[earlier]}`;
+    arrange(table);
+    for (const other of document.querySelectorAll(`[data-find="${table.id}"]`)) find(other);
+  }
+
+  // ------------------------------------------------------------------------------------------------------------ save
+
+  function records(table) {
+    const { values } = panelOf(table);
+    const names = [...table.tHead.rows[0].cells].map((cell) => (cell.dataset.name ?? cell.textContent).split(" "));
+    const all = names.map((name, at) => (table.tHead.rows[0].cells[at].dataset.name ? name : [name.join("_")]));
+    return rowsOf(table).filter((row) => !row.hidden).map((row) =>
+      Object.fromEntries(all.flatMap((own, at) => {
+        const cell = row.cells[at];
+        if (!("n" in cell.dataset)) return [[own[0], at === 0 ? values[row.dataset.at] ?? cell.textContent : cell.textContent]];
+        const numbers = numbersOf(cell);
+        return own.map((name, place) => [name, numbers[place] ?? null]);
+      })));
+  }
+
+  // A spreadsheet would compute a text that begins like a formula, so such a text gets an apostrophe.
+  function field(content) {
+    if (content === null || typeof content === "number") return content ?? "";
+    const safe = /^[=+\-@\t\r]/.test(content) ? `'${content}` : content;
+    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  }
+
+  function csv(rows) {
+    const names = Object.keys(rows[0] ?? {});
+    return [names, ...rows.map((row) => names.map((name) => row[name]))].map((row) => row.map(field).join(",")).join("\r\n") + "\r\n";
+  }
+
+  function drawing(figure) {
+    const svg = figure.querySelector("svg").cloneNode(true);
+    const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
+    title.textContent = figure.querySelector("[role=img]").getAttribute("aria-label");
+    svg.prepend(title);
+    return new XMLSerializer().serializeToString(svg);
+  }
+
+  function save(button) {
+    const { table: id, of } = button.parentNode.dataset;
+    const table = id && document.getElementById(id);
+    const { form } = button.dataset;
+    const makes = {
+      csv: () => ["text/csv", csv(records(table))],
+      json: () => ["application/json", JSON.stringify(records(table), null, 1) + "\n"],
+      svg: () => ["image/svg+xml", drawing(document.getElementById(of ?? table.dataset.chart))],
+    };
+    const [type, content] = makes[form]();
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([content], { type }));
+    link.download = `${id ?? of}.${form}`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+
+  // ------------------------------------------------------------------------------------------------- events, updates
+
+  document.addEventListener("click", ({ target }) => {
+    if (target.matches("button.sort")) sort(target.parentNode);
+    if (target.matches("button[data-form]")) save(target);
+  });
+  document.addEventListener("input", ({ target }) => {
+    const finding = target.closest("[data-find]");
+    const choosing = target.closest("[data-compare]");
+    if (finding) find(finding);
+    if (choosing) compare(choosing);
+  });
+
+  // A page that follows a stream is changed node by node: in the order of the new page, then arranged again.
+  let sorted = [];
+  let chosen = [];
+  document.addEventListener("uldp:before", () => {
+    sorted = [...document.querySelectorAll("[aria-sort]")].map((head) => [head, head.getAttribute("aria-sort")]);
+    chosen = [...document.querySelectorAll("[data-compare] select")].map((select) => [select, select.selectedOptions[0]?.textContent, select.value]);
+    chosen = chosen.filter(([select, , value]) => !select.querySelector("option[selected]") || select.querySelector("option[selected]").value !== value);
+    for (const [head] of sorted) {
+      head.removeAttribute("aria-sort");
+      arrange(head.closest("table"));
+    }
+  });
+  document.addEventListener("uldp:after", () => {
+    for (const [head, order] of sorted) {
+      head.setAttribute("aria-sort", order);
+      arrange(head.closest("table"));
+    }
+    for (const [select, name] of chosen) {
+      const option = [...select.options].find((of) => of.textContent === name);
+      if (option) option.selected = true;
+      compare(select.closest("[data-compare]"));
+    }
+    for (const tools of document.querySelectorAll("[data-find]")) find(tools);
+  });
+
+  document.documentElement.classList.add("scripted");
+})();
