@@ -64,7 +64,7 @@ def configure(argv: Sequence[str]) -> Reproduction:
     parser.add_argument(
         "--output",
         default="reproduce-output",
-        help="directory for NAME.csv, NAME.png, NAME.svg and the record NAME.json (default: reproduce-output)",
+        help="directory for NAME.csv, NAME.png, NAME.svg and the record NAME.json",
     )
     parser.add_argument("--runs", type=cli.positive(), help="repetitions over which losses are averaged")
     parser.add_argument("--reduced", action="store_true", help="a smaller version that takes seconds")

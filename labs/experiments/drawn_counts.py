@@ -6,7 +6,11 @@ People choose cohorts at random, so the holders of a value are spread by a multi
   otherwise (a protected one, where the value is sensitive, and noise where it is not revealed), which is one binomial
   number for each symbol and one multinomial draw of the rest;
 - independent bits: given the values, the bits of a report are independent, and a bit is 1 with probability theta under
-  the values that own it and psi under the others, which is two binomial numbers for each bit.
+  the values that own it and psi under the others, which is two binomial numbers for each bit;
+- subsets of d symbols: of the holders of a symbol, a binomial number has it in the set. The other members are a uniform
+  subset: one symbol after the other, each set with j members left of r symbols takes the next one with probability j/r,
+  which is one binomial number for each j. This costs K (d + 1) numbers for each cohort and symbol, so it is used if
+  there are more reports than that.
 
 Other reports are drawn one by one, as ``frame.simulate_counts`` does.
 """
@@ -20,6 +24,8 @@ import numpy as np
 from labs.experiments.frame import simulate_counts
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.mechanisms.mechanism import Mechanism
+from uldp_transforms.ldp.mechanisms.subset_selection import UtilityOptimizedSubsetSelection
 
 
 def draw_counts(
@@ -36,13 +42,15 @@ def draw_counts(
     mechanism = collection.mechanism
     one_symbol = mechanism.support_size == 1 and mechanism.num_cells == mechanism.num_symbols
     bits = mechanism.independent_bits and mechanism.num_sensitive == mechanism.num_symbols
-    if not (one_symbol or bits):
+    subsets = _has_fixed_subsets(mechanism) and collection.num_cohorts * _numbers_of_subsets(mechanism) < people.sum()
+    if not (one_symbol or bits or subsets):
         return simulate_counts(collection, values, people, rng)
     cohorts = spread(people, collection.num_cohorts, rng)
     held = holders(symbol_table(collection, values), cohorts, mechanism.num_symbols)
     number = cohorts.sum(axis=1)
-    cells = _one_symbol(collection, held, rng) if one_symbol else _bits(collection, held, number, rng)
-    return CohortCounts(number, cells)
+    if one_symbol:
+        return CohortCounts(number, _one_symbol(collection, held, rng))
+    return CohortCounts(number, _bits(collection, held, number, rng) if bits else _subsets(collection, held, rng))
 
 
 def spread(people: np.ndarray, num_cohorts: int, rng: np.random.Generator) -> np.ndarray:
@@ -83,6 +91,31 @@ def _one_symbol(collection: Collection, held: np.ndarray, rng: np.random.Generat
     kept[:, :v] += noise
     cells: np.ndarray = kept
     return cells
+
+
+def _has_fixed_subsets(mechanism: Mechanism) -> bool:
+    """Whether reports are subsets of one size, and no symbol is sent in clear."""
+    is_subset = isinstance(mechanism, UtilityOptimizedSubsetSelection)
+    return is_subset and mechanism.support_size is not None and mechanism.num_sensitive == mechanism.num_symbols
+
+
+def _numbers_of_subsets(mechanism: Mechanism) -> int:
+    """Binomial numbers that one symbol of one cohort takes."""
+    return int(mechanism.num_symbols * ((mechanism.support_size or 0) + 1))
+
+
+def _subsets(collection: Collection, held: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    mechanism = collection.mechanism
+    size, v = int(mechanism.support_size or 0), mechanism.num_symbols
+    cells = rng.binomial(held, mechanism.miss + mechanism.delta)
+    left = np.zeros((*held.shape, size + 1), dtype=np.int64)  # sets by holder and number of members to come
+    left[..., size - 1], left[..., size] = cells, held - cells
+    for step in range(1, v):
+        taken = rng.binomial(left, np.minimum(np.arange(size + 1) / (v - step), 1.0))
+        cells[:, (np.arange(v) + step) % v] += taken.sum(axis=-1)
+        left -= taken
+        left[..., :-1] += taken[..., 1:]
+    return np.asarray(cells)
 
 
 def _bits(collection: Collection, held: np.ndarray, number: np.ndarray, rng: np.random.Generator) -> np.ndarray:
