@@ -63,6 +63,8 @@ PLANTED = (
         "            withheld,\n"
         "            show=self._show,\n"
         "            anytime_scale=self._anytime_scale,\n"
+        "            limits=self._limits,\n"
+        "            quantiles=self._quantiles,\n"
         "            entries=self._entries,\n"
         "        )\n",
         "        try:\n"
@@ -75,6 +77,8 @@ PLANTED = (
         "                withheld,\n"
         "                show=self._show,\n"
         "                anytime_scale=self._anytime_scale,\n"
+        "                limits=self._limits,\n"
+        "                quantiles=self._quantiles,\n"
         "                entries=self._entries,\n"
         "            )\n"
         "        except Exception:\n"

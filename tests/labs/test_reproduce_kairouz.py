@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from labs import reproduce
 from labs.experiments import EXPERIMENTS
-from labs.experiments.drawn_counts import draw_counts, holders
+from labs.experiments.drawn_counts import _subsets, draw_counts, holders
 from labs.experiments.frame import Result, simulate_counts
 from labs.experiments.kairouz import budgets as kairouz_budget
 from labs.experiments.kairouz import crossover as kairouz_crossover
@@ -222,24 +223,29 @@ def test_the_needed_epsilon_lies_on_the_curve() -> None:
 
 # ------------------------------------------------------------------------------------------- counts by their exact law
 
+SUBSETS = {"id": "ss", "epsilon": 1.0, "subset_size": 2}
+
 LAWS = {
     "k-RR": inputs.closed("krr", 5, 1.0),
     "k-RAPPOR": inputs.closed("rappor", 5, 1.0),
     "O-RR": inputs.hashed("krr", 3, 4, 1.0),
     "O-RAPPOR": inputs.hashed("rappor", 6, 4, 1.0),
+    "subsets": inputs.closed("ss", 5, 0.5),
+    "hashed subsets": inputs.hashed("ss", 6, 4, 0.5),
     "O-RAPPOR, h = 3": inputs.hashed("rappor", 6, 4, 4.0, 3),
 }
 
 
 @pytest.mark.parametrize("name", LAWS)
 def test_drawn_counts_have_the_moments_of_the_reports(name: str) -> None:
-    """Means and variances of all cells over repetitions, against those of reports that clients draw one by one."""
+    """Means and variances of cells and of sums of neighbours, against those of reports that are drawn one by one."""
     collection, values, people = LAWS[name], inputs.names(5), np.array([60, 30, 20, 10, 0])
     rng, repetitions = generator("drawn counts", name), 1500
     samples = [
         np.stack([draw(collection, values, people, rng).cells.ravel() for _ in range(repetitions)]).astype(float)
         for draw in (draw_counts, simulate_counts)
     ]
+    samples = [np.hstack([sample, sample[:, 1:] + sample[:, :-1]]) for sample in samples]
     means = [sample.mean(axis=0) for sample in samples]
     spread = [sample.std(axis=0, ddof=1) for sample in samples]
     limit = normal_limit(means[0].size)
@@ -248,6 +254,21 @@ def test_drawn_counts_have_the_moments_of_the_reports(name: str) -> None:
     assert (np.abs(ratio) <= normal_limit(ratio.size) / np.sqrt(repetitions)).all()
     totals = draw_counts(collection, values, people, rng).num_reports
     assert totals.sum() == people.sum()
+
+
+def test_subsets_are_drawn_by_their_law() -> None:
+    """One person over four symbols: six sets of two, each with its exact probability in 60,000 counts."""
+    collection = Collection.from_json(
+        {"id": "a", "version": 1, "alphabet": {"id": "closed", "values": list("abcd")}, "mechanism": SUBSETS}
+    )
+    rng, number = generator("subsets"), 60_000
+    drawn = [tuple(_subsets(collection, np.array([[0, 1, 0, 0]]), rng)[0].tolist()) for _ in range(number)]
+    own = float(collection.mechanism.miss + collection.mechanism.delta)
+    for members in itertools.combinations(range(4), 2):
+        chance = own / 3 if 1 in members else (1 - own) / 3
+        found = drawn.count(tuple(int(symbol in members) for symbol in range(4)))
+        limit = normal_limit(6) * np.sqrt(number * chance * (1 - chance))
+        assert abs(found - number * chance) <= limit
 
 
 def test_buckets_that_two_hashes_share_are_held_once() -> None:

@@ -151,7 +151,8 @@ TAKEN = [
         "[uldp_transforms.sources]\nx = tiny_classes:Taken",
         "from uldp_transforms.jobs.sources.avro_files import AvroFiles\nclass Taken(AvroFiles):\n    pass\n",
         "from uldp_transforms.jobs.sources import SOURCES; list(SOURCES)",
-        "source 'x' of the package other cannot be added: source.options must be new, got --input, which AvroFiles has",
+        "source 'x' of the package other cannot be added: source.options must be new, "
+        "got --follow, which AvroFiles has",
     ),
 ]
 

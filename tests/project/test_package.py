@@ -95,7 +95,7 @@ def test_the_wheel_has_everything(wheel: Path) -> None:
         if path.is_file() and path.suffix not in (".py", ".pyc")
     }
     kinds = {path.rpartition(".")[2] for path in beside}
-    assert kinds == {"typed", "css", "gz", "html", "jinja", "js", "json", "md", "txt"}
+    assert kinds == {"typed", "css", "html", "jinja", "js", "json", "md", "parquet", "txt"}
     contract = [*(ROOT / "schemas").glob("*.*s*"), *(ROOT / "schemas").glob("sql/*.sql")]
     contract += [ROOT / "clients/javascript/index.js", *(ROOT / "clients/javascript").glob("src/*.js")]
     assert len(contract) > 30

@@ -1,4 +1,4 @@
-"""The programs of the quickstarts, and of the page on tags, run as they stand."""
+"""The programs of the quickstarts, and of the pages on notebooks and tags, run as they stand."""
 
 from __future__ import annotations
 
@@ -96,6 +96,20 @@ def test_quickstarts_are_short(page: Path) -> None:
     assert len(page.read_text(encoding="utf-8").splitlines()) <= 100
 
 
+def test_the_page_of_notebooks_runs_from_its_first_block_to_its_last(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = rows_of_a_stream()
+    Path("output/estimates.jsonl").write_text("".join(json.dumps(line) + "\n" for line in rows), encoding="utf-8")
+    names: dict[str, Any] = {}
+    for block in of_page("notebook"):
+        require(block.needs)
+        exec(block.code, names)  # our own page
+    assert len(names["frame"]) == len(VALUES) and Path("shares.html").is_file()
+    assert names["rows"]["raw_frequency"].tolist() == [entry["raw_frequency"] for entry in rows[0]["estimates"]]
+    assert "suppressed" in capsys.readouterr().out
+
+
 def test_the_analyst_reads_the_latest_panes(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,7 +133,9 @@ def test_the_query_of_the_analyst_reads_the_latest_panes(folder: Path) -> None:
     with sqlite3.connect(":memory:") as database:
         database.execute("ATTACH ':memory:' AS my_dataset")
         database.execute(f"CREATE TABLE my_dataset.estimates ({', '.join(columns)})")
-        stored = [[json.dumps(cell) if isinstance(cell, list) else cell for cell in row.values()] for row in rows]
+        stored = [
+            [json.dumps(cell) if isinstance(cell, (list, dict)) else cell for cell in row.values()] for row in rows
+        ]
         database.executemany(f"INSERT INTO my_dataset.estimates VALUES ({', '.join('?' * len(columns))})", stored)
         found = database.execute(sqlite_query.translated(block.code)).fetchall()
     latest = sorted((entry["frequency"] for entry in rows[0]["estimates"]), reverse=True)

@@ -62,7 +62,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         publishing(pb.PubsubMessage(data=b"x", attributes={"google": "x"})),
         "Names of attributes must not begin with goog.",
     ),
-    (Refused, schema("PROTOCOL_BUFFER", "x"), "This server does not support other schemas than Avro."),
+    (Refused, schema("PROTOCOL_BUFFER", "x"), "This server supports only Avro schemas."),
     (Refused, schema("AVRO", "x"), "A definition must be an Avro schema: Expecting value: line 1 column 1 (char 0)."),
     (
         Refused,

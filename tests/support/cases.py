@@ -22,7 +22,7 @@ import pytest
 from tests.support.golden import WRITE, Records, text_of
 from tests.support.together import together
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.alphabets import Alphabet, Closed, Hashed, Permuted, Prefixes, Tagged
+from uldp_transforms.ldp.alphabets import Alphabet, Closed, Hashed, Ordered, Permuted, Prefixes, Tagged
 from uldp_transforms.ldp.estimators import (
     Empirical,
     EmpiricalBayes,
@@ -43,6 +43,7 @@ from uldp_transforms.ldp.mechanisms import (
     Mechanism,
     Rappor,
     SetReportMechanism,
+    SquareWave,
     SubsetSelection,
     TwoStage,
     UniformPerturbation,
@@ -139,6 +140,10 @@ MECHANISM_CASES: dict[str, list[Mechanism]] = {
     + instances(DeclaredChannel, [(3, 3)], matrix=[MORE_OUTPUTS])
     + instances(DeclaredChannel, [(6, 6)], matrix=[OF_VALUES])
     + instances(DeclaredChannel, [(2, 2)], matrix=[MANY_OUTPUTS]),
+    "sw": instances(SquareWave, [(2, 2), (6, 6)], epsilon=EPSILONS)
+    + instances(SquareWave, [(6, 6)], epsilon=[1], half_width=[1, 6])
+    + instances(SquareWave, [(6, 6)], epsilon=EPSILONS, num_others=[2])
+    + instances(SquareWave, [(250, 250)], epsilon=[1], num_others=[1]),
     "hr": instances(HadamardResponse, ALL_SENSITIVE, epsilon=EPSILONS)
     + instances(HadamardResponse, [(9, 9)], epsilon=[1])
     + memos(HadamardResponse, [(5, 5)]),
@@ -171,6 +176,7 @@ ALPHABET_CASES: dict[str, list[tuple[str, Alphabet, int]]] = {  # id -> name, in
         ("tagged", Tagged(values=VALUES, tags=("home", "work"), sensitive=SENSITIVE[:2]), 1),
         ("tagged-known", Tagged(values=VALUES, tags=("home", "work"), background={"home": {"dog": 1.0}}), 2),
     ],
+    "ordered": [("ordered", Ordered(edges=(-1.5, 0, 0.1, 1e6), unit="kg", others=VALUES), 1)],
 }
 
 ESTIMATOR_CASES = {
@@ -231,7 +237,7 @@ def suits(name: str, alphabet: Alphabet, mechanism: str) -> bool:
     """Whether an alphabet of the table goes with a mechanism, by id."""
     cls = MECHANISMS[mechanism]
     if cls.names_values or cls.last_is_missing:
-        return name == "closed"
+        return name == "closed" or (name == "ordered" and cls.names_values and not fields_of(mechanism))
     return alphabet.num_hashes <= cls.max_hashes
 
 

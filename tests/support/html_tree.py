@@ -33,9 +33,9 @@ class Node:
 
     @property
     def text(self) -> str:
-        """Without what a style or picture says, white space as one blank."""
+        """Without what a style, script or picture says, white space as one blank."""
         parts = [child if isinstance(child, str) else child.text for child in self.children]
-        return "" if self.name in ("style", "svg") else re.sub(r"\s+", " ", " ".join(parts)).strip()
+        return "" if self.name in ("style", "script", "svg") else re.sub(r"\s+", " ", " ".join(parts)).strip()
 
 
 class _Reader(HTMLParser):

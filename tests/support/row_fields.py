@@ -57,11 +57,21 @@ def _with_fields(text: str, records: dict[str, tuple[Field, ...]]) -> str:
 
 
 def attributes(fields: tuple[Field, ...]) -> list[str]:
-    """The lines of a class. Fields that came later, at its end, are None if they are not given."""
-    last = max((place for place, field in enumerate(fields) if not (field.has_default and field.nullable)), default=-1)
+    """The lines of a class. Fields that came later, at its end, are empty if they are not given."""
+    last = max((place for place, field in enumerate(fields) if not _empty(field)), default=-1)
     return [
-        f"    {field.name}: {_annotation(field)}" + " = None" * (place > last) for place, field in enumerate(fields)
+        f"    {field.name}: {_annotation(field)}" + f" = {_empty(field)}" * (place > last)
+        for place, field in enumerate(fields)
     ]
+
+
+def _empty(field: Field) -> str:
+    """The default of a field in Python; empty for a field that has none."""
+    if not field.has_default:
+        return ""
+    if field.nullable:
+        return "None"
+    return {"array": "()", "record": f"{field.record}()"}.get(field.kind, "")
 
 
 def _annotation(field: Field) -> str:

@@ -54,7 +54,7 @@ def _fill(database: sqlite3.Connection, name: str, columns: list[Column], rows: 
 
 
 def _stored(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list) else value
+    return json.dumps(value) if isinstance(value, (list, dict)) else value
 
 
 def _all(columns: list[Column]) -> list[Column]:
@@ -76,10 +76,16 @@ def _cell(value: Any, column: Column) -> Any:
         return None
     if column["mode"] == "REPEATED":
         one = column | {"mode": "REQUIRED"}
-        return [{"v": _cell(item, one)} for item in json.loads(value)]
+        return [{"v": _cell(item, one)} for item in _parsed(value)]
     if column["type"] == "RECORD":
-        return {"f": [{"v": _cell(value[inner["name"]], inner)} for inner in column["fields"]]}
+        record = _parsed(value)
+        return {"f": [{"v": _cell(record[inner["name"]], inner)} for inner in column["fields"]]}
     if column["type"] == "TIMESTAMP":
         moment = datetime.datetime.fromisoformat(value.replace("Z", "+00:00"))
         return str(round(moment.timestamp() * 1e6))
     return str(value)
+
+
+def _parsed(value: Any) -> Any:
+    """A list or record: JSON where it is a column of its own, itself within another."""
+    return json.loads(value) if isinstance(value, str) else value

@@ -28,7 +28,7 @@ from uldp_transforms.ldp.client.keyed_words import COHORT, MEMO, TURN, KeyedSour
 from uldp_transforms.ldp.client_window import DAY
 from uldp_transforms.ldp.collection import _without_floats
 from uldp_transforms.ldp.hashing import canonical, hash_words
-from uldp_transforms.ldp.mechanisms import MECHANISMS, DeclaredChannel, Mechanism, TwoStage
+from uldp_transforms.ldp.mechanisms import MECHANISMS, DeclaredChannel, Mechanism, SquareWave, TwoStage
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, moment_of
 
@@ -87,6 +87,9 @@ TEXTS = (
 )
 """Values that a careless client changes: empty, blank, not in NFC, beyond 16 bits, escaped in JSON, of either case."""
 
+NUMBERS = ("0.1", "-1.5", "-2", "0", "-0", "0.09999999999999999", "1e6", "12", "1e400", "2.5E+1", "5e-324")
+"""Texts of numbers that a careless client changes: at edges, below and above all, beyond floats."""
+
 
 def _spec(name: str, alphabet: dict[str, Any], mechanism: dict[str, Any], num_cohorts: int = 1) -> dict[str, Any]:
     with_epsilon = ({"epsilon": 1.0} if MECHANISMS[mechanism["id"]].takes("epsilon") else {}) | mechanism
@@ -134,6 +137,12 @@ SPECS = {
         _spec("two-sizes", numbered(9, 6), {"id": "uss", "subset_size": 1, "larger_share": 0.3}),
         _spec("two-sizes-all", numbered(5), {"id": "ss", "subset_size": 2, "larger_share": 1e-6}),
         _spec("direct", numbered(3), {"id": "channel", "matrix": [["0", "1", "0"], ["1", "0", "0"], ["0", "0", "1"]]}),
+        _spec("bins-wave", {"id": "ordered", "low": 0, "high": 450, "num_bins": 32, "unit": "min"}, {"id": "sw"}),
+        _spec(
+            "bins-log",
+            {"id": "ordered", "low": 0.1, "high": 1e5, "num_bins": 9, "scale": "log", "others": [DECOMPOSED, ""]},
+            {"id": "sw", "epsilon": 2, "half_width": 3},
+        ),
         _spec("hashes-16", {"id": "hashed", "num_buckets": 40, "num_hashes": 16}, {"id": "rappor", "epsilon": 16}, 3),
     )
 }
@@ -149,6 +158,15 @@ def _numbered_collections() -> dict[str, Collection]:
 
 
 COLLECTIONS = _numbered_collections()
+
+
+def _values_of(name: str) -> list[str]:
+    """Values that a client may have, as they stand in a file; none if they may be any texts."""
+    alphabet = SPECS.get(name, COLLECTIONS[name].to_json())["alphabet"]
+    if alphabet["id"] == "ordered":
+        return [*NUMBERS, *alphabet.get("others", [])]
+    values: list[str] = alphabet.get("values", [])
+    return values
 
 
 def collections() -> Iterator[Record]:
@@ -171,6 +189,7 @@ def weights() -> Iterator[Record]:
             "num_symbols": mechanism.num_symbols,
             "num_sensitive": mechanism.num_sensitive,
             "num_hashes": mechanism.num_hashes,
+            **({"num_others": mechanism.num_others} if mechanism.num_others else {}),
             "weights": {
                 name: weight if isinstance(weight, list) else str(weight)
                 for name, weight in mechanism.exact_weights.items()
@@ -201,7 +220,7 @@ def symbols() -> Iterator[Record]:
         if alphabet in seen or item.num_cohorts * alphabet.num_symbols > 1 << 20:
             continue
         seen.add(alphabet)
-        known = SPECS.get(name, item.to_json())["alphabet"].get("values", (*TEXTS, *alphabet.clear_values))
+        known = _values_of(name) or (*TEXTS, *alphabet.clear_values)
         values = [*known, *getattr(alphabet, "tags", ())]
         cohorts = sorted({0, item.num_cohorts // 2, item.num_cohorts - 1})
         for value in values[:3] + values[-3:] if len(values) > 20 else dict.fromkeys(values):
@@ -222,6 +241,11 @@ def _beginnings(mechanism: Mechanism) -> list[list[int]]:
     if isinstance(mechanism, DeclaredChannel):
         ends = {sum(map(int, column[: y + 1])) for column in mechanism.exact_weights["weights"] for y in range(3)}
         return [[word] for end in sorted(ends) if 0 < end <= LAST for word in (end - 1, end)] + [[0], [LAST]]
+    if isinstance(mechanism, SquareWave):
+        near, noise, w = mechanism.near_weight, mechanism.noise_weight, 2 * mechanism.reach + 1
+        shares = mechanism.num_symbols + 2 * mechanism.reach + (w - 1) * mechanism.num_others - w
+        ends = (0, noise, shares * noise, shares * noise + near, LAST - LAST % near - near)
+        return [[word] for end in ends for word in (end - 1, end) if word >= 0] + [[LAST]]
     keep = int(mechanism.client_sampler["keep_weight"])
     h, v = mechanism.num_hashes, mechanism.num_sensitive
     if h > 1:
@@ -436,7 +460,7 @@ TIMES = (NOON, 0, -1, MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
 
 def _report(name: str, number: int) -> tuple[dict[str, Any], ReportBatch]:
     item = COLLECTIONS[name]
-    known = SPECS.get(name, item.to_json())["alphabet"].get("values", TEXTS)
+    known = _values_of(name) or TEXTS
     value, time = known[number % len(known)], TIMES[number % len(TIMES)]
     source = Words((), name, "report", number)
     batch = item.perturb([value], source, [time])

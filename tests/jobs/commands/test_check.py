@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.messages_cases import KRR
 from uldp_transforms.jobs import check, uldp
@@ -105,7 +106,8 @@ def test_a_latest_run_that_did_not_end_well(end: str, folder: Folder, capsys: py
 
 def test_a_run_without_an_end(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.run("c", None)
-    assert findings(folder, capsys) == ["run c: it was killed"]
+    [sentence] = findings(folder, capsys)
+    assert sentence == killed("c", folder, 0)
     directory = RunDirectory(str(folder.path), "c", bounded=False, launched=False)
     directory.prepare()
     assert findings(folder, capsys) == []
@@ -114,12 +116,94 @@ def test_a_run_without_an_end(folder: Folder, capsys: pytest.CaptureFixture[str]
     assert findings(folder, capsys) == []
 
 
+def killed(run: str, folder: Folder, held: int, missing: int = 0) -> str:
+    books = f", of which {missing:,} are in no ledger row" if missing else ""
+    rows = f"its estimates contain {held:,} reports{books}"
+    lost = "reports that it had acknowledged but not written are lost, in a number that is unknown"
+    accept = f"To accept this, run uldp check {folder.path} --acknowledge {run}"
+    return f"run {run} was killed: {rows}; {lost}. {accept}"
+
+
+def test_every_killed_run_is_reported_until_it_is_acknowledged(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also those before the latest one; with what their rows hold, of each window once, and no ledger has."""
+    folder.run("a", None)
+    folder.run("b", None)
+    folder.run("c")
+    shown = [estimate("a", 2) | {"num_reports": 700}, estimate("a", 1) | {"num_reports": 300}]
+    again = [estimate("a", 1, pane_index=1) | {"num_reports": 400}, estimate("a", 0, "suppressed")]
+    folder.write("estimates-a-1", *shown, *again)
+    folder.write("ledger-a-1", ledger("a", 10, 9, 2))
+    folder.write("ledger-b-1", ledger("b", 5, 4))
+    folder.write("estimates-b-1", estimate("b", 0) | {"num_reports": 4})
+    assert findings(folder, capsys) == [killed("a", folder, 1100, 1091), killed("b", folder, 4)]
+    assert findings(folder, capsys, "--acknowledge a") == [killed("b", folder, 4)]
+    assert findings(folder, capsys) == [killed("b", folder, 4)]
+    assert check.main([str(folder.path), "--acknowledge=b"]) == 0
+    assert "killed   2 run(s), 2 acknowledged" in capsys.readouterr().out.splitlines()
+    assert check.main([str(folder.path), "--acknowledge=c"]) == 2
+    assert capsys.readouterr().err == "check: --acknowledge must name a killed run (a, b), got 'c'\n"
+
+
+def test_reports_of_overlapping_windows_are_counted_once(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.run("c", None)
+    half = {"window_start": rfc3339(NOW // HOUR * HOUR - 3 * HOUR // 2), "window_end": rfc3339(NOW - HOUR // 2)}
+    rows = [estimate("c", 1), estimate("c", 1) | half, estimate("c", 0)]
+    folder.write("estimates-c-1", *(row | {"num_reports": 5} for row in rows))
+    assert findings(folder, capsys) == [killed("c", folder, 10, 10)]
+
+
+def test_a_killed_job_over_files_lost_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its input is still there, and the next run reads all of it."""
+    folder = Folder(tmp_path)
+    folder.run("a", None, resumes=False)
+    assert findings(folder, capsys) == ["run a: it was killed"]
+    folder.run("b", "complete", resumes=False)
+    assert findings(folder, capsys) == []
+
+
+def test_json_says_the_same(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.run("c", "failed")
+    assert check.main([str(folder.path), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["well"] is False and told["findings"] == ["run c: failed: that is all"]
+    assert told["numbers"] == {
+        **{"received": 25, "accepted": 22, "duplicates": 0, "rejected": 3, "balanced": 1},
+        **{"windows_with_numbers": 2, "latest_window_end_seconds": (NOW - 60_000 - HOUR) / 1000},
+        **{"windows_with_alarms": 0, "killed_runs": 0},
+    }
+    assert check.main([str(folder.path / "nothing"), "--json"]) == 2
+
+
+def test_a_file_for_prometheus(folder: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its parser is Prometheus' own; the file is there as a whole or not at all."""
+    path = tmp_path / "uldp.prom"
+    assert check.main([str(folder.path), f"--prometheus={path}"]) == 0
+    families = {family.name: family for family in text_string_to_metric_families(path.read_text(encoding="utf-8"))}
+    found = {name: family.samples[0].value for name, family in families.items()}
+    assert found["uldp_check_problems"] == 0 and found["uldp_check_received"] == 25
+    assert found["uldp_check_time_seconds"] == NOW / 1000
+    assert {family.type for family in families.values()} == {"gauge"}
+    folder.run("c", "failed")
+    assert check.main([str(folder.path), f"--prometheus={path}"]) == 1
+    assert "uldp_check_problems 1\n" in path.read_text(encoding="utf-8")
+
+
+def test_numbers_that_are_none_are_refused(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.write("estimates-b-1", estimate("b") | {"num_reports": "many"})
+    assert check.main([str(folder.path)]) == 2
+    assert "must contain rows of uldp estimate (the content is not shown)" in capsys.readouterr().err
+
+
 def test_a_run_that_refused_nearly_everything(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.run("c", "complete", resumes=False)
     folder.write("ledger", ledger("c", 10, 5, unknown_collection=5))
     assert findings(folder, capsys) == []
     folder.write("ledger", ledger("c", 10, 4, unknown_collection=5, too_old=1))
-    assert findings(folder, capsys) == ["5 of 10 reports were refused as unknown_collection: wrong --collection file?"]
+    assert findings(folder, capsys) == [
+        "5 of 10 reports were rejected as unknown_collection: is the --collection file wrong?"
+    ]
 
 
 def test_numbers_that_are_too_old(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
@@ -189,4 +273,4 @@ def test_one_window_for_everything_is_as_old_as_its_run(tmp_path: Path, capsys: 
 
 
 def test_a_directory_without_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert findings(Folder(tmp_path), capsys) == [f"{tmp_path} has no record of a run"]
+    assert findings(Folder(tmp_path), capsys) == [f"{tmp_path} contains no run record"]

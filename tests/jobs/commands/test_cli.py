@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -108,7 +109,8 @@ KAFKA = "--collection krr.json --kafka_topic t --bootstrap_servers localhost:909
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
 CENTURY = 36_525 * 86_400_000
 NEEDS = (
-    "collection 'open' has an open alphabet and needs 1 to 1048576 candidate values (--candidates) or public ones, got"
+    "collection 'open' has an open alphabet and needs 1 to 1048576 candidate values (--candidates) "
+    "or public values, got"
 )
 
 # program, arguments (a later one overrides an earlier one), and what it says: the whole sentence, or its beginning
@@ -249,21 +251,26 @@ ERRORS = [
     (
         "estimate",
         f"{ESTIMATE} --release final",
-        "--release final needs --subscription or --kafka_topic: files have one row a window anyway, got --input",
+        "--release final needs --subscription or --kafka_topic, because files always give one row per "
+        "window, got --input",
     ),
     (
         "estimate",
         f"{STREAM} --window 1h --release final --early_every 1m",
-        "--early_every cannot go with --release final, got both",
+        "--early_every cannot be combined with --release final, got both",
     ),
     ("estimate", f"{ESTIMATE} --release never", "argument --release: invalid choice: 'never' "),
     ("estimate", f"{ESTIMATE} --min_reports 0", "--min_reports must be a whole number above 0, got '0'"),
     ("estimate", f"{ESTIMATE} --streaming", "--streaming needs --subscription or --kafka_topic, got --input"),
-    ("estimate", STREAM, "--subscription needs --window: an endless stream without windows has no estimate, got none"),
+    (
+        "estimate",
+        STREAM,
+        "--subscription needs --window: an unbounded stream without windows has no estimate, got none",
+    ),
     (
         "estimate",
         f"{KAFKA} --runner PortableRunner",
-        "--kafka_topic needs --window: an endless stream without windows has no estimate, got none",
+        "--kafka_topic needs --window: an unbounded stream without windows has no estimate, got none",
     ),
     ("estimate", f"{KAFKA} --window 1h", "--kafka_topic needs --kafka_until (a range is read on this machine), or "),
     ("estimate", f"{ESTIMATE} --kafka_topic t", "argument --kafka_topic: not allowed with argument --input"),
@@ -310,18 +317,20 @@ ERRORS = [
     (
         "estimate",
         f"{ESTIMATE} --more",
-        "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got '--more'",
+        "options must be listed in --help or belong to Apache Beam or to the job server at --job_endpoint, "
+        "got '--more'",
     ),
     (
         "estimate",
         f"{ESTIMATE} --windows 1h",
-        "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got '--windows'; did "
+        "options must be listed in --help or belong to Apache Beam or to the job server at --job_endpoint, "
+        "got '--windows'; did "
         "you mean --window?",
     ),
     (
         "estimate",
         f"{ESTIMATE} more",
-        "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got 'more'",
+        "options must be listed in --help or belong to Apache Beam or to the job server at --job_endpoint, got 'more'",
     ),
     ("estimate", f"{ESTIMATE} --num_workers many", "argument --num_workers: invalid int value: 'many'"),
     # estimate: its files
@@ -361,7 +370,7 @@ ERRORS = [
 ]
 
 COLLECTION_ERRORS = [
-    ("bad.json", "bad.json must be JSON, got a fault at line 2: Expecting value"),
+    ("bad.json", "bad.json must be JSON, got an error in line 2: Expecting value"),
     (
         "more.json",
         "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, "
@@ -423,12 +432,13 @@ def test_help_says_what_there_is(capsys):
         assert all(option in capsys.readouterr().out for option in options[:1])
 
 
-@pytest.mark.parametrize("program", ["report", "evaluate"])
+@pytest.mark.parametrize("program", uldp.PROGRAMS)
 def test_help_names_defaults_as_they_are_written(program, capsys):
     with pytest.raises(SystemExit):
         uldp.main([program, "--help"])
     printed = capsys.readouterr().out
     assert "default: [" not in printed and "default: (" not in printed
+    assert re.search(r"\(default: [^()]*\)\s*\(default: ", printed) is None, "an option names its default twice"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import gzip
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from labs.experiments.frame import simulate_counts
 from tests.support.tolerance import binomial_limits
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.jobs.demo import demo_command as demo
+from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.smoothing import judge
@@ -26,9 +26,9 @@ STORM = ("2001-03-05", "2001-03-06")
 def departures() -> dict[str, collections.Counter[str]]:
     """By day, of each airport."""
     days: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    for line in gzip.decompress((demo.DATA / demo.VALUES).read_bytes()).decode().splitlines()[1:]:
-        airport, moment = line.split(",")
-        days[moment[:10]][airport] += 1
+    for airports, times in ValuesFile(str(demo.DATA / demo.VALUES)).read(1 << 20):
+        for airport, moment in zip(airports, times.astype("datetime64[ms]").astype("datetime64[D]").astype(str)):
+            days[moment][airport] += 1
     return days
 
 

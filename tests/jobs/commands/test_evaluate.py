@@ -85,7 +85,7 @@ def test_a_seed_makes_it_reproducible_and_the_table_has_everything(
     )
     assert first == second
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "3 values; 2,000 reports, drawn from the file's 2,000 people, 2 times; estimator empirical"
+    assert lines[0] == "3 values; 2,000 reports, drawn from the 2,000 people in the file, 2 times; estimator empirical"
     titles = "mechanism epsilon estimator bytes raw error error l1 covered half width client collector"
     assert lines[1].split() == titles.split()
     assert [line.split()[:4] for line in lines[2:4]] == [["krr", "1", "empirical", "1"], ["ss", "1", "empirical", "1"]]
@@ -172,22 +172,26 @@ def test_a_picture(people: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--mechanisms krr,x", f"--mechanisms must be some of {', '.join(sorted(MECHANISMS))}, got 'krr,x'"),
-        ("--epsilon 1,x", "--epsilon must be numbers with commas between, got '1,x'"),
+        ("--mechanisms krr,x", f"--mechanisms must be ids from {', '.join(sorted(MECHANISMS))}, got 'krr,x'"),
+        ("--epsilon 1,x", "--epsilon must be comma-separated numbers, got '1,x'"),
         ("--epsilon 17", "KaryRR.epsilon must be a number in (0, 16], got 17.0"),
         (
             "--estimators eb,x",
-            "--estimators/--estimator must be some of eb, em, empirical, ml, normalized, projected, threshold, "
+            "--estimators/--estimator must be ids from eb, em, empirical, ml, normalized, projected, threshold, "
             "got 'eb,x'",
         ),
-        ("--seed -1", "--seed must be a whole number from 0 on, got -1"),
-        ("--sensitive {0}/nobody.txt", "{0}/nobody.txt must name a value that somebody holds, got none"),
+        ("--seed -1", "--seed must be a whole number of at least 0, got -1"),
+        ("--sensitive {0}/nobody.txt", "{0}/nobody.txt must list at least one value that occurs in --values, got none"),
         ("--candidates {0}/one.csv", "--candidates can be given only with --open, got {0}/one.csv"),
         ("--max_cohorts 9", "--max_cohorts can be given only with --open, got 9"),
-        ("--open --candidates {0}/nobody.txt", "{0}/nobody.txt must name a value that somebody holds, got none"),
+        (
+            "--open --candidates {0}/nobody.txt",
+            "{0}/nobody.txt must list at least one value that occurs in --values, got none",
+        ),
         (
             "--mechanisms tsp",
-            "--mechanisms must name one that can be tried, got tsp: it needs missing_rates, which only a collection "
+            "--mechanisms must name at least one mechanism that can be tried, got tsp: it needs "
+            "missing_rates, which only a collection "
             "can declare",
         ),
         ("--column id --values {0}/one.csv", "{0}/one.csv must have at least 2 different values, got 1"),

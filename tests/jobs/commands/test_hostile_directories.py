@@ -65,7 +65,7 @@ def test_a_run_whose_own_folder_became_a_link_removes_the_link(precious: Path, t
 def test_a_lock_that_is_a_link_empties_nothing(precious: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / ".lock").symlink_to(precious / "kept")
-    with pytest.raises(SpecError, match=r"^--output must have a \.lock of its own, got a symbolic link at "):
+    with pytest.raises(SpecError, match=r"^--output must not contain a .lock that is a symbolic link, got one at "):
         opened(tmp_path / "out")
     assert (precious / "kept").read_text("utf-8") == "kept"
 
@@ -112,7 +112,7 @@ def test_a_record_is_what_its_file_is_named(field: dict[str, Any], tmp_path: Pat
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | field), encoding="utf-8")
     with pytest.raises(SpecError) as refused:
         read_records(str(tmp_path))
-    assert str(refused.value) == f"{path} must be the record of a run (the content is not shown)"
+    assert str(refused.value) == f"{path} must be a run record (the content is not shown)"
 
 
 def test_a_terminal_gets_no_control_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,7 +159,7 @@ def test_rows_of_other_types_are_refused_in_one_sentence(
         spoiled(folder, kind, {field: value})
         for argv in (["check", str(folder)], ["report", "--input", str(folder), "--output", str(folder / "p.html")]):
             code = uldp.main(argv)
-            sentence = f"{argv[0]}: {folder} must have rows of uldp estimate (the content is not shown)\n"
+            sentence = f"{argv[0]}: {folder} must contain rows of uldp estimate (the content is not shown)\n"
             said = capsys.readouterr().err
             assert code in (0, 1) or said in (sentence, sentence.replace(f"{folder} ", f"{folder}/estimates.jsonl "))
             refused += code == 2
@@ -171,4 +171,4 @@ def test_half_a_file_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFi
     path = tmp_path / "ledger.jsonl"
     path.write_bytes(path.read_bytes()[:-40])
     assert uldp.main(["check", str(tmp_path)]) == 2
-    assert capsys.readouterr().err == f"check: {path} must have rows of uldp estimate (the content is not shown)\n"
+    assert capsys.readouterr().err == f"check: {path} must contain rows of uldp estimate (the content is not shown)\n"

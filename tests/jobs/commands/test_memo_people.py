@@ -43,8 +43,8 @@ ASKED = {
 }
 UNNAMED = {name: value for name, value in ASKED.items() if name != "client_window"}
 WARNING = (
-    "collection 'asked' keeps memos (epsilon_inf) and names no client_window, so intervals are right only if nobody "
-    "reports twice in a window, and sentinels are not asked: add client_window to its next version"
+    "collection 'asked' keeps memos (epsilon_inf) and names no client_window, so intervals are valid only if "
+    "nobody reports twice in a window, and the sentinels are off; add client_window to its next version"
 )
 
 
@@ -181,5 +181,5 @@ def test_nothing_is_said_of_other_collections(rows: Rows, reports: Reports, caps
 
 def test_pages_say_that_it_is_not_known() -> None:
     named, unnamed = (dict(facts_of(Collection.from_json(spec), {})) for spec in (ASKED, UNNAMED))
-    assert unnamed["Reports of one person"].startswith("not known how many in a window")
+    assert unnamed["Reports of one person"].startswith("number per window not known")
     assert unnamed == named | {"Reports of one person": unnamed["Reports of one person"]}

@@ -346,7 +346,7 @@ def test_the_program_prints_what_the_library_says(capsys):
 @pytest.mark.parametrize(
     ("options", "first", "then"),
     [
-        ("--num_values 9", "9 values, 9 of them sensitive; ", "for the distribution that is worst for each row:"),
+        ("--num_values 9", "9 values, 9 of them sensitive; ", "for the worst distribution for each row:"),
         (
             "--num_values 9 --num_sensitive 2 --sensitive_share 0.25",
             "9 values, 2 of them sensitive; ",
@@ -361,7 +361,7 @@ def test_the_program_prints_what_the_library_says(capsys):
         (
             "--open --num_candidates 9 --num_non_sensitive 3",
             "9 candidates of an open alphabet and 3 texts that are not sensitive; ",
-            "most frequent of these with 0.0353; as many hold sensitive ones as is worst for each row:",
+            "most frequent of these with 0.0353; the share of people with sensitive ones is the worst for each row:",
         ),
     ],
 )

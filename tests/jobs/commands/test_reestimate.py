@@ -448,7 +448,7 @@ def test_no_rows_make_empty_files() -> None:
 
 FROM = "--collection krr.json --output again"
 SHAPE = "counts of collection 'krr' must have 3 cohorts and 9 cells, got"
-NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got another"
+NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got another file"
 ERRORS = [
     (f"{FROM} --counts good.avro --slide 1h", "--slide needs --window, got none"),
     (f"{FROM} --counts good.avro --timezone Europe/Berlin", "--timezone needs --window, got none"),
@@ -458,28 +458,28 @@ ERRORS = [
     ),
     (
         f"{FROM} --counts good.avro --window 15m --slide 5m",
-        "--window must have base periods that are made of whole stored windows, got 1970-01-01T00:00:00Z to "
-        "1970-01-01T00:10:00Z stored",
+        "--window must have base periods that consist of whole stored windows, got the stored window "
+        "1970-01-01T00:00:00Z to 1970-01-01T00:10:00Z",
     ),
     (
         f"{FROM} --counts day.avro --window 1d --timezone Europe/Berlin",
-        "--window must have base periods that are made of whole stored windows, got 1970-01-01T00:00:00Z to "
-        "1970-01-02T00:00:00Z stored",
+        "--window must have base periods that consist of whole stored windows, got the stored window "
+        "1970-01-01T00:00:00Z to 1970-01-02T00:00:00Z",
     ),
     (
         f"{FROM} --counts sliding.avro --window 1d",
-        "--window must be absent where stored windows overlap, got 1970-01-01T00:05:00Z to 1970-01-01T00:15:00Z "
-        "stored, which begins before another one ends",
+        "--window needs stored windows that do not overlap, got the stored window 1970-01-01T00:05:00Z to "
+        "1970-01-01T00:15:00Z, which begins before another one ends",
     ),
     (
         f"{FROM} --counts all.avro --window 1d",
-        "--window must be absent where counts were not stored by window, got one",
+        "--window needs counts that were stored by window, got counts of one window for everything",
     ),
     ("", "the following arguments are required: --collection, --counts, --output"),
     (f"{FROM} --counts . --more", "unrecognized arguments: --more"),
     (
         f"{FROM} --counts good.avro --counts '[g]ood.avro'",
-        "--counts must name each file once, or its reports count twice, got 'FOLDER/good.avro' 2 times",
+        "--counts must name each file once, because its reports would count twice, got 'FOLDER/good.avro' 2 times",
     ),
     (f"{FROM} --counts none.avro", "--counts must match at least one file, got 'none.avro'"),
     (f"{FROM} --counts empty", "--counts must match at least one file, got 'empty/counts*.avro'"),
@@ -495,11 +495,11 @@ ERRORS = [
     (f"{FROM} --counts uneven.avro", f"uneven.avro: {SHAPE} 2 and 9"),
     (
         f"{FROM} --counts negative.avro",
-        "negative.avro: counts of collection 'krr' must be from 0 to 9007199254740992, got others",
+        "negative.avro: counts of collection 'krr' must be from 0 to 9007199254740992, got a number outside this range",
     ),
     (
         f"{FROM} --counts huge.avro",
-        "huge.avro: counts of collection 'krr' must be from 0 to 9007199254740992, got others",
+        "huge.avro: counts of collection 'krr' must be from 0 to 9007199254740992, got a number outside this range",
     ),
     (f"{FROM} --counts good.avro --output good.avro/none", "good.avro/none: Not a directory"),
 ]
@@ -577,7 +577,7 @@ def test_counts_that_no_reports_make_are_refused(
     assert reestimate.main(shlex.split(f"{command} good.avro")) == 0
     capfd.readouterr()
     assert reestimate.main(shlex.split(f"{command} bad.avro")) == 2
-    said = f"reestimate: bad.avro: counts of collection {of.id!r} must have {rule}, got others in cohort 0\n"
+    said = f"reestimate: bad.avro: counts of collection {of.id!r} must have {rule}, got a violation in cohort 0\n"
     assert capfd.readouterr() == ("", said)
 
 

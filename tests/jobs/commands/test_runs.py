@@ -112,7 +112,7 @@ def test_a_cancelled_job_leaves_the_results_of_the_run_before(
     process.send_signal(number)
     assert process.wait(live.PATIENCE) == 130, log.read_text()
     [line] = log.read_text().splitlines()
-    assert line == "estimate: cancelled: nothing was written; results that are there are those of an earlier run"
+    assert line == "estimate: cancelled: nothing was written; any results in the directory are from an earlier run"
     assert left_behind(output) == (RESULTS if used else set())
     assert {name: (output / name).read_bytes() for name in before} == before
     *earlier, last = records(output)
@@ -214,7 +214,7 @@ def test_the_second_signal_cuts_off_a_drain(program: str, capfd: pytest.CaptureF
         assert signals.cancelled
     assert signal.getsignal(signal.SIGTERM) is before
     logging.disable(logging.NOTSET)
-    assert capfd.readouterr().err == f"{program}: stopping; a second signal cuts off what is not written yet\n"
+    assert capfd.readouterr().err == f"{program}: stopping; a second signal discards what is not yet written\n"
 
 
 def test_signals_that_are_ignored_stay_ignored() -> None:
@@ -257,7 +257,7 @@ def test_two_runs_at_once_are_refused(
     monkeypatch.setattr(run_directory, "_LOCK_PATIENCE", 0.1)
     assert run_directory.is_in_use(held.path) is True
     assert estimate.main(options(inputs, "few.avro", Path(held.path))) == 2
-    sentence = f"--output must be a directory of one run at a time, got {held.path!r}, in use by run {held.run}"
+    sentence = f"--output must be a directory that no other run is using, got {held.path!r}, in use by run {held.run}"
     assert capfd.readouterr().err == f"estimate: {sentence}\n"
     held.close()
     assert run_directory.is_in_use(held.path) is False
@@ -290,7 +290,7 @@ def test_a_directory_of_a_store_has_no_lock() -> None:
 def test_a_file_that_is_no_record_is_refused(inputs: Path, tmp_path: Path) -> None:
     for content in ("{", "[]", '{"run": "x"}', "\xff"):
         (tmp_path / "run-x.json").write_bytes(content.encode("latin-1"))
-        with pytest.raises(SpecError, match=r"run-x.json must be the record of a run \(the content is not shown\)$"):
+        with pytest.raises(SpecError, match=r"run-x.json must be a run record \(the content is not shown\)$"):
             configure(options(inputs, "few.avro", tmp_path))
 
 

@@ -79,6 +79,7 @@ GOOD_AND_BAD = {
     cli.window_length("").pattern: ([*LENGTHS, "1mo", "P1M"], NO_LENGTHS),
     cli.positive().pattern: (["1", "100"], ["0", "-1", "1.5", "all"]),
     cli.share.pattern: (["0", "0.5", ".99", "1"], ["", "-1", "1.5", "2", "all", "nan"]),
+    cli.numbers.pattern: (["0", "15,60", "-1.5,.5,30"], ["", "15;60", "15,", "all"]),
     cli.SWITCH["type"].pattern: (["true", "false"], ["", "yes", "True"]),
     cli.resource("subscriptions").pattern: (
         ["projects/p/subscriptions/s"],
@@ -150,6 +151,8 @@ def test_the_template_is_launched(server, monkeypatch):
     """As its launcher does it: the job is described in a file on Cloud Storage, and the program ends."""
     server.objects["bucket/collections/krr.json"] = json.dumps(KRR.to_json()).encode()
     server.objects["bucket/collections/open.json"] = json.dumps(OPEN.to_json()).encode()
+    delays = collection("delays", {"id": "ordered", "low": 0, "high": 60, "num_bins": 4}, "sw")
+    server.objects["bucket/collections/delays.json"] = json.dumps(delays.to_json()).encode()
     server.objects["bucket/candidates.txt"] = "\ufeffant\r\nbee\r\n".encode()
     parameters = {name: examples(name)[0][0] for name in PARAMETERS} | {
         "collection": "gs://bucket/collections/*.json",
@@ -159,7 +162,9 @@ def test_the_template_is_launched(server, monkeypatch):
         "slide": "1w",
         "window_offset": "1d",
         "candidates": "gs://bucket/candidates.txt",
-        "show": "3",
+        "show": "4",
+        "limits": "15,30",
+        "quantiles": "0.5",
         "discover": "false",
         "write_counts": "false",
         "output_topic": "projects/my-project/topics/estimates",
@@ -267,5 +272,7 @@ def test_files(server, folder, more):
 @pytest.mark.parametrize("option", ["--dataflow_service_options", "--experiments"])
 def test_at_least_once_is_refused(server, folder, option):
     argv = f"{STREAM} {CLOUD} --deduplicate --dry_run=True {option}=streaming_mode_at_least_once".split()
-    with pytest.raises(SpecError, match="must be exactly-once, or reports count twice, got streaming_mode_at_least"):
+    with pytest.raises(
+        SpecError, match="must be exactly-once, because reports would count twice, got streaming_mode_at_least"
+    ):
         configure(argv)

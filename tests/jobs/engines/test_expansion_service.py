@@ -119,7 +119,7 @@ def test_the_page_has_the_command() -> None:
     ("constructor", "kwargs", "sentence"),
     [
         (service.TRANSFORM, {"window": "1h"}, "SpecError: JobSpec needs the key 'collections', got 'window'"),
-        (service.TRANSFORM, {"collections": ["{"]}, "SpecError: Collection must be JSON, got a fault at line 1: "),
+        (service.TRANSFORM, {"collections": ["{"]}, "SpecError: Collection must be JSON, got an error in line 1: "),
         (FOREIGN, {}, f'"{FOREIGN}" not allowed by filter'),
     ],
 )

@@ -94,7 +94,7 @@ def test_options_of_the_job_server_are_known_and_reach_it(endpoint: str) -> None
     [
         (
             "--slower_copy",
-            "options must be those of --help, of Apache Beam, or of the job server at --job_endpoint, got ",
+            "options must be listed in --help or belong to Apache Beam or to the job server at --job_endpoint, got ",
         ),
         ("--max_bundle_size=many", "argument --max_bundle_size: invalid int value: 'many'"),
         ("--faster_copy=true", "argument --faster_copy: ignored explicit argument 'true'"),
@@ -155,5 +155,6 @@ def test_a_savepoint_without_its_run_is_refused(command: list[str]) -> None:
     with pytest.raises(SpecError) as refused:
         read_arguments([*command, "--savepoint_path", "file:/s"])
     assert str(refused.value) == (
-        "--savepoint_path needs the --output of the run whose state it is, got 'out', where no run has written"
+        "--savepoint_path needs the --output directory of the run that made the savepoint, got 'out', to "
+        "which no run has written"
     )

@@ -65,4 +65,4 @@ def test_what_needs_them_says_so(arguments: str, what: str, folder: Path) -> Non
     [sentence] = done.stderr.splitlines()
     program, _, rest = sentence.partition(": ")
     assert (program, rest[: len(what)]) == (arguments.split(maxsplit=1)[0], what)
-    assert rest.endswith(" needs Google's clients, of the extra 'gcp': pip install '.[gcp]'")
+    assert rest.endswith(" needs Google's client libraries; install the extra 'gcp': pip install '.[gcp]'")

@@ -264,7 +264,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: apply(beam.Create([b""]), files="a"),
-        "EstimateReports.files must be absent where there is an input, got both",
+        "EstimateReports.files must be absent if there is an input, got both",
     ),
     (
         lambda: apply(beam.Create([beam.Row(a=b"", b=b"")])),
@@ -288,7 +288,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: EstimateReports(collections=["{"]),
-        "Collection must be JSON, got a fault at line 1: ",
+        "Collection must be JSON, got an error in line 1: ",
     ),
     (
         lambda: EstimateReports(collections=['{"id": "krr"}']),

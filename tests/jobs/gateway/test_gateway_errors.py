@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import httptools
 import pytest
 
 from tests.servers.pubsub_servers import IN_PROCESS, serving
@@ -23,8 +24,10 @@ from uldp_transforms.jobs import gateway
 from uldp_transforms.jobs.gateway import spool, spool_file, web
 from uldp_transforms.jobs.gateway.bounded_requests import MOST_HEADERS, BoundedRequests
 from uldp_transforms.jobs.gateway.gateway_options import configure
+from uldp_transforms.jobs.gateway.http_offers import IgnoresOffers
 from uldp_transforms.jobs.gateway.limits import Limits
 from uldp_transforms.jobs.gateway.meters import Meters
+from uldp_transforms.jobs.gateway.origins import Origins
 from uldp_transforms.jobs.gateway.outlets import pubsub_outlet
 from uldp_transforms.jobs.gateway.outlets.kafka_outlet import KafkaOutlet
 from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
@@ -41,6 +44,18 @@ NOWHERE = "127.0.0.1:1"
 
 def options(argv: str) -> Callable[[], Any]:
     return lambda: configure(shlex.split(f"--collection krr.json {argv}"))
+
+
+def no_room() -> None:
+    """More bytes than may wait, of a body that nobody else can make room for."""
+    with Limits(20, 1, 10, Meters(print)).room_for(None) as room:
+        room.came(11)
+
+
+def asking_for_a_tunnel() -> None:
+    """As the loop of a connection hands on what came."""
+    connection: Any = SimpleNamespace(parser=httptools.HttpRequestParser(object()))
+    IgnoresOffers._parse(connection, memoryview(b"CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n"))
 
 
 def limits(length: str, waiting: int = 1) -> Callable[[], Any]:
@@ -137,7 +152,12 @@ def body(patience: float, *chunks: bytes, **headers: str) -> Callable[[], Any]:
         await asyncio.sleep(60)
 
     request: Any = SimpleNamespace(headers={k.replace("_", "-"): v for k, v in headers.items()}, stream=stream)
-    return lambda: asyncio.run(web._body(request, 10, patience))
+
+    async def run() -> None:
+        with Limits(10, 1, 10, Meters(print)).room_for(None) as room:
+            await web._body(request, room, patience)
+
+    return lambda: asyncio.run(run())
 
 
 def spooling_twice() -> None:
@@ -211,6 +231,8 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
                 f"{TOPIC} --max_waiting_bytes 5",
                 "--max_waiting_bytes must be at least --max_body, 1000000, got 5",
             ),
+            (f"{TOPIC} --max_peer_bytes 5", "--max_peer_bytes must be at least --max_body, 1000000, got 5"),
+            (f"{TOPIC} --max_peer_connections 0", "--max_peer_connections must be a whole number above 0, got '0'"),
             (f"{TOPIC} --pack_size 0", "--pack_size must be a whole number above 0, got '0'"),
             (
                 f"{TOPIC} --pack_size 400000",
@@ -218,19 +240,18 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ),
             (
                 "--kafka_topic t --bootstrap_servers b:1 --kafka_property no.such=1",
-                "a setting of --kafka_property must be one of librdkafka, got "
-                'No such configuration property: "no.such"',
+                '--kafka_property must be a setting of librdkafka, got No such configuration property: "no.such"',
             ),
         )
     ),
     (
         SpecError,
         without_the_extra,
-        "a gateway needs confluent_kafka, of the extra 'gateway': pip install '.[gateway]'",
+        "a gateway needs confluent_kafka; install the extra 'gateway': pip install '.[gateway]'",
     ),
     (SpecError, listening_twice, "--host and --port must be free to listen on, got 127.0.0.1:"),
     (SpecError, checking(live.TOPIC, None), f"--topic must exist, got {live.TOPIC!r}"),
-    (SpecError, checking(live.TOPIC, NOWHERE), "--topic must be one that Pub/Sub answers for, got "),
+    (SpecError, checking(live.TOPIC, NOWHERE), "--topic must be a topic that Pub/Sub can serve, got "),
     (Undelivered, delivering_to_no_topic, "Pub/Sub says "),
     (Undelivered, delivering_without_an_answer, "Pub/Sub does not answer"),
     (SpecError, checking_kafka("reports", NOWHERE), "--bootstrap_servers must be brokers that answer, got "),
@@ -246,12 +267,19 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "Kafka says Local: Message timed out",
     ),
     (Refused, limits("11"), "too_large"),
+    (Refused, no_room, "busy"),
+    (httptools.HttpParserError, asking_for_a_tunnel, "CONNECT asks for a tunnel"),
     (Refused, limits("-1"), "content_length"),
     (Refused, limits("5", waiting=0), "busy"),
+    (Refused, lambda: Origins(["https://a.example"]).check("https://b.example", "c.example"), "origin"),
     (Refused, body(60, b"12345", b"678901"), "too_large"),
     (Refused, body(0.01, b"1"), "timeout"),
     (Refused, body(60, b"1", content_encoding="gzip"), "content_encoding"),
-    (SpecError, spooling_twice, "--spool must be a folder of one gateway, got 'spool', which another one has"),
+    (
+        SpecError,
+        spooling_twice,
+        "--spool must be a folder that no other gateway uses, got 'spool', which another one has locked",
+    ),
     (Undelivered, forwarding_nowhere, "of this test"),
     (Undelivered, waiting_for_a_pack_that_failed, "of this test"),
 ]

@@ -219,7 +219,7 @@ def test_all_who_wait_hear_of_a_failure() -> None:
         return found
 
     assert asyncio.run(run()) == [True] * 40
-    assert SAID == ["reports are not delivered, and their senders are told so: of this test"]
+    assert SAID == ["reports cannot be delivered, and their senders are told: of this test"]
     assert b"uldp_gateway_delivery_failures_total 4.0\n" in meters.text()
 
 
@@ -274,8 +274,10 @@ def test_a_fault_of_the_judge_is_an_answer_to_all_who_wait(monkeypatch: pytest.M
 @pytest.mark.parametrize(("length", "size"), [("0" * 5_000 + "5", 5), ("0" * 20 + "10", 10), ("", None), ("0", 0)])
 def test_zeros_before_a_length_say_nothing(length: str, size: int | None) -> None:
     if size is not None:
-        with Limits(10, 1, 10, Meters(SAID.append)).room_for(length) as most:
-            assert most == size
+        with Limits(10, 1, 10, Meters(SAID.append)).room_for(length) as room:
+            room.came(size)
+            with pytest.raises(Refused, match=r"^too_large$"):
+                room.came(1)
     for longer in ("0" * 20 + "11", "0" * 30 + "9" * 40):
         with pytest.raises(Refused, match=r"^too_large$"), Limits(10, 1, 10, Meters(SAID.append)).room_for(longer):
             pass
@@ -293,7 +295,7 @@ def test_a_fault_of_the_program_is_a_failure_too(monkeypatch: pytest.MonkeyPatch
             await packer.add(reports).delivered()
 
     asyncio.run(run())
-    assert SAID == ["reports are not delivered, and their senders are told so: ZeroDivisionError"]
+    assert SAID == ["reports cannot be delivered, and their senders are told: ZeroDivisionError"]
 
 
 # ---------------------------------------------------------------------- files of the spool
@@ -498,7 +500,7 @@ def test_what_cannot_be_finished_or_deleted_now_is_later_and_is_published_once(
     asyncio.run(run())
     assert target.messages == [message]
     assert left == [0, 0]
-    assert SAID[0] == "reports wait in the spool, and nothing of them is lost: [Errno 28] No space left on device"
+    assert SAID[0] == "reports stay in the spool and are not lost: [Errno 28] No space left on device"
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 

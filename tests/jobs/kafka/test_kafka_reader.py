@@ -551,13 +551,14 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         configured(),
-        "--kafka_topic needs --kafka_until (a range is read on this machine), or --runner PrismRunner, FlinkRunner or "
-        "another that reads streams, got 'DirectRunner'",
+        "--kafka_topic needs --kafka_until (a range is read on this machine), or --runner PrismRunner, "
+        "FlinkRunner or another runner that reads streams, got 'DirectRunner'",
     ),
     (
         SpecError,
         configured("--kafka_reader=java"),
-        "--kafka_topic needs --runner FlinkRunner, DataflowRunner or another that runs Java too, got 'DirectRunner'",
+        "--kafka_topic needs --runner FlinkRunner, DataflowRunner or another runner that also runs Java, "
+        "got 'DirectRunner'",
     ),
     (
         SpecError,
@@ -609,13 +610,13 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         consumer_of(("enable.auto.commit", "true")),
-        f"{WHOSE} must leave out enable.auto.commit, enable.auto.offset.store, auto.offset.reset, "
-        "enable.partition.eof, which are set here, got enable.auto.commit",
+        f"{WHOSE} must not contain enable.auto.commit, enable.auto.offset.store, auto.offset.reset, "
+        "enable.partition.eof, which this program sets, got enable.auto.commit",
     ),
     (
         SpecError,
         consumer_of(("sasl.pasword", SECRET)),
-        f"settings of {WHOSE} must be those of librdkafka, got sasl.pasword",
+        f"settings of {WHOSE} must be settings of librdkafka, got sasl.pasword",
     ),
     (
         KafkaReadError,
@@ -632,17 +633,17 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         KafkaReadError,
         with_cluster(stalled),
-        "partition 0 of topic 'topic-1' gave nothing for 0.5 s at offset 1, before 5: nothing",
+        "partition 0 of topic 'topic-1' returned no records for 0.5 s at offset 1, before 5: nothing",
     ),
     (
         KafkaReadError,
         with_cluster(more_partitions),
-        "topic 'topic-1' must have the 2 partitions that it had when the job was started (start it again), got 4",
+        "topic 'topic-1' must have the 2 partitions that it had when the job was started (restart the job), got 4",
     ),
     (
         ValueError,
         EndlessTracker((0,)).check_done,
-        "EndlessTracker must have put off the rest, got a turn that ended without",
+        "EndlessTracker must have deferred the rest before a call ends, got a call that ended without it",
     ),
 ]
 """Error, what raises it, and its sentence."""

@@ -51,7 +51,8 @@ def test_a_secret_in_clear_is_refused_by_its_name(name: str, references: bool) -
     with pytest.raises(SpecError) as caught:
         refuse_secrets([("client.id", "a"), (name, SECRET)], FILE, references)
     assert (
-        str(caught.value) == f"--kafka_property must leave out secrets, which stand in the file of {FILE}, got {name}"
+        str(caught.value)
+        == f"--kafka_property must not contain secrets, which belong in the file of {FILE}, got {name}"
     )
 
 
@@ -184,30 +185,31 @@ WRONG: list[tuple[Callable[[Path], Callable[[], Any]], str]] = [
         lambda _: lambda: references_to("gs://bucket/file", FILE),
         f"{FILE} must be a local path without : and }} for --kafka_reader java, got 'gs://bucket/file'",
     ),
-    (lambda folder: reading(folder, SECRET), f"{FILE} must have NAME=VALUE in each line, got another line 3"),
+    (lambda folder: reading(folder, SECRET), f"{FILE} must have NAME=VALUE in each line, got another text in line 3"),
     (
         lambda folder: reading(folder, f"sasl.jaas.config=password={SECRET}\\"),
-        f"{FILE} must have no backslash for --kafka_reader java, got one in a setting, sasl.jaas.config",
+        f"{FILE} must not contain a backslash for --kafka_reader java, got one in the setting sasl.jaas.config",
     ),
     (
         lambda folder: reading(folder, "config.providers=vault"),
-        f"{FILE} must leave out config.providers, which are set here, got config.providers",
+        f"{FILE} must not contain config.providers, which this program sets, got config.providers",
     ),
     (
         lambda folder: source_of(f"{JAVA}|{FILE}={config(folder, 'a=b')}|--kafka_property=config.providers=vault"),
-        f"--kafka_property beside {FILE} must leave out config.providers, which are set here, got config.providers",
+        f"--kafka_property beside {FILE} must not contain config.providers, which this program sets, got "
+        "config.providers",
     ),
     (
         lambda _: source_of(f"{JAVA}|--kafka_property=sasl.jaas.config={LOGIN} password={SECRET};"),
-        f"--kafka_property must leave out secrets, which stand in the file of {FILE}, got sasl.jaas.config",
+        f"--kafka_property must not contain secrets, which belong in the file of {FILE}, got sasl.jaas.config",
     ),
     (
         lambda _: source_of(f"{PYTHON}|--kafka_property=sasl.password=${{file:/p:k}}"),
-        f"--kafka_property must leave out secrets, which stand in the file of {FILE}, got sasl.password",
+        f"--kafka_property must not contain secrets, which belong in the file of {FILE}, got sasl.password",
     ),
     (
         lambda _: publishing(f"--kafka_property=sasl.password={SECRET}"),
-        "--kafka_property must leave out secrets, which stand in the file of --kafka_config, got sasl.password",
+        "--kafka_property must not contain secrets, which belong in the file of --kafka_config, got sasl.password",
     ),
 ]
 

@@ -186,28 +186,28 @@ SECRET = "correct horse battery staple"
 
 
 WRONG = [
-    ([SECRET], "--kafka_config must have NAME=VALUE in each line, got another line 1"),
-    ([f"={SECRET}"], "--kafka_config must have NAME=VALUE in each line, got another line 1"),
-    ([f"sasl.password={SECRET}"], "--kafka_config must have bootstrap.servers, got none"),
+    ([SECRET], "--kafka_config must have NAME=VALUE in each line, got another text in line 1"),
+    ([f"={SECRET}"], "--kafka_config must have NAME=VALUE in each line, got another text in line 1"),
+    ([f"sasl.password={SECRET}"], "--kafka_config must contain bootstrap.servers, got none"),
     (
         ["bootstrap.servers=a:1", "acks=1"],
-        "--kafka_config must leave out enable.idempotence, acks, which are set here, got acks",
+        "--kafka_config must not contain enable.idempotence, acks, which this program sets, got acks",
     ),
     (
         ["bootstrap.servers=a:1", "sasl.password=${ULDP_NOT_SET}"],
-        "--kafka_config names a variable for sasl.password that must be set, got no ULDP_NOT_SET",
+        "--kafka_config takes sasl.password from the environment variable ULDP_NOT_SET, which must be set, got none",
     ),
     (
         ["bootstrap.servers=a:1", f"sasl.pasword={SECRET}"],
-        "settings of --kafka_config must be those of librdkafka, got sasl.pasword",
+        "settings of --kafka_config must be settings of librdkafka, got sasl.pasword",
     ),
     (
         ["bootstrap.servers=a:1", f"security.protocol={SECRET}"],
-        "settings of --kafka_config must be those of librdkafka, got security.protocol",
+        "settings of --kafka_config must be settings of librdkafka, got security.protocol",
     ),
     (
         ["bootstrap.servers=a:1", "security.protocol=SSL", f"ssl.ca.location={SECRET}"],
-        "settings of --kafka_config must be those of librdkafka, got one, or several together, that it refuses",
+        "settings of --kafka_config must be settings of librdkafka, got one, or a combination, that it refuses",
     ),
     (
         ["bootstrap.servers=127.0.0.1:1"],

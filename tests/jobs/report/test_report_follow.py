@@ -154,7 +154,7 @@ def test_the_application_of_another_server(tmp_path: Path) -> None:
     """It need not listen on this machine alone; a directory may come later than its page."""
     with Following(Asked(directory=str(tmp_path / "later"), title="Later"), every=0.05, local=False) as following:
         status, body = ask(following, HTTP_HOST="results.example")
-        assert status == "200 OK" and b"There is no window with results yet." in body
+        assert status == "200 OK" and b"No window has results yet." in body
         rows.survey(tmp_path / "later", VALUES, 1)
         until(lambda: b"survey" in ask(following, HTTP_HOST="results.example")[1])
     assert not [thread for thread in threading.enumerate() if thread.name == "report-follow"]
@@ -176,8 +176,8 @@ def test_what_cannot_be_read_is_said_once_and_tried_again(tmp_path: Path, capsys
     following = Following(Asked(directory=str(tmp_path), title="Broken"))
     for _ in range(2):
         following.look()
-    sentence = f"{tmp_path / 'estimates.jsonl'} must have rows of uldp estimate (the content is not shown)"
-    assert capsys.readouterr().err == f"report: not read, tried again: {sentence}\n"
+    sentence = f"{tmp_path / 'estimates.jsonl'} must contain rows of uldp estimate (the content is not shown)"
+    assert capsys.readouterr().err == f"report: cannot read the directory, trying again: {sentence}\n"
     assert ask(following) == ("503 Service Unavailable", b"the directory could not be read yet\n")
     rows.survey(tmp_path, VALUES, 1)
     following.look()
@@ -249,7 +249,7 @@ def test_a_browser_changes_only_what_differs(tmp_path: Path) -> None:
     seen = chromium(tmp_path / "p.html", tmp_path / "profile", milliseconds=15_000)
     assert re.findall(r"<title>(.*?)</title>", seen) == ["true,true,true"]
     assert "37.5 %" in seen and "25.0 %" not in seen
-    assert re.search(r'id="live"[^>]*>Updated at [^<]*; new results appear by themselves\.', seen)
+    assert re.search(r'id="live"[^>]*>Updated at [^<]*; new results appear automatically\.', seen)
 
 
 @needs_chromium

@@ -55,7 +55,7 @@ def test_results_stand_without_a_page(
 
 def test_a_job_that_is_only_launched_has_no_report(job: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert uldp.main([*job, "--report", "--no_wait_until_finish"]) == 2
-    sentence = "--report needs a job whose end is seen here, got one that is only launched"
+    sentence = "--report needs a job that this program waits for, got one that it only launches"
     assert capsys.readouterr().err == f"estimate: {sentence}\n"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import itertools
 import json
@@ -18,7 +20,7 @@ from tests.support.html_tree import Node, chromium, needs_chromium, table, tree_
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.report import charts, facts, web_page
 from uldp_transforms.jobs.report.collection_facts import costs_of
-from uldp_transforms.jobs.report.texts_for_readers import certain, in_words, percent, shown, span
+from uldp_transforms.jobs.report.texts_for_readers import digits_of, fixed, fixed_span, in_words, percent, shown, span
 from uldp_transforms.jobs.report.window_names import clock, name_of_window
 from uldp_transforms.schemas import load
 from uldp_transforms.windows import moment_of, rfc3339
@@ -67,10 +69,12 @@ def test_what_was_asked_and_what_it_costs(tree: Node) -> None:
     asked = {name.text: text.text for name, text in zip(tree.all("dt"), tree.all("dd"))}
     assert asked["Answers"] == "4 listed values (closed)"
     assert asked["A device sends"] == "one symbol (krr)"
-    assert asked["Epsilon of one report"].startswith("1: a protected report is at most 2.72 times likelier")
-    assert asked["Epsilon of one report"].endswith("is at most 73.1 % sure after seeing it")
-    assert asked["Reports"] == "9,000, 1,000 to 1,000 in each of the 9 windows that tell it"
-    assert table(tree, "Epsilon of all reports of one person whose answer stays, together")[1:] == [
+    assert asked["Epsilon of one report"].startswith(
+        "1: a protected report is at most 2.72 times as likely from one value as from any other."
+    )
+    assert asked["Epsilon of one report"].endswith("can be at most 73.1 % sure after seeing it")
+    assert asked["Reports"] == "9,000, 1,000 to 1,000 in each of the 9 windows that show the number"
+    assert table(tree, "Total epsilon of one person's reports, if the answer stays the same")[1:] == [
         ["one report", "1"],
         ["one in each window of a week (7)", "7"],
         ["one in each window of 30 days (30)", "30"],
@@ -98,15 +102,24 @@ def test_costs_are_told_of_as_many_reports_as_somebody_may_send(length: int, tol
 def test_the_latest_window_by_size(tree: Node) -> None:
     """Of the latest run the last pane, and no partial row beside it; cat may be nobody."""
     cells = table(tree, "Shares of people, Wed 15 Nov 2000")
-    assert cells[0] == ["value", "share", "certain", "95 % interval", "smoothed", "its interval"]
-    assert [row[:4] for row in cells[1:]] == [
-        ["bee", "50.0 %", "at least 48.0 %", "48.0 to 52.0 %"],
-        ["ant", "30.0 %", "at least 28.0 %", "28.0 to 32.0 %"],
-        ["dog", "19.0 %", "at least 17.0 %", "17.0 to 21.0 %"],
-        ["cat", "1.0 %", "may be nobody", "0.0 to 3.0 %"],
+    assert cells[0] == [
+        "value",
+        "share",
+        "95 % interval",
+        "told apart from 0",
+        "smoothed",
+        "its interval",
+        "last change",
     ]
-    assert "1,000 reports, so far: the window is not over" in tree.text
-    assert "Intervals hold in all rows of the window together, however often one looks" in tree.text
+    assert [row[:4] for row in cells[1:]] == [
+        ["bee", "50.0 %", "48.0 to 52.0 %", "yes"],
+        ["ant", "30.0 %", "28.0 to 32.0 %", "yes"],
+        ["dog", "19.0 %", "17.0 to 21.0 %", "yes"],
+        ["cat", "1.0 %", "0.0 to 3.0 %", "no"],
+    ]
+    assert [row[-1] for row in cells[1:]] == ["Sat 11 Nov 2000", "", "", ""]
+    assert "1,000 reports, so far: the window has not ended" in tree.text
+    assert "Intervals are valid simultaneously in all rows of the window, however often they are read" in tree.text
 
 
 NUMBER = re.compile(r"-?[0-9.]+")
@@ -123,13 +136,13 @@ def test_each_number_is_shown_with_an_interval_that_holds_it(tmp_path: Path) -> 
     latest = table(page, next(node.text for node in page.all("caption") if node.text.startswith("Shares of people")))
     assert [row[0] for row in latest[1:]] == ["bee", "cat", "ant"]
     assert [row[1:4] for row in latest[1:]] == [
-        ["10.0 %", "at least 10.0 %", "10.0 to 30.0 %"],
-        ["5.0 %", "at least 3.0 %", "3.0 to 7.0 %"],
-        ["0.7 %", "at least 0.4 %", "0.4 to 7.0 %"],
+        ["10.0 %", "10.0 to 30.0 %", "yes"],
+        ["5.0 %", "3.0 to 7.0 %", "yes"],
+        ["0.7 %", "0.4 to 7.0 %", "yes"],
     ]
     figures = [node for node in page.all("figure") if node.attributes.get("id", "").startswith("part-1-trend-")]
     trends = [row[1:] for node in figures for row in table(node, "All windows")[1:]]
-    for cells in [row[1:2] + row[3:] for row in latest[1:]] + trends:
+    for cells in [row[1:3] + row[4:] for row in latest[1:]] + trends:
         for number, interval in zip(cells[::2], cells[1::2]):
             low, high = map(float, NUMBER.findall(interval))
             assert low <= float(NUMBER.findall(number)[0]) <= high
@@ -139,7 +152,7 @@ def test_trends_of_each_value(tree: Node) -> None:
     figures = [node for node in tree.all("figure") if node.attributes.get("id", "").startswith("part-1-trend-")]
     assert [next(node.all("bdi")).text for node in figures] == ["bee", "ant", "dog", "cat"]
     (said,) = (node.attributes["aria-label"] for node in figures[0].all("div") if node.attributes.get("role") == "img")
-    assert said.startswith("bee: ") and said.endswith("in 9 windows. It moved in Sat 11 Nov 2000.")
+    assert said.startswith("bee: ") and said.endswith("in 9 windows. It changed in Sat 11 Nov 2000.")
     assert all(len(list(node.all("svg"))) == 1 for node in figures)
     numbers = table(figures[0], "All windows")
     assert [row[0] for row in numbers[1:]][:4] == [
@@ -154,8 +167,8 @@ def test_trends_of_each_value(tree: Node) -> None:
 
 def test_changes_unexplained_mass_ledger_and_runs(tree: Node) -> None:
     moved = "Shares moved, in percentage points: 'bee' +10.00 (+8.00 to +12.00)."
-    assert table(tree, "What sentinels found, the latest first")[1:] == [["Sat 11 Nov 2000", "change", moved]]
-    said = "In the latest window 25.0 % of the people (20.0 to 30.0 %) hold a value that is none of those listed."
+    assert table(tree, "Findings of the sentinels, latest first")[1:] == [["Sat 11 Nov 2000", "change", moved]]
+    said = "In the latest window 25.0 % of the people (20.0 to 30.0 %) hold an unlisted value."
     assert said in tree.text
     ledger = ["survey", "10,000", "9,900", "0", "100", "malformed 100"]
     assert table(tree, "Reports by collection")[1:] == [ledger]
@@ -168,21 +181,24 @@ def test_changes_unexplained_mass_ledger_and_runs(tree: Node) -> None:
 
 def test_not_enough_data(tmp_path: Path) -> None:
     of = rows.collection(["a", "b"])
-    assert "There is no window with results yet." in tree_of(page_of(tmp_path)).text
-    assert "The directory has no record of a run." in tree_of(page_of(tmp_path)).text
+    assert "No window has results yet." in tree_of(page_of(tmp_path)).text
+    assert "The directory contains no run record." in tree_of(page_of(tmp_path)).text
     rows.write(tmp_path, "estimates.jsonl", [rows.estimate(of, 0, status="suppressed", num_reports=None)])
     said = tree_of(page_of(tmp_path)).text
-    assert "Not enough data. No window of this collection has numbers: the list above says why." in said
-    assert "not known: the directory has no record of a run that names the collection" in said
-    assert "not told: too few in every window" in said
-    assert "No window was judged." in said
+    assert (
+        "Not enough data. No window of this collection has numbers; the list of windows below gives the reasons."
+        in said
+    )
+    assert "not known: no run record in the directory names the collection" in said
+    assert "not shown: every window has too few" in said
+    assert "No window was checked." in said
     (tmp_path / "c.json").write_text(json.dumps(of.to_json()), encoding="utf-8")
     assert "2 listed values" in tree_of(page_of(tmp_path, "--collection", str(tmp_path / "c.json"))).text
 
 
 def test_one_window_and_one_for_everything(tmp_path: Path) -> None:
     rows.survey(tmp_path / "day", ["a", "b"], 1)
-    assert "There is one window, so nothing has a trend yet." in tree_of(page_of(tmp_path / "day")).text
+    assert "There is only one window, so there are no trends yet." in tree_of(page_of(tmp_path / "day")).text
     of = rows.collection(["a", "b"])
     rows.write(tmp_path / "all", "estimates.jsonl", [rows.estimate(of, None, rows.waves(["a", "b"], 0))])
     assert "The latest window with numbers: all reports" in tree_of(page_of(tmp_path / "all")).text
@@ -192,7 +208,7 @@ def test_rows_of_no_candidates(tmp_path: Path) -> None:
     of = rows.collection(["a", "b"])
     rows.write(tmp_path, "estimates.jsonl", [rows.estimate(of, at) for at in range(2)])
     tree = tree_of(page_of(tmp_path, "--png", str(tmp_path / "p.png")))
-    assert "It has the share of no value: there was no list of candidates." in tree.text
+    assert "This window has no shares, because the job had no list of candidates." in tree.text
     assert not list(tree.all("figure"))
 
 
@@ -209,9 +225,9 @@ def test_discovered_values_of_the_pane_that_counts(tmp_path: Path) -> None:
     lines.append(found(1, "same index, before a worker was killed", 0.2, num_reports=900))
     rows.write(tmp_path, "discovered.jsonl", lines)
     tree = tree_of(page_of(tmp_path))
-    cells = table(tree, "Discovered values; at most one in twenty is expected to be nobody's")
+    cells = table(tree, "Frequent unlisted values; at most one in twenty is expected to be held by nobody")
     assert cells[1:] == [["more", "20.0 %", "10.0 to 30.0 %", "0.001"], ["less", "19.0 %", "15.0 to 30.0 %", "0.001"]]
-    assert "Values that nobody listed: Tue 7 Nov 2000" in tree.text
+    assert "Discovered values: Tue 7 Nov 2000" in tree.text
 
 
 def test_truth_and_coverage(tmp_path: Path) -> None:
@@ -227,7 +243,7 @@ def test_truth_and_coverage(tmp_path: Path) -> None:
     tree = tree_of(page_of(tmp_path, "--truth", str(tmp_path / "truth.csv")))
     cells = [[row[0], row[1], *row[-2:]] for row in table(tree, "Shares of people, Tue 7 Nov 2000")[1:]]
     assert cells == [["a", "no", "0.0 %", "no"], ["b", "no", "75.0 %", "no"], ["c", "yes", "25.0 %", "yes"]]
-    caption = "Intervals that hold the truth, of all values in all windows shown; promised: 95 %"
+    caption = "Intervals that contain the truth, over all values in all windows shown; nominal: 95 %"
     assert table(tree, caption)[1:] == [
         ["each window alone, sensitive values", "2", "2", "100.0 %"],
         ["each window alone, other values", "2", "4", "50.0 %"],
@@ -250,7 +266,7 @@ def test_two_versions_side_by_side_in_avro(tmp_path: Path) -> None:
     rows.record(tmp_path, first, second)
     tree = tree_of(page_of(tmp_path))
     assert [node.text for node in tree.all("h2")][:2] == ["survey , version 1"] * 2
-    assert tree.text.count("2,000, 1,000 to 1,000 in each of the 2 windows that tell it") == 2
+    assert tree.text.count("2,000, 1,000 to 1,000 in each of the 2 windows that show the number") == 2
 
 
 # ------------------------------------------------------------------------------------------------------------- sizes
@@ -269,9 +285,9 @@ def test_pages_of_any_size_are_bounded(values: int, windows: int, tmp_path: Path
     cells = table(tree, next(node.text for node in tree.all("caption") if node.text.startswith("Shares of people")))
     assert len(cells) - 1 == min(values, 200)
     said = tree.text
-    assert ("Left out here: 99,800 further values" in said) == (values > 200)
+    assert ("Not shown: 99,800 further values" in said) == (values > 200)
     assert ("Charts and tables show the latest 400 windows; 600 earlier ones are left out." in said) == (windows > 400)
-    assert ("Left out here: 26 values without a chart of their own." in said) == (values == 50)
+    assert ("Not shown: 26 values without a chart of their own." in said) == (values == 50)
     assert ("The latest 31 of 400 windows" in said) == (windows > 31)
 
 
@@ -279,7 +295,7 @@ def test_limits_can_be_given(survey: Path) -> None:
     tree = tree_of(page_of(survey, "--trends=1", "--windows=5", "--rows=2", "--title=<Own> title"))
     assert next(tree.all("h1")).text == "<Own> title"
     assert len(table(tree, "Shares of people, Wed 15 Nov 2000")) == 3
-    assert "Left out here: 2 further values, none of them larger; those in the row add up to 20.0 %" in tree.text
+    assert "Not shown: 2 further values, none of them larger; those in the row add up to 20.0 %" in tree.text
     assert "Charts and tables show the latest 5 windows; 5 earlier ones are left out." in tree.text
     assert tree.text.count("Numbers of ") == 1
 
@@ -288,8 +304,8 @@ def test_values_that_are_charted_first(survey: Path) -> None:
     tree = tree_of(page_of(survey, "--trends=2", "--rows=1", "--value=cat", "--value=elk"))
     figures = [node for node in tree.all("figure") if node.attributes.get("id", "").startswith("part-1-trend-")]
     assert [next(node.all("bdi")).text for node in figures] == ["cat", "bee"]
-    assert "Asked for, but not in the latest row with numbers, or without room: elk." in tree.text
-    assert "Left out here: 2 values without a chart of their own." in tree.text
+    assert "Requested, but not in the latest row with numbers, or left out for lack of space: elk." in tree.text
+    assert "Not shown: 2 values without a chart of their own." in tree.text
 
 
 def test_a_picture(survey: Path, tmp_path: Path) -> None:
@@ -306,6 +322,21 @@ def test_a_picture(survey: Path, tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------------------- harm, and who reads it
 
 
+def hash_of(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def assert_scripts_are_its_own(page: Node) -> None:
+    """One script, that of the package, and data that no browser runs."""
+    of_package = Path(web_page.__file__).with_name("page.js").read_text("utf-8")
+    scripts = list(page.all("script"))
+    assert [node.children for node in scripts if not node.attributes] == [[f"\n{of_package}"]]
+    for node in scripts:
+        if node.attributes:
+            assert set(node.attributes) == {"type", "id"} and node.attributes["type"] == "application/json"
+            assert json.loads("".join(map(str, node.children)))["values"]
+
+
 @pytest.fixture(scope="module")
 def harmful(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("harmful")
@@ -319,7 +350,8 @@ def test_values_do_no_harm(harmful: Path) -> None:
     tree = tree_of(page_of(harmful, "--title=</title><script>alert(3)</script>", "--note=<img src=x onerror=alert(4)>"))
     assert "<img src=x onerror=alert(4)>" in next(tree.all("header")).text
     names = {node.name for node in tree.all()}
-    assert not names & {"script", "img", "iframe", "object", "embed", "form", "link", "base", "image", "use"}
+    assert_scripts_are_its_own(tree)
+    assert not names & {"img", "iframe", "object", "embed", "form", "link", "base", "image", "use"}
     for node in tree.all():
         assert not [name for name in node.attributes if name.startswith("on")]
         for name in ("href", "src", "action", "xlink:href"):
@@ -356,7 +388,8 @@ def test_no_text_of_any_row_is_more_than_a_text(tmp_path: Path) -> None:
     record.write_text(json.dumps(json.loads(record.read_text("utf-8")) | told), encoding="utf-8")
     page = page_of(tmp_path)
     tree = tree_of(page)
-    assert not {node.name for node in tree.all()} & {"script", "img"}
+    assert_scripts_are_its_own(tree)
+    assert not {node.name for node in tree.all()} & {"img"}
     assert not [node for node in tree.all() if any(name.startswith("on") for name in node.attributes)]
     assert not set(page) & set("\u202e\x1b\x07\x00")
     assert page.count("alert(1)") > 8
@@ -371,12 +404,18 @@ def test_nothing_is_loaded(survey: Path, harmful: Path) -> None:
             "http://www.w3.org/1999/xlink",
         }
         assert not re.search(r"url\(|@import", page)
+        style, script = (
+            next(node for node in tree_of(page).all(name) if not node.attributes) for name in ("style", "script")
+        )
+        own = [hash_of("".join(map(str, node.children))) for node in (style, script)]
         (policy,) = (
             node.attributes["content"]
             for node in tree_of(page).all("meta")
             if node.attributes.get("http-equiv") == "Content-Security-Policy"
         )
-        assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+        assert policy == (
+            f"default-src 'none'; style-src {own[0]}; script-src {own[1]}; base-uri 'none'; form-action 'none'"
+        )
 
 
 def test_readers_find_their_way(tree: Node) -> None:
@@ -430,7 +469,7 @@ def test_contrast_in_the_light_and_in_the_dark() -> None:
 
 
 @needs_chromium
-@pytest.mark.parametrize("width", [400, 1600])
+@pytest.mark.parametrize("width", [400, 800, 1200, 1600])
 def test_nothing_sticks_out_in_a_browser(width: int, survey: Path, harmful: Path, tmp_path: Path) -> None:
     """In a frame of that width, without the policy: harm would be done there."""
     measure = "[it.innerWidth, it.document.documentElement.scrollWidth, it.document.scripts.length]"
@@ -441,7 +480,7 @@ def test_nothing_sticks_out_in_a_browser(width: int, survey: Path, harmful: Path
         (tmp_path / "frame.html").write_text(f"<title></title>{frame}<script>{script}</script>", encoding="utf-8")
         (said,) = re.findall(r"<title>([\d,]*)</title>", chromium(tmp_path / "frame.html", tmp_path / "profile"))
         inner, needed, scripts = map(int, said.split(","))
-        assert (inner, scripts) == (width, 0)
+        assert inner == width and scripts == len(list(tree_of(page).all("script")))
         assert needed <= inner
 
 
@@ -453,7 +492,11 @@ def test_words() -> None:
         "12.3 %", "0.04 %", "0.001 %", "0.0 %", "-1.0 %", "\N{EN DASH}", "\N{EN DASH}"
     ]  # fmt: skip
     assert (span(0.1, 0.2), span(None, 0.2)) == ("10.0 to 20.0 %", "\N{EN DASH}")
-    assert (certain(0.0), certain(0.011)) == ("may be nobody", "at least 1.1 %")
+    assert [fixed(share, 2) for share in (0.1234, -0.00001, None)] == ["12.34 %", "0.00 %", "\N{EN DASH}"]
+    assert (fixed_span(0.1, 0.2, 3), fixed_span(None, 0.2, 1)) == ("10.000 to 20.000 %", "\N{EN DASH}")
+    assert [digits_of(halves) for halves in ([], [None, 0.0], [0.02], [0.3, 0.0029, None], [1e-9], [0.5])] == [
+        1, 1, 1, 2, 4, 1
+    ]  # fmt: skip
     assert (in_words(["a", "b"]), in_words(list("abcdefg"))) == ("a, b", "a, b, c, d, e and 2 more")
     assert shown("a" * 130) == "a" * 119 + "\N{HORIZONTAL ELLIPSIS}"
 
@@ -521,9 +564,9 @@ def test_wrong_command_line(options: str, sentence: str, tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("[1]\n", "{0} must have rows of uldp estimate (the content is not shown)"),
-        ("{{\n", "{0} must have rows of uldp estimate (the content is not shown)"),
-        ('{{"collection_id": "a"}}\n', "{0} must have rows of estimates, got one without collection_version"),
+        ("[1]\n", "{0} must contain rows of uldp estimate (the content is not shown)"),
+        ("{{\n", "{0} must contain rows of uldp estimate (the content is not shown)"),
+        ('{{"collection_id": "a"}}\n', "{0} must contain rows of estimates, got a row without collection_version"),
     ],
 )
 def test_files_that_have_other_rows(

@@ -135,6 +135,8 @@ def test_rows_go_through_the_coder_of_the_storage_write_api(row, schema):
             assert value == timestamp_of(getattr(row, name))
         elif isinstance(value, list):
             assert [dict(zip(value[0], entry)) for entry in read] == value if value else list(read) == []
+        elif isinstance(value, dict):
+            assert as_dict(read) == value
         else:
             assert read == value
 

@@ -32,6 +32,7 @@ from uldp_transforms.jobs.sinks.bigquery_tables import table_schema
 from uldp_transforms.jobs.sinks.pubsub_topics import PublishRows
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.messages import wire
+from uldp_transforms.rows.json_and_avro import as_dict
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, HEALTH_SCHEMA, REJECTED_SCHEMA, WindowedEstimate
 from uldp_transforms.windows import rfc3339
 
@@ -49,7 +50,7 @@ def blocks(language: str) -> list[str]:
 
 JSON_LINES, AVRO, PUBSUB, BIGQUERY, _ = blocks("python")  # the last one: test_parquet.py
 ONE_VALUE, LEDGER, _ = blocks("sql")
-[GCLOUD] = blocks("sh")
+_, GCLOUD = blocks("sh")  # the first one: test_total.py
 
 
 class Stream(NamedTuple):
@@ -292,7 +293,7 @@ def read(received: Any) -> dict[str, Any]:
 def row_of(run: str | None, start: int, pane_index: int, status: str, number: int | None) -> dict[str, Any]:
     """A row as it stands in a file; without ``run`` that of an older version."""
     row = ROW._replace(window_start=rfc3339(start * WINDOW), window_end=rfc3339((start + 1) * WINDOW), run=run)
-    found = row._replace(pane_index=pane_index, status=status, num_reports=number)._asdict()
+    found = as_dict(row._replace(pane_index=pane_index, status=status, num_reports=number))
     return found if run else {name: value for name, value in found.items() if name != "run"}
 
 

@@ -144,7 +144,7 @@ WRONG = [
     ("--hex_lines in.hex --bootstrap_servers x", "--bootstrap_servers needs --kafka_topic, got --hex_lines"),
     ("--hex_lines in.hex --hex_comment=", "--hex_comment must have a letter, got none"),
     ("--endless many --window 1h", "--endless: invalid int value: 'many'"),
-    ("--endless 5", "--endless needs --window: an endless stream without windows has no estimate, got none"),
+    ("--endless 5", "--endless needs --window: an unbounded stream without windows has no estimate, got none"),
     ("--endless 5 --window 1h --lines rows", "--lines needs a source that ends, got --endless"),
     ("--hex_lines in.hex --lines_kind ledger", "--lines_kind needs --lines, got none"),
     ("--hex_lines in.hex --lines folder", "--lines must be a path of files, got the directory 'folder'"),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import http.client
+import json
 import math
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,12 +23,16 @@ from unittest import mock
 
 import pytest
 
-from tests.support.browser import browser, needs_browser
+from tests.support.browser import Browser, browser, needs_browser
 from tests.support.commands import command
 from tests.support.live import PATIENCE, ROOT
+from tests.support.tolerance import generator
 from uldp_transforms.jobs.live import live_options, run_live
+from uldp_transforms.jobs.live.ask_page import AskPage
+from uldp_transforms.jobs.live.crowd import Crowd
+from uldp_transforms.jobs.live.known import total
 from uldp_transforms.jobs.live.programs import NotReady, Program
-from uldp_transforms.jobs.live.sleep_question import COLLECTION, SHARES, TEXT, crowd_sentence
+from uldp_transforms.jobs.live.sleep_question import COLLECTION, SHARES, SHOWN, TEXT, crowd_sentence
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.client.client_form import client_form
@@ -82,6 +89,17 @@ def gone(pids: list[int]) -> bool:
     return False
 
 
+def move_the_crowd(window: Browser) -> None:
+    """By the slider; the chart and the sentence above it follow the stream."""
+    window.run("const s = document.getElementById('slider'); s.value = 600; s.dispatchEvent(new Event('input'))")
+    assert window.text("#slide").startswith(f"Of 1,000 simulated people, 600 answer “{SHOWN}”")
+    window.wait_for("return document.querySelectorAll('#chart .window').length")
+    assert window.run("return document.querySelectorAll('#chart line.truth').length") >= 2  # one in the legend
+    read = re.match(r"([0-9.]+) % answered “badly”; between ([0-9.]+) % and ([0-9.]+) %", window.text("#sum"))
+    assert read is not None and float(read[2]) <= float(read[1]) <= float(read[3])
+    assert window.run("return (await (await fetch('/now.json')).json()).share") == 0.6
+
+
 @needs_browser
 def test_a_click_is_counted(tmp_path: Path) -> None:
     """Two answers by hand among those of simulated people; the books are exact, and nothing runs on."""
@@ -94,17 +112,22 @@ def test_a_click_is_counted(tmp_path: Path) -> None:
         window.wait_for("return document.querySelectorAll('#answers button').length")
         assert window.text("h1") == TEXT
         assert window.text("#crowd") == crowd_sentence(20)
-        promise = "One answer leaves this device. With probability 40 % it is not the one you choose:"
+        promise = "This device sends one answer. With probability 40 %, it is not the one you choose,"
         assert window.text("#promise").startswith(promise)
         assert "stays on this device" not in window.text("body")
+        move_the_crowd(window)
         for number in (1, 2):
             window.click(f"#answers button:nth-child({number})")
             window.wait_for("return document.getElementById('received').innerText")
-            assert window.text("#received") == "The gateway has it, and passed it on (HTTP 200)."
+            assert window.text("#received") == "The gateway received it and passed it on (HTTP 200)."
             assert window.text("#mine") == list(SHARES)[number - 1]
             assert window.text("#sent") in SHARES
-            assert window.text("#meaning").startswith("With probability 40 % what was sent is not your answer:")
+            assert window.text("#meaning").startswith("With probability 40 %, the answer that was sent is not yours,")
+            window.run("for (const each of document.querySelectorAll('details')) each.open = true")
             assert window.run("return document.documentElement.scrollWidth <= innerWidth")
+            first, second = (line.split("\t")[-1] for line in window.text("#twins-rows").splitlines())
+            assert first == second
+            assert "above 99.9 %" in window.text("#many-rows").splitlines()[-1]
             window.click("#again")
         assert window.run("return localStorage.length") == 0
         window.open(results)
@@ -140,9 +163,100 @@ def test_nothing_outlives_a_kill(tmp_path: Path) -> None:
         assert gone(children)
 
 
+# ---------------------------------------------------------------------- what stands beside the question
+
+
+def asked(page: AskPage, content: object, **headers: str) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", page.server_port, timeout=60)
+    connection.request("POST", "/crowd", json.dumps(content), {"Origin": page.address, **headers})
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_only_the_page_itself_changes_the_crowd() -> None:
+    crowd = Crowd("http://127.0.0.1:1", COLLECTION, SHARES, 0)
+    with run_live._serving(0) as page:
+        assert asked(page, {"value": "badly", "share": 0.5}) == 404  # no crowd yet
+        page.show(dict, crowd.set_share)
+        for origin in ("https://example.com", "null", page.address.replace("127.0.0.1", "localhost")):
+            assert asked(page, {"value": "badly", "share": 0.5}, Origin=origin) == 404
+        for wrong in (
+            {"value": "badly"},
+            {"value": "none", "share": 0.5},
+            {"value": "badly", "share": 2},
+            [],
+            "a" * 2000,
+        ):
+            assert asked(page, wrong) == 400
+        assert asked(page, {"value": "badly", "share": float("nan")}) == 400
+        assert crowd.shares() == SHARES
+        assert asked(page, {"value": "badly", "share": 0.6}) == 204
+    assert crowd.shares() == pytest.approx({"well": 0.2, "so-so": 0.15, "badly": 0.6, "hardly at all": 0.05})
+
+
+def test_the_others_come_back_after_all_gave_one_answer() -> None:
+    crowd = Crowd("http://127.0.0.1:1", COLLECTION, SHARES, 0)
+    crowd.set_share("badly", 1.0)
+    crowd.set_share("badly", 0.4)
+    assert crowd.shares() == pytest.approx({"well": 0.2, "so-so": 0.2, "badly": 0.4, "hardly at all": 0.2})
+
+
+def test_the_truth_of_a_window_is_that_of_its_people() -> None:
+    crowd, rng = Crowd("http://127.0.0.1:1", COLLECTION, SHARES, 0), generator("crowd")
+    for second, share in ((10, 0.2), (11, 0.2), (19, 0.8), (20, 0.5)):
+        crowd.set_share("badly", share)
+        assert crowd._person(second, rng) in SHARES
+    number, truth = crowd.truth(10, 20)
+    assert (number, truth["badly"]) == (3, pytest.approx(0.4))
+    assert sum(truth.values()) == pytest.approx(1.0)
+    assert crowd.truth(0, 10)[0] == 0
+
+
+def test_all_windows_together_are_weighted_by_reports() -> None:
+    windows = [
+        {"reports": 100, "raw": 0.1, "error": 0.03, "truth": 0.2},
+        {"reports": 300, "raw": 0.3, "error": 0.01, "truth": 0.4},
+    ]
+    found = total(windows)
+    assert found is not None
+    reach = 1.959963984540054 * math.sqrt((0.25 * 0.03) ** 2 + (0.75 * 0.01) ** 2)
+    assert found == pytest.approx(
+        {"reports": 400, "mean": 0.25, "low": 0.25 - reach, "high": 0.25 + reach, "truth": 0.35}
+    )
+    assert total([]) is None
+    assert total([{**windows[0], "truth": None}])["truth"] is None  # type: ignore[index]
+
+
+DOUBT = """
+import {{ belief, channel, inWords }} from "{module}";
+const form = {form};
+const odds = channel(form);
+console.log(JSON.stringify([odds.same, odds.other, belief([2, 2, 0], 2, 4, odds), belief([1], 3, 4, odds),
+  inWords(1 - 1e-9), inWords(1e-9), inWords(0.25)]));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
+def test_the_page_computes_by_bayes_what_reports_tell(tmp_path: Path) -> None:
+    """Four values, equally likely before: k-ary randomized response at epsilon 1.5."""
+    module = ROOT / "uldp_transforms" / "jobs" / "live" / "ask-doubt.js"
+    copy = tmp_path / "ask-doubt.mjs"
+    copy.write_text(module.read_text("utf-8"), encoding="utf-8")
+    program = tmp_path / "run.mjs"
+    program.write_text(DOUBT.format(module=copy.as_uri(), form=json.dumps(client_form(COLLECTION))), encoding="utf-8")
+    done = subprocess.run(["node", str(program)], capture_output=True, text=True, check=True)
+    same, other, twice, never, *words = json.loads(done.stdout)
+    ratio = math.exp(1.5)
+    assert (same, other) == pytest.approx((ratio / (ratio + 3), 1 / (ratio + 3)), abs=1e-12)
+    assert twice == pytest.approx(ratio**2 / (ratio**2 + ratio + 2), abs=1e-12)
+    assert never == pytest.approx(1 / (ratio + 3), abs=1e-12)
+    assert words == ["above 99.9 %", "below 0.1 %", "25.0 %"]
+
+
 def test_a_crowd_of_nobody_is_not_mentioned() -> None:
     assert crowd_sentence(0) == ""
-    assert "40 made-up people a second answer at random (“well” 40%" in crowd_sentence(40)
+    assert "40 simulated people per second answer at random (at first “well” 40%" in crowd_sentence(40)
 
 
 def test_the_page_says_the_probability_of_its_collection() -> None:
@@ -198,8 +312,18 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: live_options._rate("1001"),
         "must be a number from 0 to 1000, got '1001'",
     ),
+    (
+        SpecError,
+        lambda: Crowd("http://127.0.0.1:1", COLLECTION, SHARES, 0).set_share("fine", 0.5),
+        "value must be one of well, so-so, badly, hardly at all, got 'fine'",
+    ),
+    (
+        SpecError,
+        lambda: Crowd("http://127.0.0.1:1", COLLECTION, SHARES, 0).set_share("badly", 1.5),
+        "share must be a number from 0 to 1, got 1.5",
+    ),
     (SpecError, taken_port, "--port must be free, got "),
-    (NotReady, program_that_ends, "export must say where it listens within 60 s, got 1 line(s)"),
+    (NotReady, program_that_ends, "export must print its address within 60 s, got 1 line(s) without it"),
     (NotReady, part_that_ends, "report must go on, got its end"),
 ]
 

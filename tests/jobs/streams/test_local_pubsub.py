@@ -98,7 +98,7 @@ def test_a_stream_that_is_told_to_stop_has_counted_everything(
     [record] = read_records(str(output))
     cut = sum(row["status"] == "partial" for row in live.rows(output, "estimates"))
     sentence = f"stopped: {NUMBER} received = {NUMBER} accepted + 0 rejected"
-    sentence += f"; windows cut short, partial in their rows: {cut}"
+    sentence += f"; windows that were cut short (status partial): {cut}"
     assert (record.end, record.sentence, record.resumes) == ("stopped", sentence, True)
     assert record.ledger is not None
     assert record.ledger["balanced"]
@@ -224,7 +224,7 @@ def test_an_outage_is_nothing_there(monkeypatch: pytest.MonkeyPatch, caplog: pyt
     assert reader.pull(subscriber, live.SUBSCRIPTION) == []
     reader.abandon()
     subscriber.close()
-    assert not caplog.records or "Pub/Sub does not answer, and is asked again" in caplog.text
+    assert not caplog.records or "Pub/Sub does not answer; trying again" in caplog.text
 
 
 # ---------------------------------------------------------------------- Beam

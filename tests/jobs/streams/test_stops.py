@@ -125,20 +125,24 @@ def test_a_killed_stream_says_so_when_it_is_started_again(tmp_path: Path, capsys
         [killed] = read_records(str(output))
         assert killed.end is None
         assert check.main([str(output)]) == 1
-        assert f"check: run {killed.run}: it was killed\n" in capsys.readouterr().out
+        assert f"check: run {killed.run} was killed: its estimates contain " in capsys.readouterr().out
         log.unlink()
         with live.job(options(tmp_path, "4s"), log) as process:
             broker.publish(reports(40, 3, time.time_ns() // 1_000_000))
             live.wait_until(lambda: live.books(output)["received"] >= 90, process, log)
-            assert check.main([str(output)]) == 0
+            assert check.main([str(output)]) == 1
+            assert f"check: run {killed.run} was killed: " in capsys.readouterr().out
+            assert check.main([str(output), f"--acknowledge={killed.run}"]) == 0
             assert " running, " in capsys.readouterr().out
             process.send_signal(signal.SIGTERM)
             assert process.wait(live.PATIENCE) == 0, log.read_text()
     first, last = read_records(str(output))
     cut, was_killed, *_ = log.read_text().splitlines()
     before = last.specification["partial_before"]
-    assert cut.startswith(f"estimate: windows that begin before {before} are partial, because run {first.run} has some")
-    assert was_killed.startswith(f"estimate: run {first.run} was killed: reports that it had acknowledged")
+    assert cut.startswith(
+        f"estimate: windows that begin before {before} are partial, because run {first.run} counted some"
+    )
+    assert was_killed.startswith(f"estimate: run {first.run} was killed: the reports that it had acknowledged")
     assert moment_of(before) == pytest.approx(moment_of(last.started) + 300_000, abs=5_000)
     mine = [row for row in live.rows(output, "estimates") if row["run"] == last.run]
     assert {row["status"] for row in mine if moment_of(row["window_start"]) < moment_of(before)} == {"partial"}

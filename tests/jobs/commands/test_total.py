@@ -1,0 +1,183 @@
+"""``uldp total``: the sum of all windows, estimated once."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.jobs.commands.test_reestimate import ALL, COLLECTIONS, FILES, MINUTE, PERIOD, estimated, rows_of
+from tests.support.messages_cases import collection, write_files
+from uldp_transforms.jobs import total, uldp
+from uldp_transforms.jobs.records.run_records import RunRecord, read_records
+from uldp_transforms.jobs.sinks.row_files import file_of
+from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.rows.row_identity import name_of, span_of
+from uldp_transforms.rows.row_types import COUNTS_SCHEMA, WindowCounts
+
+KRR = COLLECTIONS[0]
+ONE = collection("one", {"id": "closed", "values": ["0", "1", "2"]}, "krr", num_cohorts=1)
+PLACE = ("window_start", "window_end", "pane_index", "pane_timing", "run")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_files(tmp_path, FILES | {"one.json": ONE})
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def totals(options: str) -> list[dict[str, Any]]:
+    assert uldp.main(["total", *shlex.split(options)]) == 0
+    return [json.loads(line) for line in Path("job/totals.jsonl").read_text("utf-8").splitlines()]
+
+
+def without_place(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in PLACE}
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_total_of_windows_is_the_estimate_of_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of all collections, an open one too: the same numbers as without windows."""
+    estimated(f"{ALL} --window 1m")
+    capsys.readouterr()
+    rows = totals("job --candidates candidates.txt")
+    printed = capsys.readouterr().out
+    assert {(row["window_start"], row["window_end"]) for row in rows} == {
+        ("1970-01-01T00:00:00Z", "1970-01-01T00:10:00Z")
+    }
+    estimated(ALL)
+    everything = sorted(rows_of(Path("job")), key=lambda row: row["collection_id"])
+    assert [without_place(row) for row in rows] == [without_place(row) for row in everything]
+    head, title, *lines = printed.split("\n\n")[0].splitlines()
+    assert head == "krr, 1970-01-01T00:00:00Z to 1970-01-01T00:10:00Z: 300 reports in 10 windows, status ok"
+    assert title.split() == ["value", "share", "95", "%", "interval"]
+    entry = max(rows[0]["estimates"], key=lambda each: each["frequency"])
+    assert lines[0].split() == [
+        entry["value"],
+        f"{entry['frequency']:.4f}",
+        f"{entry['display_low']:.4f}",
+        "to",
+        f"{entry['display_high']:.4f}",
+    ]
+
+
+@pytest.mark.usefixtures("folder")
+def test_one_window_for_everything_is_its_own_total(capsys: pytest.CaptureFixture[str]) -> None:
+    estimated("--collection krr.json", [KRR])
+    capsys.readouterr()
+    [row] = totals("job")
+    assert (row["window_start"], row["num_reports"]) == (None, 300)
+    assert capsys.readouterr().out.startswith("krr, everything: 300 reports in 1 window, status ok\n")
+
+
+def stored(of: Collection, start: int, cells: list[int], complete: bool = True) -> WindowCounts:
+    place = span_of(start, PERIOD) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": "a", "simulated": None}
+    return WindowCounts(**name_of(of), **place, complete=complete, num_reports=[sum(cells)], cells=cells)
+
+
+def store(rows: list[WindowCounts]) -> None:
+    Path("job").mkdir(exist_ok=True)
+    Path("job/counts-a.avro").write_bytes(file_of(rows, "avro", COUNTS_SCHEMA))
+
+
+@pytest.mark.usefixtures("folder")
+def test_partial_windows_are_left_out_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    first = stored(ONE, 0, [7, 2, 1], complete=False)
+    store([first, stored(ONE, PERIOD, [60, 30, 10]), stored(ONE, 3 * PERIOD, [30, 50, 20])])
+    [row] = totals("job --collection one.json --min_reports 1")
+    assert (row["num_reports"], row["window_start"]) == (200, "1970-01-01T00:10:00Z")
+    assert row["window_end"] == "1970-01-01T00:40:00Z"
+    assert (
+        capsys.readouterr().out.splitlines()[0].endswith("200 reports in 2 windows, status ok; partial and left out: 1")
+    )
+    store([first])
+    [row] = totals("job --collection one.json --min_reports 1")
+    assert (row["status"], row["estimates"]) == ("partial", [])
+    assert (
+        capsys.readouterr()
+        .out.splitlines()[0]
+        .endswith("no number of reports in 0 windows, status partial; partial and left out: 1")
+    )
+
+
+def test_people_who_come_back_widen_the_intervals(folder: Path) -> None:
+    """Clients of ten minutes, a period of twenty: a person reports at most twice, and keeps a memo."""
+    asked = {"client_window": "10m"}
+    fields = ONE.to_json()
+    memo = Collection.from_json({**fields, **asked, "mechanism": {**fields["mechanism"], "epsilon_inf": 3.0}})
+    write_files(folder, {"m.json": memo})
+    widths = []
+    for starts in ([0], [0, PERIOD]):
+        store(
+            [
+                stored(memo, start, [1200 // len(starts) // 2, 400 // len(starts) // 2, 400 // len(starts) // 2])
+                for start in starts
+            ]
+        )
+        [row] = totals("job --collection m.json --min_reports 1")
+        entry = row["estimates"][0]
+        widths.append((entry["ci_high"] - entry["ci_low"]) * row["num_reports"] ** 0.5)
+    assert widths[1] > 1.1 * widths[0]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_long_list_is_cut_in_the_print_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    many = collection("many", {"id": "closed", "values": [str(number) for number in range(30)]}, "krr", num_cohorts=1)
+    write_files(Path(), {"many.json": many})
+    store([stored(many, 0, [100 + number for number in range(30)])])
+    [row] = totals("job --collection many.json --min_reports 1")
+    assert len(row["estimates"]) == 30
+    lines = capsys.readouterr().out.splitlines()
+    assert (len(lines), lines[-1]) == (23, "and 10 more")
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+def overlapping() -> Any:
+    write_files(Path(), FILES | {"one.json": ONE})
+    store([stored(ONE, 0, [7, 2, 1]), stored(ONE, MINUTE, [7, 2, 1])])
+    return list(total.periods(total.configure(["job", "--collection", "one.json"])))
+
+
+def without_counts() -> Any:
+    write_files(Path(), FILES | {"one.json": ONE})
+    Path("none").mkdir(exist_ok=True)
+    return total.configure(["none", "--collection", "one.json"])
+
+
+REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (
+        SpecError,
+        overlapping,
+        "DIR must have windows that do not overlap, because reports would count twice, got some of 'one' that do",
+    ),
+    (SpecError, without_counts, "DIR must match at least one file, got 'none/counts*.avro'"),
+    (
+        SpecError,
+        lambda: total.configure(["."]),
+        "--collection must be given, because no run in . names a collection, got none",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=["overlap", "no counts", "no collection"])
+@pytest.mark.usefixtures("folder")
+def test_what_cannot_be_added_up_is_refused(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value) == sentence
+
+
+def test_records_name_the_collections(folder: Path) -> None:
+    estimated("--collection krr.json --window 5m", [KRR])
+    [record] = read_records("job")
+    assert isinstance(record, RunRecord) and dataclasses.is_dataclass(record)
+    assert [row["collection_id"] for row in totals("job")] == ["krr"]
+    assert folder.is_dir()

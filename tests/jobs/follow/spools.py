@@ -1,0 +1,134 @@
+"""A spool that fills, jobs that follow it and are killed, and what their rows must be."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import numpy as np
+
+from tests.support.messages_cases import KRR, NOON, RAPPOR, URR, write_files
+from uldp_transforms.jobs import estimate
+from uldp_transforms.jobs.estimate.options import command_line
+from uldp_transforms.jobs.follow.follow_job import follow_job
+from uldp_transforms.jobs.follow.follower import Follower
+from uldp_transforms.jobs.gateway.spool_file import SpoolFile
+from uldp_transforms.messages import wire
+
+COLLECTIONS = (KRR, URR, RAPPOR)
+MINUTE = 60_000
+
+
+class Followed:
+    """A spool with its collections in a folder, and the directory of a job that follows it."""
+
+    def __init__(self, folder: Path, *options: str):
+        self.spool, self.output, self.batch = folder / "spool", folder / "out", folder / "batch"
+        self.spool.mkdir(parents=True)
+        (self.spool / "lock").touch()
+        write_files(folder, {f"{c.id}.json": c for c in COLLECTIONS})
+        self.window = ["--window", "1m", *options]
+        self.collections = [f"--collection={folder / c.id}.json" for c in COLLECTIONS]
+        self._rng = np.random.default_rng(26)
+
+    def argv(self) -> list[str]:
+        common = [*self.collections, "--output", str(self.output), *self.window, "--write_counts", "--late_every", "0s"]
+        return ["--input", str(self.spool), "--follow", *common]
+
+    def add_file(self, reports: int = 60, minutes: int = 4) -> str:
+        """Finish a file of packs, single reports and bytes that are no report, over several windows."""
+        file = SpoolFile(self.spool)
+        for collection in COLLECTIONS:
+            times = (NOON // MINUTE * MINUTE + self._rng.integers(0, minutes * MINUTE, reports)).tolist()
+            values = self._rng.choice(collection.alphabet.known_values, reports).tolist()
+            batch = collection.perturb(values, self._rng, times)
+            file.append([wire.encode_batch(batch)])
+        spoiled = bytearray(wire.encode_batch(batch))
+        spoiled[1] ^= 0xFF  # another collection
+        file.append([bytes(spoiled)])
+        whole = file.finish()
+        assert whole is not None
+        return whole.name
+
+    def killed(self, steps: int, reached: Callable[[str], None], after: float | None = None) -> bool:
+        """Run some steps in a process of its own; whether it was killed.
+
+        Args:
+            steps: number of steps.
+            reached: hook of the follower, in that process.
+            after: seconds after which the kernel kills it; None: only the hook does.
+        """
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                if after is not None:
+                    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                    signal.setitimer(signal.ITIMER_REAL, after)  # its default action ends the process as SIGKILL does
+                self.steps(steps, reached)
+                code = 0
+            finally:
+                os._exit(code)
+        status = os.waitpid(child, 0)[1]
+        assert status == 0 or os.WIFSIGNALED(status), status
+        return os.WIFSIGNALED(status)
+
+    def steps(self, number: int, reached: Callable[[str], None] = lambda point: None) -> None:
+        """Run some steps, as a start of the job does."""
+        parser = command_line()
+        args, rest = parser.parse_known_args(self.argv())
+        job = follow_job(args, parser, rest)
+        try:
+            follower = Follower(
+                job.spool, str(self.output), job.spec, job.state, late_every=0, with_counts=True, reached=reached
+            )
+            for _ in range(number):
+                follower.step()
+        finally:
+            job.state.close()
+            job.directory.close()
+
+    def run_batch(self) -> None:
+        """The job over files, of the same files."""
+        options = [*self.collections, "--output", str(self.batch), *self.window, "--write_counts"]
+        manifest = ["--manifest", str(self.spool / "*.manifest.json")]
+        assert estimate.main(["--input", str(self.spool / "*.avro"), *manifest, *options]) == 0
+
+    def rows(self, kind: str, folder: Path | None = None) -> list[dict[str, Any]]:
+        """Rows in JSON lines."""
+        paths = sorted((folder or self.output).glob(f"{kind}*.jsonl"))
+        return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+    def counts(self, folder: Path) -> dict[Any, Any]:
+        """Numbers of reports and cells of the last pane of each collection and window; panes are never repeated."""
+        last: dict[Any, Any] = {}
+        panes: Counter[Any] = Counter()
+        for path in folder.glob("counts*.avro"):
+            for row in fastavro.reader(io.BytesIO(path.read_bytes())):
+                key = (row["fingerprint"], row["window_start"])
+                panes[(*key, row["pane_index"])] += 1
+                last[key] = max(last.get(key, (-1,)), (row["pane_index"], row["num_reports"], row["cells"]))
+        assert set(panes.values()) <= {1}
+        return {key: row[1:] for key, row in last.items()}
+
+    def sums(self, folder: Path) -> Counter[Any]:
+        """The ledger by collection, base period and bin."""
+        sums: Counter[Any] = Counter()
+        for row in self.rows("ledger", folder):
+            numbers = {name: row[name] for name in ("received", "accepted", "duplicates", "in_transit")}
+            for name, number in (numbers | row["rejected"]).items():
+                sums[row["fingerprint"], row["window_start"], name] += number
+        return +sums
+
+    def assert_exact(self) -> None:
+        """Counts and ledger are those of the job over files, cell for cell."""
+        self.run_batch()
+        assert self.counts(self.output) == self.counts(self.batch)
+        assert self.sums(self.output) == self.sums(self.batch)

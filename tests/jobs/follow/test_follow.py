@@ -1,0 +1,314 @@
+"""``uldp estimate --follow``: each file counts once, whatever is killed when, and the rows are those of a batch."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import itertools
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.jobs.follow.spools import Followed
+from uldp_transforms.jobs import check, estimate, reestimate
+from uldp_transforms.jobs.estimate.options import command_line
+from uldp_transforms.jobs.follow.follow_job import _record, follow_job
+from uldp_transforms.jobs.follow.spool_reading import SpoolReader, unfinished_since
+from uldp_transforms.jobs.gateway.spool_file import SpoolFile, manifest_path
+from uldp_transforms.jobs.records.run_records import STOPPED
+from uldp_transforms.ldp import SpecError
+
+POINTS = {
+    "before counts are committed",
+    "in the transaction of counts",
+    "after counts are committed",
+    "before estimates are committed",
+    "after estimates are committed",
+    "before emptying",
+    "after emptying",
+    *(f"{when} {kind}" for when in ("before", "after") for kind in ("ledger", "rejected", "estimates", "counts")),
+    *(f"{when} health" for when in ("before", "after")),
+}
+
+
+def _kill_at(name: str, number: int) -> Callable[[str], None]:
+    """Kill the process the ``number``-th time it reaches a point."""
+    seen = itertools.count(1)
+
+    def reached(point: str) -> None:
+        if point == name and next(seen) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return reached
+
+
+@pytest.mark.parametrize("options", [(), ("--slide", "30s", "--window", "90s")])
+def test_a_kill_at_any_point_loses_and_doubles_nothing(tmp_path, options):
+    followed = Followed(tmp_path, *options)
+    for point in random.Random(26).sample(sorted(POINTS), len(POINTS)):
+        for number in (1, 2):  # the second time after a whole step
+            followed.add_file(reports=20)
+            assert followed.killed(2, _kill_at(point, number)) or number == 2, point
+    followed.steps(2)
+    followed.assert_exact()
+
+
+def test_kills_at_random_moments_while_files_arrive(tmp_path):
+    followed, draw, kills = Followed(tmp_path), random.Random(26), 0
+    for _ in range(60):
+        followed.add_file(reports=30)
+        kills += followed.killed(3, lambda point: None, after=draw.uniform(0.001, 0.12))
+    assert kills > 10
+    followed.steps(2)
+    followed.assert_exact()
+
+
+def test_late_files_correct_windows_in_later_panes(tmp_path):
+    followed = Followed(tmp_path, "--min_reports", "10")
+    followed.add_file(minutes=1)
+    followed.steps(1)
+    followed.add_file(minutes=1)
+    followed.steps(2)
+    rows = [row for row in followed.rows("estimates") if row["collection_id"] == "krr"]
+    assert [(row["pane_index"], row["pane_timing"], row["num_reports"]) for row in rows] == [
+        (0, "ON_TIME", 60),
+        (1, "LATE", 120),
+    ]
+    assert {row["interval"] for row in rows} == {"anytime"}
+    assert len({row["run"] for row in rows}) == 1
+
+
+def test_windows_wait_for_files_that_were_begun_before_their_end(tmp_path):
+    followed = Followed(tmp_path)
+    begun = SpoolFile(followed.spool)
+    since = unfinished_since(str(followed.spool))
+    assert since is not None and time.time() * 1000 - 5000 < since <= time.time() * 1000
+    begun.finish()
+    assert unfinished_since(str(followed.spool)) is None
+
+
+def test_a_copy_under_another_name_does_not_count(tmp_path, capsys):
+    followed = Followed(tmp_path)
+    name = followed.add_file()
+    followed.steps(1)
+    before = followed.counts(followed.output)
+    for path in (followed.spool / name, manifest_path(followed.spool / name)):
+        copy = path.with_name(path.name.replace("reports-", "reports-copy-"))
+        copy.write_bytes(path.read_bytes().replace(b'"reports-', b'"reports-copy-'))
+    followed.steps(2)
+    assert followed.counts(followed.output) == before
+    assert "has the same content as" in capsys.readouterr().err
+
+
+def test_a_damaged_file_is_counted_as_by_the_job_over_files(tmp_path):
+    followed = Followed(tmp_path)
+    path = followed.spool / followed.add_file()
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content[:-7])
+    followed.steps(1)
+    followed.assert_exact()
+    assert sum(sum(row["rejected"].values()) for row in followed.rows("ledger")) > 1
+
+
+def test_a_counted_file_may_be_deleted(tmp_path):
+    followed = Followed(tmp_path)
+    followed.add_file()
+    followed.steps(1)
+    before = followed.counts(followed.output)
+    shutil.rmtree(followed.spool)
+    followed.spool.mkdir()
+    (followed.spool / "lock").touch()
+    followed.steps(1)
+    assert followed.counts(followed.output) == before
+
+
+def test_check_is_content_after_a_stop_and_reestimate_reads_the_counts(tmp_path, capsys):
+    followed = Followed(tmp_path, "--min_reports", "10")
+    followed.add_file()
+    _stopped(followed)
+    assert check.main([str(followed.output)]) == 0, capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "240 received = 180 accepted + 60 rejected" in told and "balanced" in told
+    counts = ["--counts", str(followed.output), "--output", str(tmp_path / "again"), "--min_reports", "10"]
+    assert reestimate.main([*followed.collections, *counts]) == 0
+    again = {_key(row): row["num_reports"] for row in followed.rows("estimates", tmp_path / "again")}
+    assert again == {_key(row): row["num_reports"] for row in followed.rows("estimates")}
+
+
+def _key(row):
+    return row["fingerprint"], row["window_start"]
+
+
+def _stopped(followed: Followed) -> None:
+    """One step and a stop, with the record of the run."""
+    followed.steps(1)
+    parser = command_line()
+    args, rest = parser.parse_known_args(followed.argv())
+    job = follow_job(args, parser, rest)
+    dataclasses.replace(_record(job), end=STOPPED, ended="2026-01-01T00:00:00Z").write(str(followed.output))
+    job.state.close()
+    job.directory.close()
+
+
+def configured(*change: str, window: tuple[str, ...] = ("--window", "1m"), spool: bool = True) -> Any:
+    """What a command line gives in a new folder."""
+    followed = Followed(Path(tempfile.mkdtemp()))
+    followed.window = list(window)
+    if not spool:
+        (followed.spool / "lock").unlink()
+    return _configured(followed, *change)
+
+
+def _configured(followed: Followed, *change: str) -> Any:
+    parser = command_line()
+    args, rest = parser.parse_known_args([*followed.argv(), *change])
+    job = follow_job(args, parser, rest)
+    job.state.close()
+    job.directory.close()
+    return job
+
+
+def used(change: Callable[[Followed], object], window: tuple[str, ...] = ("--window", "1m")) -> Any:
+    """The same in a folder that was used, and then changed."""
+    followed = Followed(Path(tempfile.mkdtemp()))
+    followed.window = ["--window", "1m"]
+    followed.add_file()
+    followed.steps(1)
+    _record(_configured(followed)).write(str(followed.output))
+    change(followed)
+    followed.window = list(window)
+    return _configured(followed)
+
+
+def without_state(followed: Followed) -> None:
+    (followed.output / "follow.sqlite").unlink()
+
+
+def of_another_version(followed: Followed) -> None:
+    with contextlib.closing(sqlite3.connect(followed.output / "follow.sqlite")) as database:
+        database.execute("PRAGMA user_version = 9")
+
+
+def damaged(followed: Followed) -> None:
+    (followed.output / "follow.sqlite").write_bytes(b"no database" * 1000)
+
+
+def foreign_manifest() -> Any:
+    followed = Followed(Path(tempfile.mkdtemp()))
+    name = followed.add_file()
+    path = followed.spool / name
+    manifest = manifest_path(path)
+    other = manifest.read_text("utf-8").replace(name, "other.avro")
+    manifest.write_text(other, encoding="utf-8")
+    return SpoolReader(str(followed.spool), configured().spec).read(name)
+
+
+def without_input() -> Any:
+    parser = command_line()
+    args, rest = parser.parse_known_args(
+        ["--collection=c.json", "--output=out", "--subscription=projects/p/subscriptions/s", "--follow", "--window=1m"]
+    )
+    return follow_job(args, parser, rest)
+
+
+REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    *(
+        (SpecError, functools.partial(configured, *change), sentence)
+        for change, sentence in [
+            (["--deduplicate"], "--deduplicate cannot be combined with --follow, got both"),
+            (["--max_rejected_share", "0.5"], "--max_rejected_share cannot be combined with --follow, got both"),
+            (["--smooth"], "--smooth cannot be combined with --follow, got both"),
+            (["--report"], "--report cannot be combined with --follow, got both"),
+            (["--release", "final"], "--release cannot be combined with --follow, got both"),
+            (["--manifest", "m.json"], "--manifest cannot be combined with --follow, got both"),
+            (["--output_topic", "projects/p/topics/t"], "--output_topic cannot be combined with --follow, got both"),
+            (
+                ["--runner", "DirectRunner"],
+                "--follow needs no engine of Beam and takes none of its options, got --runner",
+            ),
+        ]
+    ),
+    (SpecError, without_input, "--follow needs --input, got none"),
+    (SpecError, functools.partial(configured, window=()), "--follow needs --window, got none"),
+    (
+        SpecError,
+        functools.partial(configured, spool=False),
+        "--follow needs --input to be the directory of uldp gateway --spool on this machine, got ",
+    ),
+    (
+        SpecError,
+        functools.partial(used, lambda followed: None, ("--window", "2m")),
+        "--output must be a directory for the same windows, got ",
+    ),
+    (SpecError, functools.partial(used, without_state), "--output must be a new directory or one of --follow, got "),
+    (
+        SpecError,
+        functools.partial(used, of_another_version),
+        "--output must have a follow.sqlite of version 1, got version 9",
+    ),
+    (SpecError, functools.partial(used, damaged), "--output must have a follow.sqlite that SQLite can read, got "),
+    (SpecError, foreign_manifest, ""),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][:50] for row in REFUSED])
+def test_what_cannot_be_followed_is_refused(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    said = str(caught.value)
+    if call is foreign_manifest:
+        assert re.search(r"manifest\.json must list '.*\.avro', got other files$", said)
+    else:
+        assert said == sentence or (sentence.endswith(" ") and said.startswith(sentence))
+
+
+def test_a_refusal_is_one_line_and_leaves_nothing_behind(tmp_path, capsys):
+    followed = Followed(tmp_path)
+    assert estimate.main([*followed.argv(), "--deduplicate"]) == 2
+    assert capsys.readouterr().err == "estimate: --deduplicate cannot be combined with --follow, got both\n"
+    assert not followed.output.exists()
+
+
+def test_a_file_is_listed_once(tmp_path):
+    followed = Followed(tmp_path)
+    name = followed.add_file()
+    followed.steps(3)
+    database = sqlite3.connect(followed.output / "follow.sqlite")
+    assert database.execute("SELECT name FROM files").fetchall() == [(name,)]
+    assert database.execute("SELECT count(*) FROM outbox").fetchone() == (0,)
+    database.close()
+
+
+@pytest.mark.slow
+def test_a_program_that_is_killed_again_and_again_counts_exactly(tmp_path):
+    followed, draw = Followed(tmp_path), random.Random(7)
+    command = [sys.executable, "-m", "uldp_transforms.jobs", "estimate", *followed.argv()]
+    for _ in range(20):
+        program = subprocess.Popen(command)
+        end = time.monotonic() + draw.uniform(1, 8)
+        while time.monotonic() < end:
+            followed.add_file(reports=20)
+            time.sleep(0.1)
+        program.kill()
+        program.wait()
+    program = subprocess.Popen(command)
+    time.sleep(20)
+    assert check.main([str(followed.output)]) == 0
+    program.terminate()
+    assert program.wait(60) == 0
+    assert check.main([str(followed.output)]) == 0
+    followed.assert_exact()

@@ -1,0 +1,265 @@
+"""HTTP as clients, proxies and attackers frame it, against the running gateway: one request is one request."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.gateways import Running, gateway
+from tests.support.live import PATIENCE
+from tests.support.messages_cases import single
+from uldp_transforms.jobs.gateway.http_offers import INVALID
+
+GOOD = single()
+H2C = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQBAAAAAAUAAEAA\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+def head(*lines: bytes, length: int | None = len(GOOD), method: bytes = b"POST", version: bytes = b"1.1") -> bytes:
+    """The head of a request to /reports."""
+    sized = [] if length is None else [b"Content-Length: %d\r\n" % length]
+    return b"".join([method, b" /reports HTTP/", version, b"\r\nHost: x\r\n", *lines, *sized, b"\r\n"])
+
+
+def in_chunks(*parts: bytes) -> bytes:
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+INNER = head() + GOOD
+"""A body that is itself a request."""
+
+WHOLE = head() + GOOD
+
+
+class Case(NamedTuple):
+    """Packets of one connection; the statuses of all answers, and how many reports are accepted."""
+
+    packets: Sequence[bytes]
+    statuses: list[int]
+    accepted: int
+
+
+CASES = {
+    "one packet": Case([WHOLE], [202], 1),
+    "a packet per byte": Case([bytes([byte]) for byte in WHOLE], [202], 1),
+    "body in its own packet": Case([head(), GOOD], [202], 1),
+    "body is a request": Case([head(length=len(INNER)), INNER], [400], 0),
+    "offer of HTTP/2": Case([head(H2C) + GOOD], [202], 1),
+    "offer, body in its own packet": Case([head(H2C), GOOD], [202], 1),
+    "offer, a packet per byte": Case([bytes([byte]) for byte in head(H2C) + GOOD], [202], 1),
+    "offer, body is a request": Case([head(H2C, length=len(INNER)) + INNER], [400], 0),
+    "offer, body is a request in its own packet": Case([head(H2C, length=len(INNER)), INNER], [400], 0),
+    "offer, chunked": Case([head(H2C, CHUNKED, length=None) + in_chunks(GOOD)], [202], 1),
+    "offer, chunked, body is a request": Case([head(H2C, CHUNKED, length=None), in_chunks(INNER)], [400], 0),
+    "offer, no body, then a request": Case([head(H2C, length=0) + WHOLE], [400, 202], 1),
+    "offer after a request": Case([WHOLE + head(H2C) + GOOD + WHOLE], [202, 202, 202], 3),
+    "offers in a row": Case([(head(H2C) + GOOD) * 5], [202] * 5, 5),
+    "offer in two lines": Case([head(b"Connection: keep-alive\r\n", H2C) + GOOD + WHOLE], [202, 202], 2),
+    "offer and close": Case([head(H2C.replace(b"Upgrade,", b"close, upgrade,")) + GOOD + WHOLE], [202], 1),
+    "offer of WebSocket": Case([head(b"Connection: Upgrade\r\nUpgrade: websocket\r\n") + GOOD], [202], 1),
+    "offer, two lengths": Case([head(H2C, b"Content-Length: 5\r\n") + GOOD], [400], 0),
+    "offer and Expect": Case([head(H2C, b"Expect: 100-continue\r\n"), GOOD], [100, 202], 1),
+    "HTTP/2 at once": Case([b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + WHOLE], [400], 0),
+    "CONNECT": Case([b"CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n" + WHOLE], [400], 0),
+    "two lengths": Case([head(b"Content-Length: 5\r\n") + GOOD], [400], 0),
+    "the same length twice": Case([head(b"Content-Length: %d\r\n" % len(GOOD)) + GOOD], [400], 0),
+    "a list of lengths": Case([head(b"Content-Length: 5, 5\r\n", length=None) + GOOD], [400], 0),
+    "length with a sign": Case([head(b"Content-Length: +5\r\n", length=None) + GOOD], [400], 0),
+    "length and chunked": Case([head(CHUNKED) + in_chunks(GOOD)], [400], 0),
+    "chunked and length": Case([head(b"Content-Length: 5\r\n", CHUNKED, length=None) + in_chunks(GOOD)], [400], 0),
+    "chunked": Case([head(CHUNKED, length=None) + in_chunks(GOOD[:5], GOOD[5:])], [202], 1),
+    "chunked, a packet per byte": Case(
+        [bytes([byte]) for byte in head(CHUNKED, length=None) + in_chunks(GOOD[:5], GOOD[5:])], [202], 1
+    ),
+    "chunked, then a request": Case([head(CHUNKED, length=None) + in_chunks(GOOD) + WHOLE], [202, 202], 2),
+    "chunked twice": Case([head(CHUNKED, CHUNKED, length=None) + in_chunks(GOOD)], [400], 0),
+    "chunked is not last": Case([head(b"Transfer-Encoding: chunked, gzip\r\n", length=None) + GOOD], [400], 0),
+    "another encoding": Case([head(b"Transfer-Encoding: xchunked\r\n", length=None) + in_chunks(GOOD)], [400], 0),
+    "space before the colon": Case([head(b"Transfer-Encoding : chunked\r\n") + GOOD], [400], 0),
+    "a chunk size with a sign": Case([head(CHUNKED, length=None) + b"-1\r\n" + GOOD], [400], 0),
+    "chunk size of 17 digits": Case([head(CHUNKED, length=None) + b"10000000000000000\r\n" + GOOD], [400], 0),
+    "chunk longer than its size": Case([head(CHUNKED, length=None) + b"3\r\n" + GOOD + b"\r\n0\r\n\r\n"], [400], 0),
+    "folded header": Case([head(b"X-A: b\r\n c\r\n") + GOOD], [400], 0),
+    "folded length": Case([head(b"Content-Length:\r\n 5\r\n", length=None) + GOOD], [400], 0),
+    "bare line feeds": Case([head().replace(b"\r\n", b"\n") + GOOD], [400], 0),
+    "NUL in a header": Case([head(b"X-A: \0\r\n") + GOOD], [400], 0),
+    "no colon": Case([head(b"X-A\r\n") + GOOD], [400], 0),
+    "pipelining": Case([WHOLE * 10], [202] * 10, 10),
+    "pipelining, cut inside a head": Case([WHOLE + WHOLE[:30], WHOLE[30:]], [202, 202], 2),
+    "a fault behind a request": Case([WHOLE + b"\0\r\n\r\n"], [202], 1),
+    "a fault behind two requests": Case([WHOLE * 2 + b"\0\r\n\r\n" + WHOLE], [202], 1),
+    "Expect": Case([head(b"Expect: 100-continue\r\n"), GOOD], [100, 202], 1),
+    "HTTP/1.0": Case([head(version=b"1.0") + GOOD + WHOLE], [202], 1),
+    "close": Case([head(b"Connection: close\r\n") + GOOD + WHOLE], [202], 1),
+    "no body": Case([head(length=0)], [400], 0),
+    "body too short": Case([head(length=len(GOOD) + 1) + GOOD], [], 0),
+    "header of 100 kB": Case([head(b"X-A: " + b"a" * 100_000 + b"\r\n", b"B: c\r\n") + GOOD], [202], 1),
+    "101 headers": Case([head(b"A: b\r\n" * 101) + GOOD], [400], 0),
+    "no HTTP": Case([b"\x16\x03\x01\x02\x00\x01\x00"], [400], 0),
+    "HTTP/3.7": Case([head(version=b"3.7") + GOOD], [400], 0),
+}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("gateway")
+    options = ["--spool", str(folder / "spool"), "--pack_every=20ms", "--max_body=100000"]
+    with gateway(options, folder) as found:
+        yield found
+
+
+def answers(address: str, packets: Sequence[bytes], number: int) -> list[int]:
+    """Statuses of all answers of a connection: reads until so many are there, and then until all that comes is read.
+
+    Bytes behind an answer that belong to no answer fail the test.
+    """
+    place, came = urlsplit(address), b""
+    with socket.create_connection((str(place.hostname), place.port or 0), timeout=PATIENCE) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for packet in packets:
+            with contextlib.suppress(ConnectionError):  # it may have answered and closed
+                connection.sendall(packet)
+            time.sleep(0.02 if len(packets) < 10 else 0.001)
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            while True:
+                connection.settimeout(0.3 if len(statuses(came)) >= number else PATIENCE)
+                if not (part := connection.recv(65_536)):
+                    break
+                came += part
+    return statuses(came)
+
+
+def statuses(came: bytes) -> list[int]:
+    """Statuses of the answers that are complete."""
+    found = []
+    while match := re.match(rb"HTTP/1\.1 (\d{3}) .*?\r\n\r\n", came, re.S):
+        length = re.search(rb"(?i)\r\ncontent-length: (\d+)", match[0])
+        end = match.end() + (int(length[1]) if length else 0)
+        if len(came) < end:
+            break
+        found.append(int(match[1]))
+        came = came[end:]
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_request_is_answered_once_and_no_body_is_a_request(name: str, running: Running) -> None:
+    case = CASES[name]
+    before = running.counted("reports_accepted_total")
+    assert answers(running.address, case.packets, len(case.statuses)) == case.statuses
+    assert running.counted("reports_accepted_total") - before == case.accepted
+    assert running.send(GOOD).status == 202
+
+
+def test_silent_connections_that_announce_bodies_take_no_room(tmp_path: Path) -> None:
+    """64 heads that announce a megabyte each, in a gateway that may hold one: others are answered at once."""
+    options = ["--spool", str(tmp_path / "spool"), "--pack_every=20ms", "--max_waiting_bytes=1000000"]
+    with gateway(options, tmp_path) as found, contextlib.ExitStack() as open_ones:
+        place = urlsplit(found.address)
+        for _ in range(64):
+            connection = socket.create_connection((str(place.hostname), place.port or 0), timeout=PATIENCE)
+            open_ones.enter_context(connection)
+            connection.sendall(head(length=1_000_000) + b"a")
+        begin = time.monotonic()
+        assert [found.send(GOOD).status for _ in range(20)] == [202] * 20
+        assert time.monotonic() - begin < 20  # which is what a silent body may take
+
+
+def test_a_peer_gets_so_many_connections(tmp_path: Path) -> None:
+    options = ["--spool", str(tmp_path / "spool"), "--pack_every=20ms", "--max_peer_connections=3"]
+    with gateway(options, tmp_path) as found, contextlib.ExitStack() as open_ones:
+        place = urlsplit(found.address)
+        address = (str(place.hostname), place.port or 0)
+        for _ in range(3):
+            open_ones.enter_context(socket.create_connection(address, timeout=PATIENCE)).sendall(b"POST")
+        time.sleep(0.2)
+        # at once: one that is only silent is closed after 20 s
+        with socket.create_connection(address, timeout=10) as fourth, contextlib.suppress(ConnectionError):
+            assert fourth.recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [(b"https://foreign.example", 403), (b"null", 403), (b"http://x", 202), (b"https://x", 202), (None, 202)],
+)
+def test_a_page_of_another_origin_may_not_send(origin: bytes | None, status: int, running: Running) -> None:
+    """Its browser would send a simple POST without asking, and only hide the answer."""
+    line = b"" if origin is None else b"Origin: %s\r\n" % origin
+    before = running.counted("reports_accepted_total")
+    assert answers(running.address, [head(line) + GOOD], 1) == [status]
+    assert running.counted("reports_accepted_total") - before == (status == 202)
+
+
+def test_a_slash_more_is_no_address_and_no_redirect(running: Running) -> None:
+    asked = WHOLE.replace(b"/reports", b"/reports/", 1).replace(b"Host: x", b"Host: evil.example")
+    assert answers(running.address, [asked], 1) == [404]
+
+
+def test_faults_write_a_line_a_second_at_most(running: Running) -> None:
+    """And the next line says how many were left out."""
+    before, begin = running.said().count("\n"), time.monotonic()
+    for _ in range(300):
+        assert answers(running.address, [b"\0\r\n\r\n"], 1) == [400]
+    time.sleep(1.1)
+    answers(running.address, [b"\0\r\n\r\n"], 1)
+    lines = running.said().splitlines()[before:]
+    assert 1 <= len(lines) <= time.monotonic() - begin + 1
+    assert re.fullmatch(
+        r"gateway: WARNING of uvicorn\.error at http_offers:\d+ \(\d+ more since the last line\)", lines[-1]
+    )
+    assert INVALID not in running.said()
+
+
+JAVA = """
+import java.net.URI;
+import java.net.http.*;
+import java.nio.file.*;
+
+class Send {
+  public static void main(String[] args) throws Exception {
+    var client = HttpClient.newHttpClient();
+    for (int i = 0; i < 3; i++) {
+      var body = HttpRequest.BodyPublishers.ofByteArray(Files.readAllBytes(Path.of(args[1])));
+      var request = HttpRequest.newBuilder(URI.create(args[0])).POST(body).build();
+      System.out.println(client.send(request, HttpResponse.BodyHandlers.ofString()).statusCode());
+    }
+  }
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize("options", [["--http2"], ["--http2", "-H", "Expect: 100-continue"], ["--http1.0"], []])
+def test_curl(options: list[str], running: Running, tmp_path: Path) -> None:
+    """Three messages over one connection where HTTP allows it; ``--http2`` offers HTTP/2 with the first."""
+    (tmp_path / "message").write_bytes(GOOD)
+    before, to = running.counted("reports_accepted_total"), f"{running.address}/reports"
+    show = ["-sS", "-o", str(tmp_path / "answer"), "-w", "%{http_code} "]
+    sending = [*show, *options, "--data-binary", f"@{tmp_path}/message", to]
+    command = ["curl", *sending, "--next", *sending, "--next", *sending]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert done.stdout.split() == ["202"] * 3
+    assert running.counted("reports_accepted_total") == before + 3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("javac") is None, reason="a JDK is not installed")
+def test_java_offers_http2_by_default(running: Running, tmp_path: Path) -> None:
+    (tmp_path / "message").write_bytes(GOOD)
+    (tmp_path / "Send.java").write_text(JAVA, "utf-8")
+    before = running.counted("reports_accepted_total")
+    command = ["java", str(tmp_path / "Send.java"), f"{running.address}/reports", str(tmp_path / "message")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert done.stdout.split() == ["202"] * 3
+    assert running.counted("reports_accepted_total") == before + 3

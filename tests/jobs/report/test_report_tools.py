@@ -1,0 +1,212 @@
+"""The page of ``uldp report`` in a browser: its tables are searched, sorted, compared and saved, by the file alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import report_rows as rows
+from tests.support.browser import Browser, browser, needs_browser
+from tests.support.html_tree import table, tree_of
+from uldp_transforms.jobs import uldp
+
+VALUES = ("ant", "bee", "=cat()", "dog", "a value with a rather long name, longer than most names of values")
+LATEST = "#part-1-latest-table"
+COMPARED = "#part-1-compare-table"
+
+pytestmark = needs_browser
+
+
+def survey(folder: Path) -> Path:
+    """Six days of five values, of which ``dog`` may be nobody and ``bee`` changed; the page of them."""
+    of = rows.survey(folder, VALUES, 6)
+    days = []
+    for at in range(6):
+        shares = np.array([0.3 - at / 50, 0.3 + at / 50, 0.21, 0.001, 0.189])
+        days.append(rows.estimate(of, at, [rows.entry(value, share) for value, share in zip(VALUES, shares.tolist())]))
+    rows.write(folder, "estimates.jsonl", days)
+    moved = "Shares moved, in percentage points: 'bee' +10.00 (+8.00 to +12.00)."
+    rows.write(folder, "health.jsonl", [rows.finding(of, 2, moved)])
+    page = folder / "page.html"
+    assert uldp.main(["report", "--input", str(folder), "--output", str(page)]) == 0
+    return page
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return survey(tmp_path_factory.mktemp("survey"))
+
+
+@pytest.fixture(scope="module")
+def one_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+@pytest.fixture
+def window(one_browser: Browser, page: Path) -> Browser:
+    one_browser.open(page.as_uri())
+    one_browser.resize(1200, 1000)
+    return one_browser
+
+
+def names(window: Browser, of: str) -> list[str]:
+    """The values in the rows of a table that can be seen."""
+    found: list[str] = window.run(
+        f"return [...document.querySelectorAll('{of} tbody tr')].filter(row => !row.hidden)"
+        ".map(row => row.cells[0].textContent)"
+    )
+    return found
+
+
+def cells(window: Browser, of: str) -> list[list[str]]:
+    found: list[list[str]] = window.run(
+        f"return [...document.querySelectorAll('{of} tbody tr')].map(row => [...row.cells].map(c => c.textContent))"
+    )
+    return found
+
+
+def choose(window: Browser, selector: str, value: str) -> None:
+    window.run(
+        f"const it = document.querySelector(`{selector}`); it.value = `{value}`;"
+        "it.dispatchEvent(new Event('input', {bubbles: true}))"
+    )
+
+
+def saved(window: Browser, button: str) -> str:
+    """What a button saves."""
+    window.run(
+        "window.saved = null; const make = URL.createObjectURL.bind(URL);"
+        "URL.createObjectURL = blob => { blob.text().then(text => { window.saved = text }); return make(blob) }"
+    )
+    window.click(button)
+    return str(window.wait_for("return window.saved"))
+
+
+def test_rows_are_searched_and_filtered(window: Browser) -> None:
+    find = f"[data-find='{LATEST[1:]}']"
+    choose(window, f"{find} input[type=search]", "AN")
+    assert names(window, LATEST) == ["ant", VALUES[4]]
+    assert window.text(f"{find} [role=status]") == "2 of 5 rows"
+    choose(window, f"{find} input[type=search]", "")
+    assert len(names(window, LATEST)) == 5 and window.text(f"{find} [role=status]") == ""
+    window.click(f"{find} input[value=told]")
+    assert "dog" not in names(window, LATEST) and len(names(window, LATEST)) == 4
+    window.click(f"{find} input[value=changed]")
+    assert names(window, LATEST) == ["bee"]
+
+
+def test_rows_are_sorted_by_numbers_and_by_names(window: Browser) -> None:
+    """By numbers the largest first, then the smallest, then as before."""
+    before = names(window, LATEST)
+    assert before[0] == "bee" and before[-1] == "dog"
+    share, value = (f"{LATEST} th[data-name={name}]" for name in ("share", "value"))
+    window.click(f"{value} .sort")
+    assert window.run(f"return document.querySelector('{value}').ariaSort") == "ascending"
+    assert [name for name in names(window, LATEST) if name[0].isalpha()] == [VALUES[4], "ant", "bee", "dog"]
+    orders = []
+    for _ in range(3):
+        window.click(f"{share} .sort")
+        orders.append((window.run(f"return document.querySelector('{share}').ariaSort"), names(window, LATEST)))
+    assert orders == [("descending", before), ("ascending", before[::-1]), (None, before)]
+
+
+def test_two_windows_are_compared_as_the_page_itself_does(window: Browser, page: Path) -> None:
+    """The script's numbers for the windows that the page compares by itself, and those of two others."""
+    static = table(tree_of(page.read_text("utf-8")), "Differences: Sat 11 Nov 2000 minus Fri 10 Nov 2000")[1:]
+    choose(window, "[data-compare] label:nth-child(2) select", "0")
+    caption = window.text(f"{COMPARED} caption")
+    assert caption == "Differences: Sat 11 Nov 2000 minus Mon 6 Nov 2000"
+    found = {name: [difference, interval, apart] for name, difference, interval, apart in cells(window, COMPARED)}
+    half = 100 * 2.5758293035489004 * 0.01 * 2**0.5  # the quantile of 1 - 0.05 / 2 / 5
+    assert found["bee"] == ["10.0 %", f"{10 - half:.1f} to {10 + half:.1f} %", "yes"]
+    assert found["ant"] == ["-10.0 %", f"{-10 - half:.1f} to {-10 + half:.1f} %", "yes"]
+    assert found["dog"] == ["0.0 %", f"{-half:.1f} to {half:.1f} %", "no"]
+    window.click(f"[data-find='{COMPARED[1:]}'] input[value=differs]")
+    assert set(names(window, COMPARED)) == {"ant", "bee"}
+    choose(window, "[data-compare] label:nth-child(2) select", "4")
+    assert cells(window, COMPARED) == static
+    assert not names(window, COMPARED)
+
+
+def test_tables_are_saved_with_exact_numbers(window: Browser) -> None:
+    """As JSON with the values as they are; as CSV with nothing that a spreadsheet computes."""
+    save = f"[data-table='{LATEST[1:]}'] [data-form={{}}]"
+    lines: list[dict[str, Any]] = json.loads(saved(window, save.format("json")))
+    by_value = {line["value"]: line for line in lines}
+    assert set(by_value) == set(VALUES)
+    assert by_value["bee"]["share"] == pytest.approx(0.4) and by_value["bee"]["low"] == pytest.approx(0.3804)
+    assert by_value["dog"]["told_apart_from_0"] == "no"
+    records = list(csv.DictReader(io.StringIO(saved(window, save.format("csv")))))
+    assert {line["value"] for line in records} == {*VALUES[:2], "'=cat()", *VALUES[3:]}
+    assert [float(line["high"]) for line in records] == [line["high"] for line in lines]
+    numbers = list(csv.DictReader(io.StringIO(saved(window, "[data-table='ledger-table'] [data-form=csv]"))))
+    assert (numbers[0]["received"], numbers[0]["accepted"]) == ("6000", "5940")
+
+
+def test_a_saved_table_has_the_rows_that_are_seen(window: Browser) -> None:
+    choose(window, f"[data-find='{LATEST[1:]}'] input[type=search]", "bee")
+    assert len(json.loads(saved(window, f"[data-table='{LATEST[1:]}'] [data-form=json]"))) == 1
+
+
+def test_a_chart_is_saved(window: Browser) -> None:
+    drawn = saved(window, f"[data-table='{LATEST[1:]}'] [data-form=svg]")
+    assert drawn.startswith("<svg ") and 'xmlns="http://www.w3.org/2000/svg"' in drawn
+    assert "<title>Shares and 95 % intervals of the first values in the table</title>" in drawn
+
+
+def test_long_names_are_read_by_keyboard(window: Browser) -> None:
+    """Cut by the style alone, and whole in focus."""
+    cut = (
+        "const it = document.querySelector('tbody .long'); {} return [it.scrollWidth > it.clientWidth, it.offsetHeight]"
+    )
+    is_cut, height = window.run(cut.format(""))
+    whole, taller = window.run(cut.format("it.focus();"))
+    assert is_cut and not whole and taller > height
+
+
+def test_its_policy_lets_nothing_else_run(window: Browser) -> None:
+    assert window.log() == []
+    window.run(
+        "const it = document.createElement('script'); it.textContent = 'window.evil = 1'; document.body.append(it)"
+    )
+    assert window.run("return window.evil === undefined")
+    assert any("Content Security Policy" in line for line in window.log())
+
+
+@pytest.mark.parametrize("width", [400, 800, 1200, 1600])
+def test_no_word_is_broken_and_the_table_fits(width: int, window: Browser) -> None:
+    """Heads and short values stand on whole words; from 1,200 pixels on, the main table needs no scrolling."""
+    window.resize(width, 1000)
+    assert window.run("return document.documentElement.scrollWidth <= innerWidth")
+    narrow = window.run(
+        "return [...document.querySelectorAll('thead th')].filter(it => it.scrollWidth > it.clientWidth + 1).length"
+    )
+    assert narrow == 0
+    room = window.run(
+        f"const it = document.querySelector('{LATEST}').parentNode; return it.clientWidth - it.scrollWidth"
+    )
+    assert room == 0 or width < 1200
+    assert window.run(f"return document.querySelector('{LATEST}').getBoundingClientRect().top") < 1000
+
+
+def test_a_large_page_opens_in_two_seconds(one_browser: Browser, tmp_path: Path) -> None:
+    """100 windows of 1,000 values, all of them in its table."""
+    values = [f"value {at}" for at in range(1000)]
+    rows.survey(tmp_path, values, 100)
+    page = tmp_path / "page.html"
+    assert uldp.main(["report", "--input", str(tmp_path), "--output", str(page), "--rows=1000"]) == 0
+    began = time.perf_counter()
+    one_browser.open(page.as_uri())
+    assert len(names(one_browser, LATEST)) == 1000
+    took = time.perf_counter() - began
+    print(f"100 windows of 1,000 values: {page.stat().st_size / 1e6:.1f} MB, open in {took:.2f} s")
+    assert took < 2

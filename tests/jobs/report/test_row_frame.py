@@ -1,0 +1,105 @@
+"""Rows of a directory as a frame: of each window the row that counts, with the columns of the schema."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars
+import pyarrow as pa
+import pytest
+
+from tests.support import report_rows as rows
+from uldp_transforms import read_rows
+from uldp_transforms.jobs.report.row_frame import _frame
+from uldp_transforms.ldp import SpecError
+from uldp_transforms.schemas import load
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Two windows with numbers, the second with an earlier pane, and one that is suppressed."""
+    of = rows.collection(["a", "b"])
+    rows.record(tmp_path, of)
+    entries = [rows.entry("a", 0.75), rows.entry("b", 0.25)]
+    early = rows.estimate(of, 1, [rows.entry("a", 0.5), rows.entry("b", 0.5)], num_reports=100)
+    last = rows.estimate(of, 1, entries, num_reports=900) | {"pane_index": 1}
+    hidden = rows.estimate(of, 2, status="suppressed", num_reports=None)
+    rows.write(tmp_path, "estimates.jsonl", [rows.estimate(of, 0, entries), last, early, hidden])
+    return tmp_path
+
+
+def test_one_row_for_each_value_of_the_row_that_counts(directory: Path) -> None:
+    frame = read_rows(str(directory))
+    assert list(frame.columns) == [field["name"] for field in load("estimated_value.avsc")["fields"]]
+    assert frame[["value", "frequency", "num_reports"]].to_numpy().tolist() == [
+        ["a", 0.75, 1000],
+        ["b", 0.25, 1000],
+        ["a", 0.75, 900],
+        ["b", 0.25, 900],
+    ]
+    assert (frame["window_end"] - frame["window_start"]).nunique() == 1 and str(frame["window_start"].dt.tz) == "UTC"
+
+
+def test_windows_without_numbers_are_windows(directory: Path) -> None:
+    frame = read_rows(str(directory), "windows")
+    assert list(frame["status"]) == ["ok", "ok", "suppressed"]
+    assert list(frame["pane_index"]) == [0, 1, 0]
+    assert "estimates" not in frame.columns
+
+
+@pytest.mark.parametrize("kind", ["estimates", "windows", "health", "discovered", "ledger"])
+def test_arrow_has_the_same_rows(kind: str, directory: Path) -> None:
+    table, frame = read_rows(str(directory), kind, "arrow"), read_rows(str(directory), kind)
+    assert table.column_names == list(frame.columns) and table.num_rows == len(frame)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("values",), "kind must be one of estimates, windows, health, discovered, ledger, got 'values'"),
+        (("estimates", "list"), "form must be one of pandas, arrow, polars, got 'list'"),
+    ],
+)
+def test_what_there_is_not_is_refused(arguments: Any, sentence: str, directory: Path) -> None:
+    with pytest.raises(SpecError) as refused:
+        read_rows(str(directory), *arguments)
+    assert str(refused.value) == sentence
+
+
+def test_a_directory_without_rows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"must contain rows of uldp estimate, got none$"):
+        read_rows(str(tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["estimates", "windows", "health", "discovered", "ledger"])
+def test_polars_has_the_same_rows(kind: str, directory: Path) -> None:
+    frame = read_rows(str(directory), kind, "polars")
+    assert isinstance(frame, polars.DataFrame)
+    assert frame.to_dicts() == read_rows(str(directory), kind, "arrow").to_pylist()
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_a_missing_package_is_named(package: str, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError) as refused:
+        read_rows(str(directory), form=package)
+    assert str(refused.value) == (f'read_rows(form="{package}") needs {package}; install it, or ask for form="arrow"')
+
+
+REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (
+        ImportError,
+        lambda: _frame(pa.table({"a": [1]}), "no_such_package"),
+        'read_rows(form="no_such_package") needs no_such_package; install it, or ask for form="arrow"',
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED)
+def test_sentence(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value) == sentence

@@ -1,0 +1,94 @@
+"""``uldp dev-queue``: Google's own clients publish to it and pull from it; it ends by a signal."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import grpc
+import pytest
+from google.pubsub_v1 import PublisherClient, SubscriberClient
+from google.pubsub_v1.services.publisher.transports import PublisherGrpcTransport
+from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransport
+
+from uldp_transforms.jobs.dev_queue import configure
+from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
+from uldp_transforms.jobs.uldp import main
+from uldp_transforms.ldp import SpecError
+
+TOPICS = ("projects/a/topics/reports", "projects/a/topics/others")
+COMMAND = [sys.executable, "-m", "uldp_transforms.jobs", "dev-queue"]
+
+
+@pytest.fixture
+def queue() -> Iterator[subprocess.Popen[str]]:
+    argv = [*COMMAND, "--port", "0", *(word for topic in TOPICS for word in ("--topic", topic))]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def address(queue: subprocess.Popen[str]) -> str:
+    assert queue.stdout is not None
+    for topic in TOPICS:
+        assert queue.stdout.readline() == f"dev-queue: {topic}, {topic.replace('/topics/', '/subscriptions/')}\n"
+    found = re.fullmatch(r"export PUBSUB_EMULATOR_HOST=(127\.0\.0\.1:[0-9]+)\n", queue.stdout.readline())
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_is_published_is_pulled_until_a_signal(queue: subprocess.Popen[str], number: signal.Signals) -> None:
+    with grpc.insecure_channel(address(queue)) as channel:
+        publisher = PublisherClient(transport=PublisherGrpcTransport(channel=channel))
+        subscriber = SubscriberClient(transport=SubscriberGrpcTransport(channel=channel))
+        for topic in TOPICS:
+            publisher.publish(topic=topic, messages=[{"data": topic.encode()}])
+        for topic in TOPICS:
+            pulled = subscriber.pull(subscription=topic.replace("/topics/", "/subscriptions/"), max_messages=10)
+            assert [each.message.data for each in pulled.received_messages] == [topic.encode()]
+    queue.send_signal(number)
+    assert queue.communicate(timeout=60) == ("", "")
+    assert queue.returncode == 0
+
+
+def test_a_port_in_use_is_refused(queue: subprocess.Popen[str], capfd: pytest.CaptureFixture[str]) -> None:
+    port = address(queue).rpartition(":")[2]
+    assert main(["dev-queue", "--port", port]) == 2
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[-1] == f"dev-queue: --port must be free, got {port}"
+
+
+def in_use() -> None:
+    with PubsubServer() as server, PubsubServer(port=int(server.address.rpartition(":")[2])):
+        pass
+
+
+REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (SpecError, lambda: configure(["--port=70000"]), "--port must be a number from 0 to 65535, got 70000"),
+    (
+        SpecError,
+        lambda: configure(["--topic=reports"]),
+        "--topic must be projects/PROJECT/topics/NAME, got 'reports'",
+    ),
+    (
+        SpecError,
+        lambda: configure([f"--topic={TOPICS[0]}"] * 2),
+        f"--topic must be given once for each topic, got {TOPICS[0]}, {TOPICS[0]}",
+    ),
+    (SpecError, in_use, "--port must be free, got "),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=["port", "topic", "twice", "in use"])
+def test_a_wrong_command_line_is_refused(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    said = str(caught.value)
+    assert said.startswith(sentence) if sentence.endswith(" ") else said == sentence
