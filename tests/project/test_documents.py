@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from pathlib import Path
@@ -95,3 +96,56 @@ def test_nothing_is_fetched_to_view_the_site() -> None:
 def test_no_page_has_a_path_of_a_machine() -> None:
     homes = re.compile(rf"{re.escape(os.path.expanduser('~'))}/|/tmp/|/home/\w")
     assert not [page for page in pages() if homes.search(page.read_text(encoding="utf-8"))]
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of prose, without fenced blocks, tables and headings."""
+    parts = re.split(r"\n\s*\n|\n(?=\s*(?:[-*] |\d+\. |[|#!]))", prose(text))
+    parts = [" ".join(part.split()) for part in parts]
+    return [
+        sentence
+        for part in parts
+        if not part.startswith(("|", "#", "!"))
+        for sentence in re.split(r"(?<=[.:!?])\s+(?=[A-Z`\[])", part)
+    ]
+
+
+def repeated(text: str) -> list[str]:
+    """Sentences that stand twice in one section, to the letter or nearly so, as careless merges leave them."""
+    found = []
+    for section in re.split(r"^#+ .*$", prose(text), flags=re.MULTILINE):
+        seen: list[set[str]] = []
+        for sentence in sentences(section):
+            words = set(re.findall(r"\w+", sentence.lower()))
+            if len(words) < 8:
+                continue
+            if any(len(words & other) > 0.8 * len(words | other) for other in seen):
+                found.append(sentence)
+            seen.append(words)
+    return found
+
+
+@pytest.mark.parametrize("page", list(pages()), ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_section_says_a_thing_twice(page: Path) -> None:
+    assert not repeated(page.read_text(encoding="utf-8"))
+
+
+def test_repeated_sentences_are_found() -> None:
+    one = "Every row has `raw_frequency`, its `standard_error` and a 95 % interval, whatever the estimator."
+    two = "Whatever the estimator, every row has `raw_frequency`,\nits `standard_error` and a 95 % interval."
+    cut = "These commands create an environment in `.venv`, need Python 3.10 and a package index,"
+    assert repeated(f"# A\n{one} Something else.\n\n{two}\n") == [" ".join(two.split())]
+    assert repeated(f"# A\n{one}\n## B\n{two}\n```\n{one}\n```\n") == []
+    assert repeated(f"# A\n{cut}\n{cut} and a compiler.\n") == []  # one sentence: the next test finds it
+    assert doubled_starts(f"# A\n{cut}\n{cut[:60]} and a compiler.\n") == [cut[:60] + " and a compiler."]
+
+
+def doubled_starts(text: str) -> list[str]:
+    """Lines of prose that begin as the line before them does."""
+    lines = [line.strip() for line in prose(text).splitlines() if not re.match(r"\s*[|\-*]", line)]
+    return [line for before, line in itertools.pairwise(lines) if len(line) > 40 and line[:40] == before[:40]]
+
+
+@pytest.mark.parametrize("page", list(pages()), ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_line_begins_as_the_line_before(page: Path) -> None:
+    assert not doubled_starts(page.read_text(encoding="utf-8"))
