@@ -25,6 +25,7 @@ from labs.benchmarks import (
     pipeline,
     scale,
     smoothing,
+    wide_sums,
 )
 
 # memory comes first: the peak of a child process begins at that of its parent
@@ -44,6 +45,7 @@ ALL = {
     "peers": peers,
     "smoothing": smoothing,
     "gateway": gateway,
+    "wide_sums": wide_sums,
 }
 
 

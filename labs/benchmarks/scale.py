@@ -15,12 +15,13 @@ from apache_beam.utils.timestamp import Timestamp
 
 from labs.benchmarks.measure import DAY, collection, cpu_seconds, line, reports
 from uldp_transforms import CountReports, DecodeReports, JobSpec, Windows
-from uldp_transforms.beam.runtime.coders import CohortCountsCoder
+from uldp_transforms.beam.runtime.coders import CohortCountsCoder, RunningSumCoder
 from uldp_transforms.beam.transforms.count_reports import SumCountsFn
 from uldp_transforms.beam.transforms.deduplicate import read_again
 from uldp_transforms.beam.transforms.known_reports import KnownReports, to_rows
 from uldp_transforms.beam.transforms.period_counts import count_periods
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
@@ -72,8 +73,8 @@ def merging() -> None:
     for mechanism, symbols in (("krr", 16), ("krr", 1024), ("rappor", 1024)):
         spec = collection(mechanism, symbols, 64)
         [(_, counts)] = count_periods(spec, reports(spec, 1000), None)
-        coder, merger = CohortCountsCoder(), SumCountsFn()
-        encoded = [coder.encode(counts)] * 500
+        coder, merger = RunningSumCoder(), SumCountsFn()
+        encoded = [coder.encode(RunningSum(counts))] * 500
         seconds = cpu_seconds(lambda c=coder, m=merger, e=encoded: m.merge_accumulators(map(c.decode, e)))
         line(
             f"  {mechanism} K={symbols} C=64: {len(encoded) / seconds:,.0f} sums a second", 1000 * len(encoded), seconds

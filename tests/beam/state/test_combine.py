@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from uldp_transforms.beam.accounts.ledger import ACCEPTED, DUPLICATES, RECEIVED, SumByReasonFn
 from uldp_transforms.beam.transforms.count_reports import SumCountsFn
 from uldp_transforms.ldp import CohortCounts
+from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.reasons import Reason
 
 SHAPE = (2, 3)
@@ -105,4 +106,4 @@ def test_accumulators_share_no_state(combine_fn: Any, inputs: Any, expected: Any
 
 def test_counts_of_different_shapes_do_not_mix() -> None:
     with pytest.raises(ValueError, match="can be added only if their shapes are equal"):
-        SumCountsFn().merge_accumulators([CohortCounts.empty(1, 2), CohortCounts.empty(2, 1)])
+        SumCountsFn().merge_accumulators([RunningSum(CohortCounts.empty(1, 2)), RunningSum(CohortCounts.empty(2, 1))])

@@ -20,6 +20,7 @@ from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.beam.transforms.count_reports import SumCountsFn, _CountBundleFn
 from uldp_transforms.beam.transforms.period_counts import count_periods
 from uldp_transforms.ldp import Collection, ReportBatch
+from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.sentinels import examine
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.json_and_avro import as_dict
@@ -165,6 +166,6 @@ def test_a_job_that_is_updated_has_no_patterns_of_a_part():
     batch = some_reports(RAPPOR, 90)
     before, after = RAPPOR.count(batch[:40]), RAPPOR.count(batch[40:], bit_patterns=True)
     sums = SumCountsFn()
-    total = sums.merge_accumulators([before, after, None])
+    total = sums.extract_output(sums.merge_accumulators([RunningSum(before), RunningSum(after), None]))
     assert total == RAPPOR.count(batch)
     assert not {finding.name for finding in examine(RAPPOR, total)} & {"histogram", "pairs"}

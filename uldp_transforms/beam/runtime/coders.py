@@ -8,6 +8,7 @@ import numpy as np
 from apache_beam import coders, typehints
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.counts.sparse_table import SparseCounts
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.messages import wire
@@ -83,6 +84,23 @@ class CohortCountsCoder(coders.Coder):
 
     def to_type_hint(self) -> type:
         return CohortCounts
+
+
+class RunningSumCoder(coders.Coder):
+    """Coder of a ``RunningSum``: the bytes of the counts so far, as ``CohortCountsCoder`` has them."""
+
+    def encode(self, value: RunningSum | None) -> bytes:
+        return _COUNTS_CODER.encode(None if value is None else value.snapshot())
+
+    def decode(self, encoded: bytes) -> RunningSum | None:
+        counts = _COUNTS_CODER.decode(encoded)
+        return None if counts is None else RunningSum(counts)
+
+    def is_deterministic(self) -> bool:
+        return True
+
+
+_COUNTS_CODER = CohortCountsCoder()
 
 
 def _listed(counts: CohortCounts) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedV
 from uldp_transforms.beam.accounts.ledger import ACCEPTED, LedgerEntry
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto, beam_periods, beam_window, beam_windows, window_into
-from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder, fingerprint_and_start, key_of_sum
+from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, RunningSumCoder, fingerprint_and_start, key_of_sum
 from uldp_transforms.beam.runtime.panes import cadence
 from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
@@ -23,6 +23,7 @@ from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.beam.transforms.deduplicate import CountNewReports
 from uldp_transforms.beam.transforms.period_counts import count_batches
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.windows import Windows
 
@@ -207,25 +208,29 @@ class _InWindowFn(beam.DoFn):
 
 
 class SumCountsFn(beam.CombineFn):
-    """Adds counts. The accumulator is the current sum, None before the first; counts are not modified."""
+    """Adds counts. The accumulator is a sum that grows in place, None before the first counts; inputs and accumulators
+    that are merged are not modified."""
 
-    def create_accumulator(self) -> CohortCounts | None:
+    def create_accumulator(self) -> RunningSum | None:
         return None
 
-    def add_input(self, accumulator: CohortCounts | None, element: CohortCounts) -> CohortCounts:
-        return element if accumulator is None else accumulator + element
-
-    def merge_accumulators(self, accumulators: Iterable[CohortCounts | None]) -> CohortCounts | None:
-        total = None
-        for accumulator in accumulators:
-            total = total if accumulator is None else self.add_input(total, accumulator)
-        return total
-
-    def extract_output(self, accumulator: CohortCounts | None) -> CohortCounts | None:
+    def add_input(self, accumulator: RunningSum | None, element: CohortCounts) -> RunningSum:
+        if accumulator is None:
+            return RunningSum(element)
+        accumulator.add(element)
         return accumulator
 
-    def get_accumulator_coder(self) -> CohortCountsCoder:
-        return CohortCountsCoder()
+    def merge_accumulators(self, accumulators: Iterable[RunningSum | None]) -> RunningSum | None:
+        total = None
+        for accumulator in accumulators:
+            total = total if accumulator is None else self.add_input(total, accumulator.snapshot())
+        return total
+
+    def extract_output(self, accumulator: RunningSum | None) -> CohortCounts | None:
+        return None if accumulator is None else accumulator.snapshot()
+
+    def get_accumulator_coder(self) -> RunningSumCoder:
+        return RunningSumCoder()
 
 
 class _CountBundleFn(beam.DoFn):
@@ -243,7 +248,7 @@ class _CountBundleFn(beam.DoFn):
         self._forget()
 
     def _forget(self) -> None:
-        self._sums: dict[tuple[bytes, int | None], CohortCounts] = {}
+        self._sums: dict[tuple[bytes, int | None], RunningSum] = {}
         self._held = 0
         self._waiting: list[ReportBatch] = []
         self._bytes_waiting = 0
@@ -275,8 +280,13 @@ class _CountBundleFn(beam.DoFn):
     def _count(self, batches: list[ReportBatch]) -> Iterator[Any]:
         for key, counts in count_batches(self._catalog, batches, self._periods, self._bit_patterns):
             known = self._sums.get(key)
-            self._sums[key] = total = counts if known is None else known + counts
-            self._held += total.num_held + _OF_A_SUM if known is None else total.num_held - known.num_held
+            if known is None:
+                self._sums[key] = RunningSum(counts)
+                self._held += counts.num_held + _OF_A_SUM
+            else:
+                before = known.num_held
+                known.add(counts)
+                self._held += known.num_held - before
             if self._held > _MAX_CELLS:
                 yield from self._hand_on()
 
@@ -288,7 +298,8 @@ class _CountBundleFn(beam.DoFn):
         sums, self._sums, self._held = self._sums, {}, 0
         moments = {start: Timestamp(micros=(start or 0) * 1000) for start in {start for _, start in sums}}
         accepted = 0
-        for (fingerprint, start), counts in sums.items():
+        for (fingerprint, start), running in sums.items():
+            counts = running.snapshot()
             total = counts.total
             accepted += total
             yield WindowedValue((key_of_sum(fingerprint, start), counts), moments[start], _NO_WINDOW)

@@ -72,11 +72,16 @@ class CohortCounts:
     def __add__(self, other: CohortCounts) -> CohortCounts:
         if not isinstance(other, CohortCounts):
             return NotImplemented
-        patterns = self._sum_of_patterns(other)
+        patterns = self.sum_of_patterns(other)
         return CohortCounts(self.num_reports + other.num_reports, self.cells + other.cells, patterns)
 
-    def _sum_of_patterns(self, other: CohortCounts) -> np.ndarray:
-        """Add the patterns; raises SpecError if the shapes differ."""
+    def add_to(self, num_reports: np.ndarray, cells: np.ndarray) -> None:
+        """Add these counts to arrays of the same shapes, in place; ``cells`` must be in C order."""
+        num_reports += self.num_reports
+        cells += self.cells
+
+    def sum_of_patterns(self, other: CohortCounts) -> np.ndarray:
+        """Add the patterns; raises SpecError if the shapes or the lengths of the patterns differ."""
         if self.shape != other.shape:
             raise SpecError(
                 f"CohortCounts can be added only if their shapes are equal, got {self.shape} and {other.shape}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -70,17 +71,23 @@ class SparseCounts(CohortCounts):
     def __add__(self, other: CohortCounts) -> CohortCounts:
         if not isinstance(other, CohortCounts):
             return NotImplemented
-        patterns = self._sum_of_patterns(other)
+        patterns = self.sum_of_patterns(other)
         if isinstance(other, SparseCounts):
-            places, numbers = (np.concatenate([getattr(part, name) for part in (self, other)]) for name in _COLUMNS)
-            return counts_at(self._shape, places, numbers, patterns)
+            return sum_of_sparse([self, other], patterns)
         num_reports, cells = other.num_reports.copy(), other.cells.copy(order="C")
-        first_cell = np.searchsorted(self.places, len(num_reports))
-        num_reports[self.places[:first_cell]] += self.numbers[:first_cell]
-        cells.reshape(-1)[self.places[first_cell:] - len(num_reports)] += self.numbers[first_cell:]
+        self.add_to(num_reports, cells)
         return CohortCounts(num_reports, cells, patterns)
 
     __radd__ = __add__
+
+    def add_to(self, num_reports: np.ndarray, cells: np.ndarray) -> None:
+        first_cell = np.searchsorted(self.places, len(num_reports))
+        num_reports[self.places[:first_cell]] += self.numbers[:first_cell]
+        cells.reshape(-1)[self.places[first_cell:] - len(num_reports)] += self.numbers[first_cell:]
+
+    def with_patterns(self, patterns: np.ndarray) -> SparseCounts:
+        """The same counts with other patterns."""
+        return SparseCounts(self._shape, self.places, self.numbers, patterns)
 
     def __neg__(self) -> CohortCounts:
         return SparseCounts(self._shape, self.places, -self.numbers, -self.patterns)
@@ -117,6 +124,12 @@ def counts_at(shape: tuple[int, int], places: np.ndarray, numbers: np.ndarray, p
         places, numbers = places[kept], numbers[kept]
     counts = SparseCounts(shape, places, numbers, patterns)
     return counts if counts.pays else counts.in_full()
+
+
+def sum_of_sparse(parts: Sequence[SparseCounts], patterns: np.ndarray) -> CohortCounts:
+    """Add counts of one shape, with the given patterns: sparse if that saves memory, else in full."""
+    places, numbers = (np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS)
+    return counts_at(parts[0].shape, places, numbers, patterns)
 
 
 def split_counts(

@@ -1,0 +1,116 @@
+"""A sum that grows in place equals the sum of new arrays, and shares nothing with what goes in or comes out."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ldp.counts.test_sparse_counts import few, in_full
+from uldp_transforms.beam.runtime.coders import CohortCountsCoder, RunningSumCoder
+from uldp_transforms.ldp import CohortCounts, SpecError
+from uldp_transforms.ldp.counts.running_sum import RunningSum
+from uldp_transforms.ldp.counts.sparse_table import SparseCounts, counts_at
+
+
+@st.composite
+def in_either_form(draw: st.DrawFn) -> CohortCounts:
+    """Sparse or full, the latter also in Fortran order or with read-only arrays."""
+    counts = draw(few())
+    form = draw(st.sampled_from(["as it is", "full", "fortran", "read-only"]))
+    if form == "as it is":
+        return counts
+    full = in_full(counts)
+    if form == "fortran":
+        full = CohortCounts(full.num_reports, np.asfortranarray(full.cells), full.patterns)
+    for array in (full.num_reports, full.cells, full.patterns) if form == "read-only" else ():
+        array.flags.writeable = False
+    return full
+
+
+@settings(max_examples=300)
+@given(st.lists(in_either_form(), min_size=1, max_size=8), st.sets(st.integers(0, 7)))
+def test_a_running_sum_equals_new_sums(parts: list[CohortCounts], looks: set[int]) -> None:
+    before = [in_full(part) for part in parts]
+    running, expected, seen = RunningSum(parts[0]), in_full(parts[0]), []
+    for place, part in enumerate(parts):
+        if place:
+            running.add(part)
+            expected = expected + in_full(part)
+        if place in looks:
+            seen.append((running.snapshot(), expected))
+    assert running.snapshot() == expected
+    assert [in_full(part) for part in parts] == before, "a sum changes none of its parts"
+    assert all(snapshot == then for snapshot, then in seen), "a snapshot does not change afterwards"
+
+
+@settings(max_examples=100)
+@given(st.lists(in_either_form(), min_size=1, max_size=4))
+def test_its_bytes_are_those_of_its_counts(parts: list[CohortCounts]) -> None:
+    running = RunningSum(parts[0])
+    for part in parts[1:]:
+        running.add(part)
+    coder = RunningSumCoder()
+    encoded = coder.encode(running)
+    assert encoded == CohortCountsCoder().encode(running.snapshot())
+    decoded = coder.decode(encoded)
+    assert decoded is not None
+    decoded.add(parts[0])
+    assert decoded.snapshot() == running.snapshot() + parts[0]
+    assert coder.decode(coder.encode(None)) is None
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["full", "sparse"])
+def test_patterns_that_only_one_part_has_are_dropped(full: bool) -> None:
+    parts = [
+        counts_at((8, 60), np.array([place]), np.array([1]), np.arange(count)) for place, count in ((0, 3), (9, 0))
+    ]
+    first, second = map(in_full, parts) if full else parts
+    running = RunningSum(first)
+    running.add(second)
+    assert running.snapshot() == first + second
+    assert len(running.snapshot().patterns) == 0
+
+
+def test_other_shapes_and_patterns_are_refused() -> None:
+    running = RunningSum(CohortCounts.empty(2, 3, 4))
+    with pytest.raises(SpecError, match=r"only if their shapes are equal, got \(2, 3\) and \(3, 2\)$"):
+        running.add(CohortCounts.empty(3, 2, 4))
+    with pytest.raises(SpecError, match=r"only if their lengths are equal, got 4 and 5$"):
+        running.add(CohortCounts.empty(2, 3, 5))
+
+
+def sparse(places: np.ndarray) -> CohortCounts:
+    """Counts of 1 at each place of a table of 4,195,328 numbers."""
+    none = np.zeros(0, np.int64)
+    return counts_at((1024, 4096), places, np.ones(len(places), np.int64), none)
+
+
+def test_adding_few_reports_to_a_large_table_copies_no_table() -> None:
+    """A table has 32 MiB; the sums before took one for each addition."""
+    rng = np.random.default_rng(1)
+    running = RunningSum(CohortCounts(np.zeros(1024, np.int64), np.zeros((1024, 4096), np.int64)))
+    parts = [sparse(rng.choice(4_195_328, 2_000, replace=False)) for _ in range(20)]
+    running.add(parts[0])  # now it has a table of its own
+    tracemalloc.start()
+    for part in parts[1:]:
+        running.add(part)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+    assert running.snapshot().cells.sum() + running.snapshot().total == 20 * 2_000
+
+
+def test_few_reports_stay_sparse_until_a_table_is_smaller() -> None:
+    running = RunningSum(sparse(np.arange(1_000)))
+    for start in range(1_000, 262_000, 1_000):
+        running.add(sparse(np.arange(start, start + 1_000)))
+        assert running.num_held <= 4 * (start + 1_000)
+    assert isinstance(running.snapshot(), SparseCounts)
+    for start in range(262_000, 530_000, 1_000):
+        running.add(sparse(np.arange(start, start + 1_000)))
+    assert not isinstance(running.snapshot(), SparseCounts)
+    assert running.snapshot().total == 1_024
