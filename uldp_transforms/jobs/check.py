@@ -1,10 +1,10 @@
-"""Whether the rows in a directory of ``uldp estimate`` are well: for cron and alarms.
+"""Checks the results in an output directory of ``uldp estimate``, for cron jobs and alerts.
 
-Reads the records of runs, the ledger, the estimates and what sentinels say, prints a short table, and one sentence for
-each thing that is wrong. Exit code 0: all is well; 1: something is wrong. A line "memos" names a collection in which
-nobody knows how often a person reports, which changes no exit code. Numbers are those of the latest run; if the
-source goes on where the last run stopped (Pub/Sub), those of all runs, and each of them that was killed is reported
-until it is acknowledged.
+Reads the run records, the ledger, the estimates and the sentinels' findings, and prints a short table and one sentence
+for each problem. Exit code 0: no problem; 1: at least one problem. A line "memos" names a collection for which the
+number of reports per person is unknown; it does not change the exit code. Numbers are those of the latest run. If the
+source resumes where the last run stopped (Pub/Sub), they are those of all runs, and each killed run is reported until
+it is acknowledged.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _COUNTS = ("num_reports", "pane_index", "received", "accepted", "duplicates", "i
 
 @dataclasses.dataclass(kw_only=True)
 class Told:
-    """Everything that the check says.
+    """Results of the check.
 
     Attributes:
         lines: of the table, by name.
@@ -66,7 +66,7 @@ class Told:
     numbers: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """The same as one object; ``well`` says what the exit code says."""
+        """The results as one object; ``well`` is true if the exit code is 0."""
         return {"well": not self.findings, **dataclasses.asdict(self)}
 
     def for_prometheus(self, time: int) -> str:
@@ -136,7 +136,7 @@ def job(check: Check) -> int:
 
 
 def _told(check: Check, told: Told) -> int:
-    """Print what was found, and write it to the file of Prometheus if one is named; returns the exit code."""
+    """Print the results, and write them to the Prometheus file if one is named; returns the exit code."""
     if check.prometheus is not None:
         with whole_file(check.prometheus) as file:
             file.write(told.for_prometheus(now()).encode())
@@ -160,7 +160,7 @@ def _acknowledge(directory: str, run: str, records: Sequence[RunRecord]) -> None
 
 
 def state_of(record: RunRecord, directory: str) -> str:
-    """How the latest run of a directory ended, or what else it is."""
+    """Status of the latest run of a directory: how it ended, or that it is running or was killed."""
     if record.end is not None:
         return record.end
     if record.launched:
@@ -169,7 +169,8 @@ def state_of(record: RunRecord, directory: str) -> str:
 
 
 def _ledger(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> None:
-    """Sums of all runs; out of balance is wrong for a run that ended well, and for periods that a live one is past."""
+    """Sums of all runs; an imbalance is a problem in a run that ended well, and in periods that a live run has
+    completed."""
     of_run: dict[str, list[dict[str, Any]]] = {record.run: [] for record in seen}
     for row in _rows(check.directory, "ledger", seen):
         of_run[row["run"]].append(row)
@@ -216,7 +217,7 @@ def _windows(check: Check, seen: Sequence[RunRecord], state: str, told: Told) ->
 
 
 def _alarms(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> None:
-    """Windows in which a sentinel fired; with ``max_age`` only recent ones are wrong."""
+    """Windows in which a sentinel fired; with ``max_age`` only recent ones are problems."""
     rows = [row for row in latest_rows(_rows(check.directory, "health", seen)) if row["status"] == "alarm"]
     since = None if check.max_age is None else now() - check.max_age
     recent: dict[str, list[str]] = defaultdict(list)
@@ -256,8 +257,8 @@ def _rows(directory: str, name: str, seen: Sequence[RunRecord]) -> list[dict[str
 
 
 def latest_rows(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Of each window the row that readers take, by the rule of docs/consume.md: no partial one if there is another; of
-    the latest run; of that the one with the most reports; of these the last pane."""
+    """The valid row of each window by the rule of docs/consume.md: a complete row rather than a partial one, then the
+    latest run, then the most reports, then the last pane."""
     latest: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for row in rows:
         window = (row["fingerprint"], row["window_start"], row["window_end"])

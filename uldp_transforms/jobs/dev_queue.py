@@ -1,6 +1,7 @@
-"""A Pub/Sub for tests on this machine: topics and subscriptions in memory, until Ctrl-C. Needs the extra gcp.
+"""Runs a Pub/Sub server for tests on this machine, with topics and subscriptions in memory, until Ctrl-C. Needs the
+extra gcp.
 
-Programs use it if PUBSUB_EMULATOR_HOST is set to the address that is printed.
+It prints its address; programs use it if PUBSUB_EMULATOR_HOST is set to that address.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def configure(argv: Sequence[str]) -> Configuration:
 
 
 def job(configuration: Configuration) -> int:
-    """Read the table, print a regression for each question and what was left out."""
+    """Read the table, and print a regression for each question and the omitted rows."""
     columns = configuration.columns
     answers = read_answers(columns)
     failed = not len(answers.answer)

@@ -1,8 +1,8 @@
-"""Makes the tokens of an alphabet of prefixes from public text: byte-pair merges of characters.
+"""Learns the tokens of a prefix alphabet from public text, by byte-pair merges of characters.
 
-The text has one value a line, such as host names that anybody may know, or a list of words; a line that comes twice
-counts twice. Never make tokens from what people report, or from anything else that is not public: they are part of the
-collection, which everybody can read. The output is a JSON list, the value of "tokens" in the collection's alphabet.
+The text has one value per line, such as public host names or a list of words; a line that occurs twice counts twice.
+Never learn tokens from reported values or from other private text: they are part of the collection, which everybody can
+read. The output is a JSON list, the value of "tokens" in the collection's alphabet.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The whole period of a directory as one number for each value, with its interval.
+"""Estimates the whole period of an output directory: one number with an interval for each value.
 
 Adds up the counts of all windows that ``uldp estimate --write_counts`` stored, estimates them once, and prints and
-writes one row for each collection. Windows that are partial, because a part of their reports is in another run, are
-left out and counted. A person who reports in several windows counts several times, as the reports do; if the collection
-names the window of its clients, intervals allow for it.
+writes one row for each collection. Partial windows, some of whose reports are in another run, are omitted and counted.
+A person who reports in several windows counts several times; if the collection declares a client window, intervals
+allow for this.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def job(task: Total) -> int:
 
 
 def periods(task: Total) -> Iterator[Period]:
-    """One for each collection that has windows, in the order of their names.
+    """The sums of each collection that has windows, in the order of their names.
 
     Raises:
         SpecError: if windows overlap, or a file has other content.

@@ -49,7 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     if not words or words[0] in ("-h", "--help"):
         width = max(map(len, PROGRAMS))
-        print("usage: uldp PROGRAM [options]\n\nDistributions of values that people do not disclose.\n\nprograms:")
+        print("usage: uldp PROGRAM [options]\n\nEstimates distributions of values that people do not disclose.")
+        print("\nprograms:")
         print(*(f"  {name:{width}}  {what}" for name, what in PROGRAMS.items()), sep="\n")
         print("\nuldp PROGRAM --help explains one of them.")
         return DONE

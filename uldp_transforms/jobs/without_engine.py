@@ -1,4 +1,4 @@
-"""Jobs of ``uldp estimate`` that run without an engine of Beam, and are imported only if they are asked for."""
+"""Jobs of ``uldp estimate`` that run without a Beam engine; each is imported only if the command line requests it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def needs_no_engine(args: argparse.Namespace) -> bool:
-    """Whether a command line asks for this job."""
+    """Whether a command line requests this job."""
     return bool(args.follow)
 
 
@@ -23,7 +23,7 @@ def configure_alone(args: argparse.Namespace, parser: Any, beam_args: Sequence[s
 
 
 def run_alone(job: Any, signals: Signals) -> int:
-    """Run it until a signal; returns the exit code."""
+    """Run the job until a signal; returns the exit code."""
     from uldp_transforms.jobs.follow.follow_job import run_follow  # noqa: PLC0415  # imported when it is used
 
     return run_follow(job, signals)

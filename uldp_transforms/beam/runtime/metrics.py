@@ -51,7 +51,6 @@ def start_bundle() -> None:
     unlike those of other engines), which finds the state of a step by name, always returns the container of the first
     bundle. Without the old state the next bundle gets its own container. The sampler keeps the old ones, a few KB per
     bundle, as much as the engine itself keeps.
-    bundle, as much as the engine itself keeps.
     """
     sampler = statesampler.get_current_tracker()
     if sampler is not None and getattr(sampler, "stage_name", None) == "":

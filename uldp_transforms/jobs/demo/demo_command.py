@@ -1,14 +1,14 @@
-"""The demo: clients simulated on real flights, the main job, and what the collector learns, beside the truth.
+"""The demo: simulates clients on real flights, runs the main job, and compares the estimates with the truth.
 
 Every departure from a US airport from 14 February to 16 March 2001 stands for one person, who is asked once in each of
 two collections:
 
 - ``us-flights``: an open alphabet (hashed, k-RR). All values are protected; the collector has candidates only.
 - ``us-flights-sensitive``: a closed alphabet (uRR). The airports with the fewest departures are sensitive; the others
-  are reported in clear part of the time, and become much more precise.
+  are sometimes reported in clear, so their estimates are much more precise.
 
-Reports, estimates, ledger, rejected reports, a picture and a page are written into the output directory, these two by
-``uldp report``. Only this program knows the truth; the job sees nothing but reports.
+The output directory gets reports, estimates, ledger, rejected reports, and a picture and a page, which ``uldp report``
+makes. Only this program knows the truth; the job sees nothing but reports.
 """
 
 from __future__ import annotations

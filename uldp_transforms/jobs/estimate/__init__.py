@@ -1,7 +1,8 @@
-"""The main job: perturbed reports in, windowed distribution estimates out.
+"""The main job: turns perturbed reports into windowed distribution estimates.
 
-Reads Avro files, a Pub/Sub subscription or a Kafka topic, and writes estimates (JSON lines and Avro), refused reports
-(Avro), the ledger and what sentinels say (JSON lines) into a directory, and if asked to BigQuery and Pub/Sub.
+Reads Avro files, a Pub/Sub subscription or a Kafka topic. Writes estimates (JSON lines and Avro), rejected reports
+(Avro), the ledger and the sentinels' findings (JSON lines) into a directory, and optionally to BigQuery, Pub/Sub and
+Kafka.
 """
 
 from __future__ import annotations

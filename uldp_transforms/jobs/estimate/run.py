@@ -272,7 +272,7 @@ def _say(sentence: str) -> None:
 
 
 def _configured(argv: Sequence[str], signals: Signals) -> Callable[[], int]:
-    """What runs the job of a command line: with Beam, or alone."""
+    """The program that runs the job of a command line: with Beam, or without an engine."""
     parser = command_line()
     args, beam_args = parser.parse_known_args(argv)
     if needs_no_engine(args):

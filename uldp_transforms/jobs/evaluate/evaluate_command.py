@@ -1,8 +1,8 @@
-"""Tries mechanisms and estimators on one's own data: how wrong, how honest and how fast each of them would be.
+"""Tries mechanisms and estimators on your own data, and reports the error, the coverage and the time of each.
 
-Every repetition draws as many people as the file has, from the file; each sends one report, and the collector estimates
-the shares. Errors are against the shares in the file, the population that people are drawn from. With --open people may
-send any text, and candidates are estimated, with the buckets and cohorts that ``uldp plan`` chooses.
+Every repetition draws people from the file, by default as many as it has; each sends one report, and the collector
+estimates the shares. Errors are relative to the shares in the file, which is the sampled population. With --open people
+may send any text; the candidates are estimated with the buckets and cohorts that ``uldp plan`` chooses.
 """
 
 from __future__ import annotations

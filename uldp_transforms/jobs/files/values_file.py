@@ -193,7 +193,7 @@ class _Csv:
 
 
 class _JsonLines:
-    """One JSON object per line; all columns are texts. A line that is something else has no cells."""
+    """One JSON object per line; all columns are texts. Any other line has no cells."""
 
     _ROWS = 1 << 16
 
@@ -224,7 +224,7 @@ class _JsonLines:
 
 
 def _is_text(cell: object) -> bool:
-    """Whether a cell is a text (or a number, which is read as its digits); half of a surrogate pair is none."""
+    """Whether a cell is a text without lone surrogates, or a number, which is read as its digits."""
     return isinstance(cell, str) and not _SURROGATES.search(cell)
 
 

@@ -119,7 +119,7 @@ def _check(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence[str
 
 
 def _identity(spec: JobSpec) -> str:
-    """What must stay the same while a directory is in use, as JSON."""
+    """The settings that must not change while a directory is in use, as JSON."""
     values = spec.to_json()
     names = ("window", "slide", "window_offset", "timezone", "bit_patterns")
     return json.dumps({name: values[name] for name in names})

@@ -1,4 +1,4 @@
-"""The files of a gateway's spool, and what is counted in one of them. No Beam pipeline."""
+"""Reads the files of a gateway's spool, and counts their reports. No Beam pipeline."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BEGUN = re.compile(r"reports-(\d{8}T\d{6})-")
 
 @dataclasses.dataclass
 class Reading:
-    """What was read from files of a spool.
+    """Content of some files of a spool: counts, ledger entries and rejections.
 
     Attributes:
         files: entries for the manifest.
@@ -64,7 +64,8 @@ def finished_files(spool: str) -> list[str]:
 
 
 def unfinished_since(spool: str) -> int | None:
-    """Milliseconds since 1970 at which the earliest file that the gateway still writes to was begun; None: none."""
+    """Time at which the earliest file that the gateway is still writing was started, in milliseconds since 1970; None
+    without such a file."""
     begun = [match[1] for path in Path(spool).glob(f"*{PART}") if (match := _BEGUN.match(path.name))]
     if not begun:
         return None
@@ -86,7 +87,8 @@ class SpoolReader:
         self._decoder = MessageDecoder(spec.catalog)
 
     def read(self, name: str) -> Reading:
-        """Read a finished file once. What its manifest lists and is missing is rejected, as with ``--manifest``.
+        """Read a finished file once. Content that its manifest lists but that is missing is rejected, as with
+        ``--manifest``.
 
         Raises:
             OSError: if the file cannot be read.
@@ -143,7 +145,7 @@ class SpoolReader:
 
 
 def merge(reading: Reading, other: Reading) -> None:
-    """Add what was read from another file."""
+    """Add the content of another file."""
     reading.files += other.files
     reading.entries += other.entries
     reading.rejections += other.rejections

@@ -1,4 +1,4 @@
-"""What a job that follows a spool has counted, in one SQLite database: a transaction is its only commit point.
+"""The counts of a job that follows a spool, in one SQLite database; a transaction is the only commit point.
 
 The tables: ``files``, the manifest of counted files; ``counts`` of each collection and base period; ``windows``, how
 many rows each window has, and since when it has reports that are in none; ``outbox``, row files that may not be on disk
@@ -106,7 +106,7 @@ class FollowState:
             )
 
     def __enter__(self) -> FollowState:
-        """Begin a transaction, which the end of the block commits, and an error takes back."""
+        """Begin a transaction, which the end of the block commits and an error rolls back."""
         self._database.execute("BEGIN IMMEDIATE")
         return self
 

@@ -1,4 +1,4 @@
-"""Which messages are taken: the verdicts of the job's own decoder, for each message alone. No network."""
+"""Decides which messages are accepted, by the verdict of the job's own decoder on each message. No network."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Admission:
         self._most = most
 
     def judge(self, messages: Sequence[bytes], arrival: int) -> Iterator[tuple[Sequence[Verdict], list[ReportBatch]]]:
-        """Verdicts of n messages in their order, some at a time, and their accepted reports.
+        """Verdicts on n messages in their order, in blocks, and their accepted reports.
 
         Args:
             messages: n messages.
@@ -65,7 +65,7 @@ class Admission:
             yield from self._judge(part, arrival)
 
     def _parts(self, messages: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-        """Parts of the messages that say they have no more than so many reports together."""
+        """Parts of the messages, each of which declares at most so many reports in total."""
         begin = total = 0
         for at, message in enumerate(messages):
             number = wire.reports_in(plain(message))
@@ -76,7 +76,7 @@ class Admission:
         yield messages[begin:]
 
     def _judge(self, messages: Sequence[bytes], arrival: int) -> Iterator[tuple[Sequence[Verdict], list[ReportBatch]]]:
-        """All together while all are good: the decoder's rejections do not say which message they are about."""
+        """Decode all messages together if all are good, else one by one, because rejections do not name their message."""
         decoded = self._decoder.decode(messages, np.full(len(messages), arrival, dtype=np.int64))
         if not decoded.rejections:
             fingerprints = {batch.fingerprint[:PREFIX_BYTES]: batch.fingerprint for batch in decoded.batches}

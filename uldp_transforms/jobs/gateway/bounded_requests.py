@@ -1,7 +1,7 @@
-"""HTTP as uvicorn speaks it, but what a connection sends beside bodies has limits, in bytes and in time.
+"""Uvicorn's HTTP protocol with limits, in bytes and in time, on everything that a connection sends besides bodies.
 
-uvicorn lets the head of a request be of any length, and come as slowly as it likes; so a few connections could take all
-memory, and silent ones all places.
+Uvicorn itself accepts a request head of any length and at any speed, so a few connections could use up the memory, and
+silent ones all places.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHORT_SECONDS = 2.0
 
 
 class BoundedRequests(IgnoresOffers):
-    """A connection that is closed when a head does not end, or at once if there are too many.
+    """A connection that is closed if a head does not end in time, or at once if there are too many connections.
 
     Args:
         places: the connections of all clients.
@@ -45,7 +45,7 @@ class BoundedRequests(IgnoresOffers):
         self._bytes = self._body = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A head may come."""
+        """The next head may arrive."""
         super().connection_made(transport)  # type: ignore[arg-type]  # uvicorn's narrower word
         peer = peer_of(self.client)
         if self._places.take(peer):
@@ -55,24 +55,24 @@ class BoundedRequests(IgnoresOffers):
             self.transport.abort()
 
     def on_message_begin(self) -> None:
-        """The first byte of a head came."""
+        """The first byte of a head has arrived."""
         super().on_message_begin()
         self._began, self._bytes, self._body = True, 0, 0
         self._wait()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header came, or one behind a body in chunks."""
+        """One header, or one trailer of a chunked body, has arrived."""
         if len(self.headers) >= MOST_HEADERS:
             raise ValueError("too many headers")  # the parser takes it for a fault of the request
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The head is there."""
+        """The head is complete."""
         self._no_longer()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Some of a body came."""
+        """Part of a body has arrived."""
         self._body += len(body)
         super().on_body(body)
 
@@ -86,13 +86,13 @@ class BoundedRequests(IgnoresOffers):
                 self.refuse()
 
     def on_response_complete(self) -> None:
-        """An answer is out; the rest of its request and the next head may come."""
+        """A response has been sent; the rest of its request and the next head may arrive."""
         super().on_response_complete()
         if self.cycle.response_complete:
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing comes any more."""
+        """The connection is closed, and nothing more arrives."""
         self._no_longer()
         if self._peer is not None:
             self._places.give_back(self._peer)

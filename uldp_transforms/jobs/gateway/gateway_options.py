@@ -160,7 +160,7 @@ def _spec(args: argparse.Namespace) -> JobSpec:
 
 
 def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
-    """Refuse options that do not go together, by their names on the command line; raises SpecError."""
+    """Refuse options that contradict each other, by their names on the command line; raises SpecError."""
     given = "none" if outlet is None else outlet.option
     names = " or ".join(each.option for each in OUTLETS)
     rules = [

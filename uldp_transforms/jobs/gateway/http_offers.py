@@ -18,9 +18,9 @@ _OFFERS = (b"upgrade", b"http2-settings")
 
 
 class IgnoresOffers(HttpToolsProtocol):
-    """Requests of a connection, each answered in HTTP/1.1; nothing after a fault is read.
+    """The requests of a connection, each answered in HTTP/1.1; nothing is read after an invalid request.
 
-    A fault behind a complete request does not take the place of its answer: the client gets that answer, and then the
+    An invalid request after a complete one does not replace its response: the client gets that response, and then the
     connection is closed.
     """
 
@@ -38,7 +38,7 @@ class IgnoresOffers(HttpToolsProtocol):
             self.refuse()
 
     def refuse(self) -> None:
-        """Answer 400 and close, or close after the answer to a complete request that is under way."""
+        """Respond with 400 and close, or close after the response to a complete request that is in progress."""
         if self.transport.is_closing():
             return
         self.logger.warning(INVALID)
@@ -50,17 +50,17 @@ class IgnoresOffers(HttpToolsProtocol):
             before.keep_alive = False
 
     def on_headers_complete(self) -> None:
-        """Begin to answer, unless the head is to be parsed again."""
+        """Start the response, unless the head is to be parsed again."""
         if not self.parser.should_upgrade():
             super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """The body is there, unless the head is to be parsed again."""
+        """The body is complete, unless the head is to be parsed again."""
         if not self.parser.should_upgrade():
             super().on_message_complete()
 
     def _parse(self, data: memoryview) -> memoryview:
-        """Feed the parser; returns what is left behind a head with an offer; raises HttpParserError."""
+        """Feed the parser; returns the bytes after a head with an offer; raises HttpParserError."""
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
@@ -94,6 +94,6 @@ class IgnoresOffers(HttpToolsProtocol):
 
 
 def _without_offers(connection: bytes) -> bytes:
-    """The value of a ``Connection`` header without what only an offer needs."""
+    """The value of a ``Connection`` header without the parts that only an offer needs."""
     names = (name.strip() for name in connection.split(b","))
     return b", ".join(name for name in names if name.lower() not in _OFFERS)

@@ -1,4 +1,4 @@
-"""Capacity of the gateway: connections, requests and bytes; what is above it is refused or asked to retry."""
+"""Capacity of the gateway in connections, requests and bytes; clients above it are refused or asked to retry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DIGITS = 20
 
 
 def peer_of(client: tuple[str, int] | None) -> str:
-    """What counts as one peer: an IPv4 address, or the /64 network of an IPv6 address; "" if it is not known."""
+    """The identity of a peer: an IPv4 address, or the /64 network of an IPv6 address; "" if unknown."""
     if client is None:
         return ""
     try:
@@ -75,7 +75,7 @@ class Connections:
 
 
 class Body:
-    """Room that the body of one request has taken so far.
+    """Number of bytes reserved so far for the body of one request.
 
     Args:
         limits: have the room.
@@ -93,7 +93,7 @@ class Body:
 
     @contextlib.contextmanager
     def reading(self, patience: float) -> Iterator[None]:
-        """The time in which the body comes, at most this many seconds; raises Refused."""
+        """Limit the time for receiving the body to this many seconds; raises Refused."""
         with anyio.move_on_after(patience) as scope:
             self._scope = scope
             yield
@@ -102,7 +102,7 @@ class Body:
         self._limits.wait(self)
 
     def came(self, size: int) -> None:
-        """Take room for bytes that came; raises Refused."""
+        """Reserve space for bytes that arrived; raises Refused."""
         if self.size + size > self._most:
             raise Refused(TOO_LARGE, Reason.TOO_LARGE.code)
         self._limits.take(self, size)
@@ -114,9 +114,9 @@ class Body:
 
 
 class Limits:
-    """Room for bodies. Bytes take it when they arrive; the length that a request announces takes none.
+    """Room for bodies. Bytes are reserved when they arrive; the length that a request announces reserves nothing.
 
-    A body that is incomplete after ``SHORT_PATIENCE`` loses its room when other bytes need it.
+    A body that is incomplete after ``SHORT_PATIENCE`` loses its reservation when other bytes need it.
 
     Args:
         body: bytes of one.
@@ -139,7 +139,7 @@ class Limits:
 
     @contextlib.contextmanager
     def room_for(self, length: str | None, peer: str = "") -> Iterator[Body]:
-        """Room for a body with this ``Content-Length``, or of any length; it is free again at the end.
+        """Space for a body with this ``Content-Length``, or of unknown length; released at the end.
 
         Raises:
             Refused: it is too long, or too many requests wait already.
@@ -157,7 +157,7 @@ class Limits:
             self._add(body, -body.size)
 
     def take(self, body: Body, size: int) -> None:
-        """Room for more bytes of a body; raises Refused."""
+        """Reserve space for more bytes of a body; raises Refused."""
         lacking = self._bytes + size - self._waiting_bytes
         over = self._of_peers[body.peer] + size > self._peer_bytes
         if over or (lacking > 0 and not self._could_free(lacking, body)):
@@ -165,14 +165,14 @@ class Limits:
         self._add(body, size)
 
     def wait(self, body: Body) -> None:
-        """A place for a body that is complete; raises Refused."""
+        """A place for a complete body; raises Refused."""
         self._check_waiting()
         del self._coming[body]
         self._requests += 1
         self._add(body, 0)
 
     def _could_free(self, lacking: int, needy: Body) -> bool:
-        """Give up the oldest incomplete bodies, if that makes this much room; returns whether it does."""
+        """Drop the oldest incomplete bodies, if that frees this much space; returns whether it does."""
         late = time.monotonic() - SHORT_PATIENCE
         given_up = []
         for body in self._coming:  # the oldest first
@@ -193,7 +193,7 @@ class Limits:
             raise Refused(TOO_MANY, "busy", RETRY_AFTER)
 
     def _size(self, length: str | None) -> int:
-        """Bytes that may come."""
+        """Number of bytes that can still be reserved."""
         if length is None:
             return self._body
         if not (length.isascii() and length.isdigit()):

@@ -1,4 +1,4 @@
-"""Prometheus metrics of the gateway. Labels contain nothing of a request except its verdict."""
+"""Prometheus metrics of the gateway. Labels contain nothing about a request except its verdict."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Meters:
         self._tell(f"reports cannot be delivered, and their senders are told: {error}")
 
     def held_up(self, error: Exception) -> None:
-        """Count a failure of files of the spool to go on; say so at most every ten seconds."""
+        """Count a failure to deliver spool files, and log it at most every ten seconds."""
         self._failures.inc()
         self._tell(f"reports stay in the spool and are not lost: {error}")
 
@@ -95,9 +95,9 @@ class Meters:
 
     @property
     def is_well(self) -> bool:
-        """Whether no delivery failed in the last ten seconds, or one went well since."""
+        """Whether no delivery failed in the last ten seconds, or one has succeeded since."""
         return self._failed_at is None or time.monotonic() - self._failed_at > _UNWELL
 
     def text(self) -> bytes:
-        """All of it in Prometheus's text form."""
+        """All metrics in Prometheus's text format."""
         return generate_latest(self.registry)

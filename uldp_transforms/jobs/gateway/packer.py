@@ -1,4 +1,4 @@
-"""Packs accepted reports by collection, up to a size or a time, and knows when they were delivered."""
+"""Packs accepted reports by collection, up to a size or a time, and tracks their delivery."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Pack:
         self.number += len(batch)
 
     def messages(self) -> list[bytes]:
-        """One, or two if some reports have ids and others have none; in an order that says nothing of arrival."""
+        """One message, or two if only some reports have ids; their order reveals nothing about the order of arrival."""
         rng = np.random.default_rng()
         kinds = ([b for b in self._batches if len(b.report_ids)], [b for b in self._batches if not len(b.report_ids)])
         packed = [ReportBatch.concatenate(batches) for batches in kinds if batches]
         return [wire.encode_batch(batch[rng.permutation(len(batch))]) for batch in packed]
 
     def settle(self, error: Undelivered | None) -> None:
-        """Let all go on who wait for it."""
+        """Wake up all requests that wait for this pack."""
         self._error = error
         self._batches = []
         self._settled.set()
@@ -46,7 +46,7 @@ class Pack:
 
 
 class Packer:
-    """Open packs, one a collection.
+    """The open packs, one per collection.
 
     Args:
         delivery: takes the packed messages.
@@ -64,7 +64,7 @@ class Packer:
         self._under_way: set[asyncio.Task[None]] = set()
 
     def add(self, *batches: ReportBatch) -> Pack:
-        """Put reports of one collection into one pack; returns it."""
+        """Add reports of one collection to a pack; returns the pack."""
         key, number = batches[0].fingerprint, sum(map(len, batches))
         if key in self._open and self._open[key][0].number + number > self._size:
             self._send(key)

@@ -1,4 +1,4 @@
-"""What libraries log, without what they log about: a request may stand in any message, argument or traceback."""
+"""Logs of libraries without their content, because any message, argument or traceback may contain a request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EVERY = 1.0
 class QuietHandler(logging.Handler):
     """Log handler that prints only the library, the place, and the type of an exception.
 
-    A place gets at most one line per ``EVERY``; the next line says how many were left out.
+    Each place logs at most one line per ``EVERY``; the next line gives the number of omitted ones.
     """
 
     def __init__(self) -> None:
@@ -37,6 +37,6 @@ class QuietHandler(logging.Handler):
 
 
 def log_quietly() -> None:
-    """Let warnings of all libraries go to stderr like this, and nothing else anywhere."""
+    """Send warnings of all libraries to stderr in this form, and disable all other logging."""
     logging.basicConfig(level=logging.WARNING, handlers=[QuietHandler()], force=True)
     logging.captureWarnings(True)

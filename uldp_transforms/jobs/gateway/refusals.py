@@ -1,4 +1,4 @@
-"""Statuses of HTTP, and which one stands for which reason."""
+"""HTTP status codes, one for each reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATUS: dict[Reason, int] = {
 
 
 class Refused(Exception):
-    """A request that is answered without a look at its message."""
+    """A request that is refused before its message is read."""
 
     def __init__(self, status: int, reason: str, headers: dict[str, str] | None = None):
         self.status = status

@@ -1,4 +1,4 @@
-"""Runs the gateway on uvicorn until SIGTERM or Ctrl-C: what was begun is answered, and what was accepted delivered."""
+"""Runs the gateway on uvicorn until SIGTERM or Ctrl-C; it then answers open requests and delivers accepted reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packed messages to files first, and from there to where they are published."""
+"""Writes packed messages to files first, and publishes them from there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _AGAIN = 5.0  # seconds after a failure
 
 
 class Spool:
-    """A folder of files; a message is delivered when it is on disk. All that wait are written together.
+    """A folder of files; a message is delivered when it is on disk. All pending messages are written together.
 
     Args:
         folder: is made if it is not there; raises OSError.
@@ -138,13 +138,13 @@ class Spool:
                 self._finished.set()
 
     def _is_over(self) -> bool:
-        """Whether there is a file to be finished, also one that could not be when its time came."""
+        """Whether there is a file to finish, including one that could not be finished in time."""
         if self._file is None:
             return any(self._parts())
         return time.monotonic() - self._begun >= self._every or self._file.size >= FULL
 
     def _finish(self) -> None:
-        """Finish the file that is open, and what is left of those before; raises OSError."""
+        """Finish the open file and all earlier unfinished ones; raises OSError."""
         file, self._file = self._file, None
         if file is not None:
             file.finish()

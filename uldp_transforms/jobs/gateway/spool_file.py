@@ -1,7 +1,7 @@
-"""Files of a spool: Avro containers of packed messages that are safe on disk block by block, and have manifests.
+"""Spool files: Avro containers of packed messages, synced to disk block by block, each with a manifest.
 
-A file ends in ``.part`` while it is written to. What was appended is on disk when ``append`` returns; a block that was
-cut off by a kill stands at the end of such a file and is cut away when the file is finished.
+A file ends in ``.part`` while it is written to. Appended messages are on disk when ``append`` returns. A kill may leave
+a truncated block at the end of such a file, which is removed when the file is finished.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PART, WHOLE, MANIFEST = ".avro.part", ".avro", ".manifest.json"
 
 
 class SpoolFile:
-    """A file that is written to.
+    """A spool file that is being written.
 
     Args:
         folder: where it is made; raises OSError.
@@ -45,7 +45,7 @@ class SpoolFile:
             raise
 
     def append(self, messages: Sequence[bytes]) -> None:
-        """Write packed messages, and return when they are on disk; after an OSError nothing may be appended."""
+        """Write packed messages and return when they are on disk; do not append after an OSError."""
         body = b"".join(messages)
         self._write(_long(len(messages)) + _long(len(body)) + body + self._sync)
 
@@ -57,15 +57,15 @@ class SpoolFile:
         self.size += len(data)
 
     def finish(self) -> Path | None:
-        """Close it and give it its name; see ``finish``."""
+        """Close the file and rename it; see ``finish``."""
         self._file.close()
         return finish(self.path)
 
 
 def finish(part: Path) -> Path | None:
-    """Cut away what was cut off, write the manifest, and name the file for readers; None if nothing was in it.
+    """Remove a truncated block, write the manifest, and rename the file for readers; None if it has no message.
 
-    Only the last block can have been cut off. If anything else cannot be read the disk is at fault, and all bytes stay.
+    Only the last block can be truncated. If any other block is unreadable, the disk is faulty, and all bytes are kept.
     """
     account, messages, reports = Account(), 0, 0
     whole_bytes, is_damaged = None, False
@@ -94,7 +94,7 @@ def finish(part: Path) -> Path | None:
 
 
 def _put_aside(part: Path) -> None:
-    """A file without a message was begun, and no more, if it is no longer than its header."""
+    """A file that is not longer than its header was only created, and contains no message."""
     if part.stat().st_size <= len(_header(bytes(16))):
         part.unlink()
     else:
@@ -113,7 +113,7 @@ def _header(sync: bytes) -> bytes:
 
 
 def read(whole: Path) -> Iterator[bytes | Rejection]:
-    """The packed messages of a finished file, and rejections for what cannot be read any more."""
+    """The packed messages of a finished file, and rejections for its unreadable parts."""
     with whole.open("rb") as file:
         yield from read_messages(file, whole.name)
 
@@ -123,7 +123,7 @@ def manifest_path(whole: Path) -> Path:
 
 
 def _long(number: int) -> bytes:
-    """A number from 0 as Avro's variable-length integer."""
+    """Encode a non-negative number as Avro's variable-length integer."""
     rest, out = number << 1, bytearray()
     while rest >= 0x80:
         out.append(rest & 0x7F | 0x80)
@@ -132,7 +132,7 @@ def _long(number: int) -> bytes:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Let the names of its files be on disk too."""
+    """Sync the folder, so that the names of its files are on disk too."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

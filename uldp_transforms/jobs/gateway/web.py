@@ -35,7 +35,7 @@ from uldp_transforms.jobs.gateway.refusals import (
 
 
 class Desk:
-    """Judges what requests bring, all that came at the same moment together, and answers when it is delivered.
+    """Decodes the messages that arrive at the same moment together, and responds when they are delivered.
 
     Args:
         admission: judges.
@@ -122,7 +122,7 @@ class Desk:
     def _judge_all(
         self, messages: Sequence[bytes], waiting: Iterator[asyncio.Future[tuple[Verdict, Pack | None]]]
     ) -> None:
-        """Tell each who waits the verdict of its message; what is packed together is all in one pack."""
+        """Give each waiting request the verdict on its message; reports that are packed together share one pack."""
         now = time.time_ns() // 1_000_000
         for verdicts, batches in self._admission.judge(messages, now):
             together = defaultdict(list)

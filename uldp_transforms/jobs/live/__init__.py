@@ -1,4 +1,4 @@
-"""The whole way on one machine: a page that asks, the gateway, a queue, the streaming job, and a page that shows.
+"""Runs the whole system on one machine: a survey page, the gateway, a queue, the streaming job, and a results page.
 
 Simulated people answer too. Ends with Ctrl-C. Needs the extras gcp, gateway and plot.
 """

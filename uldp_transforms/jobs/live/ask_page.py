@@ -1,4 +1,5 @@
-"""Serves the question page: its files, the JavaScript client, what is known now, and the slider of the crowd."""
+"""Serves the survey page: its files, the JavaScript client, the current results, and the slider for the simulated
+people."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ class AskPage(http.server.ThreadingHTTPServer):
         self.content["/settings.json"] = ("application/json", json.dumps(known).encode())
 
     def show(self, now: Callable[[], dict[str, Any]], change: Callable[[str, float], None]) -> None:
-        """Set what ``/now.json`` answers, and what a change of the slider calls with a value and its share."""
+        """Set the function that answers ``/now.json``, and the one that the slider calls with a value and its share."""
         self.now, self.change = now, change
 
 

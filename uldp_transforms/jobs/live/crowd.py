@@ -68,8 +68,8 @@ class Crowd:
         return dict(self._shares)
 
     def truth(self, start: int, end: int) -> tuple[int, dict[str, float]]:
-        """The number of people who answered from a second of the epoch until before another, and the shares of values
-        among the people from whom they were drawn, in the mean."""
+        """The number of people who answered between two seconds since 1970 (the second one excluded), and the mean
+        shares of values in the population from which they were drawn."""
         with self._lock:
             seconds = [found for second, found in self._held.items() if start <= second < end]
             number = sum(people for people, _ in seconds)
@@ -98,7 +98,7 @@ class Crowd:
             self._send(message)
 
     def _person(self, second: int, rng: np.random.Generator) -> str:
-        """The value of the next person, who is drawn and noted."""
+        """Draw and record the next person; returns the person's value."""
         with self._lock:
             shares = np.array(list(self._shares.values()))
             number, held = self._held.get(second, (0, np.zeros(len(shares))))

@@ -1,4 +1,4 @@
-"""What the question page shows beside the question: the last windows, all windows together, and the books."""
+"""The results beside the question on the survey page: the last windows, all windows together, and the ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Undisturbed navigations and their loading times, from a browser's randomized answers.
+"""Estimates the share of undisturbed navigations, and loading times, from a browser's randomized answers.
 
 Prints the share of navigations that were undisturbed (confidence "high"), and for undisturbed and disturbed ones the
 mean and a quantile of the loading time, each with its 95 % interval. The browser replaces its answer at random at a

@@ -50,7 +50,7 @@ def configure(argv: Sequence[str]) -> Question:
 
 
 def job(question: Question) -> int:
-    """Read the table, print the estimates and what was left out."""
+    """Read the table, and print the estimates and the omitted rows."""
     found = read_navigations(question.columns)
     if len(found.high):
         row = estimates(found, question.quantile)

@@ -1,4 +1,4 @@
-"""Plans a collection before anybody is asked: which mechanism, how precise, how many reports, at what epsilon."""
+"""Plans a collection before data are collected: mechanism, expected errors, number of reports and epsilon."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Runs that were killed: what their rows hold, and what no ledger accounts for.
+"""Killed runs: the reports in their rows, and those that no ledger accounts for.
 
-A run that is killed has no chance to write the rest of its ledger, and what its source had acknowledged by then never
-comes again. So each such run is named until somebody acknowledges it.
+A killed run cannot write the rest of its ledger, and its source does not deliver acknowledged messages again. So each
+killed run is reported until it is acknowledged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 
 
 class KilledRun(NamedTuple):
-    """A killed run of a source that continues where the last run stopped.
+    """A killed run of a source that resumes where the last run stopped.
 
     Attributes:
         run: its name.
@@ -32,7 +32,7 @@ class KilledRun(NamedTuple):
     accounted: int
 
     def sentence(self, directory: str) -> str:
-        """What is known of the run, and how to acknowledge it."""
+        """Describe the run, and how to acknowledge it."""
         missing = self.held - self.accounted
         books = f", of which {missing:,} are in no ledger row" if missing > 0 else ""
         return (
@@ -43,7 +43,7 @@ class KilledRun(NamedTuple):
 
 
 def killed_runs(records: Iterable[RunRecord], estimates: Iterable[Row], ledger: Iterable[Row]) -> list[KilledRun]:
-    """What is known of each of these killed runs.
+    """The known facts about each of these killed runs.
 
     Args:
         records: of the runs.
@@ -58,7 +58,7 @@ def killed_runs(records: Iterable[RunRecord], estimates: Iterable[Row], ledger: 
 
 
 def _held(estimates: Iterable[Row]) -> dict[str, int]:
-    """Reports in windows of each run that do not overlap, the earliest first."""
+    """Number of reports in non-overlapping windows of each run, the earliest first."""
     windows: dict[tuple[str, str], dict[tuple[int, int], int]] = defaultdict(dict)
     for row in estimates:
         if row.get("num_reports") is not None:
@@ -76,19 +76,19 @@ def _held(estimates: Iterable[Row]) -> dict[str, int]:
 
 
 def acknowledged(directory: str) -> set[str]:
-    """Names of the runs that somebody acknowledged in this directory."""
+    """Names of the acknowledged runs of this directory."""
     names = (stores.name_of(path) for path in files_of(directory, "acknowledged-*.json"))
     return {name.removeprefix("acknowledged-").removesuffix(".json") for name in names}
 
 
 def acknowledge(directory: str, run: str) -> None:
-    """Remember that somebody knows that this run was killed; raises what the file system raises."""
+    """Record that the kill of this run was acknowledged; raises the errors of the file system."""
     path = stores.joined(directory, f"acknowledged-{run}.json")
     with stores.created(path) as file:
         file.write(f"{json.dumps({'run': run, 'acknowledged': rfc3339(now())})}\n".encode())
 
 
 def without_end(records: Sequence[RunRecord], *, latest_is_killed: bool) -> list[RunRecord]:
-    """The killed runs of a source that resumes: those without an end, but for the latest one unless it was killed."""
+    """The killed runs of a resuming source: those without an end, except a latest run that is still alive."""
     ended = records if latest_is_killed else records[:-1]
     return [record for record in ended if record.resumes and record.end is None and not record.launched]

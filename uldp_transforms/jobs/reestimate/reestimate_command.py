@@ -1,11 +1,11 @@
 """Estimates stored counts again: with other candidates, another estimator, better background knowledge, or for longer
 windows.
 
-Reads the counts that ``uldp estimate --write_counts`` wrote, takes the latest pane of each window, adds up what
-several jobs counted of it, and writes rows of the same form (estimates.jsonl and estimates.avro). Of the runs in one
-directory it adds up those of a source that goes on where the last run stopped; of others it takes the latest run. With
---window it adds up what was counted in the stored windows that make up each longer one. With
---discover it also looks for values that nobody listed (discovered.jsonl).
+Reads the counts that ``uldp estimate --write_counts`` wrote, takes the latest pane of each window, adds up the counts
+of several jobs, and writes rows of the same form (estimates.jsonl and estimates.avro). The runs in one directory are
+added up if their source resumes where the last run stopped; otherwise the latest run is taken. With --window it adds up
+the counts of the stored windows that make up each longer one. With --discover it also searches for frequent unlisted
+values (discovered.jsonl).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Report page and picture from the rows in an output directory of ``uldp estimate``.
 
-The page needs nothing but itself: no network, and no script to be read. It says what the latest window shows, how each
-value's share went, what moved, what is unexplained, what was asked and what it cost, and what became of all reports.
+The page is self-contained: it needs no network, and can be read without scripts. It shows the latest window, the course
+of each share, changes, unlisted values, the question and its privacy cost, and the ledger.
 """
 
 from __future__ import annotations

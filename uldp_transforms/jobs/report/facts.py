@@ -195,8 +195,8 @@ class CollectionPart:
     """Content about one version of one collection.
 
     Sentinels examined ``judged`` windows, and ``watched`` of them were examined for changes. ``changed`` has the name
-    of the latest window in which a value changed. ``panel`` has what windows are compared by; None if there are fewer
-    than two with numbers. ``not_there`` are requested values without a chart.
+    of the latest window in which a value changed. ``panel`` has the numbers for comparing windows; None if fewer than
+    two windows have numbers. ``not_there`` are requested values without a chart.
     """
 
     id: str

@@ -1,7 +1,8 @@
-"""Write the page of a directory of ``uldp estimate``, and a picture; or serve it while a stream writes there.
+"""Writes a page and a picture of an output directory of ``uldp estimate``, or serves the page while a stream writes
+there.
 
-The page is one file that needs nothing but itself. It shows what counts by the readers' rule, says what it leaves out,
-and says plainly where there is not enough data.
+The page is one self-contained file. It shows the valid row of each window (docs/consume.md), and states what it leaves
+out and where there is not enough data.
 """
 
 from __future__ import annotations

@@ -119,6 +119,6 @@ def _digits_of_spans(spans: Iterable[tuple[float | None, float | None]]) -> int:
 
 
 def _as_json(part: CollectionPart) -> Markup:
-    """The values of a part, and what its windows are compared by, for the page's script."""
+    """The values of a part, and the numbers for comparing its windows, for the page's script."""
     listed = [entry.value for entry in part.latest.entries] if part.latest else []
     return Markup(as_json({"values": listed}) if part.panel is None else part.panel.as_json())

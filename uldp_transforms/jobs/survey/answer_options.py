@@ -62,7 +62,7 @@ class DesignOption:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AnswerColumns:
-    """Which columns of a table contain what; None: there is no such column."""
+    """Names of the columns of a table; None if there is no such column."""
 
     path: str
     question: str | None
@@ -92,7 +92,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def columns_of(args: argparse.Namespace, covariates: Sequence[str] = ()) -> AnswerColumns:
-    """What the options say; raises SpecError if both answers have one text."""
+    """The parsed options; raises SpecError if both answers have the same text."""
     if args.yes is not None and args.yes == args.no:
         raise SpecError(f"--yes and --no must be different texts, got {describe(args.yes)} for both")
     return AnswerColumns(

@@ -45,7 +45,7 @@ class Answers:
 
     @property
     def used(self) -> list[str]:
-        """Lines that say how many rows are used, and why the others are not."""
+        """Lines with the number of rows that are used, and the reasons for omitting the others."""
         return used(len(self.answer), self.num_rows, self.left_out)
 
     def of_question(self, number: int) -> np.ndarray:

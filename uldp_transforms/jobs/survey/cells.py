@@ -1,4 +1,4 @@
-"""Cells of a table, and why rows are left out. No cell is ever shown."""
+"""Cells of a table, and the reasons for omitting rows. No cell is ever shown."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Cells:
         return np.where(np.isfinite(numbers), numbers, 0.0)
 
     def leave_out(self, rows: np.ndarray, reason: str) -> None:
-        """Leave these rows (N,) out, unless they have a reason already."""
+        """Omit these rows (N,) for this reason, unless they already have one."""
         if (rows & (self._reason == 0)).any():
             self._reason[rows & (self._reason == 0)] = len(self._reasons)
             self._reasons.append(reason)

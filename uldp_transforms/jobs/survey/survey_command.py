@@ -1,9 +1,9 @@
 """Estimates how many people would truthfully say yes, from a table of answers to survey questions.
 
 Prints one line per question and design: the number of people, the unbiased share of yes, its standard error, and the
-95 % interval. The share can be below 0 or above 1 by chance; the interval cannot. Epsilon is what one answer reveals at
-most (inf: an answer can rule yes or no out). Rows that cannot be used are counted by reason, with their places in the
-file. Exit code 1 if no row can be used.
+95 % interval. The share can be below 0 or above 1 by chance; the interval cannot. Epsilon bounds what one answer
+reveals (inf: an answer can rule out yes or no). Rows that cannot be used are counted by reason, with their places in
+the file. Exit code 1 if no row can be used.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def estimates(answers: Answers) -> Iterator[dict[str, Any]]:
 
 
 def collection_of(design: SurveyDesign, name: str = "survey") -> Collection:
-    """A question with the values no and yes, whose answers 0 and 1 come by this design."""
+    """A question with the values no and yes, whose answers 0 and 1 follow this design."""
     alphabet = {"id": "closed", "values": ["no", "yes"]}
     return Collection.from_json({"id": name, "version": 1, "alphabet": alphabet, "mechanism": design.channel.to_json()})
 

@@ -25,7 +25,7 @@ _POLL = 0.1  # seconds
 
 
 class KafkaOutlet(Outlet):
-    """A topic; a message is there when all replicas that are in sync have it, and it is there once."""
+    """A Kafka topic; a message is delivered when all in-sync replicas have it, exactly once."""
 
     option = "--kafka_topic"
     help = "Kafka topic to publish to (needs --bootstrap_servers or --kafka_config)"
@@ -123,6 +123,6 @@ def _settle(arrived: asyncio.Future[KafkaError | None], error: KafkaError | None
 
 
 def _text(error: Exception) -> str:
-    """librdkafka's own words, without the code before them."""
+    """librdkafka's error message without the code before it."""
     first = error.args[0] if error.args else error
     return first.str() if isinstance(first, KafkaError) else str(first)

@@ -1,4 +1,4 @@
-"""Where accepted reports go: an option that names it, and when a message has arrived there."""
+"""Base class of outlets for accepted reports: the option that selects one, and when a message is delivered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uldp_transforms.jobs import cli
 
 
 class Undelivered(Exception):
-    """A message did not arrive, as far as is known; says why, without its content."""
+    """A message was probably not delivered; the text gives the reason, not the content."""
 
 
 class Delivery(Protocol):
@@ -41,11 +41,11 @@ class Outlet(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def of(cls, args: argparse.Namespace) -> Outlet:
-        """The outlet that a command line names; raises SpecError for options that do not go together."""
+        """The outlet that a command line selects; raises SpecError for options that contradict each other."""
 
     @abc.abstractmethod
     def check(self) -> None:
-        """Say before the first request what is wrong, within 20 s; raises SpecError."""
+        """Report problems before the first request, within 20 s; raises SpecError."""
 
     @abc.abstractmethod
     async def deliver(self, message: bytes) -> None:

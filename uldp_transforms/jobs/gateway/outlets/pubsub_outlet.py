@@ -29,7 +29,7 @@ _PASSING = (
 
 
 class PubSubOutlet(Outlet):
-    """A topic; a message is there when the service has given it an id."""
+    """A Pub/Sub topic; a message is delivered when the service has given it an id."""
 
     option = "--topic"
     help = "Pub/Sub topic to publish to, projects/P/topics/T"
