@@ -1,4 +1,4 @@
-"""Repeat an experiment of a paper with this library: a table, a picture, and a verdict on each claim."""
+"""Repeats experiments of the papers with this library: a table, a picture, and a verdict on each claim."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DOTS_PER_INCH = 100
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reproduction:
-    """What to repeat, and where to write it.
+    """The experiments to repeat, and the output directory.
 
     Attributes:
         experiments: what to run, in this order (default: only list all experiments).
@@ -45,7 +45,7 @@ class Reproduction:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What a record must agree with."""
+        """The options with which a record must agree."""
         return {"seed": self.seed, "reduced": self.reduced, "runs": self.runs}
 
 
@@ -71,7 +71,7 @@ def configure(argv: Sequence[str]) -> Reproduction:
     parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers (default: 0)")
     args = parser.parse_args(argv)
     if args.seed < 0:
-        parser.error(f"--seed must be a whole number from 0, got {args.seed}")
+        parser.error(f"--seed must be a non-negative whole number, got {args.seed}")
     output = Path(args.output)
     if not args.list:
         try:
@@ -86,7 +86,7 @@ def configure(argv: Sequence[str]) -> Reproduction:
 
 
 def job(reproduction: Reproduction) -> int:
-    """Run the experiments; write and print what each found."""
+    """Run the experiments; write and print their results."""
     if not reproduction.experiments:
         print(*(f"{known.id:26}{known.title} ({known.source})" for known in EXPERIMENTS), sep="\n")
     for number, experiment in enumerate(reproduction.experiments, 1):
@@ -100,7 +100,7 @@ def job(reproduction: Reproduction) -> int:
 
 
 def reproduce(experiment: Experiment, reproduction: Reproduction) -> Result:
-    """Run one experiment; write its table, pictures and, last, its record; print what it found."""
+    """Run one experiment; write its table, pictures and, last, its record; print the results."""
     print(f"{experiment.title} ({experiment.source})", "", textwrap.fill(experiment.abstract, 110), "", sep="\n")
     rng = np.random.default_rng(reproduction.seed)
     started = time.process_time()

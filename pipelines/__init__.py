@@ -1,1 +1,1 @@
-"""What one starts from a checkout: each module runs the job of the same name of ``uldp_transforms.jobs``."""
+"""Programs to start from a checkout: each module runs the job of the same name in ``uldp_transforms.jobs``."""

@@ -1,4 +1,4 @@
-"""Values that nobody listed: how many of the most frequent are found, and how many are nobody's."""
+"""Discovery of unlisted values: how many of the most frequent are found, and how many false discoveries occur."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _line(item: Collection, counts: CohortCounts, values: list[str], numbers: np
 
 
 def _significant(item: Collection, counts: CohortCounts, values: list[str]) -> set[str]:
-    """What the same reports say of a list of all values: those that are discoveries at the same rate."""
+    """The values of a complete list that the same reports show at the same false-discovery rate."""
     estimate = item.estimate(counts, "empirical", tuple(values))
     probabilities = special.ndtr(-estimate.raw_frequencies / estimate.standard_errors)
     rates = false_discovery_rates(probabilities, len(values))
@@ -106,7 +106,7 @@ def collection(tokens: Sequence[str], epsilon: float, lengths: Sequence[int | No
 
 
 def counted(item: Collection, values: Sequence[str], numbers: np.ndarray, rng: np.random.Generator) -> CohortCounts:
-    """Reports of so many people with each value, each person in a random cohort."""
+    """Reports of a given number of people with each value, each person in a random cohort."""
     table = item.alphabet.symbol_table(tuple(values), COHORTS)
     people = np.stack([rng.multinomial(number, np.full(COHORTS, 1 / COHORTS)) for number in numbers], axis=1)
     cells = np.stack([np.bincount(row, held, BUCKETS) for row, held in zip(table, people)]).astype(np.int64)
@@ -116,7 +116,7 @@ def counted(item: Collection, values: Sequence[str], numbers: np.ndarray, rng: n
 
 
 def _names() -> Data:
-    """Surnames of the census of 1990 with their shares; every other one is public text, the others are people's."""
+    """Surnames of the 1990 census, with shares; every second one is public text, the others are people's values."""
     with NAMES.open(encoding="utf-8", newline="") as file:
         rows = [(row["name"], float(row["percent"])) for row in csv.DictReader(file)]
     people = rows[1::2]
@@ -125,13 +125,13 @@ def _names() -> Data:
 
 
 def _german() -> Data:
-    """German words with their frequencies; every other one is public text, the others are people's."""
+    """German words and frequencies; every second one is public text, the others are people's values."""
     words, frequencies = texts.german()
     return words[::2], words[1::2], frequencies[1::2] / frequencies[1::2].sum()
 
 
 def _hosts(public: list[str], people: list[str]) -> Data:
-    """Shares like 1 / rank, in the order of people's hosts."""
+    """Shares proportional to 1 / rank, in the order of people's hosts."""
     shares = 1 / np.arange(1, len(people) + 1)
     return public, people, shares / shares.sum()
 
@@ -144,7 +144,7 @@ def _made_up() -> Data:
 
 
 def _drawn_hosts(rng: np.random.Generator, number: int) -> list[str]:
-    """Different names, such as ``mail.taromi-labs.com``, in random order; few words are in many of them."""
+    """Different names, such as ``mail.taromi-labs.com``, in random order; a few words occur in many of them."""
     onsets = ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "st", "tr", "ch", "sh"]
     syllables = [f"{onset}{vowel}" for onset in onsets for vowel in ("a", "e", "i", "o", "u", "an", "er", "on")]
     words = np.random.default_rng(0).choice(syllables, (3000, 2))

@@ -1,4 +1,4 @@
-"""Estimation time against the number of candidates (hashed: exactly for 256, message passing for more)."""
+"""Estimation time by number of candidates (hashed: exact for 256, message passing for more)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The gateway: requests and reports per second of its CPU time, and what packing saves in the stream.
+"""The gateway: requests and reports per second of its CPU time, and how much packing saves in the stream.
 
 A gateway in a process of its own, on the loopback address, is sent a fixed number of messages over connections that are
-kept open. What it publishes to is Pub/Sub's stand-in of the tests, or a folder.
+kept open. It publishes to the Pub/Sub server of the tests, or to a folder.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REPORTS = {1: 50_000, 10: 500_000, 100: 3_000_000, 1000: 3_000_000}
 
 
 class Load(NamedTuple):
-    """What a number of requests took: seconds of the clock, and of the gateway's CPU."""
+    """Wall-clock time and the gateway's CPU time for a number of requests, in seconds."""
 
     seconds: float
     cpu: float
@@ -51,7 +51,7 @@ def send_all(running: Running, messages: Sequence[bytes]) -> Load:
 
 
 def packed(collection: Collection, number: int, size: int) -> list[bytes]:
-    """So many messages with so many reports of this moment each."""
+    """Messages with a given number of current reports each."""
     moment = time.time_ns() // 1_000_000
     batch = collection.perturb([str(i % 16) for i in range(number * size)], event_times=[moment] * number * size)
     if size == 1:
@@ -87,7 +87,7 @@ def _measure(collection: Collection, target: str, options: list[str], size: int)
 
 
 def _saving(collection: Collection) -> None:
-    """The job in a process of its own, on a subscription that has all messages; without what it takes to start."""
+    """CPU time of the job in a separate process, on a subscription that has all messages, without its start."""
     start = statistics.median(_job_seconds(collection, packed(collection, 1, 1)) for _ in range(3))
     alone = None
     for size, number in REPORTS.items():

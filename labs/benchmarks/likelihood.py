@@ -62,7 +62,7 @@ def _compare(mechanism: str, num_values: int, num_sensitive: int, num_reports: i
 def _direct(channel: np.ndarray, target: float) -> int:
     """p(x) <- mean over reports y of p(x) Q(y|x) / sum_x' p(x') Q(y|x'), from the uniform distribution.
 
-    Stops at a log-likelihood that it could not know by itself; returns the number of steps.
+    Stops at a given log-likelihood, which it could not know by itself; returns the number of steps.
     """
     point = np.full(channel.shape[1], 1 / channel.shape[1])
     for step in range(_MOST_STEPS):
@@ -77,7 +77,7 @@ def _direct(channel: np.ndarray, target: float) -> int:
 def _reports(
     mechanism: str, num_values: int, num_sensitive: int, num_reports: int, epsilon: float
 ) -> tuple[Collection, ReportBatch]:
-    """Reports of people whose values are Zipf distributed, in an order that is not that of the symbols."""
+    """Reports of people whose values follow a Zipf distribution, in an order unrelated to that of the symbols."""
     values = [f"value {i}" for i in range(num_values)]
     spec = Collection.from_json(
         {

@@ -1,4 +1,5 @@
-"""Jobs of thousands of collections: reports in random order, memory and start, and what one estimate a window costs."""
+"""Jobs with thousands of collections: reports in random order, memory, start-up, and the cost of one estimate per
+window."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def collections_of(number: int, symbols: int = 16, mechanism: str = "krr") -> li
 
 
 def mixed(specs: list[Collection], size: int, number: int) -> list[bytes]:
-    """So many messages of ``size`` reports each (1: single ones), in random order, of one hour."""
+    """Messages of ``size`` reports each (1: single reports) from one hour, in random order."""
     rng = np.random.default_rng(1)
     pool = []
     for spec in specs:
@@ -55,7 +56,7 @@ def mixed(specs: list[Collection], size: int, number: int) -> list[bytes]:
 
 
 def decode_and_count(catalog: CollectionCatalog, messages: list[bytes], together: int) -> int:
-    """A bundle of messages, ``together`` of which come to the decoder at a time; the number of its sums."""
+    """Decode a bundle of messages, ``together`` at a time; returns the number of its sums."""
     decoder = MessageDecoder(catalog)
     parts = [messages[start : start + together] for start in range(0, len(messages), together)]
     batches = [batch for part in parts for batch in decoder.decode(part).batches]
@@ -87,7 +88,7 @@ def rates() -> None:
 
 
 def memory() -> None:
-    """What a registry takes in a worker, and in the description of a step."""
+    """Memory of a registry in a worker, and its size in the description of a step."""
     specs = collections_of(10_000)
     tracemalloc.start()
     own = pickle.loads(pickle.dumps(CollectionCatalog(specs)))

@@ -1,4 +1,4 @@
-"""A hundred million ids of one base period in the memory of one process: what each report costs, and what is held."""
+"""A hundred million ids of one base period in the memory of one process: time per report, and memory."""
 
 from __future__ import annotations
 

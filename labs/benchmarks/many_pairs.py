@@ -1,4 +1,4 @@
-"""Where the time goes of a job with one small estimate for each of many collections and windows, from files to rows."""
+"""Profile of a job with one small estimate for each of many collections and windows, from files to rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _IDLE = ("threading.py", "queue.py", "selectors.py", "concurrent/futures", "grpc
 
 @contextlib.contextmanager
 def looks() -> Iterator[Counter[str]]:
-    """How often which part was seen at work in any thread."""
+    """Number of samples in which each part was active in any thread."""
     seen: Counter[str] = Counter()
     over = threading.Event()
 
@@ -81,7 +81,7 @@ def _part(frame: FrameType | None) -> str:
 
 
 def write_inputs(folder: Path, num_collections: int, num_windows: int, per_window: int) -> None:
-    """Collections, and a file with a packed message of each, whose reports are in so many hours."""
+    """Collections, and a file with one packed message for each, whose reports cover the given number of hours."""
     rng = np.random.default_rng(1)
     times = 1_000_000_800_000 + np.repeat(np.arange(num_windows) * HOUR, per_window)
     (folder / "collections").mkdir()

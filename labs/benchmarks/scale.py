@@ -1,4 +1,4 @@
-"""What large jobs meet: a thousand million reports, one hot window, bytes between workers, state of duplicates."""
+"""Conditions of large jobs: a billion reports, one hot window, bytes between workers, deduplication state."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HOUR = DAY // 24
 
 
 def volume() -> None:
-    """A thousand million packed reports from messages to counts, by one thread, the same million again and again."""
+    """Decode and count a billion packed reports in one thread, by repeating the same million."""
     spec = collection("krr", 16, 64)
     batch = reports(spec, 1_000_000)
     messages = [wire.encode_batch(batch[i : i + 10_000]) for i in range(0, len(batch), 10_000)]
@@ -47,7 +47,7 @@ def volume() -> None:
 
 
 def hot_window() -> None:
-    """What one bundle of 1,000,000 reports hands on: a sum for each window and cohort that it met, however hot."""
+    """Output of one bundle of 1,000,000 reports: one sum for each window and cohort in it, however hot."""
     spec = collection("krr", 16, 64)
     for name, days in (("one hour", 0), ("24 hours", 1), ("30 days of hours", 30)):
         batch = reports(spec, 1_000_000, days)
@@ -82,7 +82,7 @@ def merging() -> None:
 
 
 def deduplication() -> None:
-    """One part of a base period: reports more, by how many are known already; then as a worker that reads its state."""
+    """One shard of a base period: time for further reports by the number of known ones, then with state read back."""
     spec, rng = collection("krr", 16, 64), np.random.default_rng(3)
     width = to_rows(reports(spec, 1)).shape[1]
     known = KnownReports(width)
@@ -114,7 +114,7 @@ def parts_of_state() -> None:
 
 
 def filling() -> None:
-    """The same stream in 16 parts, and ever longer ones: does a report cost more as its hour fills?"""
+    """Longer and longer streams in 16 shards, to see whether reports cost more as their hour fills."""
     arriving = bundles_of_one_hour(200)
     before, seconds = 0, 0.0
     for bundles in (25, 50, 100, 200):

@@ -1,4 +1,4 @@
-"""What neighbours add to a window: errors and coverage on days of flights, alarms of honest streams, CPU seconds."""
+"""Benefit of smoothing: errors and coverage on days of flights, false alarms of unchanged streams, CPU seconds."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def _both(name: str, shares: np.ndarray, epsilon: float, n: int, draws: int = 5)
 
 
 def _moving(n: int, errors: float, *, lasts: bool, streams: int = 100, windows: int = 60, at: int = 30) -> str:
-    """The fifth of 20 values moves by standard errors, for good or in one window; days differ by 5 % besides."""
+    """The fifth of 20 values moves by some standard errors, permanently or in one window; days also differ by 5 %."""
     value, found = 4, np.zeros((2, 3))
     for stream in range(streams):
         series, own = _moved(stream, n, errors, slice(at, windows if lasts else at + 1), windows)
@@ -264,7 +264,7 @@ def _moved(stream: int, n: int, errors: float, here: slice, windows: int) -> tup
 
 
 def _following(n: int, errors: float, *, streams: int = 100, at: int = 30) -> str:
-    """What the rows of a stream say of a value in the first windows after it moved for good."""
+    """Estimates of a value in the rows of a stream, in the first windows after a lasting change."""
     inside = np.zeros(6)
     for stream in range(streams):
         series, own = _moved(stream, n, errors, slice(at, at + len(inside)), at + len(inside))
@@ -275,7 +275,7 @@ def _following(n: int, errors: float, *, streams: int = 100, at: int = 30) -> st
 
 
 def _false_alarms(name: str, people: int, law: dict[str, float]) -> str:
-    """Windows with an alarm though nothing happens but what always does: seasons, days that differ, random walks."""
+    """Windows with a false alarm under normal variation: seasons, day effects, random walks."""
     alarms = 0
     for seed in range(STREAMS):
         rng = np.random.default_rng([1, seed])
@@ -352,7 +352,7 @@ def _delays(n: int, streams: int = 25) -> str:
 
 
 def _lasting(moved: int, errors: float, quiet: int, streams: int = 100) -> str:
-    """Shares that move for good, up or down, judged window by window; days differ by 5 % besides."""
+    """Shares that change permanently, up or down, judged window by window; days also differ by 5 %."""
     delays = np.full(streams, np.inf)
     for seed in range(streams):
         rng = np.random.default_rng([3, seed])
@@ -368,7 +368,7 @@ def _lasting(moved: int, errors: float, quiet: int, streams: int = 100) -> str:
 
 
 def _seconds(collections: int = 60) -> None:
-    """Of a few collections, times as many as there are in a thousand."""
+    """Time of a few collections, scaled to a thousand."""
     values = tuple(f"value {i}" for i in range(100))
     of, rng = _collection(CLOSED, "krr", 2.0, values), np.random.default_rng(1)
     counted = [_krr(of, np.full(100, 0.01), 2_000, rng) for _ in range(365)]

@@ -1,4 +1,4 @@
-"""Real texts: host names, kept beside this file, and German words, which are fetched."""
+"""Real texts: host names, which are stored beside this file, and German words, which are downloaded."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def german() -> tuple[list[str], np.ndarray]:
 
 
 def _unpacked(data: bytes) -> Any:
-    """What MessagePack says, of arrays, maps, short texts and small numbers alone: groups of words of one frequency."""
+    """Decode groups of words of one frequency from MessagePack of arrays, maps, short texts and small numbers."""
     at = 0
 
     def size(length: int) -> int:

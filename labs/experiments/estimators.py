@@ -33,7 +33,7 @@ Reference = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Setting:
-    """What is estimated: ``frequencies`` (S,) of ``values``, from so many people."""
+    """An estimation problem: ``frequencies`` (S,) of ``values``, and a number of people."""
 
     table: str
     name: str
@@ -93,7 +93,7 @@ def shapes() -> dict[str, np.ndarray]:
 
 
 def settings(people: tuple[int, ...], rng: np.random.Generator) -> Iterator[Setting]:
-    """Of all tables; which values are sensitive is drawn."""
+    """All tables, with randomly drawn sensitive values."""
     for number in people:
         for epsilon in (1.0, 3.0):
             for shape, frequencies in shapes().items():
@@ -146,7 +146,7 @@ def mean_losses(setting: Setting, runs: int, rng: np.random.Generator) -> dict[s
 
 
 def estimates(setting: Setting, counts: CohortCounts) -> dict[str, np.ndarray]:
-    """(S,) of each estimator; of the references too, where all values have the same noise."""
+    """Frequencies (S,) by each estimator, and by the references if all values have the same noise."""
     collection, values = setting.collection, inputs.names(SIZE)
     able = [name for name in FIXED if ESTIMATORS[name]().supports(collection)]
     if "ml" in able and "em" in able:
@@ -165,12 +165,12 @@ def estimates(setting: Setting, counts: CohortCounts) -> dict[str, np.ndarray]:
 
 
 def norm_sub(raw: np.ndarray, null: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """Add one number to all that stay above 0."""
+    """Add one number to all frequencies that remain above 0."""
     return project_onto_simplex(raw)
 
 
 def norm_cut(raw: np.ndarray, null: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """The largest ones, as many as sum to at most 1."""
+    """Keep the largest frequencies while their sum is at most 1."""
     order = np.argsort(-raw)
     kept = (np.cumsum(np.maximum(raw[order], 0)) <= 1) & (raw[order] > 0)
     cut: np.ndarray = np.zeros_like(raw)
@@ -179,7 +179,7 @@ def norm_cut(raw: np.ndarray, null: np.ndarray, slope: np.ndarray) -> np.ndarray
 
 
 def base_cut(raw: np.ndarray, null: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """What two of all values, if nobody held them, would reach by noise alone is 0."""
+    """Set frequencies to 0 that noise alone would exceed in two of all values."""
     return np.where(raw >= special.ndtri(1 - 2 / len(raw)) * np.sqrt(null), raw, 0.0)
 
 
@@ -255,7 +255,7 @@ def summary(table: str, losses: list[dict[str, float]]) -> list[dict[str, Any]]:
 
 
 def geometric_mean(column: np.ndarray) -> float:
-    """Of numbers above 0."""
+    """Geometric mean of positive numbers."""
     return float(np.exp(np.log(column).mean()))
 
 
@@ -285,7 +285,7 @@ def ahead_of_references(losses: list[dict[str, float]]) -> Verdict:
 
 
 def timing(size: int, rng: np.random.Generator) -> dict[str, Any]:
-    """CPU seconds of one window of k-RR over so many Zipf values, 1,000,000 people."""
+    """CPU seconds of one window of k-RR with 1,000,000 people and Zipf-distributed values."""
     spec, people = inputs.closed("krr", size, 3.0), draw_people(inputs.zipf(size), 1_000_000, rng)
     counts = simulate_counts(spec, inputs.names(size), people, rng)
     start = time.process_time()

@@ -1,4 +1,4 @@
-"""What an experiment of a paper is, and what all of them share: simulated clients, losses, the data."""
+"""Base class of the papers' experiments, and their common parts: simulated clients, losses, data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BYTES_AT_ONCE = 1 << 24  # of payloads, where they are long
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """One claim of a paper, and what became of it here.
+    """One claim of a paper, and its verdict.
 
     Attributes:
         claim: one sentence.
@@ -45,7 +45,7 @@ class Verdict:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Result:
-    """What one run of an experiment found.
+    """Results of one run of an experiment.
 
     Attributes:
         rows: the table; flat, written as CSV. Rows may have different columns.

@@ -1,4 +1,4 @@
-"""What an attacker reads off the reports of people who are asked again and again, with memos and without."""
+"""What an attacker learns from the repeated reports of a person, with and without memos."""
 
 from __future__ import annotations
 

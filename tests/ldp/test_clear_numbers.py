@@ -156,18 +156,18 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         lambda: two_answer_weights(np.ones(2, bool), np.zeros(3)),
-        "held and rates must have one shape (n,), got (2,) and (3,)",
+        "held and rates must have the same shape (n,), got (2,) and (3,)",
     ),
     (
         SpecError,
         lambda: two_answer_weights(np.ones(1, bool), np.ones(1)),
-        "rates must be numbers from 0 to below 1, got others",
+        "rates must be numbers in [0, 1), got other values",
     ),
     (SpecError, lambda: share_of(np.ones(0, bool), np.zeros(0)), "held must have at least one record, got none"),
     (
         SpecError,
         lambda: mean_of(np.ones(2), np.zeros(3)),
-        "weights and numbers must have one shape (n,), got (2,) and (3,)",
+        "weights and numbers must have the same shape (n,), got (2,) and (3,)",
     ),
     (SpecError, lambda: quantile_of(np.ones(2), np.zeros(2), 1.0), "q must be a number between 0 and 1, got 1.0"),
 ]

@@ -500,12 +500,12 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: ALPHABETS.register(type("Other", (), {"id": "hashed"})),
-        "alphabet.id must be new, got 'hashed', which Hashed has",
+        "alphabet.id must be new, got 'hashed', used by Hashed",
     ),
     (
         SpecError,
         lambda: TABLE.register(types.SimpleNamespace(__name__="Two", options=("--b", "--a"))),
-        "source.options must be new, got --a, which One has",
+        "source.options must be new, got --a, used by One",
     ),
     (
         SpecError,
@@ -527,7 +527,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: check_mechanism(KaryRR(num_symbols=1000, num_sensitive=1000, epsilon=1.0)),
-        "check_mechanism needs instances with one hash function and at most 131072 cells, got others",
+        "check_mechanism needs instances with one hash function and at most 131072 cells, got other instances",
     ),
     (
         ConformanceError,

@@ -187,15 +187,18 @@ WRONG = [
         (FORCED[None], OUTPUTS, ONES),
         "regress needs a channel of shape (M, K) or (N, M, K) with K > 1, got (1, 2, 2)",
     ),
-    ((2 * FORCED, OUTPUTS, ONES), "regress needs a channel of probabilities whose columns sum to 1, got others"),
-    ((FORCED, OUTPUTS + 1, ONES), "regress needs a list of outputs from 0 to 1, got others or none"),
-    ((FORCED, OUTPUTS[:0], ONES[:0]), "regress needs a list of outputs from 0 to 1, got others or none"),
-    ((FORCED, OUTPUTS, ONES[:3]), "regress needs finite covariates of shape (4, P), got (3, 1) or others"),
-    ((FORCED, OUTPUTS, ONES * np.nan), "regress needs finite covariates of shape (4, P), got (4, 1) or others"),
-    ((FORCED, OUTPUTS, ONES, np.zeros(4)), "regress needs 4 numbers of people above 0, got others"),
+    ((2 * FORCED, OUTPUTS, ONES), "regress needs a channel of probabilities whose columns sum to 1, got other columns"),
+    ((FORCED, OUTPUTS + 1, ONES), "regress needs a list of outputs from 0 to 1, got other values or none"),
+    ((FORCED, OUTPUTS[:0], ONES[:0]), "regress needs a list of outputs from 0 to 1, got other values or none"),
+    ((FORCED, OUTPUTS, ONES[:3]), "regress needs finite covariates of shape (4, P), got (3, 1) or non-finite numbers"),
+    (
+        (FORCED, OUTPUTS, ONES * np.nan),
+        "regress needs finite covariates of shape (4, P), got (4, 1) or non-finite numbers",
+    ),
+    ((FORCED, OUTPUTS, ONES, np.zeros(4)), "regress needs 4 positive numbers of people, got other values"),
     (
         (FORCED, OUTPUTS, np.ones((4, 2))),
-        "regress needs covariates that are not linear combinations of others, got some that are",
+        "regress needs covariates that are not linear combinations of others, got dependent ones",
     ),
 ]
 

@@ -145,14 +145,13 @@ TAKEN = [
         "[uldp_transforms.mechanisms]\nkrr = tiny_classes:Taken",
         "from uldp_transforms.ldp.mechanisms import KaryRR\nclass Taken(KaryRR):\n    pass\n",
         "from uldp_transforms.ldp.mechanisms import MECHANISMS; list(MECHANISMS)",
-        "mechanism 'krr' of the package other cannot be added: mechanism.id must be new, got 'krr', which KaryRR has",
+        "mechanism 'krr' of the package other cannot be added: mechanism.id must be new, got 'krr', used by KaryRR",
     ),
     (
         "[uldp_transforms.sources]\nx = tiny_classes:Taken",
         "from uldp_transforms.jobs.sources.avro_files import AvroFiles\nclass Taken(AvroFiles):\n    pass\n",
         "from uldp_transforms.jobs.sources import SOURCES; list(SOURCES)",
-        "source 'x' of the package other cannot be added: source.options must be new, "
-        "got --follow, which AvroFiles has",
+        "source 'x' of the package other cannot be added: source.options must be new, got --follow, used by AvroFiles",
     ),
 ]
 

@@ -96,7 +96,7 @@ def configure(argv: Sequence[str]) -> Check:
         help="largest age of the latest window with numbers, such as 2h; older alarms are not repeated (default: any "
         "age)",
     )
-    parser.add_argument("--acknowledge", metavar="RUN", help="name of a killed run that is no longer to be reported")
+    parser.add_argument("--acknowledge", metavar="RUN", help="name of a killed run to stop reporting")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.add_argument(
         "--prometheus",
@@ -252,7 +252,7 @@ def _rows(directory: str, name: str, seen: Sequence[RunRecord]) -> list[dict[str
     rows = [row for row in read_lines(paths) if row.get("run") in runs]
     for row in rows:
         if any(type(row.get(name)) not in (int, type(None)) for name in _COUNTS):
-            raise TypeError(f"rows of {name} must have whole numbers as counts, got others")
+            raise TypeError(f"rows of {name} must have whole numbers as counts, got other values")
     return rows
 
 

@@ -39,7 +39,10 @@ def configure(argv: Sequence[str]) -> Configuration:
     parser = cli.Parser("regress", description=__doc__)
     add_options(parser)
     parser.add_argument(
-        "--covariates", metavar="COLUMN,...", required=True, help="columns of numbers; an intercept is added"
+        "--covariates",
+        metavar="COLUMN,...",
+        required=True,
+        help="names of numeric columns, separated by commas; an intercept is added",
     )
     args = parser.parse_args(argv)
     covariates = args.covariates.split(",")

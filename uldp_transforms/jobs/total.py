@@ -135,8 +135,8 @@ def _check_apart(keys: Sequence[Any]) -> None:
     for before, after in itertools.pairwise(keys):
         if after[2] < before[3]:
             raise SpecError(
-                f"DIR must have windows that do not overlap, because reports would count twice, got some of "
-                f"{after[0]!r} that do"
+                f"DIR must have windows that do not overlap, because reports would count twice, got overlapping "
+                f"windows of {after[0]!r}"
             )
 
 

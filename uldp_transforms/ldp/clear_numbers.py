@@ -2,8 +2,8 @@
 
 Record i has a number t_i and a randomized answer. Its weight v_i is a function of the answer with E v_i = a_i if the
 person holds the value, and E v_i = 0 otherwise; a_i > 0 depends on the randomizer only. Then sum v_i (t_i - m) has the
-mean 0 where m is the mean of the holders, and likewise sum v_i (1[t_i <= m] - q) for their quantile q. An interval has
-all m for which this sum is within z of its standard deviations (Fieller 1954; for quantiles Woodruff 1952).
+mean 0 where m is the mean of the holders, and likewise sum v_i (1[t_i <= m] - q) for their quantile q. An interval
+consists of all m for which this sum is within z standard deviations of 0 (Fieller 1954; for quantiles Woodruff 1952).
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ UNKNOWN = Bounded(np.nan, -np.inf, np.inf)
 
 
 def two_answer_weights(held: np.ndarray, rates: np.ndarray) -> np.ndarray:
-    """Weights of the holders of one of two values; each record's randomizer replaces its value at a rate of its own.
+    """Weights for the holders of one of two values, if each record's randomizer has its own replacement rate.
 
     With the rate r the answer is drawn at random from the two values. The weight (1 - r) (R - r/2), where R is 1 if the
-    answer is this value, has the mean (1 - r)^2 for holders: as much as the record says, so that records of different
-    rates can be added up. For one rate, weighted means are those of the W3C's rule w = (R - r/2) / (1 - r).
+    answer is this value, has the mean (1 - r)^2 for holders. That is proportional to the information in the record, so
+    records of different rates can be added up. For one rate, weighted means are those of the W3C's rule w = (R - r/2) /
+    (1 - r).
 
     Args:
         held: (n,) bool, whether the answer is the value.
@@ -46,9 +47,9 @@ def two_answer_weights(held: np.ndarray, rates: np.ndarray) -> np.ndarray:
         SpecError: for rates outside [0, 1), or arrays of different shapes.
     """
     if held.shape != rates.shape or held.ndim != 1:
-        raise SpecError(f"held and rates must have one shape (n,), got {held.shape} and {rates.shape}")
+        raise SpecError(f"held and rates must have the same shape (n,), got {held.shape} and {rates.shape}")
     if not ((rates >= 0) & (rates < 1)).all():
-        raise SpecError("rates must be numbers from 0 to below 1, got others")
+        raise SpecError("rates must be numbers in [0, 1), got other values")
     weights: np.ndarray = (1 - rates) * (held - rates / 2)
     return weights
 
@@ -79,7 +80,7 @@ def share_of(held: np.ndarray, rates: np.ndarray, confidence: float = 0.95) -> t
 
 
 def mean_of(weights: np.ndarray, numbers: np.ndarray, confidence: float = 0.95) -> Bounded:
-    """The mean number of the holders, with Fieller's interval.
+    """The mean of the holders' numbers, with Fieller's interval.
 
     Args:
         weights: (n,) float64.
@@ -150,4 +151,4 @@ def quantile_of(weights: np.ndarray, numbers: np.ndarray, q: float, confidence: 
 
 def _check(weights: np.ndarray, numbers: np.ndarray) -> None:
     if weights.shape != numbers.shape or weights.ndim != 1:
-        raise SpecError(f"weights and numbers must have one shape (n,), got {weights.shape} and {numbers.shape}")
+        raise SpecError(f"weights and numbers must have the same shape (n,), got {weights.shape} and {numbers.shape}")

@@ -61,7 +61,7 @@ class Registry(Generic[T]):
         """
         name = cls.id  # type: ignore[attr-defined]
         if self._classes.get(name, cls) is not cls:
-            raise SpecError(f"{self.kind}.id must be new, got {name!r}, which {self._classes[name].__name__} has")
+            raise SpecError(f"{self.kind}.id must be new, got {name!r}, used by {self._classes[name].__name__}")
         self._classes[name] = cls
         return cls
 
@@ -128,7 +128,7 @@ class Table(list[T]):
             taken = sorted(own & set(self._options(other)))
             if taken and other is not cls:
                 name = getattr(other, "__name__", other)
-                raise SpecError(f"{self._kind}.options must be new, got {taken[0]}, which {name} has")
+                raise SpecError(f"{self._kind}.options must be new, got {taken[0]}, used by {name}")
         if cls not in list(super().__iter__()):
             self.append(cls)
 

@@ -49,12 +49,12 @@ class Regression:
 
     @property
     def standard_errors(self) -> np.ndarray:
-        """(K - 1, P), of ``coefficients``."""
+        """(K - 1, P): standard errors of ``coefficients``."""
         return np.sqrt(np.diag(self.covariance)).reshape(self.coefficients.shape)
 
     @property
     def wald_p_values(self) -> np.ndarray:
-        """(K - 1, P): of the hypothesis that a coefficient is 0, from its ratio to its standard error."""
+        """(K - 1, P): p-values of the hypothesis that a coefficient is 0, from its ratio to its standard error."""
         return np.asarray(2 * stats.norm.sf(np.abs(self.coefficients / self.standard_errors)))
 
     def intervals(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
@@ -140,7 +140,7 @@ class _Problem:
             return float(self.weights @ np.log(chances))
 
     def solve(self) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients (K - 1, P), from equal shares on, and their expected information."""
+        """Maximum-likelihood coefficients (K - 1, P), starting from equal shares, and their expected information."""
         size = self.covariates.shape[1]
         at = np.zeros((self.channel.shape[-1] - 1, size))
         height = self.log_likelihood(at)
@@ -191,12 +191,12 @@ def _shares(covariates: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
 
 
 def _orthonormal(covariates: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Combinations of covariates with mean square 1 and no correlation, and the matrix (P, P) that leads back."""
+    """Uncorrelated combinations of covariates with mean square 1, and the matrix (P, P) of the inverse map."""
     lengths = np.sqrt(weights @ covariates**2)
     rows = np.sqrt(weights)[:, np.newaxis] * covariates / np.where(lengths > 0, lengths, 1.0)
     triangle = np.linalg.qr(rows, mode="r")
     if len(triangle) < len(lengths) or not (np.abs(np.diag(triangle)) > _RANK).all():
-        raise SpecError("regress needs covariates that are not linear combinations of others, got some that are")
+        raise SpecError("regress needs covariates that are not linear combinations of others, got dependent ones")
     back = np.linalg.inv(triangle) * np.sqrt(weights.sum()) / lengths[:, np.newaxis]
     return covariates @ back, back
 
@@ -206,10 +206,12 @@ def _check(channel: np.ndarray, outputs: np.ndarray, covariates: np.ndarray, wei
     if channel.ndim not in (2, 3) or (channel.ndim == 3 and len(channel) != num_people) or channel.shape[-1] < 2:
         raise SpecError(f"regress needs a channel of shape (M, K) or (N, M, K) with K > 1, got {channel.shape}")
     if not ((channel >= 0).all() and np.allclose(channel.sum(axis=-2), 1, rtol=0, atol=1e-9)):
-        raise SpecError("regress needs a channel of probabilities whose columns sum to 1, got others")
+        raise SpecError("regress needs a channel of probabilities whose columns sum to 1, got other columns")
     if outputs.ndim != 1 or not num_people or not ((outputs >= 0) & (outputs < channel.shape[-2])).all():
-        raise SpecError(f"regress needs a list of outputs from 0 to {channel.shape[-2] - 1}, got others or none")
+        raise SpecError(f"regress needs a list of outputs from 0 to {channel.shape[-2] - 1}, got other values or none")
     if covariates.ndim != 2 or len(covariates) != num_people or not np.isfinite(covariates).all():
-        raise SpecError(f"regress needs finite covariates of shape ({num_people}, P), got {covariates.shape} or others")
+        raise SpecError(
+            f"regress needs finite covariates of shape ({num_people}, P), got {covariates.shape} or non-finite numbers"
+        )
     if weights.shape != (num_people,) or not (np.isfinite(weights) & (weights > 0)).all():
-        raise SpecError(f"regress needs {num_people} numbers of people above 0, got others")
+        raise SpecError(f"regress needs {num_people} positive numbers of people, got other values")

@@ -189,7 +189,8 @@ def one_hash_rows(
 def bayes_row(
     people: inputs.Population, epsilon: float, num_cohorts: int, runs: int, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """O-RR with buckets by rule of thumb, and with more cohorts than counters are usually bought; median l1 loss."""
+    """O-RR with buckets by a rule of thumb, and with more cohorts than the usual number of counters allows; median l1
+    loss."""
     spec = inputs.hashed("krr", round(np.exp(epsilon) + 1), num_cohorts, epsilon)
     return {"mechanism": O_RR_BAYES, "hashes": 1} | simulated(spec, people, runs, rng, "eb")
 

@@ -1,4 +1,4 @@
-"""The epsilon that a given precision costs: squared l2, against the number of people and of values."""
+"""The epsilon that a given squared l2 loss requires, by numbers of people and of values."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class EpsilonByValues(_Budget):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Plans:
-    """The ways in which people with these values can be asked.
+    """The mechanisms that can be used for these values.
 
     Attributes:
         frequencies: (S,) of people.
@@ -165,7 +165,7 @@ class Plans:
 def budget_row(
     plans: Plans, mechanism: str, people: inputs.Population, runs: int, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """The epsilon needed, and the loss that people really have with it."""
+    """The epsilon needed, and the simulated loss with it."""
     row: dict[str, Any] = {"values": len(people.values), "people": people.number}
     row["epsilon"] = epsilon = plans.needed(mechanism, people.number)
     if epsilon is None:
@@ -181,7 +181,7 @@ def budget_row(
 
 
 def response_needs_least(rows: Sequence[dict[str, Any]], alphabet: str, lowest: float) -> Verdict:
-    """O-RR's epsilon over the least of the others', where it is so large."""
+    """Ratio of O-RR's epsilon to the smallest other one, where O-RR's is large enough."""
     found: dict[tuple[int, int], dict[str, float]] = {}
     for row in rows:
         if row["alphabet"] == alphabet and row["epsilon"] is not None:

@@ -63,7 +63,7 @@ class _DecoderGrid(Experiment):
 
     @abc.abstractmethod
     def judge(self, rows: list[dict[str, Any]]) -> list[Verdict]:
-        """What the paper says of this picture."""
+        """The paper's claims about this figure."""
 
     def _maps(
         self,
@@ -327,7 +327,7 @@ def boundary_is_logarithm(rows: list[dict[str, Any]]) -> Verdict:
 
 
 def mean_is_a_fifth(rows: list[dict[str, Any]]) -> Verdict:
-    """Before it is cut, and what the cut changes."""
+    """Loss before clipping, and the effect of clipping."""
     means = {
         size: sum(row["value"] * row["share"] for row in rows if row["values"] == size)
         for size in dict.fromkeys(row["values"] for row in rows)

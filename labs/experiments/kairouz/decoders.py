@@ -158,7 +158,7 @@ def decoder_rows(
 
 
 def cell(row: dict[str, Any]) -> tuple[Any, ...]:
-    """What decoders are compared within."""
+    """Settings within which decoders are compared."""
     return row["shape"], row["mechanism"], row["people"], row["epsilon"], row.get("against")
 
 

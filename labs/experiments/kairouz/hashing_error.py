@@ -64,7 +64,7 @@ def _bucket_noise(mechanism: str, num_buckets: int, epsilon: float) -> tuple[flo
 
 
 def design(spec: Collection, values: tuple[str, ...], frequencies: np.ndarray) -> Design:
-    """What least squares over the collection's alphabet and cohorts can do.
+    """Expected errors of least squares over the collection's alphabet and cohorts.
 
     Args:
         spec: over a permuted or a hashed alphabet; its mechanism does not matter.
@@ -115,7 +115,7 @@ def designs(
 
 
 def planned(values: tuple[str, ...], frequencies: np.ndarray, plan: tuple[int, int], *, closed: bool) -> Design:
-    """The design with so many (buckets, cohorts)."""
+    """The design with these numbers of buckets and cohorts."""
     spec = collection(KaryRR.id, 1.0, values, plan, closed=closed)  # whose mechanism does not matter
     return design(spec, values, frequencies)
 
@@ -123,7 +123,7 @@ def planned(values: tuple[str, ...], frequencies: np.ndarray, plan: tuple[int, i
 def collection(
     mechanism: str, epsilon: float, values: tuple[str, ...], plan: tuple[int, int], *, closed: bool
 ) -> Collection:
-    """O-RR or O-RAPPOR with so many (buckets, cohorts), for these values or for any texts."""
+    """O-RR or O-RAPPOR with these numbers of buckets and cohorts, for these values or for any texts."""
     if closed:
         return inputs.permuted(mechanism, len(values), *plan, epsilon)
     return inputs.hashed(mechanism, *plan, epsilon)

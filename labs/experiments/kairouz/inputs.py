@@ -1,4 +1,4 @@
-"""What the experiments of Kairouz, Bonawitz and Ramage 2016 share: distributions, collections, simulated losses."""
+"""Common parts of the experiments of Kairouz, Bonawitz and Ramage 2016: distributions, collections, losses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FROM_REPORTS = "em"
 
 
 def names(number: int) -> tuple[str, ...]:
-    """Texts that stand for the values."""
+    """Placeholder texts for the values."""
     return tuple(f"value {i}" for i in range(number))
 
 
@@ -39,7 +39,7 @@ def zipf(number: int) -> np.ndarray:
 
 
 def step(number: int) -> np.ndarray:
-    """A tenth of the values holds nine tenths of the people, evenly; so do the others with the rest."""
+    """Nine tenths of the people hold a tenth of the values, the rest hold the others, both evenly."""
     high = np.arange(number) < max(1, number // 10)
     return normalized(np.where(high, 0.9 / high.sum(), 0.1 / max(1, (~high).sum())))
 
@@ -92,7 +92,7 @@ def _collection(alphabet: dict[str, Any], num_cohorts: int, mechanism: str, epsi
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Population:
-    """Whom an experiment asks.
+    """The population of an experiment.
 
     Attributes:
         values: S texts, candidates of an open alphabet.
@@ -113,7 +113,7 @@ def population(frequencies: np.ndarray, number: int) -> Population:
 def simulated_estimates(
     collection: Collection, people: Population, decoders: Sequence[str], rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """What the decoders make of one and the same set of reports.
+    """Estimates of all decoders from the same reports.
 
     Args:
         collection: what people are asked.
@@ -157,5 +157,5 @@ def mean_and_error(sample: np.ndarray) -> tuple[float, float]:
 
 
 def listed(numbers: Sequence[float], digits: int = 2) -> str:
-    """Numbers in a sentence."""
+    """Format numbers for a sentence."""
     return ", ".join(f"{number:.{digits}f}" for number in numbers)

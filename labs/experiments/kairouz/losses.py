@@ -52,7 +52,7 @@ def of_plan(
 def of_ours(
     people: inputs.Population, epsilon: float, runs: int, rng: np.random.Generator, *, closed: bool
 ) -> dict[str, Any]:
-    """What the planner recommends, with ``eb``, and what that is."""
+    """The planner's recommendation with ``eb``, and its description."""
     collection = ours.planned(len(people.values), people.number, epsilon, closed=closed)
     found = {"mechanism": collection.mechanism.id, "buckets": collection.alphabet.num_symbols}
     if closed:

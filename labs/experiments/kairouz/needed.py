@@ -1,4 +1,4 @@
-"""The epsilon that an l1 loss costs, against the number of people: Figures 9, 10 and 14."""
+"""The epsilon that an l1 loss requires, by number of people: Figures 9, 10 and 14."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def our_rows(
     *,
     closed: bool,
 ) -> list[dict[str, Any]]:
-    """The same of this library's own collection, between simulations at these epsilons."""
+    """The same for this library's own collection, interpolated between simulations at these epsilons."""
     simulated = [losses.of_ours(people, epsilon, runs, rng, closed=closed)["l1"] for epsilon in epsilons]
     curve = Curve(epsilons=epsilons, l1=tuple(simulated))
     about = {"series": OURS, "values": len(people.values), "people": people.number}
@@ -184,7 +184,7 @@ def by_point(rows: list[dict[str, Any]]) -> list[dict[str, float]]:
 
 
 def _compared(rows: list[dict[str, Any]], series: str, others: tuple[str, ...]) -> list[float]:
-    """The epsilon of a curve in parts of the least of some others, where both reach the target."""
+    """Ratio of a curve's epsilon to the smallest of some others, where both reach the target."""
     return [
         point[series] / min(point[name] for name in others if name in point)
         for point in by_point(rows)

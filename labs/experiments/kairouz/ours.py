@@ -1,4 +1,4 @@
-"""What this library does today with the questions of the paper: the planner's collection, and the estimator ``eb``."""
+"""This library's current solution to the paper's questions: the planner's collection and the estimator ``eb``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DECODER = "eb"
 
 @functools.lru_cache(maxsize=256)
 def planned(size: int, number: int, epsilon: float, *, closed: bool) -> Collection:
-    """What the planner recommends for so many values and people; it does not know how frequent the values are.
+    """The planner's recommendation for these numbers of values and people; it does not know the frequencies.
 
     Every value of a closed alphabet is sensitive; all people hold one of the candidates of an open one.
     """

@@ -1,4 +1,4 @@
-"""Plans of O-RR and O-RAPPOR (buckets k, cohorts C, hash functions h), and what errors to expect of each.
+"""Plans of O-RR and O-RAPPOR (buckets k, cohorts C, hash functions h), with their expected errors.
 
 The forecast needs no simulation and no matrix. With d different buckets of a value, on average over hash functions,
 
@@ -53,7 +53,7 @@ FORECAST_DRAWS = 16
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plan:
-    """One way to ask for S values.
+    """One plan for S values.
 
     Attributes:
         mechanism: O-RR or O-RAPPOR.
@@ -82,7 +82,7 @@ class Plan:
         return {"buckets": self.num_buckets, "cohorts": self.num_cohorts, "hashes": self.num_hashes}
 
     def collection(self, values: tuple[str, ...], epsilon: float) -> Collection:
-        """What people are asked."""
+        """The collection of a plan."""
         kind, sizes = IDS[self.mechanism], (self.num_buckets, self.num_cohorts)
         if self.is_plain:
             return inputs.closed(kind, self.size, epsilon)
@@ -125,7 +125,7 @@ class Plan:
         return mechanism
 
     def _cost_of_hashes(self, epsilon: float) -> float:
-        """By how much h hash functions multiply the variance of a rare value; 1 for one."""
+        """Factor by which h hash functions increase the variance of a rare value; 1 for one function."""
         if self.num_hashes == 1:
             return 1.0
         k = self.num_buckets
@@ -164,7 +164,7 @@ def grid(
     cohorts: Iterable[int],
     hashes: Sequence[int] = (1,),
 ) -> list[Plan]:
-    """All plans of these numbers that can tell the values apart and fit into the counters of one window."""
+    """All plans with these numbers that distinguish the values and fit into the counters of one window."""
     plans = [
         Plan(mechanism=mechanism, closed=closed, size=size, num_buckets=k, num_cohorts=number, num_hashes=h)
         for h in (hashes if mechanism == O_RAPPOR and not closed else (1,))

@@ -75,7 +75,7 @@ def collection(mechanism: str, rates: tuple[float, float], epsilon: float) -> Co
 
 
 def answer_shares() -> np.ndarray:
-    """Of the answers that are given; (5,)."""
+    """Shares (5,) among the given answers."""
     weights = 1 / np.arange(1, NUM_ANSWERS + 1)
     return weights / weights.sum()
 
@@ -113,14 +113,14 @@ def telling_states(rates: tuple[float, float]) -> Iterator[list[np.ndarray]]:
 
 
 def largest_log_ratio(spec: Collection, families: Iterator[list[np.ndarray]]) -> float:
-    """Over all reports and pairs of states of one family; from the channel, by enumeration."""
+    """Largest log ratio over all reports and pairs of states of one family, by enumeration of the channel."""
     channel = np.array(spec.mechanism.channel()[1], dtype=np.float64)
     laws = [np.log(channel @ np.array(states).T) for states in families]
     return max(float((law.max(axis=1) - law.min(axis=1)).max()) for law in laws)
 
 
 def never_worse(rows: list[dict[str, Any]]) -> Verdict:
-    """TSP's errors over UP's."""
+    """Ratios of TSP's errors to UP's."""
     found = {(row["high_rate"], row["low_rate"], row["epsilon"], row["mechanism"]): row for row in rows}
     pairs = [
         (row, found[high, low, epsilon, "up"]) for (high, low, epsilon, kind), row in found.items() if kind == "tsp"
@@ -136,7 +136,7 @@ def never_worse(rows: list[dict[str, Any]]) -> Verdict:
 
 
 def independent_guarantee(rows: list[dict[str, Any]]) -> Verdict:
-    """Answers that do not depend on the state."""
+    """Log ratios for answers that do not depend on the state."""
     excess = max(row["log_ratio_independent"] - row["epsilon"] for row in rows)
     return Verdict(
         claim="No report tells two states apart by more than e**epsilon if given answers do not depend on the state.",
@@ -146,7 +146,7 @@ def independent_guarantee(rows: list[dict[str, Any]]) -> Verdict:
 
 
 def joint_guarantee(rows: list[dict[str, Any]]) -> Verdict:
-    """States that determine the answer."""
+    """Log ratios for states that determine the answer."""
     of_tsp = [row for row in rows if row["mechanism"] == "tsp"]
     worst = max(of_tsp, key=lambda row: row["log_ratio_value_is_state"] - row["epsilon"])
     listed = "; ".join(

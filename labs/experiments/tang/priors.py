@@ -83,7 +83,7 @@ def random_priors(rng: np.random.Generator) -> Priors:
 
 
 def collection(mechanism: str, priors: Priors, epsilon: float) -> Collection:
-    """One of the four mechanisms over as many values as the priors have."""
+    """One of the four mechanisms, over the values of the priors."""
     fields: dict[str, dict[str, Any]] = {
         "GRR": {"id": "krr"},
         "OUE": {"id": "rappor", "theta": 0.5},
@@ -101,7 +101,8 @@ def collection(mechanism: str, priors: Priors, epsilon: float) -> Collection:
 
 
 def omega(mechanism: str, priors: Priors, epsilon: float) -> float:
-    """What the states differ by beyond e**epsilon: in one value (AGRR, GRR) or in a set of them (AOUE, OUE)."""
+    """Excess of the difference between states over e**epsilon, for one value (AGRR, GRR) or a set of values (AOUE,
+    OUE)."""
     table = np.array(priors)
     excess = np.maximum(table[:, np.newaxis] - np.exp(epsilon) * table, 0)
     return float((excess.max(axis=-1) if mechanism.endswith("GRR") else excess.sum(axis=-1)).max())
@@ -147,7 +148,7 @@ def simulated(
 
 
 def informed_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those of mechanisms that use priors."""
+    """Rows of mechanisms that use priors."""
     return [row for row in rows if row["mechanism"] in PAIRS.values()]
 
 

@@ -1,4 +1,4 @@
-"""Tang et al., Figures 1 and 2: the probability p_2 with which TSP keeps "missing", and what it is worth."""
+"""Tang et al., Figures 1 and 2: the probability p_2 with which TSP keeps "missing", and its benefit."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ class TangFigure2(Experiment):
 
 
 def answer_shares() -> np.ndarray:
-    """Of the answers that are given; (4,)."""
+    """Shares (4,) among the given answers."""
     weights = 1 / np.arange(1, NUM_ANSWERS + 1)
     return weights / weights.sum()
 

@@ -1,4 +1,4 @@
-"""What a collector may know of the cells behind a tag, and what its ignorance costs."""
+"""A collector's knowledge about the cells behind a tag, and the cost of knowing less."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def one_run(
 
 
 def judged(data: CheckIns, collection: Collection, belief: np.ndarray | None, counts: CohortCounts) -> dict[str, float]:
-    """The loss of one estimate, and what is expected of it.
+    """The loss of one estimate, and its expectation.
 
     Args:
         data: the truth.
@@ -97,7 +97,7 @@ def _assumed(data: CheckIns, belief: np.ndarray | None, found: np.ndarray) -> np
 
 
 def _after_tags(collection: Collection, frequencies: np.ndarray, asked: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each symbol's estimate when the people behind tags have been shared out."""
+    """Mean and standard deviation of each symbol's estimate after the people behind tags are redistributed."""
     slope = collection.alphabet.redistribution(frequencies)
     weights = np.eye(len(frequencies)) if slope is None else slope
     variances = collection.mechanism.variance_of(weights, frequencies) / asked

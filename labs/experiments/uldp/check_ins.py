@@ -1,4 +1,5 @@
-"""Where people check in, and why: at home, at work, or elsewhere. For the personalised mechanism with semantic tags."""
+"""Places of people's check-ins, and their reasons: at home, at work, or elsewhere. For the personalised mechanism with
+semantic tags."""
 
 from __future__ import annotations
 
@@ -35,12 +36,12 @@ class CheckIns:
 
     @property
     def frequencies(self) -> np.ndarray:
-        """(K,): of cells, whatever the reason."""
+        """(K,): shares of cells, over all reasons."""
         return self.joint.sum(axis=0)
 
     @property
     def hideable(self) -> np.ndarray:
-        """(K,) bool: not sensitive to everybody."""
+        """(K,) bool: cells that are not sensitive for everybody."""
         return ~np.isin(self.values, self.sensitive)
 
     @property

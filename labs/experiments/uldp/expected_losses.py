@@ -1,4 +1,4 @@
-"""Expected losses of the unbiased estimate, to lay beside simulated ones.
+"""Expected losses of the unbiased estimate, for comparison with simulated ones.
 
 The loss is that against the frequencies p of all N people, of whom n are asked, drawn without replacement (Murakami
 and Kawamoto 2019, section 6: N = 2 n). A mechanism's ``variances`` are those of independent people; without replacement
@@ -70,12 +70,12 @@ def standard_deviations(mechanism: Mechanism, frequencies: np.ndarray, asked: in
 
 
 def expected_squared_error(covariances: np.ndarray) -> Expected:
-    """Of the squared l2 distance; exact in the mean."""
+    """Mean and spread of the squared l2 distance; the mean is exact."""
     return Expected(mean=float(np.trace(covariances)), deviation=float(np.sqrt(2 * (covariances**2).sum())))
 
 
 def expected_total_variation(covariances: np.ndarray) -> Expected:
-    """Of half the l1 distance.
+    """Mean and spread of half the l1 distance.
 
     For normal X and Y of correlation c, Cov(|X|, |Y|) = 2/pi sd(X) sd(Y) (sqrt(1 - c**2) + c asin(c) - 1).
     """

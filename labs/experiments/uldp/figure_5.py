@@ -118,7 +118,7 @@ def _losses(rows: list[dict[str, Any]], population: Population, asked: int, epsi
 
 
 def _far_better(rows: list[dict[str, Any]], population: Population, asked: int) -> Verdict:
-    """By far: half of what the limits for small epsilon say of unbiased estimates, twice for the threshold.
+    """Judges "by far": half of the small-epsilon limit for unbiased estimates, twice for the threshold.
 
     In the limit RR loses (w / v) sqrt((w - 1) / (v - 1)) times as much as uRR, RAPPOR w / v times as much as uRAP.
     Estimates that are distributions cannot lose more than 1, which puts these factors out of reach.

@@ -123,7 +123,7 @@ def loss_rows(
 
 
 def _sensitive(population: Population, number: int, rng: np.random.Generator) -> Population:
-    """The same people, this many random values of whom are sensitive."""
+    """The same people, with this many randomly chosen sensitive values."""
     chosen = rng.choice(len(population.values), number, replace=False)
     return dataclasses.replace(population, sensitive=tuple(population.values[index] for index in chosen))
 

@@ -140,7 +140,7 @@ def loss_rows(
 def seconds_of_em(
     population: Population, mechanism: str, level: float | None, asked: int, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """How long EM takes, from the counts if they hold the whole likelihood, else from the reports."""
+    """Running time of EM, from the counts if they determine the likelihood, else from the reports."""
     base = _base(population, level, asked)
     collection = population.collection(mechanism, base["epsilon"])
     people = draw_people(population.frequencies, asked, rng)
@@ -159,7 +159,7 @@ def seconds_of_em(
 
 
 def _base(population: Population, level: float | None, asked: int) -> dict[str, Any]:
-    """The columns that say what was asked; the level is epsilon, None the logarithm of the number of values."""
+    """The columns that identify a setting; the level is epsilon, or None for the logarithm of the number of values."""
     size = len(population.values)
     base: dict[str, Any] = {"values": size, "sensitive": len(population.sensitive), "asked": asked}
     return base | {"at": "ln w" if level is None else f"{level:g}", "epsilon": level or math.log(size)}

@@ -1,4 +1,4 @@
-"""The personalised mechanism with semantic tags, by what is known of the tags: total variation (8), squared l2 (13)."""
+"""The personalised mechanism with semantic tags, by knowledge about the tags: total variation (8), squared l2 (13)."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def averages(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _losses(rows: list[dict[str, Any]], knowledge: str, column: str = "loss") -> dict[tuple[str, int], float]:
-    """By data and number of people, in increasing order, of uRR at the epsilon where it varies."""
+    """Losses of uRR by data and number of people, in increasing order, at the epsilon at which that number varies."""
     return {
         (row["data"], row["asked"]): row[column]
         for row in sorted(rows, key=lambda row: row["asked"])

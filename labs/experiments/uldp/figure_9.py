@@ -80,7 +80,7 @@ class Distributions(Experiment):
 
 
 def sensitive_are_few(rows: list[dict[str, Any]]) -> Verdict:
-    """Shares of values and of people."""
+    """Shares of sensitive values among all values, and of people who hold them."""
     texts, few = [], []
     for name in dict.fromkeys(row["data"] for row in rows):
         here = [row for row in rows if row["data"] == name]

@@ -1,4 +1,4 @@
-"""What the experiments of Murakami and Kawamoto 2019 share: people, mechanisms, simulated estimates."""
+"""Common parts of the experiments of Murakami and Kawamoto 2019: people, mechanisms, simulated estimates."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Population:
         return self.people / self.size
 
     def collection(self, mechanism: str, epsilon: float) -> Collection:
-        """What is asked: the value, perturbed by one of ``MECHANISMS``."""
+        """The collection: the value, perturbed by one of ``MECHANISMS``."""
         alphabet = {"id": "closed", "values": list(self.values), "sensitive": list(self.sensitive)}
         spec = {"id": "experiment", "version": 1, "alphabet": alphabet}
         return Collection.from_json(spec | {"mechanism": MECHANISMS[mechanism] | {"epsilon": epsilon}})
@@ -129,6 +129,6 @@ def mean_and_error(losses: Sequence[float] | np.ndarray) -> dict[str, float]:
 
 
 def epsilons(population: Population, reduced: bool) -> tuple[float, ...]:
-    """From 0.1 to 10; ln w, at which the paper compares with no privacy, is among them."""
+    """Epsilons from 0.1 to 10, including ln w, at which the paper compares with no privacy."""
     boundary = math.log(len(population.values))
     return (0.1, 1.0, boundary) if reduced else (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 4.0, boundary, 7.0, 8.5, 10.0)

@@ -115,7 +115,7 @@ def terms(data: CheckIns, perturbed: np.ndarray, belief: np.ndarray | None) -> t
 
 
 def bound_holds(rows: list[dict[str, Any]]) -> Verdict:
-    """Theorem 1 in the mean."""
+    """Whether Theorem 1 holds on average."""
     ratios = [row["l1"] / (row["first_term"] + row["second_term"]) for row in rows]
     return Verdict(
         claim="The l1 loss is at most the sum of the two terms (theorem 1).",

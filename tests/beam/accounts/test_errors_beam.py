@@ -292,7 +292,7 @@ NEEDS = (
     "collection 'open' has an open alphabet and needs 1 to 1048576 candidate values (--candidates) "
     "or public values, got"
 )
-NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got another file"
+NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got a different file"
 
 
 # class of the error, call, and the sentence: whole, or its beginning up to a space where the rest is not ours to choose
@@ -494,7 +494,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (IsADirectoryError, simulating("--output ."), "[Errno 21] Is a directory: '.'"),
     (FileNotFoundError, simulating("--output none/out"), "[Errno 2] No such file or directory: 'none/out'"),
     (SpecError, simulating("--rate 5"), "--rate needs --topic, got --output"),
-    (SpecError, simulating("--seed -"), "--seed must be a whole number from 0, got '-'"),
+    (SpecError, simulating("--seed -"), "--seed must be a non-negative whole number, got '-'"),
     (
         SpecError,
         simulating("--values header.csv"),
@@ -519,7 +519,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values stranger.csv"),
-        "stranger.csv line 3 must have one of the 3 values of the collection, got another, as do 1 in all of 2 rows",
+        "stranger.csv line 3 must have one of the 3 values of the collection; rows with other values: 1 of 2",
     ),
     (SpecError, simulating("--values short.csv"), "short.csv line 2 must have the 2 columns of the header, got 1"),
     (
@@ -535,7 +535,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values field.csv"),
-        "field.csv row 1 must have one of the 3 values of the collection, got another, as do 1 in all of 1 rows",
+        "field.csv row 1 must have one of the 3 values of the collection; rows with other values: 1 of 1",
     ),
     (
         SpecError,
@@ -867,7 +867,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: reestimate._check_windows(
             [smooth_row("2026-01-01", "2026-01-03"), smooth_row("2026-01-02", "2026-01-04")]
         ),
-        "--smooth needs windows that do not overlap, got some of 'c' that do",
+        "--smooth needs windows that do not overlap, got overlapping windows of 'c'",
     ),
     # tokens
     (
@@ -963,7 +963,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ("--design direct --yes a --no a", "--yes and --no must be different texts, got 'a' for both"),
             (
                 "--design direct --people x",
-                "--people must name one column of answers.csv, got 'x', of which it has 0",
+                "--people must name one column of answers.csv, got 'x', found 0 times",
             ),
         )
     ),
@@ -979,7 +979,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: check._acknowledge(".", "b", [run_of("a")]),
         "--acknowledge must name a killed run (there is none), got 'b'",
     ),
-    (TypeError, checking_texts, "rows of estimates must have whole numbers as counts, got others"),
+    (TypeError, checking_texts, "rows of estimates must have whole numbers as counts, got other values"),
     # read_rows
     (
         SpecError,

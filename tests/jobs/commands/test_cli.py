@@ -134,9 +134,9 @@ ERRORS = [
         f"{SIMULATE} --person_column value",
         "--person_column needs a collection with epsilon_inf, got krr without",
     ),
-    ("simulate", f"{SIMULATE} --seed x", "--seed must be a whole number from 0, got 'x'"),
-    ("simulate", f"{SIMULATE} --seed=-1", "--seed must be a whole number from 0, got '-1'"),
-    ("simulate", f"{SIMULATE} --seed ''", "--seed must be a whole number from 0, got ''"),
+    ("simulate", f"{SIMULATE} --seed x", "--seed must be a non-negative whole number, got 'x'"),
+    ("simulate", f"{SIMULATE} --seed=-1", "--seed must be a non-negative whole number, got '-1'"),
+    ("simulate", f"{SIMULATE} --seed ''", "--seed must be a non-negative whole number, got ''"),
     (
         "simulate",
         f"{SIMULATE} --seed {1 << 64}",
@@ -172,7 +172,7 @@ ERRORS = [
     (
         "simulate",
         f"{SIMULATE} --values stranger.csv",
-        "stranger.csv line 3 must have one of the 3 values of the collection, got another, as do 1 in all of 2 rows",
+        "stranger.csv line 3 must have one of the 3 values of the collection; rows with other values: 1 of 2",
     ),
     (
         "simulate",
@@ -209,7 +209,7 @@ ERRORS = [
     (
         "simulate",
         f"{SIMULATE} --values field.csv",
-        "field.csv row 2 must have one of the 3 values of the collection, got another, as do 1 in all of 2 rows",
+        "field.csv row 2 must have one of the 3 values of the collection; rows with other values: 1 of 2",
     ),
     (
         "simulate",

@@ -448,7 +448,7 @@ def test_no_rows_make_empty_files() -> None:
 
 FROM = "--collection krr.json --output again"
 SHAPE = "counts of collection 'krr' must have 3 cohorts and 9 cells, got"
-NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got another file"
+NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got a different file"
 ERRORS = [
     (f"{FROM} --counts good.avro --slide 1h", "--slide needs --window, got none"),
     (f"{FROM} --counts good.avro --timezone Europe/Berlin", "--timezone needs --window, got none"),

@@ -156,7 +156,8 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         overlapping,
-        "DIR must have windows that do not overlap, because reports would count twice, got some of 'one' that do",
+        "DIR must have windows that do not overlap, because reports would count twice, got overlapping windows of "
+        "'one'",
     ),
     (SpecError, without_counts, "DIR must match at least one file, got 'none/counts*.avro'"),
     (

@@ -195,7 +195,7 @@ def test_values_that_the_collection_does_not_list_are_named_by_their_lines(tmp_p
     path = csv_file(tmp_path, "value\n" + "0\n1\n" * 70_000 + f"{SECRET}\n2\n" * 3)
     argv = ["--collection", str(tmp_path / "C.json"), "--values", path, "--output", str(tmp_path / "r.avro")]
     assert simulate(argv) == 2
-    sentence = "line 140002 must have one of the 3 values of the collection, got another, as do 3 in all of 140006 rows"
+    sentence = "line 140002 must have one of the 3 values of the collection; rows with other values: 3 of 140006"
     assert capsys.readouterr().err == f"simulate: {path} {sentence}\n"
     assert not (tmp_path / "r.avro").exists()
 

@@ -185,7 +185,10 @@ WRONG: list[tuple[Callable[[Path], Callable[[], Any]], str]] = [
         lambda _: lambda: references_to("gs://bucket/file", FILE),
         f"{FILE} must be a local path without : and }} for --kafka_reader java, got 'gs://bucket/file'",
     ),
-    (lambda folder: reading(folder, SECRET), f"{FILE} must have NAME=VALUE in each line, got another text in line 3"),
+    (
+        lambda folder: reading(folder, SECRET),
+        f"{FILE} must have NAME=VALUE in each line, got a different text in line 3",
+    ),
     (
         lambda folder: reading(folder, f"sasl.jaas.config=password={SECRET}\\"),
         f"{FILE} must not contain a backslash for --kafka_reader java, got one in the setting sasl.jaas.config",

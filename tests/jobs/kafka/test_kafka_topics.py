@@ -186,8 +186,8 @@ SECRET = "correct horse battery staple"
 
 
 WRONG = [
-    ([SECRET], "--kafka_config must have NAME=VALUE in each line, got another text in line 1"),
-    ([f"={SECRET}"], "--kafka_config must have NAME=VALUE in each line, got another text in line 1"),
+    ([SECRET], "--kafka_config must have NAME=VALUE in each line, got a different text in line 1"),
+    ([f"={SECRET}"], "--kafka_config must have NAME=VALUE in each line, got a different text in line 1"),
     ([f"sasl.password={SECRET}"], "--kafka_config must contain bootstrap.servers, got none"),
     (
         ["bootstrap.servers=a:1", "acks=1"],

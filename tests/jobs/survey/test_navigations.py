@@ -213,7 +213,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         lambda: read_navigations(columns(rate="r")),
-        f"--rate_column must name one column of {ANSWERS}, got 'r', of which it has 0",
+        f"--rate_column must name one column of {ANSWERS}, got 'r', found 0 times",
     ),
     (argparse.ArgumentTypeError, lambda: _quantile("1"), "must be a number between 0 and 1, got '1'"),
 ]

@@ -183,13 +183,13 @@ FORMS = "direct, crosswise:RATE, forced:TRUTH,YES, unrelated:TRUTH,YES"
         ("--design crosswise:1/2", "SurveyDesign.rates must tell yes from no, got crosswise:1/2"),
         ("--design crosswise:0.1,0.2", "SurveyDesign.rates of crosswise must be 1 number(s), got 2"),
         ("--design forced:people", "SurveyDesign.rates of forced must be 2 number(s), got 1"),
-        ("--design direct --answer a", "--answer must name one column of answers.csv, got 'a', of which it has 0"),
-        ("--design direct --question q", "--question must name one column of answers.csv, got 'q', of which it has 0"),
+        ("--design direct --answer a", "--answer must name one column of answers.csv, got 'a', found 0 times"),
+        ("--design direct --question q", "--question must name one column of answers.csv, got 'q', found 0 times"),
         (
             "--design direct --people twice",
-            "--people must name one column of answers.csv, got 'twice', of which it has 2",
+            "--people must name one column of answers.csv, got 'twice', found 2 times",
         ),
-        ("--design twice", "--design must name one column of answers.csv, got 'twice', of which it has 2"),
+        ("--design twice", "--design must name one column of answers.csv, got 'twice', found 2 times"),
         ("--design direct --yes a --no a", "--yes and --no must be different texts, got 'a' for both"),
     ],
 )

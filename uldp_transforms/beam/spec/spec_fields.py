@@ -310,8 +310,8 @@ _ROWS = (
         kind=Kind.NUMBERS,
         section=Section.ESTIMATES,
         label="Limits of numbers",
-        help="numbers such as 30,60: rows of ordered alphabets then have the shares of people whose number is at least "
-        "these; an edge of the bins has the shortest interval",
+        help="numbers such as 30,60; for ordered alphabets, rows then have the share of people whose number "
+        "is at least each of these; intervals are shortest at bin edges",
         default_text="none",
         page="numbers.md",
     ),
@@ -320,8 +320,8 @@ _ROWS = (
         kind=Kind.NUMBERS,
         section=Section.ESTIMATES,
         label="Quantiles of numbers",
-        help="shares such as 0.5,0.9: rows of ordered alphabets then have the numbers that these shares of people are "
-        "below",
+        help="shares such as 0.5,0.9; for ordered alphabets, rows then have the numbers below which these "
+        "shares of people lie",
         default_text="none",
         page="numbers.md",
     ),

@@ -72,7 +72,7 @@ def _parser() -> cli.Parser:
     add("--column", default="value", help="name of the column in --values")
     add("--sensitive", help="text file of the sensitive values, one per line (default: all)")
     add("--open", action="store_true", help="open alphabet: people may send any text")
-    add("--candidates", help="with --open: text file of the texts to estimate, one per line (default: all in --values)")
+    add("--candidates", help="with --open: text file of the candidates, one per line (default: all texts in --values)")
     add("--max_cohorts", type=cli.positive(), help="with --open: limit on the number of cohorts, as for uldp plan")
     add("--mechanisms", type=_mechanisms, help="comma-separated ids of mechanisms (default: all that apply)")
     add("--epsilon", type=cli.numbers, default="0.5,1,2", help="comma-separated values of epsilon")

@@ -76,7 +76,7 @@ class Admission:
         yield messages[begin:]
 
     def _judge(self, messages: Sequence[bytes], arrival: int) -> Iterator[tuple[Sequence[Verdict], list[ReportBatch]]]:
-        """Decode all messages together if all are good, else one by one, because rejections do not name their message."""
+        """Decode messages together if all are good, else one by one, because rejections do not name their message."""
         decoded = self._decoder.decode(messages, np.full(len(messages), arrival, dtype=np.int64))
         if not decoded.rejections:
             fingerprints = {batch.fingerprint[:PREFIX_BYTES]: batch.fingerprint for batch in decoded.batches}

@@ -43,11 +43,12 @@ _SERVING: cli.Options = {
     "--max_peer_connections": {
         "type": cli.positive(),
         "help": "largest number of connections from one IPv4 address or IPv6 /64 network; not for use behind a proxy, "
-        "which has one address (default: no limit of its own)",
+        "which has one address (default: no separate limit)",
     },
     "--max_peer_bytes": {
         "type": cli.positive(),
-        "help": "the same for the total size of the bodies of pending requests (default: no limit of its own)",
+        "help": "largest total size of the bodies of pending requests from one such address or network (default: no "
+        "separate limit)",
     },
 }
 
@@ -78,9 +79,9 @@ _JUDGING: cli.Options = {
         "allowed_lateness",
         default=None,
         metavar="DURATION",
-        help="same as for the job: with --window, reject reports that arrive later (default: 1h)",
+        help="as for uldp estimate: with --window, reject reports that arrive later (default: 1h)",
     ),
-    "--deduplicate": spec_option("deduplicate", help="same as for the job: reject batches without report ids"),
+    "--deduplicate": spec_option("deduplicate", help="as for uldp estimate: reject batches without report ids"),
 }
 
 

@@ -49,7 +49,7 @@ def read_lines(path: str, option: str) -> dict[str, str]:
             continue
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
-            raise SpecError(f"{option} must have NAME=VALUE in each line, got another text in line {number}")
+            raise SpecError(f"{option} must have NAME=VALUE in each line, got a different text in line {number}")
         found[name] = value
     return found
 

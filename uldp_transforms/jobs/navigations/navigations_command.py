@@ -39,10 +39,14 @@ def configure(argv: Sequence[str]) -> Question:
         metavar="FILE",
         help="table of navigations: JSON lines (.jsonl), CSV with a header (compressed if it ends in .gz), or .parquet",
     )
-    parser.add_argument("--value_column", default="confidence", help='column of answers, "high" or "low"')
-    parser.add_argument("--rate_column", default="rate", help="column of rates (randomizedTriggerRate)")
-    parser.add_argument("--duration_column", default="duration", help="column of loading times in milliseconds")
-    parser.add_argument("--quantile", type=_quantile, default=0.75, help="quantile of the loading time")
+    parser.add_argument("--value_column", default="confidence", help='name of the column of answers, "high" or "low"')
+    parser.add_argument(
+        "--rate_column", default="rate", help="name of the column of replacement rates (randomizedTriggerRate)"
+    )
+    parser.add_argument(
+        "--duration_column", default="duration", help="name of the column of loading times, in milliseconds"
+    )
+    parser.add_argument("--quantile", type=_quantile, default=0.75, help="quantile of the loading time to estimate")
     parser.add_argument("--json", metavar="FILE", help="also write the estimates to this file, as one JSON object")
     args = parser.parse_args(argv)
     columns = Columns(path=args.path, value=args.value_column, rate=args.rate_column, duration=args.duration_column)

@@ -56,8 +56,8 @@ def read_navigations(columns: Columns) -> Navigations:
     for option, column in (("value", columns.value), ("rate", columns.rate), ("duration", columns.duration)):
         if names.count(column) != 1:
             raise SpecError(
-                f"--{option}_column must name one column of {columns.path}, got {describe(column)}, of which it has "
-                f"{names.count(column)}"
+                f"--{option}_column must name one column of {columns.path}, got {describe(column)}, found "
+                f"{names.count(column)} times"
             )
     cells = Cells(columns.path, table, [columns.value, columns.rate, columns.duration])
     texts, codes = cells.coded(columns.value)

@@ -97,7 +97,7 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning:
         "symbol, for the recommended collection (default: "
         "no memos; the printed costs of memos are then for twice epsilon)",
     )
-    parser.add_argument("--json", help="file to write the recommended collection to (default: print it)")
+    parser.add_argument("--json", help="file for the recommended collection (default: print it)")
     parser.add_argument("--png", help="PNG file to write; needs the extra 'plot'")
     args = parser.parse_args(argv)
     if args.png is not None:

@@ -179,7 +179,9 @@ def _check_windows(rows: Sequence[WindowedEstimate]) -> None:
             raise SpecError(f"--smooth needs counts in windows, got one for everything of {row.collection_id!r}")
     for before, after in itertools.pairwise(rows):
         if str(after.window_start) < str(before.window_end):
-            raise SpecError(f"--smooth needs windows that do not overlap, got some of {row.collection_id!r} that do")
+            raise SpecError(
+                f"--smooth needs windows that do not overlap, got overlapping windows of {row.collection_id!r}"
+            )
 
 
 def _estimate(

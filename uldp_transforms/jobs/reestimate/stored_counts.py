@@ -151,7 +151,7 @@ def _read(files: Sequence[str]) -> Iterator[tuple[str, Row]]:
                 rows = [_in_milliseconds(row) for row in fastavro.reader(content, COUNTS_SCHEMA)]
             except Exception:  # any kind, because fastavro does not validate files
                 raise SpecError(
-                    f"{name} must be a file that uldp estimate --write_counts wrote, got another file"
+                    f"{name} must be a file that uldp estimate --write_counts wrote, got a different file"
                 ) from None
         yield from ((name, row) for row in rows)
 

@@ -85,7 +85,7 @@ def configure(argv: Sequence[str]) -> Simulation:
         raise SpecError("--manifest needs --output, got --topic")
     if args.seed is not None:
         if not args.seed.isascii() or not args.seed.isdigit():
-            raise SpecError(f"--seed must be a whole number from 0, got {args.seed!r}")
+            raise SpecError(f"--seed must be a non-negative whole number, got {args.seed!r}")
         args.seed = int(args.seed)
         require_int("--seed", args.seed, 0, (1 << 64) - 1)
     args.collection = cli.read_collections([args.collection])[0]
@@ -163,8 +163,8 @@ def _strangers(simulation: Simulation) -> str | None:
     rows = [stranger for values, _ in chunks for stranger in alphabet.strangers(values).tolist()]
     if not any(rows):
         return None
-    sentence = f"must have {alphabet.allowed}, got another, as do {sum(rows)} in all"
-    return f"{simulation.values.place(rows.index(True))} {sentence} of {len(rows)} rows"
+    sentence = f"must have {alphabet.allowed}; rows with other values: {sum(rows)}"
+    return f"{simulation.values.place(rows.index(True))} {sentence} of {len(rows)}"
 
 
 def _write(simulation: Simulation) -> int:

@@ -87,8 +87,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--people", metavar="COLUMN", help="column with the number of people of a row (default: a row is one person)"
     )
-    parser.add_argument("--yes", metavar="TEXT", help=f"text of answer 1 (default: {', '.join(YES)})")
-    parser.add_argument("--no", metavar="TEXT", help=f"text of answer 0 (default: {', '.join(NO)})")
+    parser.add_argument("--yes", metavar="TEXT", help=f"text that means answer 1 (default: {', '.join(YES)})")
+    parser.add_argument("--no", metavar="TEXT", help=f"text that means answer 0 (default: {', '.join(NO)})")
 
 
 def columns_of(args: argparse.Namespace, covariates: Sequence[str] = ()) -> AnswerColumns:

@@ -76,7 +76,7 @@ def read_answers(columns: AnswerColumns) -> Answers:
 def _require(path: str, names: Sequence[str], option: str, column: str) -> None:
     if names.count(column) != 1:
         raise SpecError(
-            f"{option} must name one column of {path}, got {describe(column)}, of which it has {names.count(column)}"
+            f"{option} must name one column of {path}, got {describe(column)}, found {names.count(column)} times"
         )
 
 

@@ -21,7 +21,7 @@ _EXAMPLES = 4
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Part:
-    """What the cohorts of one part say of values: there some of them may be one unknown together.
+    """The unknowns of the cohorts of one part, in which several values may share one unknown.
 
     Attributes:
         alphabet: of these cohorts alone, in their order.
@@ -52,27 +52,27 @@ class Alphabet(abc.ABC):
 
     @property
     def known_values(self) -> tuple[str, ...] | None:
-        """All values if the alphabet is closed, None if any text may occur."""
+        """All values of a closed alphabet; None if any text may occur."""
         return None
 
     @property
     @abc.abstractmethod
     def num_symbols(self) -> int:
-        """K, what a mechanism has to carry."""
+        """K, the number of symbols that a mechanism perturbs."""
 
     @property
     @abc.abstractmethod
     def num_sensitive(self) -> int:
-        """v, the symbols 0..v-1 are sensitive."""
+        """v, the number of sensitive symbols, which are 0..v-1."""
 
     @property
     def num_others(self) -> int:
-        """Symbols at the end that have no place in the order of symbols."""
+        """Number of symbols at the end that have no place in the order of symbols."""
         return 0
 
     @property
     def num_hashes(self) -> int:
-        """h, symbols that one value has at once in a cohort."""
+        """h, the number of symbols that a value has in one cohort."""
         return 1
 
     @property
@@ -87,23 +87,23 @@ class Alphabet(abc.ABC):
 
     @property
     def bin_centres(self) -> np.ndarray | None:
-        """(B,) float64: the number that a mean takes for each bin; None if no mean of such numbers would be honest."""
+        """(B,) float64: the number that represents each bin in a mean; None if no such number would be adequate."""
         return None
 
     @property
     def allowed(self) -> str:
-        """What a value must be, for messages about an alphabet with ``strangers``."""
+        """Description of valid values, for error messages about ``strangers``."""
         return f"one of the {len(self.known_values or ())} values of the collection"
 
     def strangers(self, values: Sequence[str]) -> np.ndarray:
-        """(n,) bool: texts that are no values of this alphabet."""
+        """(n,) bool: texts that are not values of this alphabet."""
         known = self.known_values
         listed = None if known is None else set(known)
         return np.array([listed is not None and canonical(value) not in listed for value in values], dtype=bool)
 
     @property
     def examples(self) -> tuple[str, ...]:
-        """Some values that a client may have, to compare its symbols with."""
+        """Some possible values, for test vectors of symbols."""
         known = self.known_values
         return (*self.clear_values[:_EXAMPLES], *_ANY_TEXTS) if known is None else known[:_EXAMPLES]
 
@@ -129,14 +129,15 @@ class Alphabet(abc.ABC):
     @property
     @abc.abstractmethod
     def client_rule(self) -> dict[str, Any]:
-        """How a client turns a value into symbols, spelt out: ``rule`` names one of the ways of docs/client.md.
+        """The complete rule by which a client maps a value to symbols; ``rule`` names one of the methods in
+        docs/client.md.
 
         The other keys are its parameters. Texts are canonical and in the order of their symbols; numbers of 64 bits are
         decimal texts.
         """
 
     def symbol_rows(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
-        """``symbol_table`` with a row for each value, in small integers; for lists too long for a whole table.
+        """``symbol_table`` with one row per value, in small integers, for lists that are too long for a complete table.
 
         Returns:
             (S, C h), unsigned: the h symbols of cohort 0, those of cohort 1, and so on; (S, 1) if there is one row.
@@ -146,11 +147,11 @@ class Alphabet(abc.ABC):
 
     @property
     def whole_cohorts(self) -> slice:
-        """The cohorts in which values are hashed whole, so that each has a bucket of its own choice."""
+        """The cohorts in which values are hashed as a whole, each into its own bucket."""
         return slice(None)
 
     def parts(self, values: tuple[str, ...]) -> tuple[Part, ...]:
-        """The cohorts in parts in which each hashes values as one thing, be it whole or as a prefix.
+        """The cohorts in parts, such that all cohorts of a part hash the same prefix of a value, or the whole value.
 
         Args:
             values: canonical and sensitive, S of them.
@@ -163,7 +164,7 @@ class Alphabet(abc.ABC):
         return (Part(alphabet=self, cohorts=slice(None), values=values, member=every, whole=whole),)
 
     def redistribute(self, frequencies: np.ndarray) -> np.ndarray:
-        """Symbol frequencies (K,) as frequencies (K,) of the values that own the symbols.
+        """Convert symbol frequencies (K,) to frequencies (K,) of the values of these symbols.
 
         The identity, unless some symbols stand for several values (tags).
         """
@@ -174,14 +175,14 @@ class Alphabet(abc.ABC):
         return None
 
     def redistributed_mass(self, frequencies: np.ndarray) -> float:
-        """Share of people, by symbol frequencies (K,), whose value ``redistribute`` takes from public knowledge."""
+        """Share of people whose values ``redistribute`` takes from public knowledge, at symbol frequencies (K,)."""
         return 0.0
 
     def check_cohorts(self, num_cohorts: int) -> None:  # noqa: B027  # most alphabets accept any number
         """Refuse a number of cohorts with which this alphabet can never be decoded (raises SpecError)."""
 
     def encode(self, values: Sequence[Any] | np.ndarray, cohorts: np.ndarray, num_cohorts: int) -> np.ndarray:
-        """Run by the client: the symbol of each value in its cohort.
+        """Map each value to its symbol in its cohort; run by the client.
 
         Args:
             values: n texts, or what a subclass takes.
@@ -209,7 +210,7 @@ class Alphabet(abc.ABC):
         return {"id": self.id} | {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
 
     def meaning(self) -> dict[str, Any]:
-        """The part of the JSON form on which the meaning of a report depends, and so the fingerprint."""
+        """The part of the JSON form that determines the meaning of a report, and therefore the fingerprint."""
         return self.to_json()
 
 

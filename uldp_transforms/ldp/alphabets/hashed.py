@@ -20,9 +20,9 @@ _WORDS_AT_ONCE = 1 << 16  # half a megabyte of words stays in the cache
 class Hashed(Alphabet):
     """Bucket ``h_c(value)`` in cohort c. Every text is sensitive unless a public list says that it is not.
 
-    Symbols 0..num_buckets-1 are the buckets of sensitive texts, in which no listed text is ever counted. The listed
-    ones have one symbol each, in the list's order, or, if ``num_clear_buckets`` is given, share that many buckets of
-    their own, by a hash function per cohort.
+    Symbols 0..num_buckets-1 are the buckets of sensitive texts, in which no listed text is ever counted. Listed texts
+    have one symbol each, in the list's order. If ``num_clear_buckets`` is given, they share that many separate buckets,
+    by one hash function per cohort.
 
     Attributes:
         num_buckets: k, for sensitive texts. Near e**epsilon + 1 the estimates are most precise.
@@ -61,7 +61,7 @@ class Hashed(Alphabet):
             require_int("Hashed.num_clear_buckets", self.num_clear_buckets, 2, 1 << 16)
 
     def to_json(self) -> dict[str, Any]:
-        """Without the public list where there is none: fingerprints of such alphabets stay what they were."""
+        """Omits an empty public list, so that older fingerprints stay valid."""
         return {key: value for key, value in super().to_json().items() if value is not None}
 
     @property

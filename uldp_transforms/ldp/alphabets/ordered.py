@@ -1,4 +1,4 @@
-"""Numbers in bins between public edges, and a few texts that stand for no number."""
+"""Numbers in bins between public edges, and a few other texts that are not numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOG_EDGES = decimal.Context(prec=4, rounding=decimal.ROUND_HALF_EVEN)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Ordered(Alphabet):
-    """A number is the symbol of its bin, in increasing order; ``others`` are the symbols behind the bins.
+    """The symbol of a number is its bin, in increasing order; the symbols of ``others`` follow after the bins.
 
     Bin i holds the numbers from edge i up to, but not including, edge i + 1. The ends are clamped: numbers below the
     first edge are in the first bin and numbers from the last edge on are in the last one, so estimates name these two
@@ -131,12 +131,12 @@ class Ordered(Alphabet):
 
     @property
     def bin_centres(self) -> np.ndarray | None:
-        """The middles; None on the scale ``log``, whose last bins are wide and have a heavy tail behind them."""
+        """The centres of the bins; None on the scale ``log``, whose last bins are wide and may contain a heavy tail."""
         return None if self.scale == "log" else (self.bin_edges[:-1] + self.bin_edges[1:]) / 2
 
     @functools.cached_property
     def bins(self) -> tuple[str, ...]:
-        """Names of the bins; those of the two ends say what clamping puts there."""
+        """Names of the bins; the first and the last name indicate the clamping."""
         texts = [_text(edge) for edge in self.bin_edges.tolist()]
         inner = (f"[{low}, {high})" for low, high in itertools.pairwise(texts[1:-1]))
         return (f"< {texts[1]}", *inner, f">= {texts[-2]}")
@@ -174,7 +174,7 @@ class Ordered(Alphabet):
 
     @property
     def examples(self) -> tuple[str, ...]:
-        """Numbers at the edges of some bins, as texts, and some of the others."""
+        """Numbers at the edges of some bins, as texts, and some of ``others``."""
         inner = self.bin_edges[1:-1]
         return (*map(repr, inner[[0, len(inner) // 2, -1]].tolist()), *self.others[:1])
 
@@ -201,7 +201,7 @@ class Ordered(Alphabet):
         return super().encode(texts, cohorts, num_cohorts)
 
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
-        """The symbols of names of bins, of others, and of decimal texts; see ``Alphabet.symbol_table``."""
+        """The symbols of bin names, of ``others`` and of decimal texts; see ``Alphabet.symbol_table``."""
         known = _symbols(self)
         numbers = np.array([value not in known and bool(_DECIMAL.fullmatch(value)) for value in values], dtype=bool)
         symbols = np.empty(len(values), dtype=np.int64)
@@ -224,7 +224,7 @@ class Ordered(Alphabet):
         return {name: value for name, value in super().to_json().items() if value is not None}
 
     def meaning(self) -> dict[str, Any]:
-        """The edges, however they were given: a report means a bin between two of them."""
+        """The edges in one form, whichever way they were given, because a report means a bin between two of them."""
         return {"id": self.id, "edges": self.bin_edges.tolist(), "others": list(self.others), "unit": self.unit}
 
 
@@ -251,7 +251,7 @@ def _are_increasing(edges: np.ndarray) -> bool:
 
 
 def _text(edge: float) -> str:
-    """The shortest decimal text, without a fraction of 0."""
+    """The shortest decimal text, without a fraction ``.0``."""
     return repr(edge).removesuffix(".0")
 
 

@@ -19,8 +19,8 @@ from uldp_transforms.ldp.hashing import hash_words
 class Permuted(Alphabet):
     """Bucket ``permutation_c(value) mod num_buckets`` in cohort c; every value is sensitive.
 
-    The permutation of cohort c ranks the values by their hash word of that cohort, so buckets are balanced: no
-    bucket holds more than one value more than another.
+    The permutation of cohort c ranks the values by their hash words in that cohort, so buckets are balanced: the
+    numbers of values in any two buckets differ by at most one.
 
     Attributes:
         values: all values, in the order in which estimates list them.

@@ -29,11 +29,11 @@ _DOMAIN = b"uldp-prefix-1\x00"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Prefixes(Alphabet):
-    """The bucket of the first few tokens of a text in one cohort, of some more in the next, of all in a third.
+    """Hashes the first few tokens of a text in some cohorts, more tokens in others, and the whole text in the rest.
 
-    A text is cut into tokens from its beginning, each the longest that fits; a character where none begins stands for
-    itself. Cohort c has level c mod G: it hashes the first ``lengths[level]`` tokens, or all of them and the end.
-    So the collector can find frequent texts that nobody listed, from short prefixes to whole texts
+    A text is split from its beginning into the longest matching tokens; a character at which no token begins is a token
+    of its own. Cohort c has level c mod G: it hashes the first ``lengths[level]`` tokens, or all tokens and END. So the
+    collector can find frequent texts that nobody listed, from short prefixes to whole texts
     (``uldp_transforms.ldp.discovery``).
 
     Symbols 0..num_buckets-1 are the buckets of sensitive texts; the listed ones have one symbol each, in the list's
@@ -114,9 +114,9 @@ class Prefixes(Alphabet):
         return places_in_list(self.clear_values, values)
 
     def sequence(self, value: str) -> tuple[int, ...]:
-        """The numbers of the tokens of a canonical value, and END behind them.
+        """The numbers of the tokens of a canonical value, followed by END.
 
-        Token i has the number i + 1; a character where no token begins has its code point + T + 1, with T tokens.
+        Token i has the number i + 1; a single character without a token has its code point + T + 1, with T tokens.
         """
         numbers, lengths = _tokens(self.tokens)
         found, at = [], 0
@@ -132,12 +132,12 @@ class Prefixes(Alphabet):
         return (*found, END)
 
     def text(self, sequence: Sequence[int]) -> str:
-        """The text of numbers, without regard to END."""
+        """The text of token numbers, without END."""
         size = len(self.tokens)
         return "".join(self.tokens[n - 1] if n <= size else chr(n - size - 1) for n in sequence if n != END)
 
     def words(self, position: int, numbers: Sequence[int], num_cohorts: int) -> np.ndarray:
-        """What tokens at a position add to the sum whose upper part is the bucket; (len(numbers), C) uint16."""
+        """Contribution of tokens at a position to the sum whose upper part is the bucket; (len(numbers), C) uint16."""
         prefix = _DOMAIN + self.seed.to_bytes(8, "little") + position.to_bytes(4, "little")
         words = np.empty((len(numbers), num_cohorts), dtype="<u2")
         for row, number in enumerate(numbers):
@@ -146,7 +146,8 @@ class Prefixes(Alphabet):
         return words.astype(np.uint16, copy=False)
 
     def sums(self, sequences: Sequence[Sequence[int]], num_cohorts: int, level: int) -> np.ndarray:
-        """Sums, modulo 2**16, of the words of each sequence, as far as a level takes it, in the cohorts of the level.
+        """Sums, modulo 2**16, of the words of each sequence, up to the length of the level, in the cohorts of the
+        level.
 
         Args:
             sequences: S of them, of numbers.
@@ -182,7 +183,7 @@ class Prefixes(Alphabet):
         return self._with_listed(rows, values)
 
     def _with_listed(self, rows: np.ndarray, values: tuple[str, ...]) -> np.ndarray:
-        """The rows (S, ...) of symbols, with those of listed values put in."""
+        """The rows (S, ...) of symbols, with the symbols of listed values inserted."""
         listed = self._listed(values)
         clear = np.flatnonzero(listed >= 0)
         rows[clear] = self.num_buckets + listed[clear, np.newaxis]
@@ -237,7 +238,7 @@ class Prefixes(Alphabet):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OneLevel(Alphabet):
-    """The cohorts of one level alone, for estimators: values with the same prefix have the same symbols.
+    """The alphabet of the cohorts of one level, for estimators; values with the same prefix have the same symbols.
 
     Attributes:
         whole: the alphabet.

@@ -1,4 +1,4 @@
-"""A closed alphabet in which people may call further values sensitive for themselves, by a semantic tag."""
+"""A closed alphabet in which a person can protect further, personally sensitive values by semantic tags."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _SUM_SLACK = 1e-9
 class Tagged(Alphabet):
     """Values, and tags such as "home" that a client sends *in place of* a value that is sensitive to its own person.
 
-    A tag is one more sensitive symbol. Which values a person hides behind which tag stays on the device
-    (``PersonalTags``); the collector shares out the people behind a tag by background knowledge of how such values
-    are distributed, or, without any, like the other non-sensitive values.
+    A tag is one more sensitive symbol. The assignment of a person's values to tags stays on the device
+    (``PersonalTags``). The collector distributes the people behind a tag by background knowledge about such values or,
+    without any, like the other non-sensitive values.
 
     Symbols: sensitive values, then tags, then the other values.
 
@@ -101,7 +101,7 @@ class Tagged(Alphabet):
         return super().to_json() | {"background": known or None}
 
     def meaning(self) -> dict[str, Any]:
-        """Without the background: it may become better while clients stay as they are."""
+        """Omits the background knowledge, which can improve without a change of clients."""
         return {key: value for key, value in self.to_json().items() if key != "background"}
 
     @property
@@ -172,7 +172,7 @@ class Tagged(Alphabet):
         return matrix
 
     def _like_the_others(self, frequencies: np.ndarray) -> tuple[np.ndarray, float]:
-        """The distribution of the non-sensitive values, and what it was divided by."""
+        """The distribution of the non-sensitive values, and its divisor."""
         clear = np.maximum(frequencies[self.num_sensitive :], 0)
         total = float(clear.sum())
         return (clear / total if total > 0 else np.full(len(clear), 1 / len(clear))), total
@@ -219,7 +219,8 @@ class PersonalTags:
         self._everybody = set(alphabet.sensitive)
 
     def hide(self, values: Sequence[str]) -> list[str]:
-        """Run by the client: each value, or the tag that stands for it. Values sensitive to everybody stay.
+        """Replace each value by its tag, if it has one; run by the client. Values that are sensitive for everybody are
+        not replaced.
 
         Raises:
             SpecError: if ``values`` is one text instead of a list.

@@ -77,7 +77,7 @@ def _small_instances(tested: type[Mechanism] | Mechanism | Iterable[Mechanism]) 
     large = any(case.num_hashes > 1 or case.num_outputs * case.num_symbols > MAX_CELLS for case in instances)
     if large or not instances:
         raise SpecError(
-            f"check_mechanism needs instances with one hash function and at most {MAX_CELLS} cells, got others"
+            f"check_mechanism needs instances with one hash function and at most {MAX_CELLS} cells, got other instances"
         )
     return instances
 

@@ -81,7 +81,7 @@ def columns(estimate: Displayed, number: int | None = None) -> dict[str, Any]:
 
 
 def facts(estimate: Displayed) -> dict[str, Any]:
-    """What describes all values together: reports, estimator, kind of interval, and the share of unlisted values."""
+    """Facts about all values together: reports, estimator, kind of interval, and the share of unlisted values."""
     found: dict[str, Any] = {
         "num_reports": estimate.num_reports,
         "estimator": estimate.estimator,
@@ -107,7 +107,7 @@ def to_frame(estimate: Displayed) -> pandas.DataFrame:
 
 
 def to_html(estimate: Displayed) -> str:
-    """An HTML table of the largest values with their adjusted intervals, and what the caption says; texts escaped."""
+    """An HTML table of the largest values with their adjusted intervals and a caption; texts are escaped."""
     found = columns(estimate, SHOWN)
     rows = "".join(
         f'<tr><td style="text-align:left">{html.escape(value)}</td><td>{_percent(share)}</td>'
@@ -124,7 +124,7 @@ def to_html(estimate: Displayed) -> str:
 
 
 def sentences(estimate: Displayed) -> list[str]:
-    """What stands above a table: how many reports and values, what the intervals mean, and the unlisted values."""
+    """Caption of a table: numbers of reports and values, meaning of the intervals, and share of unlisted values."""
     size = len(estimate.values)
     listed = f"the {SHOWN} largest of {size:,} values" if size > SHOWN else f"{size:,} value{'s' if size != 1 else ''}"
     looks = "valid at all looks together" if estimate.interval != "fixed" else "valid for one look"

@@ -1,8 +1,8 @@
 """Means, quantiles and shares above limits of an ordered alphabet, unbiased, with intervals that need no smoothness.
 
 Each figure is a weighted sum m'u of the unbiased frequencies u of symbols. It is unbiased for m'p, and its variance is
-V(m) / n with V(m) = ``Mechanism.variance_of`` at the distribution nearest to u. A quantile is a place where such a sum
-changes its sign. Where the alphabet has ``others``, figures are about the people whose value is a number: quotients,
+V(m) / n with V(m) = ``Mechanism.variance_of`` at the distribution nearest to u. A quantile is a point at which such a
+sum changes sign. Where the alphabet has ``others``, figures are about the people whose value is a number: quotients,
 whose intervals are Fieller's.
 
 Sources: Fieller 1954 (quotients); Woodruff 1952 (a quantile's interval from that of its distribution function).
@@ -49,7 +49,7 @@ class Mean:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Quantile:
-    """The number that a share q of people is below.
+    """The number below which a share q of people lies.
 
     Attributes:
         q: in (0, 1).
@@ -137,7 +137,7 @@ def estimate_numbers(
 
 
 def check_limits(limits: Sequence[float], alphabets: Sequence[Alphabet]) -> None:
-    """Refuse limits about which none of these alphabets says anything (raises SpecError): numbers are clamped."""
+    """Refuse limits at which no alphabet has information, because numbers are clamped (raises SpecError)."""
     _check_number("limits", limits)
     ranges = [edges[[1, -2]].tolist() for edges in (alphabet.bin_edges for alphabet in alphabets) if edges is not None]
     if not ranges:
@@ -155,7 +155,7 @@ def limits_within(limits: Sequence[float], alphabet: Alphabet) -> tuple[float, .
 
 
 def check_quantiles(quantiles: Sequence[float]) -> None:
-    """Refuse what is no quantile (raises SpecError)."""
+    """Refuse numbers that are not quantiles (raises SpecError)."""
     _check_number("quantiles", quantiles)
     for q in quantiles:
         if not is_number(q) or not 0 < q < 1:
@@ -211,7 +211,7 @@ class _Sums:
         )
 
     def quantile(self, q: float) -> Quantile:
-        """Bins are refuted whose lower edge has surely more people below it than q, or whose upper edge fewer."""
+        """The number below which a share q of people lies, with an interval of all bins that may contain it."""
         if not self._shown[: self._bins].any():
             return Quantile(q=q, value=None, low=None, high=None)
         below = np.tril(np.ones((self._bins - 1, self._bins)))  # of each inner edge
@@ -233,7 +233,7 @@ class _Sums:
         return len(self._is_number) - self._bins
 
     def _crossing(self, q: float) -> tuple[float, int]:
-        """Where the distribution function reaches q, and in which bin."""
+        """The number at which the distribution function reaches q, and its bin."""
         shares = self._shown[: self._bins]
         shares = shares / shares.sum()
         below = np.append(0.0, np.cumsum(shares))
@@ -245,12 +245,12 @@ class _Sums:
         return np.append(of_bins, np.zeros(self._others))
 
     def _variances(self, weights: np.ndarray) -> np.ndarray:
-        """Of sums with these weights, (..., K) -> (...)."""
+        """Variances of sums with these weights, (..., K) -> (...)."""
         variances: np.ndarray = np.maximum(self._mechanism.variance_of(weights, self._nearest), 0) / self._num_reports
         return variances
 
     def _ratio(self, weights: np.ndarray) -> tuple[float | None, float | None, float | None]:
-        """A sum per person whose value is a number, and its interval: all r with sum - r numbers near 0."""
+        """A sum per person whose value is a number, and its interval: all r for which sum - r * numbers is near 0."""
         total = float(weights @ self._unbiased)
         if not self._others:
             half = self._z * math.sqrt(self._variances(weights))

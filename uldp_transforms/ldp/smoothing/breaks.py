@@ -107,7 +107,7 @@ def breaks_of(common: Broken, own: Broken, scales: Scales) -> Broken:
     """Values with the changes that explain their windows better than their own drifts do.
 
     Changes are searched for under the common drift and nugget, under which they are visible. They are kept if they
-    raise the marginal likelihood of the value, over all drifts and nuggets, by more than their prior costs.
+    raise the marginal likelihood of the value, over all drifts and nuggets, by more than the cost of their prior.
 
     Args:
         common, own: M values without changes, with the common scales and with each value's own.

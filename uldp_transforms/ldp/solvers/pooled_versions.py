@@ -1,4 +1,4 @@
-"""One estimate from several versions of a question: unbiased, linear in the counts, and a test whether they agree.
+"""One unbiased estimate, linear in the counts, from several versions of a question, and a test whether they agree.
 
 Version a has n_a reports, unbiased frequencies u_a and their covariance V_a(p) / n_a where p is the population. People
 hold exactly one value each, so p = 1/K + B^T t for some t in K - 1 dimensions, where the rows of B are e_j - e_K. With
@@ -148,7 +148,7 @@ class PooledVersions:
         return covariance
 
     def covariance_of_report(self, index: int, frequencies: np.ndarray) -> np.ndarray:
-        """V_a (K, K): covariance of the frequencies that one report of a version says, for a population (K,)."""
+        """V_a (K, K): covariance of the frequency estimate from one report of a version, for a population (K,)."""
         order = self._orders[index]
         held = np.zeros(len(order))
         held[order] = frequencies
@@ -218,7 +218,7 @@ def _maps(inverses: Sequence[np.ndarray], sizes: np.ndarray) -> list[np.ndarray]
 
 
 def _agreement(alone: np.ndarray, covariances: Sequence[np.ndarray], sizes: np.ndarray) -> Agreement | None:
-    """Distances (A, K) of the versions to the estimate that is nearest to all, whose weights are at the population."""
+    """Distances (A, K) of the versions from the estimate nearest to all of them, with weights at this population."""
     inverses, ranks = zip(*map(_inverse, covariances))
     even = np.full(alone.shape[1], 1 / alone.shape[1])
     nearest = even + sum(each @ (u - even) for each, u in zip(_maps(inverses, sizes), alone))

@@ -1,4 +1,4 @@
-"""The square wave: a number is reported as one near it, so that a mean and a distribution function have little noise.
+"""The square wave: reports a number near the true one, so that means and distribution functions have little noise.
 
 Source: Li, Wang, Li, Lopuhaä-Zwakenberg and Škorić, "Estimating Numerical Distributions under Local Differential
 Privacy", 2020, section 5, in its discrete form; symbols without a place in the order are an addition.
@@ -24,7 +24,8 @@ from uldp_transforms.ldp.sampling import WORD, WordSource, exp_bounds
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SquareWave(MatrixChannel):
-    """A symbol x of the order is reported as each of w = 2 b + 1 outputs x..x + 2 b with E times the odds of others.
+    """An ordered symbol x is reported as each of the w = 2 b + 1 outputs x..x + 2 b with E times the odds of any other
+    output.
 
     With K ordered symbols there are K + 2 b ordered outputs; with A symbols behind them that have no place in the
     order there are A more outputs, each of which has w shares of probability. E = e**epsilon, and one share is
@@ -89,31 +90,31 @@ class SquareWave(MatrixChannel):
 
     @property
     def _near(self) -> int:
-        """w, shares of the own symbol."""
+        """w, number of shares of the own symbol."""
         return 2 * self.reach + 1
 
     @property
     def _line(self) -> int:
-        """K + 2 b, ordered outputs."""
+        """K + 2 b, number of ordered outputs."""
         return self.num_symbols - self.num_others + 2 * self.reach
 
     @property
     def _far(self) -> int:
-        """Shares of everything but the own symbol."""
+        """Number of shares of all outputs except those near the own symbol."""
         return self._line + self._near * self.num_others - self._near
 
     @functools.cached_property
     def noise_weight(self) -> int:
-        """How many of the 2**64 words send one far share: q rounded up, and w more.
+        """Number of the 2**64 words that send one far share: q rounded up, plus w.
 
-        The w more pay for the rest of the division of near words, which goes to the own output.
+        The additional w compensate for the remainder of the division of near words, which goes to the own output.
         """
         share = WORD / (self._near * exp_bounds(self.epsilon)[0] + self._far)
         return -(-share.numerator // share.denominator) + self._near
 
     @functools.cached_property
     def near_weight(self) -> int:
-        """An equal slice, for each near share, of the words that are left over."""
+        """An equal slice of the remaining words for each near share."""
         return (WORD - self._far * self.noise_weight) // self._near
 
     @functools.cached_property
@@ -154,9 +155,9 @@ class SquareWave(MatrixChannel):
     # ------------------------------------------------------------------ reports
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        """One word a report: equal slices for the far shares in their order, then equal slices for the near ones.
+        """One word per report: equal slices for the far shares in their order, then equal slices for the near ones.
 
-        Ordered outputs have one share each, others w. What is left behind the last slice sends the own output.
+        Ordered outputs have one share each, others w. The words after the last slice send the own output.
         """
         near, line, far = self._near, self._line, self._far
         words = source.words(len(symbols))

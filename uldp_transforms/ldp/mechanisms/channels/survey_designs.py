@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"[0-9]{1,18}/[0-9]{1,18}|[0-9]{0,2}\.?[0-9]{1,18}|[0-9]\."
 
 
 def rate_of(text: str) -> Fraction | None:
-    """A rate such as ``0.75`` or ``5/6``; None if the text is no number from 0 to 1 with at most 18 decimals."""
+    """A rate such as ``0.75`` or ``5/6``; None if the text is not a number from 0 to 1 with at most 18 decimals."""
     if not _NUMBER.fullmatch(text) or re.fullmatch(r"\d+/0+", text):
         return None
     rate = Fraction(text)
@@ -33,7 +33,7 @@ def rate_of(text: str) -> Fraction | None:
 
 @dataclasses.dataclass(frozen=True)
 class SurveyDesign:
-    """How answers 0 and 1 come about.
+    """The meaning of the answers 0 and 1 in a survey design.
 
     - ``direct``: answer 1 means yes.
     - ``crosswise:RATE``: answer 1 means that two answers are equal, that to the sensitive question and that to another
@@ -81,7 +81,7 @@ class SurveyDesign:
 
     @property
     def ones(self) -> tuple[Fraction, Fraction]:
-        """Pr(answer 1) of people whose true answer is no, and of those whose true answer is yes."""
+        """Pr(answer 1) for people whose true answer is no, and for those whose true answer is yes."""
         rates = [rate_of(rate) or Fraction(0) for rate in self.rates]
         if self.name == "direct":
             return Fraction(0), Fraction(1)
