@@ -947,7 +947,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
                 {"others": (">= 0.5",), "num_bins": 2},
                 "others must be texts that are neither numbers nor names of bins, got '>= 0.5'",
             ),
-            ({"edges": (0, 1, 2)}, "low must be absent beside Ordered.edges, got 0"),
+            ({"edges": (0, 1, 2)}, "low must be absent if Ordered.edges is given, got 0"),
             (
                 {"low": None, "high": None, "edges": (0, 1)},
                 "edges must be a list of 3 to 257 numbers below 1e15, got (0, 1)",

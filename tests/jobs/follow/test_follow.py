@@ -238,7 +238,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             (["--output_topic", "projects/p/topics/t"], "--output_topic cannot be combined with --follow, got both"),
             (
                 ["--runner", "DirectRunner"],
-                "--follow needs no engine of Beam and takes none of its options, got --runner",
+                "--follow runs without a Beam engine and accepts none of its options, got --runner",
             ),
         ]
     ),

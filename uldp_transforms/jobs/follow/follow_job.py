@@ -1,4 +1,4 @@
-"""The command line of ``uldp estimate --follow``, and a run of it."""
+"""The command line of ``uldp estimate --follow``, and its run."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _check(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence[str
         if name not in _SUPPORTED and value != parser.get_default(name):
             raise SpecError(f"--{name} cannot be combined with --follow, got both")
     if beam_args:
-        raise SpecError(f"--follow needs no engine of Beam and takes none of its options, got {beam_args[0]}")
+        raise SpecError(f"--follow runs without a Beam engine and accepts none of its options, got {beam_args[0]}")
     if args.window is None:
         raise SpecError("--follow needs --window, got none")
     check_options_agree(args)

@@ -109,7 +109,7 @@ class Ordered(Alphabet):
         given = {"low": self.low, "high": self.high, "num_bins": self.num_bins, "scale": self.scale}
         for name, value in given.items():
             if value is not None:
-                raise SpecError(f"Ordered.{name} must be absent beside Ordered.edges, got {describe(value)}")
+                raise SpecError(f"Ordered.{name} must be absent if Ordered.edges is given, got {describe(value)}")
         edges, most = self.edges, MAX_BINS + 1
         if not isinstance(edges, (list, tuple)) or not 3 <= len(edges) <= most or not all(map(_is_edge, edges)):
             raise SpecError(f"Ordered.edges must be a list of 3 to {most} numbers below 1e15, got {describe(edges)}")

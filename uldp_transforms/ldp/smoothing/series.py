@@ -86,6 +86,6 @@ class Law:
         return Law(self.shares[places], self.noise[:, places], self.people[:, places])
 
     def relative_to(self, power: float) -> Law:
-        """This law with drifts and nuggets proportional to p to that power; unchanged for the largest p."""
+        """This law with drifts and nuggets proportional to this power of p; unchanged for the largest p."""
         largest = float(self.shares.max(initial=LEAST_SHARE))
         return dataclasses.replace(self, shares=largest * (self.shares / largest) ** power)
