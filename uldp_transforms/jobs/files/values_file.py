@@ -114,7 +114,7 @@ class Table(Protocol):
         """These columns, batch by batch."""
 
     def place(self, row: int) -> str:
-        """Where in the file a row is (the first row after the header is 0)."""
+        """The place of a row in the file (the first row after the header is 0)."""
 
 
 def table_of(path: str) -> Table:
