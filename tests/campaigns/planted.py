@@ -129,8 +129,8 @@ PLANTED = (
     Plant(
         "bytes the other way round",
         "uldp_transforms/messages/wire.py",
-        'batch.cohorts.astype("<u2")',
-        'batch.cohorts.astype(">u2")',
+        'cohorts.astype("<u2")',
+        'cohorts.astype(">u2")',
         "cohorts of packed reports are little-endian on the wire",
         ("tests/messages/test_wire.py",),
     ),

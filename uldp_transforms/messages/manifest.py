@@ -72,9 +72,8 @@ def listed_file(path: str | os.PathLike[str], name: str, messages: int, reports:
         messages, reports: numbers that were written to the file.
     """
     with open(path, "rb") as file:
-        hashed, size = HashedFile(file), 0
-        while data := hashed.read(1 << 20):
-            size += len(data)
+        hashed = HashedFile(file)
+        size = hashed.read_to_the_end()
     return ListedFile(name, size, hashed.sha256, messages, reports)
 
 
@@ -119,6 +118,13 @@ class HashedFile:
         data = self._file.read(size)
         self._hash.update(data)
         return data
+
+    def read_to_the_end(self) -> int:
+        """Hash the rest of the file; returns its number of bytes."""
+        size = 0
+        while data := self.read(1 << 20):
+            size += len(data)
+        return size
 
     @property
     def sha256(self) -> str:

@@ -69,14 +69,36 @@ def report_records(batch: ReportBatch) -> list[dict[str, Any]]:
 
 def batch_record(batch: ReportBatch) -> dict[str, Any]:
     """The Avro record of a packed batch."""
+    ids, payloads = batch.report_ids.tobytes(), batch.payloads.tobytes()
+    return _packed_record(batch.fingerprint[:PREFIX_BYTES], batch.cohorts, batch.event_times, ids, payloads)
+
+
+def _packed_record(
+    prefix: bytes, cohorts: np.ndarray, event_times: np.ndarray, report_ids: bytes, payloads: bytes
+) -> dict[str, Any]:
     return {
         "form": 2,
-        "collection": batch.fingerprint[:PREFIX_BYTES],
-        "cohorts": batch.cohorts.astype("<u2").tobytes(),
-        "event_times": batch.event_times.astype("<i8").tobytes(),
-        "report_ids": batch.report_ids.tobytes(),
-        "payloads": batch.payloads.tobytes(),
+        "collection": prefix,
+        "cohorts": cohorts.astype("<u2").tobytes(),
+        "event_times": event_times.astype("<i8").tobytes(),
+        "report_ids": report_ids,
+        "payloads": payloads,
     }
+
+
+def encode_columns(
+    prefix: bytes, cohorts: np.ndarray, event_times: np.ndarray, report_ids: bytes, payloads: bytes
+) -> bytes:
+    """Encode n reports of one collection, unchecked, as one message.
+
+    Args:
+        prefix: first 8 bytes of the collection's fingerprint.
+        cohorts: (n,) integers in [0, 65536).
+        event_times: (n,) int64, milliseconds.
+        report_ids: n ids of 16 bytes, joined; or empty.
+        payloads: n payloads of one length, joined.
+    """
+    return _datum(_packed_record(prefix, cohorts, event_times, report_ids, payloads))
 
 
 def packed_bytes(collection: Collection) -> int:

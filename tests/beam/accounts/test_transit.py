@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -192,22 +193,7 @@ def test_without_a_loss_nothing_is_in_transit(capfd: pytest.CaptureFixture[str])
 def grown(file: Any) -> Any:
     """A file that has more bytes than it had when its name was matched."""
     with file:
-        return _Grown(file.read() + container([(1, single())])[len(container([])) :])
-
-
-class _Grown:
-    def __init__(self, content: bytes):
-        self._content = content
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def read(self, size: int) -> bytes:
-        part, self._content = self._content[:size], self._content[size:]
-        return part
+        return io.BytesIO(file.read() + container([(1, single())])[len(container([])) :])
 
 
 @pytest.mark.usefixtures("folder")

@@ -1,4 +1,4 @@
-"""ReadReportFiles: read messages from Avro object container files."""
+"""ReadReportFiles: read messages from Avro object container files and Parquet files."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.containers import SEEDED, Account, read_messages
 from uldp_transforms.messages.manifest import HashedFile, ListedFile, files_of_manifest
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.messages.report_tables import is_table, read_table
 from uldp_transforms.messages.wire import reports_in
 
 
@@ -34,7 +35,8 @@ class ReadFiles(NamedTuple):
 
 
 class ReadReportFiles(beam.PTransform[PBegin, ReadFiles]):
-    """Reads the reports of Avro container files, single or packed, as messages for ``DecodeReports``.
+    """Reads the reports of Avro container files, single or packed, and of Parquet files, as messages for
+    ``DecodeReports``.
 
     An unreadable file or block becomes a ``Rejection`` and counts as one received report; the job continues with the
     rest of the input. Pass the whole output to ``EstimateReports``, which then also accounts for unreadable blocks, for
@@ -103,7 +105,7 @@ class _ReadFn(beam.DoFn):
         name, account = metadata.path.replace("\\", "/").rpartition("/")[2], Account()
         if self._listed is None:
             with _open(metadata) as file:
-                yield from _tagged(read_messages(file, name, account))
+                yield from _tagged(_items(file, name, account))
         elif metadata.path in self._listed:
             yield from _tagged(self._read_listed(metadata, name, account))
         else:
@@ -119,7 +121,7 @@ class _ReadFn(beam.DoFn):
         messages = reports = rejected = 0
         with _open(metadata) as file:
             hashed = HashedFile(file)
-            for item in read_messages(hashed, name, account):
+            for item in _items(file, name, account, hashed):
                 if isinstance(item, Rejection):
                     rejected += item.num_reports
                 else:
@@ -130,6 +132,17 @@ class _ReadFn(beam.DoFn):
         difference = self._listed[metadata.path].difference(found, rejected)
         if difference is not None:
             yield difference
+
+
+def _items(
+    file: IO[bytes], name: str, account: Account, hashed: HashedFile | None = None
+) -> Iterator[bytes | Rejection]:
+    """The messages of an Avro or Parquet file, and a rejection for each part that is unreadable."""
+    if not is_table(file):
+        return read_messages(hashed or file, name, account)
+    if hashed is not None:
+        hashed.read_to_the_end()  # tables are read in another order
+    return read_table(file, name, account)
 
 
 def _open(metadata: Any) -> IO[bytes]:

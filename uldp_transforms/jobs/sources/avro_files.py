@@ -1,4 +1,4 @@
-"""Reports in Avro files."""
+"""Reports in Avro or Parquet files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from uldp_transforms.jobs.engines.runners import choose_local_engine
 from uldp_transforms.jobs.sources.source import Source
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.containers import read_messages
+from uldp_transforms.messages.report_tables import is_table, read_table
 
 
 class AvroFiles(Source):
-    """Reads Avro object container files of single or packed reports, local or in a store such as gs://."""
+    """Reads Avro object container files of single or packed reports, and Parquet files, local or in a store such as
+    gs://."""
 
     option = "--input"
-    help = "Avro files of reports, a pattern such as 'reports-*.avro'"
+    help = "Avro or Parquet files of reports, a pattern such as 'reports-*.avro'"
     own_options: ClassVar[cli.Options] = {
         "--manifest": {
             "help": "manifest that lists the expected content of the files, or a pattern (default: no manifest)"
@@ -62,7 +64,7 @@ class AvroFiles(Source):
     def example(self) -> bytes | None:
         for path in files_of(self.pattern):
             with stores.opened(path) as file:
-                found = next(read_messages(file, path), None)
+                found = next((read_table if is_table(file) else read_messages)(file, path), None)
                 if isinstance(found, bytes):
                     return found
         return None

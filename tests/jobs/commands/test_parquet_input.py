@@ -1,0 +1,93 @@
+"""``uldp estimate`` over Parquet files gives the rows of the same reports in Avro files, with the same ledger."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import fastavro
+import pytest
+
+from tests.support.messages_cases import KRR, write_files
+from uldp_transforms.jobs.uldp import main
+from uldp_transforms.messages.manifest import ListedFile, manifest_text
+
+JOB = "estimate --collection krr.json --window 1h --min_reports 10 --max_rejected_share 1"
+QUERY = "SELECT collection, report_id, event_time, cohort, payload FROM reports"
+"""The query of docs/wire.md."""
+
+
+@pytest.fixture(autouse=True)
+def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """300 reports in three hours, in a.avro, and the same as a table in a.parquet."""
+    write_files(tmp_path, {"krr.json": KRR})
+    monkeypatch.chdir(tmp_path)
+    lines = (f"{number % 3},{1_000_000_800 + 36 * number}" for number in range(300))
+    Path("values.csv").write_text("\n".join(["value,event_time", *lines, ""]), encoding="utf-8")
+    assert main(shlex.split("simulate --collection krr.json --values values.csv --output a.avro --seed 1")) == 0
+    write_table("a.parquet", records("a.avro"))
+
+
+def records(name: str) -> list[dict[str, Any]]:
+    with open(name, "rb") as file:
+        return list(fastavro.reader(file))  # type: ignore[arg-type]
+
+
+def write_table(name: str, rows: list[dict[str, Any]]) -> None:
+    with duckdb.connect() as database:
+        database.execute(
+            "CREATE TABLE reports (collection BLOB, report_id BLOB, event_time BIGINT, cohort INTEGER, payload BLOB)"
+        )
+        names = ("collection", "report_id", "event_time", "cohort", "payload")
+        database.executemany(
+            "INSERT INTO reports VALUES (?, ?, ?, ?, ?)", [[row[key] for key in names] for row in rows]
+        )
+        database.execute(f"COPY ({QUERY}) TO '{name}' (FORMAT parquet, ROW_GROUP_SIZE 2048)")
+
+
+def rows_of(kind: str, folder: str) -> list[dict[str, Any]]:
+    lines = Path(folder, f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [{name: value for name, value in json.loads(line).items() if name != "run"} for line in lines]
+    return sorted(rows, key=json.dumps)
+
+
+def test_the_rows_are_those_of_avro() -> None:
+    page = Path(__file__).parents[3] / "docs/wire.md"
+    assert QUERY in page.read_text(encoding="utf-8"), "the page has the query that is run here"
+    for name in ("avro", "parquet"):
+        assert main(shlex.split(f"{JOB} --input a.{name} --output {name} --deduplicate")) == 0
+    expected, found = rows_of("estimates", "avro"), rows_of("estimates", "parquet")
+    assert [row["num_reports"] for row in expected] == [100, 100, 100]
+    assert {row["simulated"] for row in expected} == {True}
+    assert {row["simulated"] for row in found} == {False}, "a table says nothing of its randomness"
+    assert [row | {"simulated": None} for row in found] == [row | {"simulated": None} for row in expected]
+    assert rows_of("ledger", "parquet") == rows_of("ledger", "avro")
+
+
+def test_both_forms_can_be_mixed(capfd: pytest.CaptureFixture[str]) -> None:
+    rows = records("a.avro")
+    write_table("b.parquet", [*rows[:5], rows[5] | {"payload": b"\7"}, rows[6] | {"cohort": None}])
+    Path("c.parquet").write_bytes(Path("a.parquet").read_bytes()[:-1])
+    assert main(shlex.split(f"{JOB} --input '?.*' --output out")) == 0
+    said = "estimate: 608 received = 605 accepted + 3 rejected (bad_magic 1, malformed 1, value_domain 1)"
+    assert said in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, "300 received = 300 accepted + 0 rejected"),
+        ({"reports": 310}, "310 received = 300 accepted + 10 rejected (not_as_listed 10)"),
+        ({"sha256": "0" * 64}, "301 received = 300 accepted + 1 rejected (not_as_listed 1)"),
+    ],
+)
+def test_a_manifest_lists_tables_too(change: dict[str, Any], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    content = Path("a.parquet").read_bytes()
+    entry = {"name": "a.parquet", "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(), "messages": 1}
+    Path("m.json").write_bytes(manifest_text([ListedFile(**entry | {"reports": 300} | change)]))
+    assert main(shlex.split(f"{JOB} --input a.parquet --manifest m.json --output out")) == 0
+    assert said in capfd.readouterr().err

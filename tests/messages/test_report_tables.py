@@ -1,0 +1,296 @@
+"""Parquet files of reports: what other programs write is read as the same reports in Avro are, fault by fault."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+import fastavro
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.messages_cases import KRR, RAPPOR, REPORT, STRANGER, URAP
+from tests.support.tolerance import generator
+from uldp_transforms.ldp import Collection, ReportBatch
+from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.messages import wire
+from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.containers import Account, read_messages
+from uldp_transforms.messages.decoder import Decoded, MessageDecoder
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.messages.report_tables import is_table, read_table
+
+KNOWN = [KRR, RAPPOR, URAP]
+
+
+def drawn(collection: Collection, number: int) -> ReportBatch:
+    rng = generator("report tables", collection.id)
+    values = [str(value) for value in rng.integers(0, 3, number)]
+    return collection.perturb(values, rng, rng.integers(-(10**12), 10**12, number))
+
+
+def records(number: int = 40) -> list[dict[str, Any]]:
+    """Reports of three collections, and some of a stranger, mixed."""
+    rows = [row for one in (*KNOWN, STRANGER) for row in wire.report_records(drawn(one, number))]
+    return [rows[place] for place in generator("order").permutation(len(rows))]
+
+
+def table(rows: list[dict[str, Any]]) -> pa.Table:
+    kinds = [("collection", pa.binary(8)), ("report_id", pa.binary(16)), ("event_time", pa.int64())]
+    schema = pa.schema([("form", pa.int32()), *kinds, ("cohort", pa.int32()), ("payload", pa.binary())])
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def parquet(of: pa.Table, **options: Any) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(of, out, **options)
+    return out.getvalue()
+
+
+def decoded(content: bytes) -> tuple[Decoded, list[Rejection], Account]:
+    """What a job gets of a file: decoded messages, what the reader refuses, and the account."""
+    account = Account()
+    file = io.BytesIO(content)
+    read = read_table if is_table(file) else read_messages
+    items = list(read(file, "reports", account))
+    found = MessageDecoder(CollectionCatalog(KNOWN)).decode([item for item in items if isinstance(item, bytes)])
+    return found, [item for item in items if isinstance(item, Rejection)], account
+
+
+def reports(found: Decoded) -> Counter[Any]:
+    """All accepted reports, whatever their order and their batches."""
+    return Counter(
+        (batch.fingerprint, *(column[row].tobytes() for column in columns))
+        for batch in found.batches
+        for columns in [(batch.cohorts, batch.payloads, batch.event_times, batch.report_ids)]
+        for row in range(len(batch))
+    )
+
+
+def reasons(found: Decoded, refused: list[Rejection]) -> Counter[Reason]:
+    counted: Counter[Reason] = Counter()
+    for rejection in (*found.rejections, *refused):
+        counted[rejection.reason] += rejection.num_reports
+    return counted
+
+
+def avro(rows: list[dict[str, Any]]) -> bytes:
+    out = io.BytesIO()
+    fastavro.writer(out, REPORT, rows)
+    return out.getvalue()
+
+
+def by_duckdb(rows: list[dict[str, Any]]) -> bytes:
+    """Times as timestamps in microseconds with a time zone, and bytes as blobs, as DuckDB writes them."""
+    arrow = table(rows)  # noqa: F841  # the query names it
+    query = """SELECT hex(collection) AS collection, report_id, to_timestamp(event_time / 1000) AS event_time,
+               cohort::UTINYINT AS cohort, payload FROM arrow"""
+    return parquet(duckdb.sql(query).arrow().read_all())
+
+
+def by_polars(rows: list[dict[str, Any]]) -> bytes:
+    frame = pl.from_arrow(table(rows)).with_columns(pl.col("event_time").cast(pl.Datetime("ms")))
+    out = io.BytesIO()
+    frame.write_parquet(out)
+    return out.getvalue()
+
+
+def as_messages(rows: list[dict[str, Any]]) -> bytes:
+    data = [message for one in (*KNOWN, STRANGER) for message in wire.encode_reports(drawn(one, len(rows) // 4))]
+    return parquet(pa.table({"data": pa.array(data, pa.binary()), "publish_time": [1] * len(data)}))
+
+
+WRITERS: dict[str, Callable[[list[dict[str, Any]]], bytes]] = {
+    "arrow": lambda rows: parquet(table(rows)),
+    "small row groups": lambda rows: parquet(table(rows), row_group_size=7),
+    "dictionaries of categories": lambda rows: parquet(
+        table(rows).set_column(1, "collection", table(rows)["collection"].cast(pa.binary()).dictionary_encode())
+    ),
+    "whole fingerprints": lambda rows: parquet(
+        table(rows).set_column(
+            1, "collection", pa.array([_whole(row["collection"]) for row in rows], pa.large_string())
+        )
+    ),
+    "nanoseconds": lambda rows: parquet(
+        table(rows).set_column(
+            3, "event_time", table(rows)["event_time"].cast(pa.timestamp("ms")).cast("timestamp[ns]")
+        )
+    ),
+    "duckdb": by_duckdb,
+    "polars": by_polars,
+    "messages": as_messages,
+}
+
+
+def _whole(prefix: bytes) -> str:
+    known = {one.fingerprint[:8]: one.fingerprint.hex() for one in (*KNOWN, STRANGER)}
+    return known[prefix].upper()
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_other_programs_write_the_same_reports(write: Callable[[list[dict[str, Any]]], bytes]) -> None:
+    rows = records()
+    expected, nothing, _ = decoded(avro(rows))
+    content = write(rows)
+    found, refused, account = decoded(content)
+    assert reports(found) == reports(expected)
+    assert sum(reports(expected).values()) == 120
+    assert reasons(found, refused) == reasons(expected, nothing) == {Reason.UNKNOWN_COLLECTION: 40}
+    assert found.num_received == expected.num_received
+    assert account.is_complete(len(content))
+
+
+def test_reports_without_ids_have_none() -> None:
+    rows = records()
+    found, refused, _ = decoded(parquet(table(rows).drop_columns(["report_id", "form"])))
+    assert sum(map(len, found.batches)) == 120
+    assert all(len(batch.report_ids) == 0 for batch in found.batches)
+    assert not refused
+
+
+def spoiled(place: int, **cells: Any) -> list[dict[str, Any]]:
+    rows = wire.report_records(drawn(KRR, 9))
+    rows[place] |= cells
+    return rows
+
+
+FAULTS: dict[str, tuple[dict[str, Any], Reason]] = {
+    "no collection": ({"collection": None}, Reason.MALFORMED),
+    "no time": ({"event_time": None}, Reason.MALFORMED),
+    "no cohort": ({"cohort": None}, Reason.MALFORMED),
+    "no payload": ({"payload": None}, Reason.MALFORMED),
+    "a negative cohort": ({"cohort": -1}, Reason.COHORT_RANGE),
+    "a large cohort": ({"cohort": 1 << 16}, Reason.COHORT_RANGE),
+    "a cohort of another collection": ({"cohort": 3}, Reason.COHORT_RANGE),
+    "a longer payload": ({"payload": b"\x01\x00"}, Reason.PAYLOAD_LENGTH),
+    "an empty payload": ({"payload": b""}, Reason.PAYLOAD_LENGTH),
+    "another symbol": ({"payload": b"\x03"}, Reason.VALUE_DOMAIN),
+    "a time beyond all windows": ({"event_time": (1 << 63) - 1}, Reason.TIME_RANGE),
+}
+
+
+@pytest.mark.parametrize(("cells", "reason"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize("place", [0, 4, 8])
+def test_a_bad_row_is_refused_alone(place: int, cells: dict[str, Any], reason: Reason) -> None:
+    content = parquet(table(spoiled(place, **cells)))
+    found, refused, account = decoded(content)
+    assert reasons(found, refused) == {reason: 1}
+    assert sum(map(len, found.batches)) == 8
+    assert account.is_complete(len(content))
+
+
+def test_a_row_without_an_id_keeps_its_report() -> None:
+    found, refused, _ = decoded(parquet(table(spoiled(4, report_id=None))))
+    assert sorted(len(batch.report_ids) for batch in found.batches) == [0, 8]
+    assert not refused
+
+
+def test_cells_of_other_lengths_are_malformed() -> None:
+    rows = spoiled(2, collection=b"short", report_id=b"an id of a length that is wrong")
+    rows[5] |= {"report_id": b"short"}
+    kinds = pa.schema({"collection": pa.binary(), "report_id": pa.binary(), "event_time": pa.int64()}
+                      | {"cohort": pa.uint64(), "payload": pa.binary()})  # fmt: skip
+    found, refused, _ = decoded(parquet(pa.Table.from_pylist(rows, schema=kinds)))
+    assert reasons(found, refused) == {Reason.MALFORMED: 2}
+    assert sum(map(len, found.batches)) == 7
+
+
+def test_texts_that_are_no_fingerprints_are_malformed() -> None:
+    rows = table(spoiled(0)).to_pylist()
+    texts = [row["collection"].hex() for row in rows]
+    texts[3], texts[4] = "no digits", texts[4][:-2]
+    of = table(rows).set_column(1, "collection", pa.array(texts))
+    found, refused, _ = decoded(parquet(of))
+    assert reasons(found, refused) == {Reason.MALFORMED: 2}
+    assert sum(map(len, found.batches)) == 7
+
+
+def test_a_missing_message_is_counted() -> None:
+    data = [*wire.encode_reports(drawn(KRR, 3)), None]
+    found, refused, _ = decoded(parquet(pa.table({"data": pa.array(data, pa.binary())})))
+    assert reasons(found, refused) == {Reason.MALFORMED: 1}
+    assert sum(map(len, found.batches)) == 3
+
+
+WRONG_COLUMNS: dict[str, Callable[[pa.Table], pa.Table]] = {
+    "no payload": lambda of: of.drop_columns(["payload"]),
+    "times as texts": lambda of: of.set_column(3, "event_time", of["event_time"].cast(pa.string())),
+    "cohorts as fractions": lambda of: of.set_column(4, "cohort", of["cohort"].cast(pa.float64())),
+    "payloads as texts": lambda of: of.set_column(5, "payload", pa.array(["1"] * len(of))),
+    "ids as texts": lambda of: of.set_column(2, "report_id", pa.array(["1"] * len(of))),
+    "messages as texts": lambda of: pa.table({"data": ["1"] * len(of)}),
+}
+
+
+@pytest.mark.parametrize("change", WRONG_COLUMNS.values(), ids=WRONG_COLUMNS)
+def test_other_columns_refuse_all_rows_of_the_file(change: Callable[[pa.Table], pa.Table]) -> None:
+    content = parquet(change(table(records())))
+    found, refused, account = decoded(content)
+    assert refused == [Rejection(Reason.UNKNOWN_SCHEMA, 160, len(content), source="reports")]
+    assert not found.batches
+    assert account.is_complete(len(content))
+
+
+def test_a_cut_file_is_refused() -> None:
+    content = parquet(table(records()))[:-5]
+    _, refused, account = decoded(content)
+    assert refused == [Rejection(Reason.BAD_MAGIC, 1, len(content), source="reports")]
+    assert account.is_complete(len(content))
+
+
+def test_a_spoiled_row_group_is_lost_alone() -> None:
+    """The rows of the other row groups are counted, and those of the spoiled one are named by their number."""
+    rows = wire.report_records(drawn(KRR, 300))
+    content = bytearray(parquet(table(rows), row_group_size=100, compression="zstd", use_dictionary=False))
+    column = pq.ParquetFile(io.BytesIO(bytes(content))).metadata.row_group(1).column(2)
+    start = column.data_page_offset
+    content[start : start + column.total_compressed_size] = bytes(column.total_compressed_size)
+    found, refused, account = decoded(bytes(content))
+    assert reasons(found, refused) == {Reason.CORRUPT_BLOCK: 100}
+    assert sum(map(len, found.batches)) == 200
+    assert account.is_complete(len(content))
+
+
+def test_any_flipped_byte_ends_in_reports_or_reasons() -> None:
+    """No spoiled file raises, and no report counts that was not sent."""
+    rows = wire.report_records(drawn(KRR, 50))
+    content = parquet(table(rows), compression="none")
+    rng = generator("flipped bytes")
+    for place in rng.integers(4, len(content), 400):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        found, _, _ = decoded(bytes(flipped))
+        assert sum(map(len, found.batches)) <= 50
+
+
+def test_what_a_file_says_of_its_randomness_is_read() -> None:
+    of = table(records()).replace_schema_metadata({"uldp.randomness": "seeded 3"})
+    assert decoded(parquet(of))[2].randomness == "seeded 3"
+    assert decoded(parquet(table(records())))[2].randomness is None
+
+
+def test_large_payloads_are_cut_into_messages_that_topics_take() -> None:
+    wide = Collection.from_json(
+        {"id": "wide", "version": 1, "alphabet": {"id": "hashed", "num_buckets": 4096}, "num_cohorts": 2}
+        | {"mechanism": {"id": "rappor", "epsilon": 1.0}}
+    )
+    number = 30_000
+    payloads = generator("wide").integers(0, 256, (number, 512), dtype=np.uint8)
+    of = pa.table(
+        {
+            "collection": pa.array([wide.fingerprint[:8]] * number, pa.binary(8)),
+            "event_time": pa.array(np.arange(number)),
+            "cohort": pa.array(np.arange(number) % 2),
+            "payload": pa.FixedSizeBinaryArray.from_buffers(pa.binary(512), number, [None, pa.py_buffer(payloads)]),
+        }
+    )
+    messages = [item for item in read_table(io.BytesIO(parquet(of)), "wide") if isinstance(item, bytes)]
+    assert max(map(len, messages)) <= wire.MAX_MESSAGE_BYTES
+    found = MessageDecoder(CollectionCatalog([wide])).decode(messages)
+    assert np.array_equal(np.concatenate([batch.payloads for batch in found.batches]), payloads)
