@@ -94,6 +94,9 @@ prism: $(VENV)/.test-installed  ## the main job on Prism; builds Prism (Go)
 pubsub: $(VENV)/.test-installed  ## a second Pub/Sub server for the tests (make test uses it if it is there); builds it (Go)
 	$(BIN)/python -m tests.rigs.pubsub
 
+axe: $(VENV)/.test-installed  ## axe-core, with which tests look at pages in a browser; fetches it (npm)
+	$(BIN)/python -m tests.rigs.axe
+
 lint: $(VENV)/.test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

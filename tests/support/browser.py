@@ -1,16 +1,16 @@
-"""A real browser without a window, driven by the WebDriver protocol: chromedriver and a few requests of JSON."""
+"""A real browser without a window, driven by Chromium's own protocol over two pipes."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import fcntl
 import json
-import re
+import os
+import select
 import shutil
 import subprocess
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,39 +19,105 @@ import pytest
 
 PATIENCE = 120.0
 
-CHROMEDRIVER = shutil.which("chromedriver")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-needs_browser = pytest.mark.skipif(
-    CHROMEDRIVER is None or CHROMIUM is None, reason="there is no chromedriver, or no chromium or google-chrome, here"
-)
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium or google-chrome here")
 
-_ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key of the specification
+_QUIET = ("background-networking", "component-update", "sync", "quic", "gpu", "default-apps", "dev-shm-usage")
+_OPTIONS = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in _QUIET)]
+_MIDDLE = """
+const it = document.querySelector({selector});
+if (!it) return null;
+it.scrollIntoView({{ block: "center", inline: "center", behavior: "instant" }});
+const box = it.getBoundingClientRect();
+const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+const top = document.elementFromPoint(x, y);
+return it.contains(top) || top?.contains(it) ? [x, y] : null;
+"""
+
+
+class _Pipes:
+    """The protocol: JSON messages that end with zero. Events that arrive before the answer to a command are kept."""
+
+    def __init__(self, to_browser: int, from_browser: int):
+        self._to, self._from = to_browser, from_browser
+        self._number, self._unread = 0, b""
+        self.session: str | None = None
+        self.events: list[dict[str, Any]] = []
+
+    def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        if self.session is not None:
+            message["sessionId"] = self.session
+        content = json.dumps(message).encode() + b"\0"
+        while content:
+            content = content[os.write(self._to, content) :]
+        while (answer := self.read()).get("id") != message["id"]:
+            self.events.append(answer)
+        assert "error" not in answer, f"{method}: {answer['error']}"
+        found: dict[str, Any] = answer["result"]
+        return found
+
+    def read(self) -> dict[str, Any]:
+        """The next message."""
+        while b"\0" not in self._unread:
+            ready, _, _ = select.select([self._from], [], [], PATIENCE)
+            content = os.read(self._from, 1 << 20) if ready else b""
+            assert content, "the browser does not answer"
+            self._unread += content
+        message, _, self._unread = self._unread.partition(b"\0")
+        found: dict[str, Any] = json.loads(message)
+        return found
 
 
 class Browser:
     """One window.
 
     Args:
-        address: of the session, at chromedriver.
+        pipes: to a browser that has begun.
     """
 
-    def __init__(self, address: str):
-        self._address = address
+    def __init__(self, pipes: _Pipes):
+        self._pipes = pipes
+        target = pipes.ask("Target.createTarget", url="about:blank")["targetId"]
+        pipes.session = pipes.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for name in ("Page", "Runtime", "Log"):
+            pipes.ask(f"{name}.enable")
 
     def open(self, url: str) -> None:
-        _ask("POST", f"{self._address}/url", {"url": url})
+        """Go to a page, and wait until it is loaded."""
+        self._pipes.events = [event for event in self._pipes.events if event["method"] != "Page.loadEventFired"]
+        failed = self._pipes.ask("Page.navigate", url=url).get("errorText")
+        assert not failed, f"{url}: {failed}"
+        while not any(event["method"] == "Page.loadEventFired" for event in self._pipes.events):
+            self._pipes.events.append(self._pipes.read())
 
     def resize(self, width: int, height: int) -> None:
-        _ask("POST", f"{self._address}/window/rect", {"width": width, "height": height})
+        self._pipes.ask(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+        )
+
+    def look(self, **features: str) -> None:
+        """Show the page as people with other settings see it, for instance ``prefers_color_scheme="dark"``."""
+        wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+        self._pipes.ask("Emulation.setEmulatedMedia", features=wanted)
 
     def run(self, script: str) -> Any:
         """What the body of a function returns in the page."""
-        return _ask("POST", f"{self._address}/execute/sync", {"script": script, "args": []})
+        said = self._pipes.ask(
+            "Runtime.evaluate", expression=f"(() => {{ {script}\n }})()", returnByValue=True, userGesture=True
+        )
+        assert "exceptionDetails" not in said, f"{script}: {said['exceptionDetails']}"
+        return said["result"].get("value")
 
     def click(self, selector: str) -> None:
         """As a person does: on what is visible, in the middle of it."""
-        found = _ask("POST", f"{self._address}/element", {"using": "css selector", "value": selector})[_ELEMENT]
-        _ask("POST", f"{self._address}/element/{found}/click", {})
+        middle = self.run(_MIDDLE.format(selector=json.dumps(selector)))
+        assert middle is not None, f"{selector} must be there, and nothing over it"
+        for kind in ("mousePressed", "mouseReleased"):
+            self._pipes.ask(
+                "Input.dispatchMouseEvent", type=kind, x=middle[0], y=middle[1], button="left", clickCount=1
+            )
 
     def text(self, selector: str) -> str:
         """What a person can read there."""
@@ -66,42 +132,57 @@ class Browser:
         return value
 
     def log(self) -> list[str]:
-        """Errors and warnings of the console."""
-        return [entry["message"] for entry in _ask("POST", f"{self._address}/se/log", {"type": "browser"})]
+        """Errors and warnings of the console since the last call."""
+        self.run("")
+        events, self._pipes.events = self._pipes.events, []
+        found = []
+        for event in events:
+            told = event.get("params", {})
+            if event["method"] == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
+                found.append(told["entry"]["text"])
+            elif event["method"] == "Runtime.exceptionThrown":
+                found.append(json.dumps(told["exceptionDetails"]))
+            elif event["method"] == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning"):
+                found.append(json.dumps(told["args"]))
+        return found
 
     def screenshot(self, path: Path) -> None:
-        path.write_bytes(base64.b64decode(_ask("GET", f"{self._address}/screenshot")))
+        path.write_bytes(base64.b64decode(self._pipes.ask("Page.captureScreenshot")["data"]))
 
 
 @contextlib.contextmanager
 def browser(folder: Path) -> Iterator[Browser]:
-    """A window; chromedriver and the browser end with the block."""
-    log = folder / "chromedriver.log"
-    with log.open("wb") as out:
-        process = subprocess.Popen([str(CHROMEDRIVER), "--port=0"], stdout=out, stderr=out)
+    """A window; the browser ends with the block."""
+    command = [str(CHROMIUM), *_OPTIONS, "--remote-debugging-pipe", f"--user-data-dir={folder / 'profile'}"]
+    given, to_browser = _pipe()
+    from_browser, taken = _pipe()
+    places = f'exec "$@" 3</dev/fd/{given} 4>/dev/fd/{taken}'  # where the protocol is read and written
+    with (folder / "chromium.log").open("wb") as log:
+        process = subprocess.Popen(
+            ["sh", "-c", places, "sh", *command],
+            pass_fds=(given, taken),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    os.close(given)
+    os.close(taken)
     try:
-        end = time.monotonic() + PATIENCE
-        while not (port := re.search(r"on port (\d+)\.", log.read_text("utf-8"))):
-            assert process.poll() is None and time.monotonic() < end, log.read_text("utf-8")
-            time.sleep(0.05)
-        driver = f"http://127.0.0.1:{port[1]}"
-        arguments = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
-        wanted = {"browserName": "chrome", "goog:chromeOptions": {"binary": str(CHROMIUM), "args": arguments}}
-        session = _ask("POST", f"{driver}/session", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
-        try:
-            yield Browser(f"{driver}/session/{session}")
-        finally:
-            _ask("DELETE", f"{driver}/session/{session}")
+        yield Browser(_Pipes(to_browser, from_browser))
     finally:
         process.terminate()
-        process.wait(PATIENCE)
+        try:
+            process.wait(PATIENCE)
+        finally:
+            process.kill()
+            os.close(to_browser)
+            os.close(from_browser)
 
 
-def _ask(method: str, url: str, content: object = None) -> Any:
-    body = None if content is None else json.dumps(content).encode()
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method=method)
-    try:
-        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
-            return json.load(response)["value"]
-    except urllib.error.HTTPError as error:
-        raise AssertionError(f"{method} {url}: {error.read().decode()[:500]}") from None
+def _pipe() -> tuple[int, int]:
+    """A pipe whose numbers have two digits, so that they are none of the protocol's."""
+    ends = os.pipe()
+    high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
+    for end in ends:
+        os.close(end)
+    return high[0], high[1]

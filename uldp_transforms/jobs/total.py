@@ -11,9 +11,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import json
 import operator
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from uldp_transforms import JobSpec
@@ -26,20 +27,25 @@ from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate.reestimate_command import files_of_counts, simulated_of
 from uldp_transforms.jobs.reestimate.stored_counts import Row, stored_counts
 from uldp_transforms.jobs.report.collection_facts import collections_of
+from uldp_transforms.jobs.report.whole_period import FILE
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
-from uldp_transforms.ldp import CohortCounts
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, WindowedEstimate
 from uldp_transforms.rows.windowed_estimate import ON_TIME, estimate_window, reason_to_withhold
 from uldp_transforms.windows import rfc3339
 
-FILE = "totals.jsonl"
 MOST_PRINTED = 20
 """Number of values of a collection that are printed; the file has all that are shown."""
 
 _ESTIMATES = ("estimator", "candidates", "limits", "quantiles", "min_reports", "show")
+
+
+class Overlap(SpecError):
+    """Windows that overlap have no sum."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,15 +106,26 @@ def configure(argv: Sequence[str]) -> Total:
 
 
 def job(task: Total) -> int:
-    """Estimate, print a table for each collection, and write the rows."""
-    found = list(periods(task))
-    content = file_of([period.row for period in found], "jsonl", ESTIMATE_SCHEMA)
-    with stores.created(task.output) if stores.in_store(task.output) else whole_file(task.output) as file:
-        file.write(content)
+    """Estimate, write the rows, and print a table for each collection."""
+    found = write_periods(task)
     for warning in warnings_of(task.spec.collections):
         print(f"total: {warning}", file=sys.stderr)
     print("\n\n".join("\n".join(_lines(period)) for period in found))
     return cli.DONE
+
+
+def write_periods(task: Total) -> list[Period]:
+    """Estimate and write the rows; returns what was written.
+
+    Raises:
+        SpecError: as ``periods``.
+        OSError: if a file cannot be read or written.
+    """
+    found = list(periods(task))
+    content = file_of([period.row for period in found], "jsonl", ESTIMATE_SCHEMA)
+    with stores.created(task.output) if stores.in_store(task.output) else whole_file(task.output) as file:
+        file.write(content)
+    return found
 
 
 def periods(task: Total) -> Iterator[Period]:
@@ -131,10 +148,39 @@ def periods(task: Total) -> Iterator[Period]:
         )
 
 
+def rows_of_counts(
+    directory: str, records: Sequence[RunRecord], collections: Iterable[Collection], settings: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The whole period of each collection whose values are known, as rows of ``FILE``; none if windows overlap.
+
+    Args:
+        directory: output directory with stored counts.
+        records: records of its runs.
+        collections: the collections; those with an open alphabet are left out, because they need candidates.
+        settings: values of ``JobSpec``.
+
+    Raises:
+        SpecError: if a file has other content.
+    """
+    closed = [collection for collection in collections if collection.alphabet.known_values is not None]
+    if not closed:
+        return []
+    task = Total(
+        spec=JobSpec.of(collections=closed, **settings),
+        files=files_of_counts(directory.rstrip("/") + "/", "DIR"),
+        records=list(records),
+        output="",
+    )
+    try:
+        return [json.loads(to_json(period.row)) for period in periods(task)]
+    except Overlap:
+        return []
+
+
 def _check_apart(keys: Sequence[Any]) -> None:
     for before, after in itertools.pairwise(keys):
         if after[2] < before[3]:
-            raise SpecError(
+            raise Overlap(
                 f"DIR must have windows that do not overlap, because reports would count twice, got overlapping "
                 f"windows of {after[0]!r}"
             )

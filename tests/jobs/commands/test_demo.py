@@ -51,7 +51,7 @@ def test_succeeds_and_writes_all_files(run: Run) -> None:
     assert run.code == 0
     written = {path.name for path in run.output.iterdir() if not re.fullmatch(r"run-.*\.json|\.lock", path.name)}
     rows = {"estimates.jsonl", "estimates.avro", "ledger.jsonl", "health.jsonl", "rejected.avro"}
-    assert written == {*rows, "reports", "index.html", "estimates.png"}
+    assert written == {*rows, "counts.avro", "totals.jsonl", "reports", "index.html", "estimates.png"}
     assert {path.name for path in (run.output / "reports").iterdir()} == {f"{name}.avro" for name in COLLECTIONS}
     assert all((run.output / name).stat().st_size > 0 for name in rows)
 

@@ -15,6 +15,8 @@ from tests.jobs.commands.test_reestimate import ALL, COLLECTIONS, FILES, MINUTE,
 from tests.support.messages_cases import collection, write_files
 from uldp_transforms.jobs import total, uldp
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
+from uldp_transforms.jobs.report.collection_facts import collections_of
+from uldp_transforms.jobs.report.whole_period import totals_of
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.rows.row_identity import name_of, span_of
@@ -182,3 +184,26 @@ def test_records_name_the_collections(folder: Path) -> None:
     assert isinstance(record, RunRecord) and dataclasses.is_dataclass(record)
     assert [row["collection_id"] for row in totals("job")] == ["krr"]
     assert folder.is_dir()
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_page_adds_up_what_the_job_stored() -> None:
+    """Without the file, the page has the same rows, but of open collections, which need candidates."""
+    estimated(f"{ALL} --window 1m")
+    records = read_records("job")
+    known = {of.fingerprint.hex(): of for of in collections_of(records, ()).values()}
+    added = totals_of("job", records, known)
+    assert {row["collection_id"] for row in added.values()} == {
+        of.id for of in known.values() if of.alphabet.known_values is not None
+    }
+    rows = {row["fingerprint"]: row for row in totals("job --candidates candidates.txt")}
+    assert len(rows) > len(added) > 0
+    assert all(rows[fingerprint] == dict(row) for fingerprint, row in added.items())
+    assert totals_of("job", records, known) == rows
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_page_has_no_total_of_windows_that_overlap() -> None:
+    estimated("--collection krr.json --window 2m --slide 1m", [KRR])
+    records = read_records("job")
+    assert totals_of("job", records, {KRR.fingerprint.hex(): KRR}) == {}

@@ -247,7 +247,7 @@ def test_a_browser_changes_only_what_differs(tmp_path: Path) -> None:
     page = re.sub(r'<script src="follow.js" defer></script>', "", pages[0])
     (tmp_path / "p.html").write_text(f"{page}<script>{harness}{script}</script>", encoding="utf-8")
     seen = chromium(tmp_path / "p.html", tmp_path / "profile", milliseconds=15_000)
-    assert re.findall(r"<title>(.*?)</title>", seen) == ["true,true,true"]
+    assert re.findall(r"<title>(.*?)</title>", seen)[0] == "true,true,true"
     assert "37.5 %" in seen and "25.0 %" not in seen
     assert re.search(r'id="live"[^>]*>Updated at [^<]*; new results appear automatically\.', seen)
 

@@ -165,6 +165,31 @@ def test_trends_of_each_value(tree: Node) -> None:
     assert numbers[-1][1:3] == ["50.0 %", "48.0 to 52.0 %"]
 
 
+def test_the_whole_period_is_shown(survey: Path, tree: Node, tmp_path: Path) -> None:
+    """The rows of ``uldp total``; without them, and without stored counts, the page says what it would need."""
+    assert "There is no row for the whole period" in tree.text
+    of = rows.survey(tmp_path, ["ant", "bee"], 3)
+    whole = rows.estimate(of, 0, [rows.entry("ant", 0.001), rows.entry("bee", 0.6)], num_reports=3000)
+    whole["window_end"] = rows.span(2)["window_end"]
+    rows.write(tmp_path, "totals.jsonl", [whole])
+    page = tree_of(page_of(tmp_path))
+    assert "The whole period: 6 Nov 2000 to 8 Nov 2000" in [node.text for node in page.all("h3")]
+    assert table(page, "Shares in the whole period, 3,000 reports")[1:] == [
+        ["bee", "60.0 %", "58.0 to 62.0 %", "yes"],
+        ["ant", "0.1 %", "0.0 to 2.1 %", "no"],
+    ]
+    assert "There is no row for the whole period" not in page.text
+
+
+def test_other_rows_of_the_whole_period_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows.survey(tmp_path, ["ant", "bee"], 3)
+    (tmp_path / "totals.jsonl").write_text('{"fingerprint": "secret"}\n', encoding="utf-8")
+    assert uldp.main(["report", "--input", str(tmp_path), "--output", str(tmp_path / "page.html")]) == 2
+    said = capsys.readouterr().err
+    assert said.endswith("totals.jsonl must contain rows of uldp total (the content is not shown)\n")
+    assert "secret" not in said
+
+
 def test_changes_unexplained_mass_ledger_and_runs(tree: Node) -> None:
     moved = "Shares moved, in percentage points: 'bee' +10.00 (+8.00 to +12.00)."
     assert table(tree, "Findings of the sentinels, latest first")[1:] == [["Sat 11 Nov 2000", "change", moved]]
@@ -327,10 +352,10 @@ def hash_of(text: str) -> str:
 
 
 def assert_scripts_are_its_own(page: Node) -> None:
-    """One script, that of the package, and data that no browser runs."""
-    of_package = Path(web_page.__file__).with_name("page.js").read_text("utf-8")
+    """Two scripts, those of the package, and data that no browser runs."""
+    files = [Path(web_page.__file__).with_name(name).read_text("utf-8") for name in ("page.js", "page_scales.js")]
     scripts = list(page.all("script"))
-    assert [node.children for node in scripts if not node.attributes] == [[f"\n{of_package}"]]
+    assert [node.children for node in scripts if not node.attributes] == [[f"\n{content}"] for content in files]
     for node in scripts:
         if node.attributes:
             assert set(node.attributes) == {"type", "id"} and node.attributes["type"] == "application/json"
@@ -404,17 +429,16 @@ def test_nothing_is_loaded(survey: Path, harmful: Path) -> None:
             "http://www.w3.org/1999/xlink",
         }
         assert not re.search(r"url\(|@import", page)
-        style, script = (
-            next(node for node in tree_of(page).all(name) if not node.attributes) for name in ("style", "script")
-        )
-        own = [hash_of("".join(map(str, node.children))) for node in (style, script)]
+        (style,) = tree_of(page).all("style")
+        scripts = [node for node in tree_of(page).all("script") if not node.attributes]
+        own = [hash_of("".join(map(str, node.children))) for node in (style, *scripts)]
         (policy,) = (
             node.attributes["content"]
             for node in tree_of(page).all("meta")
             if node.attributes.get("http-equiv") == "Content-Security-Policy"
         )
         assert policy == (
-            f"default-src 'none'; style-src {own[0]}; script-src {own[1]}; base-uri 'none'; form-action 'none'"
+            f"default-src 'none'; style-src {own[0]}; script-src {own[1]} {own[2]}; base-uri 'none'; form-action 'none'"
         )
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from uldp_transforms.jobs import cli, estimate
+from uldp_transforms.jobs import cli, estimate, total
 from uldp_transforms.jobs.demo.demo_outcome import Departures, compare, read_changes, read_estimates, read_ledger
 from uldp_transforms.jobs.demo.demo_text import day_table, summary
 from uldp_transforms.jobs.files.values_file import ValuesFile
@@ -92,6 +92,7 @@ def job(demo: Demo) -> int:
         say(f"estimating from {len(specs) * people:,} reports (the main job)")
         if code := estimate.main(estimate_arguments(DATA, output)):
             return code
+        total.write_periods(total.configure([str(output), "--candidates", str(DATA / CANDIDATES)]))
         say("drawing estimates.png, writing index.html (uldp report)")
         page = Asked(directory=str(output), title=TITLE, truth=Truth(str(values), "value"))
         write_report(page, str(output / "index.html"), str(output / "estimates.png"))
@@ -116,7 +117,7 @@ def simulate_arguments(collection: str, values: Path, output: Path, seed: int | 
 def estimate_arguments(data: Path, output: Path) -> list[str]:
     """The command line of the main job: both collections together, with daily windows."""
     arguments = ["--collection", str(data / OPEN), "--collection", str(data / SENSITIVE)]
-    arguments += ["--candidates", str(data / CANDIDATES), "--window", "1d", "--smooth"]
+    arguments += ["--candidates", str(data / CANDIDATES), "--window", "1d", "--smooth", "--write_counts"]
     return [*arguments, "--input", str(output / "reports" / "*.avro"), "--output", str(output)]
 
 

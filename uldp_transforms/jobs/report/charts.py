@@ -17,7 +17,7 @@ import numpy as np
 import vl_convert
 
 from uldp_transforms.jobs.report.facts import CollectionPart, Entry, Latest, Report, Trend, WindowLine
-from uldp_transforms.jobs.report.texts_for_readers import in_words, percent, shown
+from uldp_transforms.jobs.report.texts_for_readers import in_words, percent, shown, span
 from uldp_transforms.jobs.report.window_names import clock, local
 from uldp_transforms.windows import moment_of
 
@@ -60,6 +60,9 @@ _CONFIG: dict[str, Any] = {
     },
     "title": {"color": INK, "anchor": "start", "fontSize": 13, "subtitleColor": INK, "subtitleFontSize": 11},
 }
+
+_NAMED = re.compile(r'<(path|line) aria-label="([^"]*)" role="graphics-[a-z]*" aria-roledescription="[^"]*"([^>]*)/>')
+"""A mark that is drawn with its description."""
 
 _Rows = list[dict[str, Any]]
 
@@ -115,7 +118,7 @@ def _trend(trend: Trend, windows: Sequence[WindowLine], zone: str) -> Any:
     if is_smoothed:
         layers += [_band(base, "smoothed_low", "smoothed_high", SMOOTHED, 0.28), _line(base, "smoothed", SMOOTHED)]
     if len(windows) <= _FEW:
-        layers.append(base.mark_point(filled=True, size=22, opacity=1, color=PLAIN).encode(y=_share("share")))
+        layers.append(_points(base, "share"))
     elif not is_smoothed:
         layers.append(_line(base, "share", PLAIN))
     if np.isfinite(trend.truth).any():
@@ -131,7 +134,7 @@ def _unexplained(windows: Sequence[WindowLine], zone: str) -> Any:
     base = _through_time(windows, columns, zone)
     layers = [_band(base, "unexplained_low", "unexplained_high", PLAIN, 0.22), _line(base, "unexplained", PLAIN)]
     if len(windows) <= _FEW:
-        layers.append(base.mark_point(filled=True, size=22, opacity=1, color=PLAIN).encode(y=_share("unexplained")))
+        layers.append(_points(base, "unexplained"))
     if np.isfinite(columns["unlisted"]).any():
         layers.append(_line(base, "unlisted", TRUTH, strokeDash=[5, 2]))
     return alt.layer(*layers)
@@ -146,6 +149,7 @@ def _latest(entries: Sequence[Entry]) -> Any:
             "low": entry.low,
             "high": entry.high,
             "truth": entry.truth,
+            "said": f"{shown(entry.value)}: {percent(entry.share)} ({span(entry.low, entry.high)})",
         }
         for place, entry in enumerate(entries)
     ]
@@ -153,10 +157,11 @@ def _latest(entries: Sequence[Entry]) -> Any:
     axis = alt.Axis(title=None, labelExpr=f"{names}[datum.value]", ticks=False, grid=False, labelLimit=120)
     scale = alt.Axis(title=None, format=".2~p", tickCount=4, orient="top")
     base = alt.Chart(_data(rows)).encode(y=alt.Y("place:O", axis=axis))
-    bars = base.mark_rule(color=SMOOTHED, strokeWidth=4, opacity=0.35).encode(
+    base = base.encode(description="said:N")
+    bars = base.mark_rule(color=SMOOTHED, strokeWidth=4, opacity=0.35, aria=True).encode(
         x=alt.X("low:Q", axis=scale, scale=alt.Scale(zero=True)), x2="high:Q"
     )
-    layers = [bars, base.mark_point(filled=True, size=38, opacity=1, color=SMOOTHED).encode(x="share:Q")]
+    layers = [bars, base.mark_point(filled=True, size=38, opacity=1, color=SMOOTHED, aria=True).encode(x="share:Q")]
     if any(entry.truth is not None for entry in entries):
         layers.append(base.mark_tick(color=TRUTH, thickness=2).encode(x="truth:Q"))
     return alt.layer(*layers).properties(height=alt.Step(18))
@@ -190,10 +195,18 @@ def _titled(text: str, latest: Latest) -> alt.TitleParams:
 
 
 def _through_time(windows: Sequence[WindowLine], columns: Mapping[str, np.ndarray], zone: str) -> Any:
-    """A chart whose x axis is the start of a window, in the job's time zone."""
+    """A chart whose x axis is the start of a window, in the job's time zone.
+
+    Args:
+        windows: W windows.
+        columns: (W,) arrays; the first three are a share and its interval.
+        zone: the time zone.
+    """
     at = clock(zone)
+    share, low, high = list(columns.values())[:3]
     rows = [
         {"time": moment_of(f"{local(line.start, at):%Y-%m-%dT%H:%M:%SZ}")}
+        | {"said": f"{line.name}: {percent(share[place])} ({span(low[place], high[place])})"}
         | {name: _or_none(column[place]) for name, column in columns.items()}
         for place, line in enumerate(windows)
         if line.start is not None
@@ -220,6 +233,12 @@ def _band(base: Any, low: str, high: str, colour: str, opacity: float) -> Any:
     return base.mark_area(color=colour, opacity=opacity).encode(y=_share(low), y2=f"{high}:Q")
 
 
+def _points(base: Any, name: str) -> Any:
+    """A point for each window, which says its numbers under the pointer."""
+    points = base.mark_point(filled=True, size=22, opacity=1, color=PLAIN, aria=True)
+    return points.encode(y=_share(name), description="said:N")
+
+
 def _line(base: Any, name: str, colour: str, **more: Any) -> Any:
     return base.mark_line(color=colour, strokeWidth=1.6, **more).encode(y=_share(name))
 
@@ -237,6 +256,7 @@ def _svg(chart: Any) -> str:
 @functools.lru_cache(maxsize=1024)
 def _drawn(spec: str) -> str:
     svg = str(vl_convert.vegalite_to_svg(json.loads(spec), allowed_base_urls=[]))
+    svg = _NAMED.sub(r"<\1\3><title>\2</title></\1>", svg)  # a pointer that rests there shows it
     svg = re.sub(r'(<[^>]*?) role="graphics-[a-z]*" aria-roledescription="[^"]*"', r"\1", svg)  # without names
     return re.sub(r' (?:d|transform)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), svg)
 

@@ -123,7 +123,7 @@ class Trend:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Latest:
-    """The latest window with numbers.
+    """The latest window with numbers, or the whole period as one window.
 
     Attributes:
         window: the window.
@@ -196,7 +196,8 @@ class CollectionPart:
 
     Sentinels examined ``judged`` windows, and ``watched`` of them were examined for changes. ``changed`` has the name
     of the latest window in which a value changed. ``panel`` has the numbers for comparing windows; None if fewer than
-    two windows have numbers. ``not_there`` are requested values without a chart.
+    two windows have numbers. ``whole`` has the shares of the whole period, if they are known. ``not_there`` are
+    requested values without a chart.
     """
 
     id: str
@@ -208,6 +209,7 @@ class CollectionPart:
     windows: Sequence[WindowLine]
     windows_left_out: int
     latest: Latest | None
+    whole: Latest | None
     trends: Sequence[Trend]
     changed: Mapping[str, str]
     panel: Panel | None

@@ -36,6 +36,7 @@ from uldp_transforms.jobs.report.facts import (
 )
 from uldp_transforms.jobs.report.reading import Row, RowDirectory
 from uldp_transforms.jobs.report.truth_file import Truth
+from uldp_transforms.jobs.report.whole_period import totals_of
 from uldp_transforms.jobs.report.window_names import clock, name_of_window
 from uldp_transforms.ldp import Collection
 from uldp_transforms.rows.smoothed_rows import CHANGE
@@ -84,6 +85,7 @@ def _gathered(asked: Asked, directory: RowDirectory) -> Report:
     found = directory.discovered(windows)
     specification = dict(records[-1].specification) if records else {}
     known = collections_of(records, asked.collections)
+    totals = totals_of(asked.directory, records, known)
     parts = []
     for fingerprint, rows in itertools.groupby(windows, key=lambda row: row["fingerprint"]):
         of_part = _Part(asked, directory, specification, known.get(fingerprint), list(rows))
@@ -91,6 +93,7 @@ def _gathered(asked: Asked, directory: RowDirectory) -> Report:
             of_part.gather(
                 [row for row in health if row["fingerprint"] == fingerprint],
                 [row for row in found if row["fingerprint"] == fingerprint],
+                totals.get(fingerprint),
             )
         )
     accounts, balanced = _accounts(directory, records)
@@ -145,8 +148,8 @@ class _Part:
         self._all = rows
         self._rows = rows[-asked.limits.windows :]
 
-    def gather(self, health: Sequence[Row], found: Sequence[Row]) -> CollectionPart:
-        """The facts of the collection; ``health`` and ``found`` are its rows."""
+    def gather(self, health: Sequence[Row], found: Sequence[Row], total: Row | None) -> CollectionPart:
+        """The facts of the collection; ``health`` and ``found`` are its rows, ``total`` is that of all windows."""
         limits, first = self._asked.limits, self._all[0]
         latest, charted = self._latest()
         values = [entry.value for entry in charted]
@@ -171,6 +174,7 @@ class _Part:
             windows=windows,
             windows_left_out=len(self._all) - len(windows),
             latest=latest,
+            whole=None if total is None or not total["estimates"] else self._shares(total, total["estimates"])[0],
             trends=[
                 Trend(entry=entry, moved=moved[at], **{name: table[:, at] for name, table in tables.items()})
                 for at, entry in enumerate(charted)
@@ -209,10 +213,15 @@ class _Part:
 
     def _latest(self) -> tuple[Latest | None, list[Entry]]:
         """The latest window with numbers, and its values that get a trend."""
-        limits, with_numbers = self._asked.limits, [row for row in self._rows if row["status"] == "ok"]
+        with_numbers = [row for row in self._rows if row["status"] == "ok"]
         if not with_numbers:
             return None, []
         ((row, given),) = self._directory.entries(with_numbers[-1:])
+        return self._shares(row, given)
+
+    def _shares(self, row: Row, given: Sequence[Row]) -> tuple[Latest, list[Entry]]:
+        """The shares of a row, and those of its values that get a trend."""
+        limits = self._asked.limits
         truth = self._truth(row, [entry["value"] for entry in given])
         order = sorted(range(len(given)), key=lambda at: -float(given[at]["frequency"]))  # the order for display_low
         first = [at for at in order if given[at]["value"] in self._asked.values]
@@ -221,13 +230,13 @@ class _Part:
             [self._entry(given[at], None if truth is None else truth[at]) for at in places]
             for places in (order[: limits.rows], charted)
         )
-        latest = Latest(
+        shares = Latest(
             window=self._line(row, None),
             entries=entries,
             others=(row.get("num_values") or len(given)) - len(entries),
             other_share=sum(given[at]["frequency"] for at in order[limits.rows :]),
         )
-        return latest, trends
+        return shares, trends
 
     def _truth(self, row: Row, values: Sequence[str]) -> np.ndarray | None:
         """(S,) true shares; None if unknown."""

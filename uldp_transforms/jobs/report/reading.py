@@ -16,6 +16,7 @@ import fastavro
 from uldp_transforms.files import stores
 from uldp_transforms.jobs.check import latest_rows, state_of
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of, read_records
+from uldp_transforms.jobs.report.whole_period import FILE as TOTALS
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.json_and_avro import from_avro
 
@@ -98,7 +99,7 @@ class RowDirectory:
     def stamp(self) -> tuple[Any, ...]:
         """A value that changes whenever the rows, the run records or the state of the latest run change."""
         records = self.records()
-        paths = [path for name in _KINDS for path in self._files(name)]
+        paths = [path for name in _KINDS for path in self._files(name)] + files_of(self.path, TOTALS)
         state = state_of(records[-1], self.path) if records else None
         return tuple(map(stores.stamp_of, paths)), records, state
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from uldp_transforms.jobs.report import charts
 from uldp_transforms.jobs.report.differences import as_json
-from uldp_transforms.jobs.report.facts import CollectionPart, Limits, Report
+from uldp_transforms.jobs.report.facts import CollectionPart, Latest, Limits, Report
 from uldp_transforms.jobs.report.texts_for_readers import digits_of, fixed, fixed_span, in_words, percent, shown, span
 from uldp_transforms.version import __version__
 
@@ -40,12 +40,12 @@ STATUSES = {
 
 
 def only_itself(more: Sequence[str] = ()) -> str:
-    """Content security policy: the page may load nothing, and run and apply only its own script and style, by hash.
+    """Content security policy: the page may load nothing, and run and apply only its own scripts and style, by hash.
 
     Args:
         more: further sources of scripts, of a page with a server.
     """
-    scripts = " ".join([*more, _hash("page.js")])
+    scripts = " ".join([*more, _hash("page.js"), _hash("page_scales.js")])
     return (
         f"default-src 'none'; style-src {_hash('page.css')}; script-src {scripts}; base-uri 'none'; form-action 'none'"
     )
@@ -79,6 +79,7 @@ def _template() -> jinja2.Template:
         "digits_of": digits_of,
         "zip": zip,
         "as_json": _as_json,
+        "values_of": _values_of,
         "in_words": in_words,
         "statuses": STATUSES,
         "drawn": _drawn,
@@ -102,6 +103,7 @@ def page(report: Report, limits: Limits, *, script: str | None = None) -> str:
         in_chart=_IN_CHART,
         style=Markup(_part("page.css")),
         tools=Markup(_part("page.js")),
+        scales=Markup(_part("page_scales.js")),
         policy=only_itself() if script is None else None,
         script=script,
         version=__version__,
@@ -122,3 +124,8 @@ def _as_json(part: CollectionPart) -> Markup:
     """The values of a part, and the numbers for comparing its windows, for the page's script."""
     listed = [entry.value for entry in part.latest.entries] if part.latest else []
     return Markup(as_json({"values": listed}) if part.panel is None else part.panel.as_json())
+
+
+def _values_of(shares: Latest) -> Markup:
+    """The values of a table as they are in the rows, for the page's script."""
+    return Markup(as_json({"values": [entry.value for entry in shares.entries]}))

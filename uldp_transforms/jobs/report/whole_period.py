@@ -1,0 +1,53 @@
+"""The whole period of a directory: rows of ``uldp total``, or the same sums of the counts that the job stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from uldp_transforms.files import stores
+from uldp_transforms.jobs.records.run_records import RunRecord, files_of
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.errors import SpecError
+
+FILE = "totals.jsonl"
+_SETTINGS = ("estimator", "min_reports", "show", "limits", "quantiles")
+
+
+def totals_of(path: str, records: Sequence[RunRecord], known: Mapping[str, Collection]) -> dict[str, Mapping[str, Any]]:
+    """Fingerprint -> row of the whole period, for the collections that have one.
+
+    A file ``totals.jsonl`` of ``uldp total`` comes first. Without it, stored counts are added up with the settings of
+    the latest run; of collections that need a list of candidates, which only the file can have used, there is no row.
+
+    Args:
+        path: output directory of a job.
+        records: records of its runs.
+        known: collections of the runs, by fingerprint.
+
+    Raises:
+        SpecError: if a file has other content.
+        OSError: if a file cannot be read.
+    """
+    if files := files_of(path, FILE):
+        return {row["fingerprint"]: row for row in _rows(files[0])}
+    if not records or not known or not files_of(path, "counts*.avro"):
+        return {}
+    from uldp_transforms.jobs.total import rows_of_counts  # noqa: PLC0415  # imports the specification of jobs
+
+    of_run = records[-1].specification
+    settings = {name: of_run[name] for name in _SETTINGS if of_run.get(name) is not None}
+    return {row["fingerprint"]: row for row in rows_of_counts(path, records, known.values(), settings)}
+
+
+def _rows(path: str) -> list[Mapping[str, Any]]:
+    with stores.opened(path) as file:
+        try:
+            rows: list[Mapping[str, Any]] = [{**json.loads(line)} for line in file]
+            for row in rows:
+                for name in ("fingerprint", "window_start", "window_end", "status", "num_reports", "estimates"):
+                    row[name]
+        except (ValueError, TypeError, KeyError):
+            raise SpecError(f"{path} must contain rows of uldp total (the content is not shown)") from None
+    return rows
