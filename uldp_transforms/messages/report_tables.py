@@ -1,7 +1,8 @@
 """Reader of Parquet files of reports, as data lakes keep them. No Beam.
 
 A file has the fields of ``schemas/report.avsc`` as columns (``form`` may be missing), or whole messages in the column
-``data``. Rows of one collection become packed messages, so that a file of single reports is as fast as packed ones.
+``data``. Rows of one collection become packed messages, so that a file of single reports is as fast as packed ones. A
+column ``num_reports`` says how many equal reports a row stands for, as the queries of ``uldp sql`` return them.
 """
 
 from __future__ import annotations
@@ -28,9 +29,13 @@ MESSAGES = "data"
 
 _COLUMNS = ("collection", "event_time", "cohort", "payload")
 _ID = "report_id"
+_NUMBER = "num_reports"
 _ROWS_AT_ONCE = 1 << 16
 _MOST_COHORTS = 1 << 16
 _UNREADABLE = (pa.ArrowException, OSError, ValueError)
+_MOST_REPORTS = 1 << 30
+"""Maximum of reports that a row stands for."""
+
 _FRAME_BYTES = 1 << 10
 """Upper limit of the bytes of a packed message beside its columns."""
 
@@ -45,8 +50,8 @@ def is_table(file: IO[bytes]) -> bool:
 def read_table(file: IO[bytes], source: str, account: Account | None = None) -> Iterator[bytes | Rejection]:
     """Yield the reports of a Parquet file as plain messages, and a rejection for each part that is none.
 
-    Rows with missing cells, or with ids or collections of a wrong length, are ``malformed``; row groups that cannot be
-    read are ``corrupt_block``, with the number of rows that the file declares.
+    Rows with missing cells, with ids or collections of a wrong length, or with an impossible number of reports are
+    ``malformed``; row groups that cannot be read are ``corrupt_block``, with the number of rows that the file declares.
 
     Args:
         file: file opened for reading bytes, which can seek.
@@ -89,8 +94,9 @@ def _columns_of(schema: pa.Schema) -> list[str] | None:
         and pa.types.is_integer(types["cohort"])
         and _is_bytes(types["payload"])
         and (_ID not in types or _is_bytes(types[_ID]))
+        and (_NUMBER not in types or pa.types.is_integer(types[_NUMBER]))
     )
-    return [*_COLUMNS, *([_ID] if _ID in types else [])] if known else None
+    return [*_COLUMNS, *(name for name in (_ID, _NUMBER) if name in types)] if known else None
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -130,18 +136,20 @@ def _packed(batch: pa.RecordBatch, source: str) -> Iterator[bytes | Rejection]:
     times, cohorts = _integers(named["event_time"]), _integers(named["cohort"])
     payloads, ids = _Cells(named["payload"]), _Cells(named[_ID]) if _ID in named else None
     bad = ~known | times[1] | cohorts[1] | payloads.missing
+    numbers, bad_numbers = _numbers(named.get(_NUMBER), batch.num_rows)
+    bad |= bad_numbers
     has_id = np.zeros(batch.num_rows, dtype=bool) if ids is None else ~ids.missing
     if ids is not None:
         bad |= has_id & (ids.lengths != ID_BYTES)
     outside = ~bad & ((cohorts[0] < 0) | (cohorts[0] >= _MOST_COHORTS))
     for reason, mask in ((Reason.MALFORMED, bad), (Reason.COHORT_RANGE, outside)):
         if mask.any():
-            yield Rejection(reason, int(mask.sum()), 0, source=source)
+            yield Rejection(reason, int(numbers[mask].sum()), 0, source=source)
     for rows in _groups((prefixes, payloads.lengths, has_id), ~(bad | outside)):
         first = rows[0]
         length, with_ids = int(payloads.lengths[first]), bool(has_id[first])
         most = max(1, (wire.MAX_MESSAGE_BYTES - _FRAME_BYTES) // (2 + 8 + ID_BYTES + length))
-        for part in np.array_split(rows, -(-len(rows) // most)):
+        for part in _repeated(rows, numbers[rows], most):
             yield wire.encode_columns(
                 prefixes[first].tobytes(),
                 cohorts[0][part],
@@ -163,6 +171,23 @@ def _groups(keys: Sequence[np.ndarray], kept: np.ndarray) -> Iterator[np.ndarray
     order = np.lexsort(mixed)
     changes = np.logical_or.reduce([np.diff(key[order]) != 0 for key in mixed])
     yield from np.split(rows[order], np.flatnonzero(changes) + 1)
+
+
+def _numbers(column: pa.Array | None, num_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) int64, how many reports each row stands for, and (n,) bool, whether that is impossible: then it is 1."""
+    if column is None:
+        return np.ones(num_rows, dtype=np.int64), np.zeros(num_rows, dtype=bool)
+    numbers, bad = _integers(column)
+    bad = bad | (numbers < 1) | (numbers > _MOST_REPORTS)
+    return np.where(bad, 1, numbers), bad
+
+
+def _repeated(rows: np.ndarray, numbers: np.ndarray, most: int) -> Iterator[np.ndarray]:
+    """Each row as often as its number says, in parts of at most ``most``."""
+    ends = np.cumsum(numbers)
+    for start in range(0, int(ends[-1]), most):
+        places = np.arange(start, min(start + most, int(ends[-1])))
+        yield rows[places] if ends[-1] == len(rows) else rows[np.searchsorted(ends, places, side="right")]
 
 
 def _prefixes(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
