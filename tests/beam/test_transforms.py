@@ -255,8 +255,7 @@ def test_decode_takes_the_global_window_with_any_trigger() -> None:
         assert decoded.reports.windowing.is_default()  # later sums would fire whenever the trigger says so
 
 
-@pytest.mark.parametrize("deduplicate", [False, True])
-@pytest.mark.parametrize("windows", [None, SLIDING], ids=["none", "sliding"])
+@pytest.mark.parametrize(("windows", "deduplicate"), [(None, False), (SLIDING, True)], ids=["none", "sliding"])
 def test_no_messages_make_no_rows(windows: Windows | None, deduplicate: bool) -> None:
     with bounded() as pipeline:
         spec = spec_of(ANIMALS, windows=windows, deduplicate=deduplicate)

@@ -169,13 +169,14 @@ def chosen_reports(of: Collection, rng: np.random.Generator) -> ReportBatch:
 SMALL = {name: of for name, of in cases.ALL_COLLECTIONS.items() if of.mechanism.num_symbols <= 12}
 
 
+@pytest.mark.parametrize("draws", [4, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("of", SMALL.values(), ids=SMALL)
-def test_reports_that_are_chosen_never_stop_a_job(of: Collection) -> None:
+def test_reports_that_are_chosen_never_stop_a_job(of: Collection, draws: int) -> None:
     """Every estimator makes rows that can be written, of any valid reports."""
     rng = generator("chosen", of.id, of.mechanism.id)
     candidates = None if of.alphabet.known_values else tuple(cases.VALUES)
     estimators = [ESTIMATORS[name]() for name in ESTIMATORS if ESTIMATORS[name]().supports(of)]
-    for _ in range(12):
+    for _ in range(draws):
         counts = of.count(chosen_reports(of, rng), bit_patterns=True)
         for estimator in estimators:
             row = estimate_window(of, counts, PLACE, estimator, candidates, None)

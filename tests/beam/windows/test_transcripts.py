@@ -179,13 +179,18 @@ def in_few_bundles(events: Sequence[Event]) -> Iterator[Event]:
         yield ElementEvent(waiting)
 
 
+CUT_ALWAYS = {"collections", "copies_sliding", "early", "final_late_only", "late_every", "out_of_order"}
+"""Transcripts in whose order, copies and panes bundles could make a difference; ``make slow`` cuts all of them."""
+
+
 def other_cuts() -> Iterator[Any]:
     """Each transcript with each cut into bundles that is another one for it."""
     for path in TRANSCRIPTS:
         written = Transcript.load(path).events
         for cut in (in_bundles_of_one, in_few_bundles):
             if list(cut(written)) != written:
-                marks = [pytest.mark.slow] if cut is in_few_bundles else []
+                always = cut is in_bundles_of_one and path.stem in CUT_ALWAYS
+                marks = [] if always else [pytest.mark.slow]
                 yield pytest.param(path, cut, id=f"{path.stem}-{cut.__name__}", marks=marks)
 
 
