@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import Any
 
 import pytest
@@ -16,7 +18,9 @@ settings.load_profile("suite")
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that wait for ``make slow``."""
+    """Marks the tests that wait for ``make slow``; Beam, if a test has imported it, is made quicker."""
+    if "apache_beam" in sys.modules:
+        importlib.import_module("tests.support.quick_beam").remember()
     divider = Divider()
     for item in items:
         if divider.waits(item.nodeid):

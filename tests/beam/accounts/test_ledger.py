@@ -237,9 +237,10 @@ def test_a_time_of_arrival_without_a_name_is_none() -> None:
         assert to_avro(row, REJECTED_SCHEMA)
 
 
-def loses_one_at_the_end(sums: SumCountsFn, accumulator: CohortCounts) -> CohortCounts:
-    fewer = accumulator.num_reports - (np.arange(len(accumulator.num_reports)) == accumulator.num_reports.argmax())
-    return CohortCounts(fewer, accumulator.cells)
+def loses_one_at_the_end(sums: SumCountsFn, accumulator: RunningSum) -> CohortCounts:
+    counts = accumulator.snapshot()
+    fewer = counts.num_reports - (np.arange(len(counts.num_reports)) == counts.num_reports.argmax())
+    return CohortCounts(fewer, counts.cells)
 
 
 BROKEN = [
