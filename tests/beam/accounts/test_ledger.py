@@ -43,6 +43,7 @@ from uldp_transforms.beam.transforms.known_reports import Changes, KnownReports
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.records.ledger_sums import summary, sums_of
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
+from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.decoder import MessageDecoder
