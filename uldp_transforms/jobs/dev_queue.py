@@ -7,12 +7,12 @@ It prints its address; programs use it if PUBSUB_EMULATOR_HOST is set to that ad
 from __future__ import annotations
 
 import dataclasses
-import signal
-import threading
 from collections.abc import Sequence
+from typing import NoReturn
 
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.google_clients import require_google_clients
+from uldp_transforms.jobs.engines.signals import end_now, stopped_by_signals
 from uldp_transforms.ldp.errors import SpecError
 
 TOPIC = "projects/local/topics/reports"
@@ -56,19 +56,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return cli.run("dev-queue", configure, _job, argv, faults_of_job=(SpecError,))
 
 
-def _job(queue: DevQueue) -> int:
+def _job(queue: DevQueue) -> NoReturn:
     from uldp_transforms.jobs.pubsub.local_topics import create_topic  # noqa: PLC0415  # needs the extra gcp
     from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer  # noqa: PLC0415  # needs the extra gcp
 
-    stop = threading.Event()
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        with PubsubServer(port=queue.port) as server:
-            for topic in queue.topics:
-                print(f"dev-queue: {topic}, {create_topic(server.address, topic)}", flush=True)
-            print(f"export PUBSUB_EMULATOR_HOST={server.address}", flush=True)
-            stop.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    return cli.DONE
+    with stopped_by_signals() as stop, PubsubServer(port=queue.port) as server:
+        for topic in queue.topics:
+            print(f"dev-queue: {topic}, {create_topic(server.address, topic)}", flush=True)
+        print(f"export PUBSUB_EMULATOR_HOST={server.address}", flush=True)
+        stop.wait()
+    end_now(cli.DONE)  # gRPC's threads

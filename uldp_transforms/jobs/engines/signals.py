@@ -7,13 +7,17 @@ waiting for threads (``leave``) after the final messages and files.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
+
+from uldp_transforms.jobs.engines.stop import Stop
 
 CUT_OFF = 130
 """Exit code after a second signal, which cuts the run off."""
@@ -38,7 +42,7 @@ class Signals:
 
     def __init__(self, program: str) -> None:
         self._program = program
-        self.stop = threading.Event()
+        self.stop = Stop()
         self.can_drain = False
         self.cancelled = False
         self._before: dict[signal.Signals, Any] = {}
@@ -70,10 +74,37 @@ class Signals:
     def leave(self, code: int) -> int:
         """The exit code; after cancellation, end the process here without waiting for threads."""
         if self.cancelled:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
+            end_now(code)
         return code
+
+
+def end_now(code: int) -> NoReturn:
+    """End the process without waiting for threads of other libraries, which may never end."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+@contextlib.contextmanager
+def stopped_by_signals(line: str = "") -> Iterator[Stop]:
+    """A stop that Ctrl-C or SIGTERM requests while the block lasts; further signals have no effect.
+
+    Args:
+        line: what to write to stderr at the first signal.
+    """
+    stop = Stop()
+
+    def heed(*_: object) -> None:
+        if line and not stop.is_set():
+            _say(line)
+        stop.set()
+
+    before = {number: signal.signal(number, heed) for number in _SIGNALS}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _say(line: str) -> None:

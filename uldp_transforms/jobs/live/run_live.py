@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
-import signal
 import sys
 import tempfile
 import threading
@@ -16,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.signals import stopped_by_signals
+from uldp_transforms.jobs.engines.stop import Stop
 from uldp_transforms.jobs.live.ask_page import AskPage
 from uldp_transforms.jobs.live.crowd import Crowd
 from uldp_transforms.jobs.live.known import Known
@@ -39,7 +39,7 @@ DRAIN_SECONDS = 30.0
 
 def job(live: Live) -> int:
     """Run until a signal; returns the exit code."""
-    with _told_to_stop() as stop, contextlib.ExitStack() as stack:
+    with stopped_by_signals("live: stopping\n") as stop, contextlib.ExitStack() as stack:
         try:
             return _run(live, stop, stack)
         except NotReady as error:
@@ -47,7 +47,7 @@ def job(live: Live) -> int:
             return 1
 
 
-def _run(live: Live, stop: threading.Event, stack: contextlib.ExitStack) -> int:
+def _run(live: Live, stop: Stop, stack: contextlib.ExitStack) -> int:
     folder = stack.enter_context(tempfile.TemporaryDirectory())
     collection = Path(folder, "C.json")
     collection.write_text(json.dumps(COLLECTION.to_json()), encoding="utf-8")
@@ -81,24 +81,6 @@ def _run(live: Live, stop: threading.Event, stack: contextlib.ExitStack) -> int:
     stack.close()
     _say_the_end(live, crowd.acknowledged, accepted)
     return cli.DONE
-
-
-@contextlib.contextmanager
-def _told_to_stop() -> Iterator[threading.Event]:
-    """An event that Ctrl-C or SIGTERM sets; further signals have no effect."""
-    stop = threading.Event()
-
-    def heed(*_: object) -> None:
-        if not stop.is_set():
-            os.write(2, b"live: stopping\n")  # without buffers, to which the interrupted code may be writing
-        stop.set()
-
-    before = {number: signal.signal(number, heed) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

@@ -35,6 +35,8 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from google.api_core.exceptions import Aborted, DeadlineExceeded, ServiceUnavailable, Unknown
 
+from uldp_transforms.jobs.engines.stop import Stop
+
 _LOGGER = logging.getLogger(__name__)
 
 MOST_MESSAGES = 1_000
@@ -102,7 +104,7 @@ class Reader:
         stop: event that ends the stream.
     """
 
-    def __init__(self, stop: threading.Event):
+    def __init__(self, stop: Stop):
         self.stop = stop
         self._leases: Leases | None = None
 
@@ -212,7 +214,7 @@ MENDED: tuple[tuple[Any, str, Any], ...] = (
 
 
 @contextlib.contextmanager
-def reading_until(stop: threading.Event) -> Iterator[None]:
+def reading_until(stop: Stop) -> Iterator[None]:
     """A context in which the local engine reads Pub/Sub in this way; the pipeline must start and end in it."""
     reader = Reader(stop)
     evaluators: dict[Any, Any] = TransformEvaluatorRegistry._test_evaluators_overrides

@@ -42,6 +42,7 @@ EMPTY_PULL_SECONDS = 0.2
 DEFAULT_ACK_DEADLINE_SECONDS = 10
 MAX_STREAM_MESSAGES = 100  # in one response of a stream
 MAX_RESPONSE_BYTES = 3 << 20  # of the messages in one response, unless the first alone is larger
+_CLOSING_SECONDS = 10
 NUM_THREADS = 32  # each open StreamingPull keeps one
 
 _TOPIC_FIELDS = {"name", "labels", "schema_settings"}
@@ -87,7 +88,7 @@ class PubsubServer:
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-        self._server.stop(grace=0.5).wait()
+        self._server.stop(grace=0.5).wait(_CLOSING_SECONDS)
         self._pool.shutdown(wait=False)
 
     def backlog(self, subscription: str) -> int:

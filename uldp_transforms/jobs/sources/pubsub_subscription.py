@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import threading
 from contextlib import AbstractContextManager
 
 import apache_beam as beam
@@ -13,6 +12,7 @@ from apache_beam.pvalue import PCollection
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.google_clients import require_google_clients
 from uldp_transforms.jobs.engines.runners import LOCAL_STREAMS, choose_local_engine, require_credentials
+from uldp_transforms.jobs.engines.stop import Stop
 from uldp_transforms.jobs.pubsub.pubsub_access import require_subscription
 from uldp_transforms.jobs.sources.source import Source
 
@@ -38,7 +38,7 @@ class PubSubSubscription(Source):
     def read(self, pipeline: beam.Pipeline) -> PCollection[bytes]:
         return pipeline | "ReadPubSub" >> beam.io.ReadFromPubSub(subscription=self.subscription)
 
-    def draining(self, options: PipelineOptions, stop: threading.Event) -> AbstractContextManager[None] | None:
+    def draining(self, options: PipelineOptions, stop: Stop) -> AbstractContextManager[None] | None:
         if options.view_as(StandardOptions).runner != LOCAL_STREAMS:
             return None
         from uldp_transforms.jobs.pubsub.local_pubsub import reading_until  # noqa: PLC0415  # holds to parts of Beam that are not public

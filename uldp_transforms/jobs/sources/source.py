@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import argparse
-import threading
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ from apache_beam.pvalue import PCollection
 
 from uldp_transforms.beam.transforms.read_report_files import ReadFiles
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.stop import Stop
 
 
 class Source(abc.ABC):
@@ -50,7 +50,7 @@ class Source(abc.ABC):
     def read(self, pipeline: beam.Pipeline) -> PCollection[bytes] | ReadFiles:
         """Read the messages: the input of ``EstimateReports``."""
 
-    def draining(self, options: PipelineOptions, stop: threading.Event) -> AbstractContextManager[None] | None:
+    def draining(self, options: PipelineOptions, stop: Stop) -> AbstractContextManager[None] | None:
         """A context in which the pipeline must run, so that it finishes with all rows once ``stop`` is set.
 
         None if this source does not support this on the selected engine: then stopping means cancelling.

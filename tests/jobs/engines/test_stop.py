@@ -1,0 +1,90 @@
+"""A stop may be requested by a signal at any moment of waiting for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+
+from uldp_transforms.jobs.engines.signals import stopped_by_signals
+from uldp_transforms.jobs.engines.stop import Stop
+
+# Raises a signal at each line of Python that waiting runs, one after the other, and before and after it.
+AT_ANY_LINE = """
+import signal, sys
+from uldp_transforms.jobs.engines.stop import Stop
+
+def waits(line):
+    stop = Stop()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    lines = 0
+
+    def trace(frame, event, argument):
+        nonlocal lines
+        lines += 1
+        if lines == line:
+            sys.settrace(None)
+            signal.raise_signal(signal.SIGTERM)
+        return trace
+
+    sys.settrace(trace)
+    while not stop.wait(0.01):
+        pass
+    sys.settrace(None)
+    return lines
+
+print(sum(waits(line) >= line for line in range(1, 60)))
+"""
+
+
+def test_a_signal_may_come_at_any_line() -> None:
+    """With ``threading.Event`` this never ends: the handler wants the lock that the interrupted line holds."""
+    command = [sys.executable, "-c", AT_ANY_LINE]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (found.returncode, found.stderr, found.stdout) == (0, "", "59\n")
+
+
+def test_all_that_wait_are_woken_and_it_stays_set() -> None:
+    stop, woken = Stop(), []
+    threads = [threading.Thread(target=lambda: woken.append(stop.wait())) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    assert not stop.is_set()
+    stop.set()
+    for thread in threads:
+        thread.join(60)
+    assert woken == [True] * 5
+    assert stop.wait(0) and stop.wait() and stop.is_set()
+    stop.set()
+    assert stop.wait()
+
+
+def test_waiting_has_an_end() -> None:
+    begin = time.monotonic()
+    assert not Stop().wait(0.05)
+    assert time.monotonic() - begin >= 0.04
+
+
+HELD = """
+import os, signal
+from uldp_transforms.jobs.engines.signals import stopped_by_signals
+
+def before(*_):
+    print("before", flush=True)
+
+signal.signal(signal.SIGTERM, before)
+with stopped_by_signals("program: stopping\\n") as stop:
+    for _ in range(2):
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert stop.wait(60)
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def test_signals_stop_a_block_and_are_as_before_afterwards() -> None:
+    command = [sys.executable, "-c", HELD]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "before\n", "program: stopping\n")
+    with stopped_by_signals() as stop:
+        assert not stop.is_set()
