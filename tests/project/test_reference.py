@@ -81,3 +81,22 @@ def test_examples_of_packages_run(module: str, folder: Path) -> None:
     text = importlib.import_module(module).__doc__
     assert text is not None
     run_examples([doctest.DocTestParser().get_doctest(text, {}, module, None, 0)])
+
+
+def accidental_links(text: str) -> list[str]:
+    """Brackets of a docstring that Markdown takes for a link, as of an index: the site then cannot be built."""
+    prose = re.sub(r"``.*?``|^\s*(>>>|\.\.\.).*$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"\[[^][]*\]\[[^][]*\]", prose)
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES, ids=[name for _, name in NAMES])
+def test_docstrings_have_no_accidental_links(module: str, name: str) -> None:
+    value = getattr(importlib.import_module(module), name)
+    members = [value, *(member for key, member in vars(value).items() if not key.startswith("_"))]
+    for member in members:
+        assert not accidental_links(getattr(member, "__doc__", None) or "")
+
+
+def test_accidental_links_are_found() -> None:
+    assert accidental_links("The probability matrix[y][x] of y.") == ["[y][x]"]
+    assert accidental_links("``matrix[y][x]``, [0, 1] and [1, 2]\n\n    >>> a[0][1]\n") == []

@@ -37,7 +37,7 @@ Matrix = tuple[tuple[str | int, ...], ...]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DeclaredChannel(MatrixChannel):
-    """Reports a symbol x as output y with the declared probability matrix[y][x].
+    """Reports a symbol x as output y with the declared probability ``matrix[y][x]``.
 
     ``epsilon`` is derived: the logarithm of the largest ratio of two probabilities in a row, rounded up. It is infinite
     if a row has both a 0 and a larger probability, because that output excludes a symbol.
