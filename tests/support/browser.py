@@ -103,10 +103,10 @@ class Browser:
         self._pipes.ask("Emulation.setEmulatedMedia", features=wanted)
 
     def run(self, script: str) -> Any:
-        """What the body of a function returns in the page."""
-        said = self._pipes.ask(
-            "Runtime.evaluate", expression=f"(() => {{ {script}\n }})()", returnByValue=True, userGesture=True
-        )
+        """What the body of a function returns in the page; it may wait."""
+        expression = f"(async () => {{ {script}\n }})()"
+        options = {"awaitPromise": True, "returnByValue": True, "userGesture": True}
+        said = self._pipes.ask("Runtime.evaluate", expression=expression, **options)
         assert "exceptionDetails" not in said, f"{script}: {said['exceptionDetails']}"
         return said["result"].get("value")
 

@@ -94,9 +94,11 @@ def move_the_crowd(window: Browser) -> None:
     window.run("const s = document.getElementById('slider'); s.value = 600; s.dispatchEvent(new Event('input'))")
     assert window.text("#slide").startswith(f"Of 1,000 simulated people, 600 answer “{SHOWN}”")
     window.wait_for("return document.querySelectorAll('#chart .window').length")
+    window.wait_for("return document.getElementById('sum').innerText.includes('answered')")
     assert window.run("return document.querySelectorAll('#chart line.truth').length") >= 2  # one in the legend
     read = re.match(r"([0-9.]+) % answered “badly”; between ([0-9.]+) % and ([0-9.]+) %", window.text("#sum"))
-    assert read is not None and float(read[2]) <= float(read[1]) <= float(read[3])
+    assert read is not None, window.text("#sum")
+    assert float(read[2]) <= float(read[1]) <= float(read[3])
     assert window.run("return (await (await fetch('/now.json')).json()).share") == 0.6
 
 
@@ -226,6 +228,8 @@ def test_all_windows_together_are_weighted_by_reports() -> None:
     )
     assert total([]) is None
     assert total([{**windows[0], "truth": None}])["truth"] is None  # type: ignore[index]
+    few = total([{"reports": 2, "raw": -0.4, "error": 0.9, "truth": None}])
+    assert few is not None and few["mean"] == few["low"] == 0, "a share that is shown is none below 0"
 
 
 DOUBT = """

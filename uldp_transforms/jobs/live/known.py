@@ -105,7 +105,8 @@ class Known:
 def total(windows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """All windows together: unbiased frequencies weighted by reports, with a normal interval of 95 %.
 
-    Windows have different people, so variances add up. The interval is that of one look, cut to [0, 1].
+    Windows have different people, so variances add up. The interval is that of one look. It and the mean are cut to
+    [0, 1], because nobody reads a negative share.
     """
     numbers = np.array([window["reports"] for window in windows], dtype=float)
     if not numbers.sum():
@@ -115,8 +116,8 @@ def total(windows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     reach = Z * float(np.sqrt(weights**2 @ np.square([window["error"] for window in windows])))
     known = [window["truth"] is not None for window in windows]
     truth = float(weights @ [window["truth"] or 0.0 for window in windows]) if all(known) else None
-    low, high = np.clip([mean - reach, mean + reach], 0, 1).tolist()
-    return {"reports": int(numbers.sum()), "mean": mean, "low": low, "high": high, "truth": truth}
+    low, shown, high = np.clip([mean - reach, mean, mean + reach], 0, 1).tolist()
+    return {"reports": int(numbers.sum()), "mean": shown, "low": low, "high": high, "truth": truth}
 
 
 def _seconds(moment: str) -> int:
