@@ -141,6 +141,7 @@ PLAN = (
             "beam/windows/test_many_windows.py": (
                 "test_counts_of_files_are_in_beams_windows_as_its_own_grouping_puts_them",
             ),
+            "jobs/commands/test_runs.py": ("test_a_cancelled_job_leaves_the_results_of_the_run_before",),
             "jobs/commands/test_plan.py": (
                 "test_no_other_sizes_have_a_better_forecast",
                 "test_no_row_promises_less_error_than_no_privacy",
