@@ -1063,7 +1063,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         tsp(2, (0.5, 0.1)),
-        "TwoStage.num_symbols must be 3 to 1024, two answers and the missing one or more, got 2",
+        "TwoStage.num_symbols must be 3 to 1024 (at least two answers and the missing one), got 2",
     ),
     *(
         (

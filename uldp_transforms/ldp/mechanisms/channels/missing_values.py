@@ -89,7 +89,7 @@ class TwoStage(MatrixChannel):
         name, rates = type(self).__name__, self.missing_rates
         if not 3 <= self.num_symbols <= MAX_VALUES:
             raise SpecError(
-                f"{name}.num_symbols must be 3 to {MAX_VALUES}, two answers and the missing one or more, "
+                f"{name}.num_symbols must be 3 to {MAX_VALUES} (at least two answers and the missing one), "
                 f"got {self.num_symbols}"
             )
         listed = isinstance(rates, (list, tuple)) and len(rates) >= 2
