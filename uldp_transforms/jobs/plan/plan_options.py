@@ -40,65 +40,60 @@ TARGETS: cli.Options = {
 }
 
 
+_QUESTION: cli.Options = {
+    "--num_values": {"type": cli.positive(), "help": "number of values in a known list"},
+    "--num_sensitive": {"type": cli.positive(), "help": "number of sensitive values (default: all)"},
+    "--values": {"help": "CSV file of people's values, instead of --num_values and --num_sensitive"},
+    "--column": {"help": "name of the column in --values (default: value)"},
+    "--sensitive": {"help": "with --values: text file of the sensitive values, one per line (default: all)"},
+    "--open": {"action": "store_true", "help": "open alphabet: people may send any text"},
+    "--num_candidates": {"type": cli.positive(), "help": "with --open: number of sensitive texts to estimate"},
+    "--num_non_sensitive": {"type": cli.positive(), "help": "with --open: number of further texts, on a public list"},
+    "--unlisted_share": {"type": float, "help": "with --open: share of people whose text is on no list (default: 0.1)"},
+    "--heaviest_unlisted": {
+        "type": float,
+        "help": "with --open: share of all people who hold the most frequent unlisted text (default: assumes that "
+        "unlisted texts are as numerous and as unevenly distributed as the candidates)",
+    },
+    "--frequencies": {
+        "choices": (ZIPF, FLAT),
+        "help": "with --open: distribution of texts (default: zipf, like 1 / rank)",
+    },
+    "--max_cohorts": {
+        "type": cli.positive(),
+        "help": "with --open: limit on the number of cohorts, for fewer counters or fixed cohorts",
+    },
+    "--epsilon": {"type": cli.positive(float), "required": True, "help": "epsilon of one report, up to 16"},
+    "--reports": {"type": cli.positive(), "required": True, "help": "expected number of reports"},
+    "--sensitive_share": {
+        "type": float,
+        "help": "assumed share of people with sensitive values (default: worst case)",
+    },
+}
+
+_RESULT: cli.Options = {
+    "--reports_per_person": {
+        "type": cli.positive(),
+        "help": "number of windows in which each person reports, for the privacy cost",
+    },
+    "--epsilon_inf": {
+        "type": cli.positive(float),
+        "help": "with --reports_per_person: epsilon of all reports of one symbol, for the recommended collection "
+        "(default: no memos; the printed costs of memos are then for twice epsilon)",
+    },
+    "--json": {"help": "file for the recommended collection (default: print it)"},
+    "--png": {"help": "PNG file to write; needs the extra 'plot'"},
+}
+
+
 def read_arguments(argv: Sequence[str], description: str | None) -> Planning:
     """Parse a command line; raises SpecError, OSError."""
     parser = cli.Parser("plan", description=description)
-    parser.add_argument("--num_values", type=cli.positive(), help="number of values in a known list")
-    parser.add_argument("--num_sensitive", type=cli.positive(), help="number of sensitive values (default: all)")
-    parser.add_argument("--values", help="CSV file of people's values, instead of --num_values and --num_sensitive")
-    parser.add_argument("--column", help="name of the column in --values (default: value)")
-    parser.add_argument(
-        "--sensitive", help="with --values: text file of the sensitive values, one per line (default: all)"
-    )
-    parser.add_argument("--open", action="store_true", help="open alphabet: people may send any text")
-    parser.add_argument(
-        "--num_candidates", type=cli.positive(), help="with --open: number of sensitive texts to estimate"
-    )
-    parser.add_argument(
-        "--num_non_sensitive", type=cli.positive(), help="with --open: number of further texts, on a public list"
-    )
-    parser.add_argument(
-        "--unlisted_share", type=float, help="with --open: share of people whose text is on no list (default: 0.1)"
-    )
-    parser.add_argument(
-        "--heaviest_unlisted",
-        type=float,
-        help="with --open: share of all people who hold the most frequent "
-        "unlisted text (default: assumes that unlisted texts are as numerous and as unevenly distributed "
-        "as the candidates)",
-    )
-    parser.add_argument(
-        "--frequencies", choices=(ZIPF, FLAT), help="with --open: distribution of texts (default: zipf, like 1 / rank)"
-    )
-    parser.add_argument(
-        "--max_cohorts",
-        type=cli.positive(),
-        help="with --open: limit on the number of cohorts, for fewer counters or fixed cohorts",
-    )
-    parser.add_argument("--epsilon", type=cli.positive(float), required=True, help="epsilon of one report, up to 16")
-    parser.add_argument("--reports", type=cli.positive(), required=True, help="expected number of reports")
-    parser.add_argument(
-        "--sensitive_share",
-        type=float,
-        help="assumed share of people with sensitive values (default: worst case)",
-    )
+    cli.add_options(parser, _QUESTION)
     target = parser.add_mutually_exclusive_group()
     for name, option in TARGETS.items():
         target.add_argument(name, type=cli.positive(float), **option)
-    parser.add_argument(
-        "--reports_per_person",
-        type=cli.positive(),
-        help="number of windows in which each person reports, for the privacy cost",
-    )
-    parser.add_argument(
-        "--epsilon_inf",
-        type=cli.positive(float),
-        help="with --reports_per_person: epsilon of all reports of one "
-        "symbol, for the recommended collection (default: "
-        "no memos; the printed costs of memos are then for twice epsilon)",
-    )
-    parser.add_argument("--json", help="file for the recommended collection (default: print it)")
-    parser.add_argument("--png", help="PNG file to write; needs the extra 'plot'")
+    cli.add_options(parser, _RESULT)
     args = parser.parse_args(argv)
     if args.png is not None:
         require_charts()

@@ -48,8 +48,7 @@ class Simulation:
     seed: int | None
 
 
-def configure(argv: Sequence[str]) -> Simulation:
-    """Parse the command line; raises SpecError or OSError."""
+def _parser() -> cli.Parser:
     parser = cli.Parser("simulate", description=__doc__)
     parser.add_argument("--collection", required=True, help="JSON file of the collection")
     parser.add_argument(
@@ -76,7 +75,12 @@ def configure(argv: Sequence[str]) -> Simulation:
     parser.add_argument("--pack", type=cli.positive(), default=1000, help="reports per packed message")
     parser.add_argument("--rate", type=cli.positive(float), help="reports to publish per second (default: all at once)")
     parser.add_argument("--seed", help="seed for reproducible reports (default: secure random numbers)")
-    args = parser.parse_args(argv)
+    return parser
+
+
+def configure(argv: Sequence[str]) -> Simulation:
+    """Parse the command line; raises SpecError or OSError."""
+    args = _parser().parse_args(argv)
     if args.topic is not None:
         require_google_clients("--topic")
     if args.rate is not None and args.topic is None:
