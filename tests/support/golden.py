@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import dataflow_template, form_types, row_fields, spec_page, views
+from uldp_transforms.jobs.gateway import openapi
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +78,7 @@ def pages() -> dict[str, str]:
             (form_types.HEADER, form_types.rows()),
             (["`sampler`", "mechanisms", "of these, v = K for"], _samplers(classes)),
         ),
+        "schemas/gateway.openapi.json": json.dumps(openapi.document(), indent=2) + "\n",
         dataflow_template.PATH: dataflow_template.text(ROOT),
         spec_page.PATH: _with_tables(spec_page.PATH, (spec_page.HEADER, spec_page.rows())),
         "docs/wire.md": _with_tables("docs/wire.md", (["mechanism", "payload"], of_payload)),

@@ -22,6 +22,7 @@ from tests.support import live
 from tests.support.messages_cases import KRR, write_files
 from uldp_transforms.jobs import gateway
 from uldp_transforms.jobs.gateway import spool, spool_file, web
+from uldp_transforms.jobs.gateway.app_keys import Tokens
 from uldp_transforms.jobs.gateway.bounded_requests import MOST_HEADERS, BoundedRequests
 from uldp_transforms.jobs.gateway.gateway_options import configure
 from uldp_transforms.jobs.gateway.http_offers import IgnoresOffers
@@ -39,6 +40,7 @@ from uldp_transforms.jobs.gateway.spool import Spool
 from uldp_transforms.ldp.errors import SpecError
 
 TOPIC = f"--topic {live.TOPIC}"
+KEY = "a-key-of-twenty-letters"
 NOWHERE = "127.0.0.1:1"
 
 
@@ -272,6 +274,9 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (Refused, limits("-1"), "content_length"),
     (Refused, limits("5", waiting=0), "busy"),
     (Refused, lambda: Origins(["https://a.example"]).check("https://b.example", "c.example"), "origin"),
+    (Refused, lambda: Tokens([KEY]).check(None), "token"),
+    (Refused, lambda: Tokens([KEY]).check(f"Bearer {KEY}x"), "token"),
+    (Refused, lambda: Tokens([KEY]).check(f"Basic {KEY}"), "token"),
     (Refused, body(60, b"12345", b"678901"), "too_large"),
     (Refused, body(0.01, b"1"), "timeout"),
     (Refused, body(60, b"1", content_encoding="gzip"), "content_encoding"),

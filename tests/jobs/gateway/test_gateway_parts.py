@@ -34,6 +34,7 @@ from tests.support.messages_cases import (
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.gateway import spool, spool_file
 from uldp_transforms.jobs.gateway.admission import Admission, Verdict
+from uldp_transforms.jobs.gateway.app_keys import Tokens, read_keys
 from uldp_transforms.jobs.gateway.limits import Limits
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
@@ -42,7 +43,7 @@ from uldp_transforms.jobs.gateway.refusals import Refused
 from uldp_transforms.jobs.gateway.spool import Spool
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
 from uldp_transforms.jobs.gateway.web import Desk
-from uldp_transforms.ldp import ReportBatch
+from uldp_transforms.ldp import ReportBatch, SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.rejection import Rejection
 
@@ -507,3 +508,44 @@ def test_what_cannot_be_finished_or_deleted_now_is_later_and_is_published_once(
 def test_numbers_of_avro_are_those_of_the_specification() -> None:
     numbers = [0, 1, 63, 64, 8191, 8192, 1 << 40, *np.random.default_rng(1).integers(0, 1 << 50, 100).tolist()]
     assert [spool_file._long(number) for number in numbers] == list(map(long, numbers))
+
+
+def test_files_of_keys_have_lines_of_keys(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_text("# of the app\n\nfirst-key-0123456789\n  second+key/0123456789==  \n", encoding="utf-8")
+    assert read_keys(str(file)) == ["first-key-0123456789", "second+key/0123456789=="]
+
+
+SECRET = "too-short-a-key"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("# nothing\n", "--token_file must have at least one key, got none in "),
+        (
+            f"first-key-0123456789\n{SECRET}\n",
+            "--token_file must have a key of 20 to 512 characters A-Z a-z 0-9 . _ ~ + / - per line, got something else "
+            "in line 2 of ",
+        ),
+        (
+            "ключ-ключ-ключ-ключ-ключ\n",
+            "--token_file must have a key of 20 to 512 characters A-Z a-z 0-9 . _ ~ + / - per line, got something else "
+            "in line 1 of ",
+        ),
+    ],
+)
+def test_other_files_of_keys_are_refused_without_showing_them(tmp_path: Path, content: str, sentence: str) -> None:
+    file = tmp_path / "keys"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(SpecError) as caught:
+        read_keys(str(file))
+    assert str(caught.value).startswith(sentence)
+    assert SECRET not in str(caught.value)
+
+
+def test_each_key_opens_whatever_the_case_of_the_scheme() -> None:
+    tokens = Tokens(["first-key-0123456789", "second-key-0123456789"])
+    tokens.check("Bearer first-key-0123456789")
+    tokens.check("bearer  second-key-0123456789 ")
+    Tokens().check(None)

@@ -10,6 +10,7 @@ from uldp_transforms import JobSpec
 from uldp_transforms.beam.spec.spec_fields import Section
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.gateway import __doc__ as description
+from uldp_transforms.jobs.gateway.app_keys import read_keys
 from uldp_transforms.jobs.gateway.outlets import OUTLETS
 from uldp_transforms.jobs.gateway.outlets.outlet import Outlet
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option, spec_options
@@ -26,6 +27,11 @@ _SERVING: cli.Options = {
         "action": "append",
         "help": "origin of pages that may send reports, such as https://example.org, or *; may be given several times "
         "(default: the gateway's own origin)",
+    },
+    "--token_file": {
+        "metavar": "FILE",
+        "help": "file of keys, one per line: requests must name one of them in the header Authorization: Bearer KEY "
+        "(default: no key is required)",
     },
     "--max_body": {"type": cli.positive(), "default": 1_000_000, "help": "largest size of a request body, in bytes"},
     "--body_timeout": {
@@ -98,6 +104,7 @@ class GatewayConfig:
     host: str
     port: int
     origins: tuple[str, ...]
+    keys: tuple[str, ...]
     max_body: int
     body_timeout: float
     max_waiting: int
@@ -146,6 +153,7 @@ def configure(argv: Sequence[str]) -> GatewayConfig:
         host=args.host,
         port=args.port,
         origins=tuple(args.allow_origin or ()),
+        keys=() if args.token_file is None else tuple(read_keys(args.token_file)),
         max_body=args.max_body,
         body_timeout=args.body_timeout / 1000,
         max_waiting=args.max_waiting,

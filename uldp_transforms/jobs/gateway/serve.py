@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.gateway.admission import Admission
+from uldp_transforms.jobs.gateway.app_keys import Tokens
 from uldp_transforms.jobs.gateway.bounded_requests import BoundedRequests
 from uldp_transforms.jobs.gateway.gateway_options import GatewayConfig
 from uldp_transforms.jobs.gateway.limits import Connections, Limits
@@ -60,6 +61,7 @@ def build(config: GatewayConfig, address: str, meters: Meters) -> Starlette:
         spools=config.spool is not None,
         patience=config.body_timeout,
         origins=Origins(config.origins),
+        tokens=Tokens(config.keys),
     )
 
     @contextlib.asynccontextmanager

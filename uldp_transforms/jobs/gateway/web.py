@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from uldp_transforms.jobs.gateway.admission import Admission, Verdict
+from uldp_transforms.jobs.gateway.app_keys import Tokens
 from uldp_transforms.jobs.gateway.limits import Body, Limits, peer_of
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.origins import Origins
@@ -45,6 +46,7 @@ class Desk:
         spools: whether delivered means spooled.
         patience: seconds that a body may take to come.
         origins: of pages that may send; None means that a page may send to its own origin only.
+        tokens: keys of which a request must name one; None means that every request may send.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Desk:
         spools: bool,
         patience: float,
         origins: Origins | None = None,
+        tokens: Tokens | None = None,
     ):
         self._admission = admission
         self._packer = packer
@@ -64,6 +67,7 @@ class Desk:
         self._meters = meters
         self._patience = patience
         self._origins = origins or Origins()
+        self._tokens = tokens or Tokens()
         self._done = (ACCEPTED, "spooled") if spools else (OK, "published")
         self._came: list[tuple[bytes, asyncio.Future[tuple[Verdict, Pack | None]]]] = []
 
@@ -78,6 +82,7 @@ class Desk:
     async def _answer(self, request: Request) -> Response:
         try:
             self._origins.check(request.headers.get("origin"), request.headers.get("host"))
+            self._tokens.check(request.headers.get("authorization"))
             with self._limits.room_for(request.headers.get("content-length"), peer_of(request.scope["client"])) as room:
                 message = await _body(request, room, self._patience)
                 return await self._deliver(message)
@@ -182,7 +187,7 @@ def application(
         CORSMiddleware,
         allow_origins=list(origins),
         allow_methods=["POST"],
-        allow_headers=["Content-Type"],
+        allow_headers=["Authorization", "Content-Type"],
         expose_headers=["Retry-After"],
         max_age=86_400,
     )

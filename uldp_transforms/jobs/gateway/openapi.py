@@ -1,0 +1,107 @@
+"""The gateway's HTTP interface as an OpenAPI document, from the tables that answer requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from uldp_transforms.jobs.gateway import refusals
+from uldp_transforms.ldp.reasons import Reason
+
+_EARLY = {
+    refusals.BAD_REQUEST: ("content_length", "disconnected"),
+    refusals.UNAUTHORIZED: ("token",),
+    refusals.FORBIDDEN: ("origin",),
+    refusals.TIMEOUT: ("timeout",),
+    refusals.UNSUPPORTED: ("content_encoding",),
+    refusals.TOO_MANY: ("busy",),
+    refusals.UNAVAILABLE: ("unavailable",),
+}
+"""Reasons of requests that are refused before or after their message is read."""
+
+_MEANING = {
+    refusals.BAD_REQUEST: "The bytes are not a message. No attempt will succeed.",
+    refusals.UNAUTHORIZED: "The request names no key of --token_file.",
+    refusals.FORBIDDEN: "A page of another origin sent the request.",
+    refusals.TIMEOUT: "The body took too long. Send the same bytes again.",
+    refusals.TOO_LARGE: "The body is longer than --max_body.",
+    refusals.UNSUPPORTED: "The body is compressed. Send it uncompressed.",
+    refusals.UNPROCESSABLE: "The bytes are a message, but none of its reports is valid.",
+    refusals.TOO_MANY: "The gateway is at capacity. Send the same bytes again after Retry-After.",
+    refusals.UNAVAILABLE: "The reports were not published, as far as the gateway knows. Send the same bytes again.",
+}
+
+_NUMBER = {"type": "integer", "minimum": 1}
+_REFUSED = {
+    "type": "object",
+    "description": "numbers of refused reports by reason",
+    "propertyNames": {"enum": [reason.code for reason in Reason if reason is not Reason.ACCEPTED]},
+    "additionalProperties": _NUMBER,
+}
+
+
+def document() -> dict[str, Any]:
+    """The document, OpenAPI 3.1, which does not depend on the options of a gateway."""
+    responses = {
+        str(refusals.OK): _delivered("published", "The queue has the reports. Delete the message."),
+        str(refusals.ACCEPTED): _delivered("spooled", "The reports are on the gateway's disk. Delete the message."),
+        **{str(status): _refusal(status, meaning) for status, meaning in _MEANING.items()},
+    }
+    body = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    post = {
+        "summary": "Send one message: a single report or a packed batch",
+        "security": [{}, {"key": []}],
+        "requestBody": {"required": True, "content": body},
+        "responses": responses,
+    }
+    health = {
+        "200": _json("All is well.", _object(status={"const": "ok"})),
+        "503": _json(
+            "Something could not be delivered in the last ten seconds.", _object(status={"const": "undelivered"})
+        ),
+    }
+    metrics = {
+        "200": {"description": "Prometheus's text form.", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "uldp gateway",
+            "version": "1",
+            "summary": "Accepts locally-differentially-private reports over HTTP",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": {
+            "/reports": {"post": post},
+            "/healthz": {"get": {"summary": "Whether reports are delivered", "responses": health}},
+            "/metrics": {"get": {"summary": "Numbers for Prometheus", "responses": metrics}},
+        },
+        "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+    }
+
+
+def _delivered(word: str, meaning: str) -> dict[str, Any]:
+    schema = _object(**{word: _NUMBER})
+    schema["properties"]["refused"] = _REFUSED
+    return _json(meaning, schema)
+
+
+def _refusal(status: int, meaning: str) -> dict[str, Any]:
+    of_messages = [reason.code for reason, of_reason in refusals.STATUS.items() if of_reason == status]
+    reasons = sorted({*of_messages, *_EARLY.get(status, ())} - {Reason.ACCEPTED.code})
+    schema = _object(reason={"enum": reasons})
+    if of_messages:
+        schema["properties"]["refused"] = _REFUSED
+    response = _json(meaning, schema)
+    if status in (refusals.TOO_MANY, refusals.UNAVAILABLE):
+        response["headers"] = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}}}
+    if status == refusals.UNAUTHORIZED:
+        response["headers"] = {"WWW-Authenticate": {"schema": {"const": "Bearer"}}}
+    return response
+
+
+def _json(meaning: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": meaning, "content": {"application/json": {"schema": schema}}}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
