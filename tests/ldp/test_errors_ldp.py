@@ -562,6 +562,22 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (SpecError, closed("a", 1), "Closed.values must be a list of texts, got ('a', 1)"),
     (SpecError, closed("a"), "Closed.values must have at least 2 entries, got 1"),
     (SpecError, closed("a", "\ud800"), "Closed.values must be Unicode text, got '\\ud800'"),
+    (
+        SpecError,
+        closed("a", "b", " a"),
+        "Closed.values must differ in more than white space and invisible characters, got ' a' beside 'a'",
+    ),
+    (
+        SpecError,
+        closed("a\u200bb", "c", "ab"),
+        "Closed.values must differ in more than white space and invisible characters, got 'ab' beside 'a\\u200bb'",
+    ),
+    (
+        SpecError,
+        closed("New  York", "New\u00a0York"),
+        "Closed.values must differ in more than white space and invisible characters, got 'New\\xa0York' beside "
+        "'New  York'",
+    ),
     (SpecError, closed("a", "b", "a"), "Closed.values must not repeat an entry (in Unicode NFC), got 'a' twice"),
     (SpecError, closed("é", DECOMPOSED), "Closed.values must not repeat an entry (in Unicode NFC), got 'é' twice"),
     (SpecError, closed("a", "b", sensitive=()), "Closed.sensitive must have at least 1 entries, got 0"),

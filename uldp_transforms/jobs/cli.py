@@ -37,6 +37,20 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
         return text
 
 
+class StoreOnce(argparse.Action):
+    """Stores the argument of an option, and refuses a second one, which would silently replace the first.
+
+    For options that name data; of others the last one counts, as usual.
+    """
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        if getattr(namespace, self.dest) != self.default:
+            raise SpecError(f"{option_string} must be given once, got it twice")
+        setattr(namespace, self.dest, values)
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import json
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeGuard
@@ -102,6 +103,28 @@ def require_texts(where: str, values: object, at_least: int) -> None:
         seen: set[str] = set()
         repeated = next(v for v in values if v in seen or seen.add(v))  # type: ignore[func-returns-value]
         raise SpecError(f"{where} must not repeat an entry (in Unicode NFC), got {describe(repeated)} twice")
+
+
+def require_visible_differences(where: str, values: Iterable[str]) -> None:
+    """Require texts that readers can tell apart: of two that differ in blanks or invisible characters, one is a slip.
+
+    Texts without any visible character are not compared.
+    """
+    seen: dict[str, str] = {}
+    for value in values:
+        visible = _visible(value)
+        before = seen.setdefault(visible, value)
+        if visible and before != value:
+            raise SpecError(
+                f"{where} must differ in more than white space and invisible characters, got {describe(value)} beside "
+                f"{describe(before)}"
+            )
+
+
+def _visible(text: str) -> str:
+    if not text.isascii():
+        text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+    return " ".join(text.split())
 
 
 def describe(value: object) -> str:

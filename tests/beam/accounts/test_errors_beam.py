@@ -47,19 +47,20 @@ from uldp_transforms.beam.runtime.coders import CohortCountsCoder, ReportBatchCo
 from uldp_transforms.beam.transforms.decode_reports import _DecodeFn
 from uldp_transforms.beam.transforms.deduplicate import _split
 from uldp_transforms.files.text_files import read_lines, read_text
-from uldp_transforms.jobs import check, cli, regress, tokens
+from uldp_transforms.jobs import check, cli, regress, sql, tokens
 from uldp_transforms.jobs.demo import demo_command as demo
 from uldp_transforms.jobs.engines import google_clients, runners
 from uldp_transforms.jobs.engines.job_server import described_options
 from uldp_transforms.jobs.estimate import run as estimate
 from uldp_transforms.jobs.estimate.options import _run_that_goes_on
 from uldp_transforms.jobs.evaluate import evaluate_command as evaluate
+from uldp_transforms.jobs.gateway.app_keys import read_keys
 from uldp_transforms.jobs.plan import plan_command as plan
 from uldp_transforms.jobs.pubsub import pubsub_access
 from uldp_transforms.jobs.records import run_records as runs
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
-from uldp_transforms.jobs.report import report_command
+from uldp_transforms.jobs.report import report_command, whole_period
 from uldp_transforms.jobs.report.reading import RowDirectory
 from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.simulate import simulate_command as simulate
@@ -203,6 +204,29 @@ def two_runs() -> None:
 
 def simulating(options: str) -> Callable[[], Any]:
     return run(simulate.configure, f"--collection krr.json --values good.csv --output out.avro {options}")
+
+
+def outputting(options: str) -> Callable[[], Any]:
+    return run(estimate.configure, f"--collection krr.json --output out {options}")
+
+
+def printing(options: str) -> Callable[[], Any]:
+    return run(sql.configure, f"krr.json {options}")
+
+
+def keys_in(content: str) -> Callable[[], Any]:
+    """Reads a file of keys of apps with this content."""
+
+    def call() -> None:
+        Path("keys").write_text(content, encoding="utf-8")
+        read_keys("keys")
+
+    return call
+
+
+def other_totals() -> None:
+    Path("totals.jsonl").write_text('{"fingerprint": 1}\n', encoding="utf-8")
+    whole_period._rows("totals.jsonl")
 
 
 def estimating(options: str) -> Callable[[], Any]:
@@ -719,6 +743,21 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         estimating("--runner more.Runner"),
         "--runner must be a runner that Beam can load, got No module named 'more'",
     ),
+    (
+        SpecError,
+        printing("--dialect oracle"),
+        "--dialect must be one of duckdb, bigquery, snowflake, spark, got 'oracle'",
+    ),
+    (SpecError, printing("--dialect duckdb --period 0ms"), "--period must be at least 1ms, got 0ms"),
+    (SpecError, keys_in("# none"), "--token_file must have at least one key, got none in keys"),
+    (
+        SpecError,
+        keys_in("short"),
+        "--token_file must have a key of 20 to 512 characters A-Z a-z 0-9 . _ ~ + / - per line, got something else in "
+        "line 1 of keys (not shown)",
+    ),
+    (SpecError, other_totals, "totals.jsonl must contain rows of uldp total (the content is not shown)"),
+    (SpecError, estimating("--input other.avro"), "--input must be given once, got it twice"),
     (SpecError, estimating("--streaming"), "--streaming needs --subscription or --kafka_topic, got --input"),
     (
         SpecError,
@@ -793,7 +832,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         )
         for option in ("--dataflow_service_options", "--experiments")
     ),
-    (SpecError, estimating("--input ."), "--input must be a pattern of file names, got the directory '.'"),
+    (SpecError, outputting("--input ."), "--input must be a pattern of file names, got the directory '.'"),
     (
         argparse.ArgumentTypeError,
         lambda: evaluate._ids("krr", BrokenTable("mechanism", ())),
@@ -812,7 +851,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         streaming("--window 1h --output_topic t"),
         "--output_topic must be projects/PROJECT/topics/NAME, got 't'",
     ),
-    (SpecError, estimating("--input none.avro"), "--input must match at least one file, got 'HERE/none.avro'"),
+    (SpecError, outputting("--input none.avro"), "--input must match at least one file, got 'HERE/none.avro'"),
     # reestimate
     (
         SpecError,

@@ -103,7 +103,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 SIMULATE = "--collection krr.json --values good.csv --output out.avro"
-ESTIMATE = "--collection krr.json --input good.avro --output out"
+JOB = "--collection krr.json --output out"
+ESTIMATE = f"{JOB} --input good.avro"
 STREAM = "--collection krr.json --subscription projects/p/subscriptions/s --output out"
 KAFKA = "--collection krr.json --kafka_topic t --bootstrap_servers localhost:9092 --output out"
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
@@ -335,14 +336,14 @@ ERRORS = [
     ("estimate", f"{ESTIMATE} --num_workers many", "argument --num_workers: invalid int value: 'many'"),
     # estimate: its files
     ("estimate", f"{ESTIMATE} --collection none.json", "none.json: No such file or directory"),
-    ("estimate", f"{ESTIMATE} --input 'none-*.avro'", "--input must match at least one file, got 'HERE/none-*.avro'"),
+    ("estimate", f"{JOB} --input 'none-*.avro'", "--input must match at least one file, got 'HERE/none-*.avro'"),
     (
         "estimate",
-        f"{ESTIMATE} --input none/none.avro",
+        f"{JOB} --input none/none.avro",
         "--input must match at least one file, got 'HERE/none/none.avro'",
     ),
     ("estimate", f"{ESTIMATE} --output file", "--output "),
-    ("estimate", f"{ESTIMATE} --input .", "--input must be a pattern of file names, got the directory '.'"),
+    ("estimate", f"{JOB} --input .", "--input must be a pattern of file names, got the directory '.'"),
     ("estimate", f"{ESTIMATE} --candidates none.txt", "none.txt: No such file or directory"),
     ("estimate", f"{ESTIMATE} --candidates latin.txt", "latin.txt must be a UTF-8 text file, got other bytes"),
     ("estimate", f"{ESTIMATE} --candidates empty.txt", "candidates must have at least 1 entries, got 0"),
@@ -778,7 +779,7 @@ SUMMARY = (
 def test_bad_data_is_counted_and_the_job_goes_on(folder, capfd):
     (folder / "in").mkdir()
     write_files(folder / "in", GARBAGE)
-    assert run("estimate", f"{ESTIMATE} --input 'in/*.avro' --window 1h --min_reports 1 --max_rejected_share 1") == 0
+    assert run("estimate", f"{JOB} --input 'in/*.avro' --window 1h --min_reports 1 --max_rejected_share 1") == 0
     assert capfd.readouterr() == ("", f"{SUMMARY}\n")
     assert [row["num_reports"] for row in read_lines(folder / "out/estimates.jsonl")] == [GOOD_REPORTS]
     ledger = {(row["collection_id"], row["window_start"]): row for row in read_lines(folder / "out/ledger.jsonl")}

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from uldp_transforms.ldp.alphabets.alphabet import Alphabet, index_of
-from uldp_transforms.ldp.checks import describe, require_texts
+from uldp_transforms.ldp.checks import describe, require_texts, require_visible_differences
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 
@@ -77,6 +77,7 @@ def closed_values(owner: str, values: Sequence[str]) -> tuple[str, ...]:
     require_texts(f"{owner}.values", values, at_least=2)
     result = tuple(map(canonical, values))
     require_texts(f"{owner}.values", result, at_least=2)
+    require_visible_differences(f"{owner}.values", result)
     return result
 
 
