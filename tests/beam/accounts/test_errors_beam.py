@@ -539,7 +539,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         simulating("--values latin.csv"),
         "latin.csv must be CSV with a header, in UTF-8 (the content is not shown)",
     ),
-    (SpecError, simulating("--output good.csv"), "--output must be a file of its own, got 'good.csv'"),
+    (SpecError, simulating("--output good.csv"), "--output must be a separate file, got 'good.csv'"),
     (
         SpecError,
         simulating("--values stranger.csv"),

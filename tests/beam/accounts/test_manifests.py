@@ -207,7 +207,7 @@ def test_what_a_manifest_gets_wrong_is_one_sentence(capfd: pytest.CaptureFixture
     [
         ("--output in.avro --manifest sub/m.json", "--manifest must be another file in the folder of --output, got "),
         ("--output in.avro --manifest in.avro", "--manifest must be another file in the folder of --output, got "),
-        ("--output in.avro --manifest values.csv", "--manifest must be a file of its own, got 'values.csv'"),
+        ("--output in.avro --manifest values.csv", "--manifest must be a separate file, got 'values.csv'"),
         ("--topic projects/p/topics/t --manifest m.json", "--manifest needs --output, got --topic"),
     ],
 )

@@ -158,8 +158,8 @@ ERRORS = [
     ("simulate", f"{SIMULATE} --values .", ".: Is a directory"),
     ("simulate", f"{SIMULATE} --output none/out.avro", "none/out.avro: No such file or directory"),
     ("simulate", f"{SIMULATE} --output .", ".: Is a directory"),
-    ("simulate", f"{SIMULATE} --output ./good.csv", "--output must be a file of its own, got './good.csv'"),
-    ("simulate", f"{SIMULATE} --output /dev/null", "--output must be a file of its own, got '/dev/null'"),
+    ("simulate", f"{SIMULATE} --output ./good.csv", "--output must be a separate file, got './good.csv'"),
+    ("simulate", f"{SIMULATE} --output /dev/null", "--output must be a separate file, got '/dev/null'"),
     (
         "simulate",
         f"{SIMULATE} --values empty.csv",

@@ -118,7 +118,7 @@ def _check_place(option: str, path: str, values: str) -> None:
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if os.path.exists(path) and (os.path.samefile(path, values) or not os.path.isfile(path)):
-        raise SpecError(f"{option} must be a file of its own, got {path!r}")
+        raise SpecError(f"{option} must be a separate file, got {path!r}")
     if not os.path.isdir(os.path.dirname(path) or "."):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
