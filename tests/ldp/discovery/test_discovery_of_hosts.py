@@ -42,7 +42,8 @@ def test_words_of_another_release_are_refused(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(texts, "FETCHED", tmp_path)
     with zipfile.ZipFile(tmp_path / "wordfreq-3.1.1-py3-none-any.whl", "w") as wheel:
         wheel.writestr(texts.GERMAN[0], b"others")
-    with pytest.raises(ValueError, match=f"^{texts.GERMAN[0]} must have the SHA-256 {texts.GERMAN[1]}, got a different one$"):
+    sentence = f"^{texts.GERMAN[0]} must have the SHA-256 {texts.GERMAN[1]}, got a different one$"
+    with pytest.raises(ValueError, match=sentence):
         texts.german()
 
 
