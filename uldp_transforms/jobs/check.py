@@ -22,7 +22,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.text_table import printable
 from uldp_transforms.jobs.records.killed_runs import acknowledge, acknowledged, killed_runs, without_end
 from uldp_transforms.jobs.records.ledger_sums import add_up, periods_out_of_balance, summary, sums_of
-from uldp_transforms.jobs.records.run_directory import is_in_use
+from uldp_transforms.jobs.records.run_directory import is_in_use, unfinished_folders
 from uldp_transforms.jobs.records.run_records import (
     COMPLETE,
     STOPPED,
@@ -119,7 +119,8 @@ def job(check: Check) -> int:
     """Print the table and the findings; returns the exit code."""
     records = read_records(check.directory)
     if not records:
-        return _told(check, Told(findings=[f"{check.directory} contains no run record"]))
+        findings = [f"{check.directory} contains no run record", *_without_record(check.directory, records)]
+        return _told(check, Told(findings=findings))
     if check.acknowledge is not None:
         _acknowledge(check.directory, check.acknowledge, records)
     latest = records[-1]
@@ -131,8 +132,19 @@ def job(check: Check) -> int:
     with of_jobs(check.directory):
         for section in (_ledger, _windows, _alarms, _killed):
             section(check, seen, state, told)
+    told.findings += _without_record(check.directory, records)
     told.memos = warnings_of(collections_of(seen, ()).values())
     return _told(check, told)
+
+
+def _without_record(directory: str, records: Sequence[RunRecord]) -> list[str]:
+    """Sentences about runs that began and ended without a record, as on a full disk; the next run removes what they
+    left."""
+    if is_in_use(directory):
+        return []
+    known = {record.run for record in records}
+    began = [folder.rpartition("unfinished-")[2] for folder in unfinished_folders(directory)]
+    return [f"run {run} began and could not write its record: is the disk full?" for run in began if run not in known]
 
 
 def _told(check: Check, told: Told) -> int:

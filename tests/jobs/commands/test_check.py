@@ -274,3 +274,18 @@ def test_one_window_for_everything_is_as_old_as_its_run(tmp_path: Path, capsys: 
 
 def test_a_directory_without_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert findings(Folder(tmp_path), capsys) == [f"{tmp_path} contains no run record"]
+
+
+def test_a_run_that_left_no_record(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder.path / "unfinished-c").mkdir()
+    (folder.path / "unfinished-b").mkdir()  # the folder of a run that has a record
+    sentence = "run c began and could not write its record: is the disk full?"
+    assert findings(folder, capsys) == [sentence]
+    running = RunDirectory(str(folder.path), "c", bounded=True, launched=False)
+    running._take_lock()
+    assert findings(folder, capsys) == [], "it may just be writing it"
+    running.close()
+    for record in folder.path.glob("run-*.json"):
+        record.unlink()
+    (folder.path / "unfinished-b").rmdir()
+    assert findings(folder, capsys)[-1] == sentence

@@ -125,7 +125,11 @@ def run(configured: tuple[Job, beam.Pipeline], signals: Signals | None = None) -
     try:
         job.source.check_access(job.options)
         record = _record(job)
-        record.write(job.directory.path)
+        try:
+            record.write(job.directory.path)
+        except OSError as error:  # rows could not be written either; what the directory holds of this run stays
+            _say(f"the run failed before its first row, without a record: {error}")
+            return BROKEN
         try:
             end = _wait(job, pipeline, signals)
             if end is _GOES_ON:

@@ -104,7 +104,7 @@ class RunDirectory:
         with contextlib.suppress(OSError):  # these files have no readers
             for path in files_of(self.path, "*.part") if self._lock else ():
                 _remove(path)
-            for path in _folders(self.path, "unfinished-*"):
+            for path in unfinished_folders(self.path):
                 if self._lock or path.rpartition("unfinished-")[2] in ended:
                     _remove(f"{path}/")
 
@@ -178,6 +178,11 @@ def _remove(path: str) -> None:
 
 def _is_local(path: str) -> bool:
     return "://" not in path
+
+
+def unfinished_folders(path: str) -> list[str]:
+    """Folders with rows of runs that are not complete."""
+    return _folders(path, "unfinished-*")
 
 
 def _folders(path: str, pattern: str) -> list[str]:
