@@ -150,4 +150,20 @@ PLANTED = (
         "after a restart copies of the newest reports count again",
         ("tests/beam/state/test_deduplicate.py::test_a_worker_that_holds_nothing_counts_the_same",),
     ),
+    Plant(
+        "a manifest that is only in memory",
+        "uldp_transforms/jobs/gateway/spool_file.py",
+        "        file.write(manifest_text([listed]))\n        file.flush()\n",
+        "        file.write(manifest_text([listed]))\n",
+        "a loss of power leaves an empty manifest, and nobody reads the file",
+        ("tests/files/test_power_loss.py",),
+    ),
+    Plant(
+        "a report that leaves before its budget is on disk",
+        "uldp_transforms/ldp/client/client_storage.py",
+        "            file.flush()\n            os.fsync(file.fileno())\n",
+        "            file.flush()\n",
+        "after a loss of power the client spends the same budget again",
+        ("tests/files/test_power_loss.py",),
+    ),
 )

@@ -87,6 +87,7 @@ def finish(part: Path) -> Path | None:
     listed = listed_file(part, whole.name, messages, reports)
     with manifest_path(whole).open("wb") as file:
         file.write(manifest_text([listed]))
+        file.flush()
         os.fsync(file.fileno())
     part.rename(whole)
     _sync_folder(whole.parent)

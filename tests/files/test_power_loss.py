@@ -1,0 +1,94 @@
+"""What is promised to be on disk is there after a loss of power: each fsync that is deleted makes a test fail."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.messages_cases import KRR, packed
+from tests.support.power_loss import Disk
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.jobs.follow.row_outbox import put_rows, write_outbox
+from uldp_transforms.jobs.follow.state import FollowState
+from uldp_transforms.jobs.gateway.spool_file import SpoolFile, finish
+from uldp_transforms.ldp import CohortCounts, FileStorage
+from uldp_transforms.messages.containers import read_messages
+from uldp_transforms.messages.manifest import files_of_manifest, listed_file
+from uldp_transforms.rows.window_counts import counts_of_window
+
+MESSAGES = [packed(), packed(rows=[(1, 0, bytes(16), b"\1")])]
+
+
+def messages_in(content: bytes) -> list[object]:
+    return list(read_messages(io.BytesIO(content), "spool"))
+
+
+def test_what_the_gateway_answers_for_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``append`` returns before the answer 202 goes out."""
+    disk = Disk(monkeypatch)
+    file = SpoolFile(tmp_path)
+    for number, message in enumerate(MESSAGES, 1):
+        file.append([message])
+        assert messages_in(disk.after_power_loss(tmp_path)[file.path.name]) == MESSAGES[:number]
+
+
+def test_a_finished_file_and_its_manifest_are_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(monkeypatch)
+    file = SpoolFile(tmp_path)
+    file.append(MESSAGES)
+    whole = file.finish()
+    assert whole is not None
+    found = disk.after_power_loss(tmp_path)
+    assert set(found) == {whole.name, whole.name.replace(".avro", ".manifest.json")}
+    assert messages_in(found[whole.name]) == MESSAGES
+    [listed] = files_of_manifest(json.loads(found[whole.name.replace(".avro", ".manifest.json")]))
+    assert listed == listed_file(whole, whole.name, 2, listed.reports)
+
+
+def test_a_block_that_was_cut_is_removed_from_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the file would be longer than its manifest says."""
+    file = SpoolFile(tmp_path)
+    file.append(MESSAGES)
+    file._file.close()
+    with file.path.open("ab") as cut:
+        cut.write(b"\2half a block")
+    disk = Disk(monkeypatch)
+    with file.path.open("rb") as there:
+        os.fsync(there.fileno())  # the kill left these bytes on disk
+    whole = finish(file.path)
+    assert whole is not None
+    found = disk.after_power_loss(tmp_path)
+    assert messages_in(found[whole.name]) == MESSAGES
+    [listed] = files_of_manifest(json.loads(found[whole.name.replace(".avro", ".manifest.json")]))
+    assert listed.bytes == len(found[whole.name])
+
+
+def test_a_clients_state_is_on_disk_before_its_report_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(monkeypatch)
+    storage = FileStorage(tmp_path / "state.json")
+    for text in ("first", "second, longer", "third"):
+        storage.update(lambda _, text=text: (text, None))  # type: ignore[misc]
+        assert disk.after_power_loss(tmp_path)["state.json"] == text.encode()
+
+
+def test_rows_are_on_disk_before_the_outbox_forgets_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = FollowState(str(tmp_path), "run", "{}")
+    place = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME", "run": "run"}
+    with state:
+        row = counts_of_window(KRR, CohortCounts.empty(KRR.num_cohorts, KRR.num_cells), place, complete=True)
+        put_rows(state, JobSpec.of(collections=[KRR], run="run").run or "", {"counts": (row,)})
+    disk, seen = Disk(monkeypatch), []
+
+    def reached(what: str) -> None:
+        if what == "before emptying":
+            seen.append({name: text for name, text in disk.after_power_loss(tmp_path).items() if "counts" in name})
+
+    [name] = state.outbox()
+    content = state.content(name)
+    write_outbox(state, str(tmp_path), reached)
+    assert seen == [{name: content}]
+    state.close()
