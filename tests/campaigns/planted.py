@@ -166,4 +166,28 @@ PLANTED = (
         "after a loss of power the client spends the same budget again",
         ("tests/files/test_power_loss.py",),
     ),
+    Plant(
+        "only the first message of a pack",
+        "uldp_transforms/jobs/gateway/packer.py",
+        "            for message in messages:\n",
+        "            for message in messages[:1]:\n",
+        "reports without ids that arrive beside others are acknowledged and lost",
+        ("tests/jobs/gateway/test_gateway_parts.py::test_reports_without_ids_are_delivered_beside_those_with_ids",),
+    ),
+    Plant(
+        "a shuffle that everybody knows",
+        "uldp_transforms/jobs/gateway/packer.py",
+        "        rng = np.random.default_rng()\n",
+        "        rng = np.random.default_rng(0)\n",
+        "the order of arrival can be restored",
+        ("tests/jobs/gateway/test_gateway_parts.py::test_no_two_packs_have_the_same_order",),
+    ),
+    Plant(
+        "a run record that is written in place",
+        "uldp_transforms/jobs/records/run_records.py",
+        "        with stores.created(path) if in_a_store else whole_file(path) as file:\n",
+        "        with stores.created(path) as file:\n",
+        "a kill leaves half a record, and the directory is refused",
+        ("tests/jobs/commands/test_check.py::test_a_record_that_cannot_be_replaced_keeps_what_it_said",),
+    ),
 )

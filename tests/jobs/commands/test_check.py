@@ -10,9 +10,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.messages_cases import KRR
+from uldp_transforms.files import whole_file as whole_files
 from uldp_transforms.jobs import check, uldp
 from uldp_transforms.jobs.records.run_directory import RunDirectory
-from uldp_transforms.jobs.records.run_records import RunRecord
+from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.rows.row_identity import name_of
 from uldp_transforms.windows import rfc3339
 
@@ -289,3 +290,16 @@ def test_a_run_that_left_no_record(folder: Folder, capsys: pytest.CaptureFixture
         record.unlink()
     (folder.path / "unfinished-b").rmdir()
     assert findings(folder, capsys)[-1] == sentence
+
+
+def test_a_record_that_cannot_be_replaced_keeps_what_it_said(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record is written beside the old one, so that a full disk or a kill leaves one of both, whole."""
+    [before] = [record for record in read_records(str(folder.path)) if record.run == "b"]
+
+    def fails(source: str, target: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(whole_files.stores, "replace", fails)
+    with pytest.raises(OSError, match="No space left"):
+        before.with_end("failed", "no room", None).write(str(folder.path))
+    assert [record for record in read_records(str(folder.path)) if record.run == "b"] == [before]

@@ -144,6 +144,35 @@ def test_the_order_of_arrival_is_not_kept() -> None:
     assert sorted(out.report_ids.tolist()) == sorted(batch.report_ids.tolist())
 
 
+def test_no_two_packs_have_the_same_order() -> None:
+    """A shuffle by a fixed seed could be undone by everybody; 1,000 reports agree with probability 1 / 1000!."""
+    [batch] = batches_of(singles(1_000, 5))
+    orders = []
+    for _ in range(2):
+        pack = Pack()
+        pack.add(batch)
+        [out] = batches_of(pack.messages())
+        orders.append(out.report_ids.tolist())
+    assert orders[0] != orders[1]
+
+
+def test_reports_without_ids_are_delivered_beside_those_with_ids() -> None:
+    """They are two messages of one pack, and nobody hears of a delivery before both."""
+    messages = [single(RAPPOR), packed(RAPPOR, [(0, 5, b"", GOOD["rappor"]), (1, 5, b"", GOOD["rappor"])])]
+    kept = Kept()
+
+    async def run() -> None:
+        packer = Packer(kept, 10, 60, Meters(SAID.append))
+        packs = [packer.add(batch) for batch in batches_of(messages)]
+        await packer.drain()
+        for pack in packs:
+            await pack.delivered()
+
+    asyncio.run(run())
+    assert sorted(map(wire.reports_in, kept.messages)) == [1, 2]
+    assert rows_of(batches_of(kept.messages)) == rows_of(batches_of(messages))
+
+
 def packing(sizes: Sequence[int], size: int, every: float, kept: Kept) -> tuple[list[int], Meters]:
     """Batches of these sizes, one after the other, through a packer; reports of each message, and the meters."""
     [reports] = batches_of(singles(sum(sizes), 6))
