@@ -34,7 +34,7 @@ class Followed:
         self.spool.mkdir(parents=True)
         (self.spool / "lock").touch()
         write_files(folder, {f"{c.id}.json": c for c in COLLECTIONS})
-        self.window = ["--window", "1m", *options]
+        self.window = ["--window", "1m", "--min_reports", "1", *options]
         self.collections = [f"--collection={folder / c.id}.json" for c in COLLECTIONS]
         self._rng = np.random.default_rng(26)
 
@@ -127,8 +127,22 @@ class Followed:
                 sums[row["fingerprint"], row["window_start"], name] += number
         return +sums
 
+    def estimates(self, folder: Path) -> dict[Any, Any]:
+        """What the last pane of each collection and window says of the values, without its intervals: those of
+        corrected rows are wider."""
+        last: dict[Any, Any] = {}
+        for row in self.rows("estimates", folder):
+            key = (row["fingerprint"], row["window_start"])
+            whole = [row[name] for name in ("num_reports", "status", "estimator", "unexplained_mass", "fit_p_value")]
+            values = [(each["value"], each["frequency"], each["standard_error"]) for each in row["estimates"]]
+            last[key] = max(last.get(key, (-1,)), (row["pane_index"], whole, values))
+        return {key: row[1:] for key, row in last.items()}
+
     def assert_exact(self) -> None:
-        """Counts and ledger are those of the job over files, cell for cell."""
+        """Counts, ledger and estimates are those of the job over files, number for number."""
         self.run_batch()
+        estimates = self.estimates(self.output)
+        assert estimates == self.estimates(self.batch)
+        assert all(status == "ok" and values for (_, status, *_), values in estimates.values()), estimates
         assert self.counts(self.output) == self.counts(self.batch)
         assert self.sums(self.output) == self.sums(self.batch)
