@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from tests.ldp import test_clear_numbers, test_regression
+from tests.ldp.comparisons import test_comparisons
 from tests.ldp.estimators import test_estimates_in_notebooks
 from tests.ldp.mechanisms import test_survey_designs
 from tests.ldp.solvers import test_pooled_versions
@@ -1628,6 +1629,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     *test_survey_designs.REFUSED,
     *test_pooled_versions.REFUSED,
     *test_regression.REFUSED,
+    *test_comparisons.REFUSED,
     *test_clear_numbers.REFUSED,
 ]
 

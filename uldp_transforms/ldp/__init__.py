@@ -16,6 +16,9 @@ from uldp_transforms.ldp.client.client import Client as Client
 from uldp_transforms.ldp.client.client_storage import FileStorage as FileStorage
 from uldp_transforms.ldp.client.client_storage import Storage as Storage
 from uldp_transforms.ldp.collection import Collection as Collection
+from uldp_transforms.ldp.comparisons import Comparison as Comparison
+from uldp_transforms.ldp.comparisons import compare as compare
+from uldp_transforms.ldp.comparisons import homogeneity as homogeneity
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts as CohortCounts
 from uldp_transforms.ldp.errors import BudgetSpentError as BudgetSpentError
 from uldp_transforms.ldp.errors import EstimationError as EstimationError
@@ -30,6 +33,7 @@ __all__ = [
     "Client",
     "CohortCounts",
     "Collection",
+    "Comparison",
     "Estimate",
     "EstimationError",
     "FileStorage",
@@ -38,4 +42,6 @@ __all__ = [
     "SpecError",
     "Storage",
     "UldpError",
+    "compare",
+    "homogeneity",
 ]

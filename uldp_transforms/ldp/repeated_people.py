@@ -64,6 +64,7 @@ def with_repeated_people(model: Model, estimate: Estimate, times: int | None) ->
     return dataclasses.replace(
         changed,
         intervals=functools.partial(_stretched, estimate.intervals, estimate.raw_frequencies, stretch),
+        unclipped=functools.partial(_longer, estimate.unclipped, estimate.raw_frequencies, stretch),
         unexplained_intervals=functools.partial(_stretched, estimate.unexplained_intervals, rest, widest),
     )
 
@@ -123,6 +124,14 @@ def _curve(mechanism: Mechanism, symbol: int) -> np.ndarray:
             stays = share * (1 - share) if memo is None else float(memo.variances(frequencies)[symbol])
             lasting[at] = max(lasting[at], min(stays / whole, 1.0))
     return lasting
+
+
+def _longer(
+    intervals: Callable[..., tuple[Any, Any]], centres: Any, stretch: Any, confidence: Confidence, **strict: bool
+) -> tuple[Any, Any]:
+    """Intervals extended on both sides of an estimate by the factor ``stretch``."""
+    low, high = intervals(confidence, **strict)
+    return np.minimum(low, centres + stretch * (low - centres)), np.maximum(high, centres + stretch * (high - centres))
 
 
 def _stretched(

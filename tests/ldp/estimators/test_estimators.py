@@ -131,6 +131,7 @@ def test_estimates_are_finite_or_refused_for_any_number_of_reports(name, estimat
             "values",
             "estimator",
             "intervals",
+            "unclipped",
             "interval",
             "unexplained_intervals",
             "unexplained_status",

@@ -28,7 +28,8 @@ class Stop:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for ``set``, at most a number of seconds; returns whether it was called."""
-        with contextlib.suppress(queue.Empty):
-            self._wakes.get(timeout=timeout)
-            self._wakes.put(None)  # for the next one that waits
+        if not self._is_set:
+            with contextlib.suppress(queue.Empty):
+                self._wakes.get(timeout=timeout)
+                self._wakes.put(None)  # for the next one that waits
         return self._is_set

@@ -49,6 +49,7 @@ class Estimate:
         intervals: function that takes a confidence, such as 0.99, and returns the ends (S,), (S,) of the intervals of
             all shares: from ``raw_frequencies``, clipped to [0, 1], then extended where necessary to contain
             ``frequencies``.
+        unclipped: the same function before clipping and extension: intervals from ``raw_frequencies`` alone.
         num_reports: n, number of reports.
         left_over: estimated share of people with an unlisted value, so that it and ``frequencies`` sum to 1; 0 if the
             list is complete.
@@ -76,6 +77,7 @@ class Estimate:
     raw_frequencies: np.ndarray
     standard_errors: np.ndarray
     intervals: Intervals
+    unclipped: Intervals
     num_reports: int
     left_over: float
     raw_unexplained_mass: float
@@ -113,6 +115,7 @@ class Estimate:
         return dataclasses.replace(
             self,
             intervals=functools.partial(_at_levels, self.intervals, at_all_looks),
+            unclipped=functools.partial(_at_levels, self.unclipped, at_all_looks),
             unexplained_intervals=functools.partial(_at_level, self.unexplained_intervals, at_all_looks),
             interval=ANYTIME,
         )
@@ -258,15 +261,15 @@ class Estimator(abc.ABC):
         shown = alphabet.redistribute(shares[:unknowns])
         rest = float(linear.frequencies[question.left_out].sum()) if linear.rest_standard_error else 0.0
         rest += float(1 - linear.frequencies.sum()) if question.open else 0.0
+        unclipped = picked_intervals(linear.intervals, picked, len(linear.frequencies))
         status = TOO_UNCERTAIN if linear.rest_is_noise else OK
         return Estimate(
             values=question.values,
             frequencies=shown[picked],
             raw_frequencies=linear.frequencies[picked],
             standard_errors=linear.standard_errors[picked],
-            intervals=functools.partial(
-                _intervals_of, picked_intervals(linear.intervals, picked, len(linear.frequencies)), shown[picked]
-            ),
+            intervals=functools.partial(_intervals_of, unclipped, shown[picked]),
+            unclipped=unclipped,
             num_reports=question.counts.total,
             left_over=float(shown[question.left_out].sum() + shares[unknowns:].sum()),
             raw_unexplained_mass=rest,

@@ -131,8 +131,19 @@ class PooledVersions:
         plausible = clip_and_normalize(raw)
         covariances = [self.covariance_of_report(index, plausible) for index in chosen]
         covariance = sum(each @ v @ each.T / n for each, v, n in zip(maps, covariances, sizes))
-        agreement = _agreement(alone, covariances, sizes) if len(chosen) > 1 else None
+        agreement = self._agree(chosen, alone, plausible, sizes) if len(chosen) > 1 else None
         return PooledEstimate(self.values, raw, np.asarray(covariance), int(sizes.sum()), agreement)
+
+    def _agree(
+        self, chosen: Sequence[int], alone: np.ndarray, plausible: np.ndarray, sizes: np.ndarray
+    ) -> Agreement | None:
+        """The test at the pooled estimate, as if half a report more had each value.
+
+        A value that is sent in clear and that nobody holds would have no variance, and the test no inverse.
+        """
+        held = plausible + 0.5 / sizes.sum()
+        held /= held.sum()
+        return _agreement(alone, [self.covariance_of_report(index, held) for index in chosen], sizes)
 
     def covariance(self, sizes: Sequence[int], frequencies: np.ndarray) -> np.ndarray:
         """Exact covariance (K, K) of the raw pooled frequencies.

@@ -1,0 +1,260 @@
+"""Differences, lifts and homogeneity: enumerated where they can be, simulated where not, and against other code."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.support.tolerance import generator
+from uldp_transforms.ldp import CohortCounts, Collection, Comparison, SpecError, compare, homogeneity
+from uldp_transforms.ldp.comparisons.compare import difference_interval, lift_interval, q_values
+from uldp_transforms.ldp.estimators import Estimate
+
+
+def collection(values: int, epsilon: float, mechanism: str = "krr") -> Collection:
+    names = [f"v{number}" for number in range(values)]
+    spec = {"id": "arms", "version": 1, "alphabet": {"id": "closed", "values": names}}
+    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": epsilon}})
+
+
+def estimated(model: Collection, cells: list[int], estimator: str = "empirical") -> Estimate:
+    counts = CohortCounts(np.array([sum(cells)], np.int64), np.array([cells], np.int64))
+    return model.estimate(counts, estimator)
+
+
+# ---------------------------------------------------------------------- enumerated: Warner's response, two groups
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 3.0, 6.0])
+@pytest.mark.parametrize(("n", "m"), [(60, 60), (60, 25)])
+def test_coverage_of_all_pairs_of_counts(epsilon: float, n: int, m: int) -> None:
+    """Exact sums over all pairs of counts: never below .92, in the mean over shares at least .95."""
+    model = collection(2, epsilon)
+    keep = float(model.mechanism.invert(CohortCounts(np.array([1]), np.array([[1, 0]])))[0][0])
+    ends = []
+    for size in (n, m):
+        estimates = [estimated(model, [count, size - count]) for count in range(size + 1)]
+        raw = np.array([one.raw_frequencies[0] for one in estimates])
+        both = np.array([[end[0] for end in one.unclipped(0.95)] for one in estimates])
+        ends.append((raw, both[:, 0], both[:, 1]))
+    (a, low_a, high_a), (b, low_b, high_b) = ends
+    low, high = difference_interval(*(np.broadcast_arrays(*(x[:, None] if i in (0, 2, 3) else x[None, :]
+        for i, x in enumerate((a, b, low_a, high_a, low_b, high_b))))))  # fmt: skip
+    assert keep > 1
+    chance = float(np.exp(epsilon) / (np.exp(epsilon) + 1))
+    shares, covered = np.linspace(0, 1, 21), []
+    for p in shares:
+        of_a = stats.binom.pmf(np.arange(n + 1), n, p * chance + (1 - p) * (1 - chance))
+        for q in shares:
+            of_b = stats.binom.pmf(np.arange(m + 1), m, q * chance + (1 - q) * (1 - chance))
+            holds = (low <= p - q + 1e-12) & (high >= p - q - 1e-12)
+            covered.append(float(of_a @ holds @ of_b))
+    assert min(covered) >= 0.92
+    assert np.mean(covered) >= 0.95
+
+
+def test_a_difference_and_its_mirror_are_one() -> None:
+    model = collection(4, 2.0)
+    first, second = estimated(model, [300, 200, 400, 100]), estimated(model, [200, 300, 350, 50])
+    there, back = compare(first, second), compare(second, first)
+    np.testing.assert_allclose(there.differences, -back.differences)
+    np.testing.assert_allclose(there.low, -back.high)
+    np.testing.assert_allclose(there.p_values, back.p_values, rtol=1e-9)
+    assert (there.low < there.differences).all() and (there.differences < there.high).all()
+
+
+def test_p_values_are_where_intervals_touch_nothing() -> None:
+    model = collection(4, 2.0)
+    first, second = estimated(model, [500, 200, 200, 100]), estimated(model, [200, 300, 350, 250])
+    found = compare(first, second)
+    assert found.p_values.min() < 1e-10 and np.count_nonzero(found.p_values > 1e-10) >= 2
+    for place, p_value in enumerate(found.p_values):
+        if p_value < 1e-10:  # the confidence would be 1
+            continue
+        within, beyond = (compare(first, second, min(max(1 - p_value * f, 1e-9), 1 - 1e-12)) for f in (0.98, 1.02))
+        assert within.low[place] <= 0 <= within.high[place]
+        assert p_value == 1 or not beyond.low[place] <= 0 <= beyond.high[place]
+
+
+def test_estimates_that_agree_have_large_p_values() -> None:
+    one = estimated(collection(3, 1.0), [400, 300, 300])
+    found = compare(one, dataclasses.replace(one))
+    assert found.differences.tolist() == [0, 0, 0]
+    assert (found.p_values == 1).all() and (found.q_values == 1).all()
+
+
+def test_values_may_be_in_another_order() -> None:
+    model = collection(3, 2.0)
+    spec = model.to_json()
+    turned = Collection.from_json(spec | {"alphabet": {"id": "closed", "values": ["v2", "v0", "v1"]}})
+    first, second = estimated(model, [500, 300, 200]), estimated(model, [300, 300, 400])
+    other = estimated(turned, [400, 300, 300])
+    assert other.values == ("v2", "v0", "v1")
+    for name in (field.name for field in dataclasses.fields(Comparison)):
+        expected, found = (getattr(compare(first, one), name) for one in (second, other))
+        np.testing.assert_array_equal(found, expected)
+
+
+# ---------------------------------------------------------------------- lifts
+
+
+def test_lifts_are_the_published_interval() -> None:
+    """Donner and Zou's formula as printed, for shares with ends above 0."""
+    a, b, low_a, high_a, low_b, high_b = (np.array([x]) for x in (0.3, 0.2, 0.25, 0.36, 0.15, 0.26))
+    lift, low, high = lift_interval(a, b, low_a, high_a, low_b, high_b)
+    product = a * b
+    printed = (product - np.sqrt(product**2 - low_a * high_b * (2 * a - low_a) * (2 * b - high_b))) / (
+        high_b * (2 * b - high_b)
+    )
+    assert lift == pytest.approx(1.5)
+    assert low == pytest.approx(printed)
+    printed = (product + np.sqrt(product**2 - high_a * low_b * (2 * a - high_a) * (2 * b - low_b))) / (
+        low_b * (2 * b - low_b)
+    )
+    assert high == pytest.approx(printed)
+    assert low[0] < 1.5 < high[0]
+
+
+def test_lifts_over_shares_that_may_be_nothing() -> None:
+    a, b = np.array([0.3, 0.3, -0.01]), np.array([-0.01, 0.02, 0.2])
+    lift, low, high = lift_interval(a, b, a - 0.05, a + 0.05, b - 0.05, b + 0.05)
+    assert np.isnan([lift[0], low[0], high[0]]).all(), "the share below is not above 0"
+    assert np.isinf(high[1]) and low[1] > 0, "it may be 0"
+    assert low[2] == 0 and high[2] > 0 and lift[2] < 0
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 4.0])
+def test_lifts_cover(epsilon: float) -> None:
+    """4,000 pairs of groups; more misses than allowed come by chance less often than once in ten million."""
+    model, rng, runs = collection(5, epsilon), generator("lifts", epsilon), 4000
+    p, q = np.array([0.4, 0.25, 0.2, 0.1, 0.05]), np.array([0.3, 0.3, 0.15, 0.15, 0.1])
+    missed = np.zeros(5)
+    for _ in range(runs):
+        estimates = [drawn(model, share, 5_000, rng) for share in (p, q)]
+        a, b = (one.raw_frequencies for one in estimates)
+        ends = [end for one in estimates for end in one.unclipped(0.95)]
+        _, low, high = lift_interval(a, b, *ends)
+        missed += (low > p / q) | (high < p / q)
+    assert (missed <= stats.binom.isf(1e-7, runs, 0.05)).all(), missed / runs
+
+
+def drawn(model: Collection, shares: np.ndarray, number: int, rng: np.random.Generator) -> Estimate:
+    """An estimate from k-RR counts that are drawn by their law."""
+    odds = np.exp(float(model.mechanism.epsilon))  # type: ignore[attr-defined]  # that of k-RR
+    law = (1 + (odds - 1) * shares) / (odds + len(shares) - 1)
+    return estimated(model, rng.multinomial(number, law / law.sum()).tolist())
+
+
+# ---------------------------------------------------------------------- many values at once
+
+
+def test_q_values_are_those_of_scipy() -> None:
+    for size in (1, 2, 7, 100):
+        p_values = generator("q", size).random(size) ** 3
+        np.testing.assert_allclose(q_values(p_values), stats.false_discovery_control(p_values))
+
+
+def test_few_discoveries_are_false() -> None:
+    """Ten of forty values differ; of 60 pairs of groups, false discoveries are .05 of all at most, and chance."""
+    model, rng = collection(40, 4.0), generator("discoveries")
+    p = np.full(40, 1 / 40)
+    q = p.copy()
+    q[:5] += 0.008
+    q[5:10] -= 0.008
+    shares = []
+    for _ in range(60):
+        found = compare(drawn(model, p, 20_000, rng), drawn(model, q, 20_000, rng)).q_values <= 0.05
+        shares.append(float(found[10:].sum() / max(found.sum(), 1)))
+    assert np.mean(shares) <= 0.05 + 5 * np.std(shares) / np.sqrt(len(shares))
+
+
+# ---------------------------------------------------------------------- do groups differ at all?
+
+
+def test_homogeneity_of_one_symbol_is_close_to_pearsons() -> None:
+    model, rng = collection(6, 2.0), generator("pearson")
+    law = np.array([0.3, 0.25, 0.2, 0.1, 0.1, 0.05])
+    counts = rng.multinomial(20_000, law, 4)
+    groups = [CohortCounts(np.array([20_000]), row[np.newaxis]) for row in counts]
+    found = homogeneity(model, groups)
+    expected = stats.chi2_contingency(counts, correction=False)
+    assert found is not None and found.degrees == expected.dof == 15
+    assert found.statistic == pytest.approx(expected.statistic, rel=0.02)
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "ss", "rappor"])
+def test_false_alarms_of_homogeneity(mechanism: str) -> None:
+    """At 5 %, in 400 quadruples of groups: other numbers of alarms have the probability 1.4e-5 if all is well."""
+    model, rng = collection(6, 1.5, mechanism), generator("homogeneity", mechanism)
+    values = np.array([f"v{number}" for number in range(6)])
+    alarms = 0
+    for _ in range(400):
+        groups = [model.count(model.perturb(rng.choice(values, 800).tolist(), rng)) for _ in range(4)]
+        found = homogeneity(model, groups)
+        assert found is not None
+        alarms += found.p_value < 0.05
+    assert 4 < alarms < 44
+
+
+def test_a_group_without_reports_is_left_out() -> None:
+    model = collection(3, 1.0)
+    full = CohortCounts(np.array([90], np.int64), np.array([[30, 30, 30]], np.int64))
+    assert homogeneity(model, [full, CohortCounts.empty(1, 3)]) is None
+    found = homogeneity(model, [full, full, CohortCounts.empty(1, 3)])
+    assert found is not None and found.degrees == 2 and found.p_value == pytest.approx(1)
+
+
+REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (
+        SpecError,
+        lambda: compare(estimated(collection(3, 1.0), [9, 9, 9]), estimated(collection(5, 1.0), [9] * 5)),
+        "compare needs estimates of the same values, got 2 value(s) that only one has",
+    ),
+    (
+        SpecError,
+        lambda: compare(*[estimated(collection(3, 1.0), [9, 9, 9])] * 2, confidence=95),
+        "compare.confidence must be between 0 and 1, got 95",
+    ),
+    (
+        SpecError,
+        lambda: homogeneity(collection(3, 1.0), [CohortCounts.empty(1, 3)]),
+        "homogeneity needs two groups or more, got 1",
+    ),
+]
+
+
+def test_values_in_clear_that_nobody_holds_are_no_obstacle() -> None:
+    names = ["a", "b", "c", "d"]
+    spec = {"id": "arms", "version": 1, "alphabet": {"id": "closed", "values": names, "sensitive": ["d"]}}
+    model = Collection.from_json(spec | {"mechanism": {"id": "urr", "epsilon": 1.0}})
+    rng, counts = generator("nobody"), []
+    for _ in range(2):
+        counts.append(model.count(model.perturb(["a"] * 600 + ["d"] * 400, rng)))
+    found = homogeneity(model, counts)
+    assert found is not None and found.degrees == 3 and found.p_value > 1e-6
+    other = model.count(model.perturb(["a"] * 300 + ["b"] * 300 + ["d"] * 400, rng))
+    found = homogeneity(model, [counts[0], other])
+    assert found is not None and found.p_value < 1e-6
+
+
+def test_a_frame_has_a_row_for_each_value() -> None:
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    model = collection(3, 2.0)
+    frame = compare(estimated(model, [500, 300, 200]), estimated(model, [300, 300, 400])).to_frame()
+    assert list(frame["value"]) != [] and frame["p_value"].is_monotonic_increasing
+    assert list(frame.columns) == [
+        "value",
+        "difference",
+        "low",
+        "high",
+        "p_value",
+        "q_value",
+        "lift",
+        "lift_low",
+        "lift_high",
+    ]
