@@ -753,8 +753,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         keys_in("short"),
-        "--token_file must have a key of 20 to 512 characters A-Z a-z 0-9 . _ ~ + / - per line, got something else in "
-        "line 1 of keys (not shown)",
+        "--token_file must have one key per line, 20 to 512 characters from A-Z a-z 0-9 . _ ~ + / -, got another "
+        "text in line 1 of keys (the text is not shown)",
     ),
     (SpecError, other_totals, "totals.jsonl must contain rows of uldp total (the content is not shown)"),
     (SpecError, estimating("--input other.avro"), "--input must be given once, got it twice"),

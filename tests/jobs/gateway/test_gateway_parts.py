@@ -554,13 +554,13 @@ SECRET = "too-short-a-key"
         ("# nothing\n", "--token_file must have at least one key, got none in "),
         (
             f"first-key-0123456789\n{SECRET}\n",
-            "--token_file must have a key of 20 to 512 characters A-Z a-z 0-9 . _ ~ + / - per line, got something else "
-            "in line 2 of ",
+            "--token_file must have one key per line, 20 to 512 characters from A-Z a-z 0-9 . _ ~ + / -, got another "
+            "text in line 2 of ",
         ),
         (
             "ключ-ключ-ключ-ключ-ключ\n",
-            "--token_file must have a key of 20 to 512 characters A-Z a-z 0-9 . _ ~ + / - per line, got something else "
-            "in line 1 of ",
+            "--token_file must have one key per line, 20 to 512 characters from A-Z a-z 0-9 . _ ~ + / -, got another "
+            "text in line 1 of ",
         ),
     ],
 )

@@ -51,8 +51,8 @@ def read_keys(path: str) -> list[str]:
     for number, key in keys:
         if not _KEY.fullmatch(key):
             raise SpecError(
-                f"--token_file must have a key of 20 to 512 characters A-Z a-z 0-9 . _ ~ + / - per line, got something "
-                f"else in line {number} of {path} (not shown)"
+                "--token_file must have one key per line, 20 to 512 characters from A-Z a-z 0-9 . _ ~ + / -, got "
+                f"another text in line {number} of {path} (the text is not shown)"
             )
     if not keys:
         raise SpecError(f"--token_file must have at least one key, got none in {path}")
