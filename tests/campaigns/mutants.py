@@ -7,8 +7,12 @@ whose old text is gone, makes the exit code 1. ``--planted`` stops there.
 
 A mutant is the tree with one comparison, operation, constant, condition or return changed. It is made in a temporary
 copy; the tree itself is never written to. All tests run once on the copy, to learn which call which function;
-then each mutant meets the tests that call its function, a few of them first. What survives them all is printed: each
-such line needs a new test, or a reason why nobody could tell the difference.
+then each mutant meets the tests that call its function, a few of them first. A mutant whose function no test calls in
+its own process meets the tests of its room in processes of their own, such as those of the gateway; one of the
+JavaScript client meets the client's tests. What survives them all is printed: each such line needs a new test, or a
+reason why nobody could tell the difference. A test that hangs has not found a fault: whoever waits does not know why.
+
+Each room has at least ``LEAST_OF_ROOM`` of the mutants, and its own share in the summary.
 """
 
 from __future__ import annotations
@@ -16,7 +20,6 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
-import dataclasses
 import io
 import json
 import os
@@ -41,6 +44,8 @@ import pytest
 import scipy.optimize
 import scipy.stats  # noqa: F401
 
+from tests.campaigns.javascript_mutations import javascript_mutants
+from tests.campaigns.mutations import Finder, Mutant
 from tests.campaigns.planted import PLANTED, Plant
 
 ROOT = Path(__file__).parents[2]
@@ -58,20 +63,22 @@ NOT_COPIED = (
     ".*_cache",
 )
 
-TARGETS = (
-    "ldp",
-    "messages",
-    "rows",
-    "windows.py",
-    "beam/accounts",
-    "beam/runtime",
-    "beam/spec",
-    "beam/transforms",
-    "beam/estimate_reports.py",
-)
+ROOMS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("ldp", "messages", "rows", "beam", "files", "windows.py", "calendar_windows.py"),
+        ("tests/ldp", "tests/messages", "tests/beam", "tests/files"),
+    ),
+    "jobs": ("tests/jobs",),
+    "yaml": ("tests/jobs/engines",),
+}
+"""Files and folders of the library from which mutants are drawn, and where the tests are that meet them."""
 
-PLACES = ("tests/ldp", "tests/messages", "tests/beam", "tests/jobs/commands/test_plan.py")
-"""Tests that mutants meet, but for those that take too long for what they find here."""
+JAVASCRIPT = Path("clients", "javascript")
+
+IN_PROCESS = ("tests/jobs/commands", "tests/jobs/follow", "tests/jobs/report", "tests/jobs/survey")
+"""Tests of jobs that run in the process of the tests, at least some of them; they are recorded with the others."""
+
+LEAST_OF_ROOM = 2
 
 LEFT_OUT = ("test_determinism", "test_failures_", "test_faults", "test_metrics", "test_same_counts", "test_secrets")
 
@@ -81,181 +88,60 @@ FIRST_FILES, FIRST_TESTS = 3, 14
 ON_IMPORT = 1_000
 """Tests, drawn at random, that mutants of code that runs on import meet."""
 
+PATIENCE = 300.0
+"""Seconds for the tests of a planted fault, and for those that meet mutants in processes of their own."""
 
-# ---------------------------------------------------------------------- mutants
-
-
-@dataclasses.dataclass(frozen=True)
-class Mutant:
-    """A piece of a file to be replaced: lines and columns count from 1 and 0, columns in bytes.
-
-    ``begin`` is the first line of the function around it, 0 for code that runs on import.
-    """
-
-    path: str
-    line: int
-    start: int
-    end_line: int
-    end: int
-    text: str
-    function: str
-    begin: int
-    kind: str
-
-    def apply(self, source: bytes) -> bytes:
-        lines = source.splitlines(keepends=True)
-        before = b"".join(lines[: self.line - 1]) + lines[self.line - 1][: self.start]
-        after = lines[self.end_line - 1][self.end :] + b"".join(lines[self.end_line :])
-        return before + self.text.encode() + after
-
-    def show(self, source: bytes) -> str:
-        lines = source.splitlines()
-        old = b" ".join(line.strip() for line in lines[self.line - 1 : self.end_line]).decode()
-        mutated = self.apply(source).splitlines()[self.line - 1 : self.end_line]
-        new = b" ".join(line.strip() for line in mutated).decode()
-        return f"{self.path}:{self.line} {self.function} [{self.kind}]\n    - {old}\n    + {new}"
+KILLED, SURVIVED, HUNG, UNCALLED = "killed", "survived", "hung", "uncalled"
 
 
-COMPARISONS: dict[type, list[type]] = {
-    ast.Lt: [ast.LtE, ast.GtE],
-    ast.LtE: [ast.Lt, ast.Gt],
-    ast.Gt: [ast.GtE, ast.LtE],
-    ast.GtE: [ast.Gt, ast.Lt],
-    ast.Eq: [ast.NotEq],
-    ast.NotEq: [ast.Eq],
-    ast.Is: [ast.IsNot],
-    ast.IsNot: [ast.Is],
-    ast.In: [ast.NotIn],
-    ast.NotIn: [ast.In],
-}
-OPERATIONS: dict[type, type] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.FloorDiv,
-    ast.Pow: ast.Mult,
-    ast.LShift: ast.RShift,
-    ast.RShift: ast.LShift,
-    ast.BitAnd: ast.BitOr,
-    ast.BitOr: ast.BitAnd,
-    ast.BitXor: ast.BitOr,
-}
-
-
-class _Finder(ast.NodeVisitor):
-    """Collects the mutants of one file; texts of errors, annotations and docstrings are left alone."""
-
-    def __init__(self, path: str):
-        self.found: list[Mutant] = []
-        self._path = path
-        self._function: list[str] = []
-        self._begin = 0
-
-    def _add(self, kind: str, node: Any, new: ast.AST | str) -> None:
-        text = new if isinstance(new, str) else f"({ast.unparse(new)})"
-        place = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
-        function = ".".join(self._function) or "on import"
-        self.found.append(Mutant(self._path, *place, text, function, self._begin, kind))
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        around = self._begin
-        self._begin = around or min(part.lineno for part in (node, *node.decorator_list))
-        self._function.append(node.name)
-        for line in node.body:
-            self.visit(line)
-        self._function.pop()
-        self._begin = around
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self._function.append(node.name)
-        for line in node.body:
-            self.visit(line)
-        self._function.pop()
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        if node.value is not None:
-            self.visit(node.value)
-
-    def visit_Raise(self, node: ast.Raise) -> None:
-        self._add("raise removed", node, "pass")
-
-    def visit_Import(self, node: ast.Import) -> None:
-        pass
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        pass
-
-    def visit_Compare(self, node: ast.Compare) -> None:
-        for place, operator in enumerate(node.ops):
-            for other in COMPARISONS[type(operator)]:
-                ops = [*node.ops[:place], other(), *node.ops[place + 1 :]]
-                self._add("comparison", node, ast.Compare(node.left, ops, node.comparators))
-        self.generic_visit(node)
-
-    def visit_BinOp(self, node: ast.BinOp) -> None:
-        texts = isinstance(node.left, (ast.JoinedStr, ast.Constant)) and isinstance(
-            getattr(node.left, "value", ""), str
-        )
-        if type(node.op) in OPERATIONS and not texts:
-            self._add("arithmetic", node, ast.BinOp(node.left, OPERATIONS[type(node.op)](), node.right))
-        self.generic_visit(node)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        if type(node.op) in OPERATIONS:
-            mutated = ast.AugAssign(node.target, OPERATIONS[type(node.op)](), node.value)
-            self._add("arithmetic", node, ast.unparse(mutated))
-        self.generic_visit(node)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> None:
-        self._add("and/or", node, ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values))
-        self.generic_visit(node)
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
-        self._add("sign", node, node.operand)
-        if not isinstance(node.operand, ast.Constant):
-            self.generic_visit(node)
-
-    def visit_Constant(self, node: ast.Constant) -> None:
-        value = node.value
-        if isinstance(value, bool):
-            self._add("constant", node, str(not value))
-        elif isinstance(value, int):
-            self._add("constant", node, str(value + 1))
-        elif isinstance(value, float):
-            self._add("constant", node, repr(value * 1.5 if value else 1.0))
-
-    def visit_If(self, node: ast.If) -> None:
-        self._add("condition", node.test, ast.UnaryOp(ast.Not(), node.test))
-        self.generic_visit(node)
-
-    def visit_Return(self, node: ast.Return) -> None:
-        if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
-            self._add("return", node, "return None")
-            self.visit(node.value)
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        pass
+# ---------------------------------------------------------------------- rooms
 
 
 def find_mutants() -> list[Mutant]:
-    """All mutants of the target files, in their order."""
+    """All mutants, in the order of rooms and files."""
     mutants = []
-    for target in TARGETS:
+    for target in ROOMS:
         place = ROOT / LIBRARY / target
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            finder = _Finder(str(path.relative_to(ROOT)))
+            finder = Finder(str(path.relative_to(ROOT)))
             finder.visit(ast.parse(path.read_bytes()))
             mutants += finder.found
+    for path in sorted((ROOT / JAVASCRIPT / "src").glob("*.js")):
+        mutants += javascript_mutants(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
     return mutants
 
 
+def room_of(path: str) -> str:
+    """The room of a file: a folder of the library and one in it (``ldp/smoothing``), or the JavaScript client."""
+    parts = Path(path).parts
+    return str(JAVASCRIPT) if parts[0] == JAVASCRIPT.parts[0] else "/".join(parts[1:-1][:2]) or parts[-1]
+
+
+def draw(mutants: Sequence[Mutant], number: int, rng: random.Random) -> list[Mutant]:
+    """A few mutants of each room, and the rest of the number from all of them; in their order."""
+    of_room: dict[str, list[int]] = defaultdict(list)
+    for at, mutant in enumerate(mutants):
+        of_room[room_of(mutant.path)].append(at)
+    some = [at for room in of_room.values() for at in rng.sample(room, min(LEAST_OF_ROOM, len(room)))][:number]
+    others = sorted(set(range(len(mutants))) - set(some))
+    return [mutants[at] for at in sorted(some + rng.sample(others, min(number - len(some), len(others))))]
+
+
 def files_of_tests(folder: Path) -> list[str]:
-    """The files of tests that mutants meet."""
-    patterns = [part if part.endswith(".py") else f"{part}/test_*.py" for part in PLACES]
-    found = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
-    return [str(path.relative_to(folder)) for path in found if not path.stem.startswith(LEFT_OUT)]
+    """The files of tests that are recorded."""
+    places = dict.fromkeys(place for room in ROOMS.values() for place in room if place != "tests/jobs")
+    found = [path for place in (*places, *IN_PROCESS) for path in sorted((folder / place).glob("**/test_*.py"))]
+    return [str(path.relative_to(folder)) for path in dict.fromkeys(found) if not path.stem.startswith(LEFT_OUT)]
+
+
+def files_of_room(folder: Path, path: str) -> list[str]:
+    """The files of tests that meet mutants of a file which no recorded test calls: those of its room, or that name
+    it."""
+    words = [room_of(path).rpartition("/")[2], Path(path).stem]
+    places = [place for target, places in ROOMS.items() if Path(path).parts[1] == target for place in places]
+    found = [test for place in places for test in sorted((folder / place).glob("**/test_*.py"))]
+    near = [test for test in found if test.parent.name == words[0]]
+    return [str(test.relative_to(folder)) for test in near or [test for test in found if words[1] in test.stem]]
 
 
 # ---------------------------------------------------------------------- running tests in a child process
@@ -367,23 +253,45 @@ def some_of(names: list[str], rng: random.Random) -> list[str]:
     return [name for part in most for name in rng.sample(part, min(FIRST_TESTS, len(part)))]
 
 
-def fate(mutant: Mutant, folder: Path, names: list[str], tests: dict[str, tuple[float, list[str]]]) -> str:
-    """``killed``, ``timeout`` (counts as killed), ``survived``, or ``uncalled`` if no test calls the function."""
-    if not names:
-        return "uncalled"
-    first = some_of(names, random.Random(mutant.line))
-    path = folder / mutant.path
+@contextlib.contextmanager
+def changed(path: Path, content: bytes) -> Iterator[None]:
+    """A file with other content while the block lasts."""
     original = path.read_bytes()
-    path.write_bytes(mutant.apply(original))
+    path.write_bytes(content)
     try:
+        yield
+    finally:
+        path.write_bytes(original)
+
+
+def fate(mutant: Mutant, folder: Path, names: list[str], tests: dict[str, tuple[float, list[str]]]) -> str:
+    """``killed``; or ``survived``, ``hung`` if its tests do not end, ``uncalled`` if there are none."""
+    path = folder / mutant.path
+    with changed(path, mutant.apply(path.read_bytes())):
+        if path.suffix == ".js":
+            return fate_of_javascript(folder)
+        if not names:
+            near = files_of_room(folder, mutant.path)
+            return fate_of_code(pytest_in_process(folder, near)) if near else UNCALLED
+        first = some_of(names, random.Random(mutant.line))
         for part in (first, sorted(set(names) - set(first))):
             limit = 60 + 10 * sum(tests[name][0] for name in part)
             code = in_child(lambda part=part: run_tests(folder, part), limit) if part else 0
             if code != 0:
-                return "timeout" if code == "timeout" else "killed"
-    finally:
-        path.write_bytes(original)
-    return "survived"
+                return HUNG if code == "timeout" else KILLED
+    return SURVIVED
+
+
+def fate_of_code(code: int | None) -> str:
+    """What an exit code of pytest says about a mutant; None: the tests did not end."""
+    return HUNG if code is None else SURVIVED if code in (0, pytest.ExitCode.NO_TESTS_COLLECTED) else KILLED
+
+
+def fate_of_javascript(folder: Path) -> str:
+    """That of a mutant of the client in JavaScript, by the client's own tests."""
+    client = folder / JAVASCRIPT
+    tests = [str(path.relative_to(client)) for path in sorted((client / "test").glob("*.test.js"))]
+    return fate_of_code(in_process(["node", "--test", *tests], client, {}))
 
 
 def plant_all(folder: Path) -> int:
@@ -401,26 +309,37 @@ def plant_all(folder: Path) -> int:
 
 
 def fate_of_plant(plant: Plant, folder: Path) -> str:
-    """``killed``, ``survived``, ``lost`` if its old text is not there once, or ``broken`` if no test could run."""
+    """``killed``, ``survived``, ``hung``, ``lost`` if its old text is not there once, or ``broken`` if no test ran."""
     path = folder / plant.path
-    original = path.read_text(encoding="utf-8")
     try:
-        path.write_text(plant.apply(original), encoding="utf-8")
-        code = pytest_in_process(folder, plant.tests)
-        return {pytest.ExitCode.OK: "survived", pytest.ExitCode.TESTS_FAILED: "killed"}.get(code, "broken")
+        faulty = plant.apply(path.read_text(encoding="utf-8"))
     except ValueError:
         return "lost"
-    finally:
-        path.write_text(original, encoding="utf-8")
+    with changed(path, faulty.encode()):
+        code = pytest_in_process(folder, plant.tests)
+    fates = {pytest.ExitCode.OK: SURVIVED, pytest.ExitCode.TESTS_FAILED: KILLED, None: HUNG}
+    return fates.get(code, "broken")
 
 
-def pytest_in_process(folder: Path, tests: Sequence[str]) -> int:
-    """The exit code of pytest in a new process, until the first failure; the tests of streams start servers there."""
-    options = ("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0")
-    command = (sys.executable, "-m", "pytest", *options, *tests)
+def pytest_in_process(folder: Path, tests: Sequence[str], seconds: float = PATIENCE) -> int | None:
+    """The exit code of pytest in a new process, until the first failure; None if it takes longer. The tests of streams
+    start servers there."""
+    options = ("-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+    environment = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(folder)}
+    return in_process([sys.executable, "-m", "pytest", *options, *tests], folder, environment, seconds)
+
+
+def in_process(
+    command: Sequence[str], folder: Path, environment: dict[str, str], seconds: float = PATIENCE
+) -> int | None:
+    """The exit code of a program; None if it did not end, and was killed with the programs that it had started."""
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(command, cwd=folder, env=environment, check=False, **quiet).returncode
+    with subprocess.Popen(command, cwd=folder, env=os.environ | environment, start_new_session=True, **quiet) as child:
+        try:
+            return child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            return None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -438,7 +357,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.planted:
             return 1 if alive else 0
         mutants = [mutant for mutant in find_mutants() if args.only in mutant.path]
-        chosen = random.Random(args.seed).sample(mutants, min(args.sample, len(mutants)))
+        chosen = draw(mutants, args.sample, random.Random(args.seed))
         files = [name for name in files_of_tests(folder) if args.tests in name]
         tests = record(folder, files)
         callers: dict[str, list[str]] = defaultdict(list)
@@ -446,18 +365,25 @@ def main(argv: Sequence[str] | None = None) -> int:
             for key in called:
                 callers[key].append(name)
         print(f"{len(mutants):,} mutants, {len(chosen)} drawn with seed {args.seed}; {len(tests):,} tests", flush=True)
-        fates: Counter[str] = Counter()
+        fates: dict[str, Counter[str]] = defaultdict(Counter)
         for number, mutant in enumerate(chosen, 1):
             source = (folder / mutant.path).read_bytes()
             result = fate(mutant, folder, covering(mutant, tests, callers), tests)
-            fates[result] += 1
-            if result in ("survived", "uncalled"):
+            fates[room_of(mutant.path)][result] += 1
+            if result != KILLED:
                 print(f"{result}: {mutant.show(source)}", flush=True)
             if number % 20 == 0:
-                print(f"... {number}: {dict(fates)}", file=sys.stderr, flush=True)
-    seen = fates["killed"] + fates["timeout"]
-    print(f"{seen} of {len(chosen)} killed ({seen / max(1, len(chosen)):.0%}): {dict(fates)}")
+                print(f"... {number} of {len(chosen)}", file=sys.stderr, flush=True)
+    print("\n".join(shares(fates)))
     return 1 if alive else 0
+
+
+def shares(fates: dict[str, Counter[str]]) -> Iterator[str]:
+    """A line for each room and one for all: how many of its mutants were killed, and what became of the others."""
+    for room, own in (*sorted(fates.items()), ("all", sum(fates.values(), Counter()))):
+        others = ", ".join(f"{what} {number}" for what, number in sorted(own.items()) if what != KILLED)
+        share = own[KILLED] / max(1, own.total())
+        yield f"{room:24} {own[KILLED]:4} of {own.total():4} killed ({share:4.0%})  {others}".rstrip()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import pytest
 from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.runners.pipeline_context import PipelineContext
 from apache_beam.utils.timestamp import MIN_TIMESTAMP
+from scipy import stats
 
 from tests.support import replay
 from tests.support.messages_cases import container
@@ -26,7 +27,7 @@ from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ldp.sentinels import Finding
-from uldp_transforms.ldp.smoothing import Law, Past, filtered, judge, smoothed, track
+from uldp_transforms.ldp.smoothing import Law, Past, change_of, filtered, judge, smoothed, track
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.row_identity import span_of
 from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
@@ -228,6 +229,47 @@ def test_what_is_forgotten_is_still_known() -> None:
         np.testing.assert_allclose(getattr(later, name)[-1], getattr(course, name)[-1], err_msg=name)
     assert judge(series, 1000, short.alarm).p_value.tolist() == alarms.p_value[-4:].tolist()
     assert alarms.p_value[-1] < 1
+
+
+def test_a_stream_that_keeps_four_windows_is_alarmed_as_one_that_keeps_all() -> None:
+    """A change is judged by all earlier windows; four alone would never be enough to judge anything."""
+    rows = rows_of(KRR, range(16), generator("few are kept"), people=5000, moved=14)
+    whole, few, p_values = Neighbours.of(rows, jump_of(KRR)), Neighbours.of([], jump_of(KRR)), []
+    for row in rows:
+        few, _, change = filter_row(few, row, 1000, horizon=4)
+        assert change is not None
+        p_values.append(change.p_value)
+    np.testing.assert_allclose(p_values, judge(whole.series(), 1000).p_value, rtol=1e-3)
+    assert min(p_values) < 1e-3
+
+
+def test_what_windows_have_in_common_is_no_noise_of_each() -> None:
+    """A row's standard error contains it; a series has it beside its variances, so that it counts once."""
+    rows = rows_of(KRR, range(3), generator("in common"), people=500)
+    parts = (0.5, 0.25, -0.1)  # of the whole variance; an estimate below 0 says that there is none
+    rows = [
+        row._replace(estimates=[e._replace(common_variance=part * e.standard_error**2) for e in row.estimates])
+        for part, row in zip(parts, rows)
+    ]
+    series = Neighbours.of(rows).series()
+    whole = np.array([[entry.standard_error for entry in row.estimates] for row in rows]) ** 2
+    np.testing.assert_allclose(series.variances, np.array([[0.5], [0.75], [1.0]]) * whole)
+    np.testing.assert_allclose(series.common, np.array(parts) @ whole / 3)
+
+
+def test_intervals_of_changes_hold_for_all_values_at_once() -> None:
+    """At 95 %: each of the 20 values, at each of the beginnings compared, at 1 - .05 / 20 / looks."""
+    rows = rows_of(KRR, range(22), generator("at once"), people=5000, moved=20)
+    windows = Neighbours.of(rows, jump_of(KRR))
+    series = windows.series()
+    alarms = judge(series, 1000)
+    [moved] = np.flatnonzero(alarms.moved[20])
+    change = change_of(series, alarms, 20, np.array([moved]))
+    half = stats.norm.isf(0.05 / 2 / 20 / change.looks[0]) * change.error[0]
+    _, finding = list(smooth_rows(rows, jump_of(KRR), 1000))[20]
+    assert finding is not None
+    low, high = (f"{100 * (change.size[0] + end):+.2f}" for end in (-half, half))
+    assert f"({low} to {high})" in finding.sentence
 
 
 def test_a_late_pane_corrects_what_comes_after_it() -> None:

@@ -182,6 +182,16 @@ def test_what_is_not_acknowledged_fails_the_bundle(servers: str, tmp_path: Path)
     assert len(consumed({"bootstrap.servers": servers}, "some", 2)) == 2
 
 
+def test_a_producer_is_not_kept_after_a_fault(servers: str, tmp_path: Path) -> None:
+    """The next attempt reads the settings again, so that what an operator mends takes effect without a restart."""
+    large = RecordOfRow(LEDGER_SCHEMA, JSON)(row(1))._replace(value=b"x" * 2000)
+    settings = KafkaSettings(str(config(tmp_path, servers, "message.max.bytes=1000")))
+    with pytest.raises(NotDelivered):
+        deliver(settings, "mended", [large])
+    config(tmp_path, servers, "message.max.bytes=10000")
+    deliver(settings, "mended", [large])  # raises if it is not acknowledged
+
+
 SECRET = "correct horse battery staple"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import signal
 import socket
@@ -27,6 +28,8 @@ from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.report import follow
 from uldp_transforms.jobs.report.follow import Following
 from uldp_transforms.jobs.report.gathering import Asked
+from uldp_transforms.jobs.report.reading import RowDirectory
+from uldp_transforms.jobs.report.whole_period import FILE as TOTALS
 
 PATIENCE = 60.0
 VALUES = ["ant", "bee"]
@@ -199,6 +202,21 @@ def test_a_page_is_made_only_for_other_rows(tmp_path: Path, monkeypatch: pytest.
     rows.record(tmp_path, rows.collection(VALUES), run="20261123T000000.000Z-000000", end="failed")
     following.look()
     assert len(made) == 2
+
+
+def test_every_change_of_a_file_of_rows_is_seen(tmp_path: Path) -> None:
+    """Another size at the same time, another time of the same size, and the file of totals."""
+    rows.survey(tmp_path, VALUES, 1)
+    path, directory = tmp_path / "estimates.jsonl", RowDirectory(str(tmp_path))
+    stamps, second = [directory.stamp()], 10**9
+    assert directory.stamp() == stamps[0]
+    for size, time_ns in ((1, 5 * second), (1, 6 * second), (2, 6 * second)):
+        path.write_bytes(b" " * size)
+        os.utime(path, ns=(time_ns, time_ns))
+        stamps.append(directory.stamp())
+    (tmp_path / TOTALS).write_text("{}\n", encoding="utf-8")
+    stamps.append(directory.stamp())
+    assert all(stamp not in stamps[:at] for at, stamp in enumerate(stamps))
 
 
 def test_a_run_that_is_killed_is_seen(tmp_path: Path) -> None:

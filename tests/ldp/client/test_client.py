@@ -405,6 +405,29 @@ def test_the_file_is_for_its_owner(storage: FileStorage, tmp_path: Path) -> None
     assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
 
 
+@pytest.mark.parametrize("epsilon_inf", [2.0, None], ids=["memos", "fresh"])
+def test_what_is_stored_of_two_values_differs_in_the_payloads_alone(
+    epsilon_inf: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All files of two clients that draw the same words: whoever takes the device has the reports, and no value."""
+    found = []
+    for value in ("flu", "gout"):
+        monkeypatch.setattr(os, "urandom", np.random.default_rng(5).bytes)
+        folder = tmp_path / value
+        folder.mkdir()
+        asked = client(FileStorage(folder / "state.json"), illness(epsilon_inf), window_ms=DAY)
+        reports = [asked.report(value, NOON + day * DAY) for day in range(2)]
+        texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.iterdir())}
+        [of] = json.loads(texts["state.json"])["answers"].values()
+        for stored, report in zip(of.values(), reports[-len(of) :]):
+            assert report is not None
+            assert stored[2] == report.payloads.tobytes().hex()
+            texts["state.json"] = texts["state.json"].replace(f'"{stored[2]}"', "payload")
+        found.append(texts)
+    assert found[0] == found[1]
+    assert "payload" in found[0]["state.json"]
+
+
 def test_a_given_secret_is_kept(storage: FileStorage) -> None:
     client(storage, secret=SECRET)
     client(storage, secret=SECRET)

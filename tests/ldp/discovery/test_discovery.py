@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tests.support.cases import ANY_VALUES, UTILITY_OPTIMIZED
 from tests.support.tolerance import binomial_limits, generator, normal_limit
@@ -16,10 +18,14 @@ from uldp_transforms.ldp.discovery import Discovery, discover
 from uldp_transforms.ldp.discovery.discover import false_discovery_rates
 from uldp_transforms.ldp.discovery.grammar import Grammar
 from uldp_transforms.ldp.discovery.level import Level
+from uldp_transforms.ldp.discovery.search import Search
 from uldp_transforms.ldp.solvers.hash_chance import tail
+from uldp_transforms.ldp.solvers.linear import solve_sensitive
 from uldp_transforms.ldp.solvers.question import ask
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.row_identity import span_of
+
+discover_module = importlib.import_module("uldp_transforms.ldp.discovery.discover")  # its function has its name
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SYLLABLES = tuple(f"{a}{b}" for a in "bdfgklmnprstvz" for b in "aeiou")
@@ -181,6 +187,93 @@ def test_one_interval_of_what_is_shown_in_twenty_misses_the_truth_at_most(many):
         shown += len(truth)
         missed += np.count_nonzero((truth < found.ci_low) | (truth > found.ci_high))
     assert missed <= binomial_limits(np.array(shown), np.array(0.05))[1], (missed, shown)
+
+
+def test_intervals_have_levels_that_are_adjusted_for_the_selection(monkeypatch):
+    """The i-th largest of the found values, which counts for M hypotheses, has the level 1 - .05 i / M.
+
+    Its interval is that of this level, and longer where the tail of collisions is heavier than the normal one.
+    """
+    numbers, intervals = {}, []
+
+    def hypotheses(search, values):
+        numbers.clear()
+        numbers.update(zip(values, told := whole_search(search, values)))
+        return told
+
+    def between(solution, levels, strict):
+        intervals[:] = [levels, solution.frequencies, *(ends := score_intervals(solution, levels, strict=strict))]
+        return ends
+
+    whole_search, score_intervals = Search.hypotheses, discover_module.score_intervals
+    monkeypatch.setattr(Search, "hypotheses", hypotheses)
+    monkeypatch.setattr(discover_module, "score_intervals", between)
+    item = collection(cohorts=24)
+    people = {"bada": 900, "gigi": 700, "mo": 500, "ka": 400, "zuzu": 300}
+    found = discover(item, counted(item, people, generator("selected")))
+    assert {"bada", "gigi", "mo"} <= set(found.values) == set(numbers)
+    ranks = {value: rank for rank, value in enumerate(found.values, 1)}
+    levels, raw, low, high = (dict(zip(numbers, part)) for part in intervals)
+    for value, number in numbers.items():
+        assert number > len(numbers)
+        assert levels[value] == pytest.approx(1 - 0.05 * ranks[value] / number, abs=1e-12)
+        at = ranks[value] - 1
+        assert found.frequencies[at] == raw[value]
+        assert found.ci_low[at] <= max(low[value], 0) + 1e-12
+        assert found.ci_high[at] >= min(high[value], 1) - 1e-12
+
+
+def test_an_interval_is_as_much_longer_as_the_tail_is_heavier():
+    """A score of 6 standard errors whose p-value is that of 3 has an interval of twice the length."""
+    item = collection(cohorts=24)
+    counts = counted(item, {"bada": 900, "gigi": 700}, generator("longer"))
+    question = ask(item, counts, ("bada", "gigi"))
+    solution = solve_sensitive(question, ~question.own, np.ones(2, dtype=bool))
+    errors = np.sqrt(solution.own.null + solution.jump**2 / 2)
+    found = discover_module._longer(6 * errors, solution, stats.norm.sf([3.0, 8.0]))
+    np.testing.assert_allclose(found, [2, 1])
+
+
+def test_a_value_is_tested_with_the_frequent_prefixes_subtracted(monkeypatch):
+    """At the level of three tokens "kokokomu" is a prefix that is no value; "gigi" is hashed as a whole there."""
+    item, fitted, peel = collection(cohorts=24), [], Level.peel
+
+    def keep(level, sequences):
+        fitted.append(set(sequences))
+        return peel(level, sequences)
+
+    counts = counted(item, {"kokokomu": 3000, "gigi": 500}, generator("subtracted"))
+    question = ask(item, counts, ("",))
+    search = Search(item.alphabet, [Level(question, item.alphabet, number, counts) for number in range(3)])
+    search.run()
+    monkeypatch.setattr(Level, "peel", keep)
+    search.p_values(("gigi",))
+    long, short = (item.alphabet.sequence(value) for value in ("kokokomu", "gigi"))
+    assert {long[:3], short[:3]} <= fitted[1]
+    assert long not in fitted[2], "it is a value there, and not the one that is tested"
+
+
+class PeeledOneByOne:
+    """A search of four texts: nobody holds two of them, which fit the noise and hide a third while they are fitted."""
+
+    num_scored = 1000
+
+    def p_values(self, values):
+        assert "bada" in values
+        hidden = 1e-9 if "zuzu" not in values else 3e-3
+        return np.array([{"bada": 1e-9, "gigi": hidden, "zuzu": 2e-2, "kaka": 0.9}[value] for value in values])
+
+    def hypotheses(self, values):
+        return np.full(len(values), 50.0)
+
+
+def test_values_are_left_out_the_clearest_first():
+    """Of 50 hypotheses "kaka" goes at the rate .5, "zuzu" at .2; without it "gigi" is a discovery at .05."""
+    item = collection(cohorts=24)
+    counts = counted(item, {"bada": 900, "gigi": 700}, generator("one by one"))
+    judged = discover_module._judge(item, counts, ("bada", "gigi", "zuzu", "kaka"), PeeledOneByOne())
+    assert judged.values == ("bada", "gigi")
+    np.testing.assert_allclose(judged.q_values, 50e-9 / 2)
 
 
 def test_where_everybody_holds_another_text_a_search_finds_something_in_one_window_of_twenty_at_most():

@@ -15,6 +15,7 @@ from tests.support.tolerance import generator, normal_limit, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.estimators import empirical_bayes as estimator_module
 from uldp_transforms.ldp.estimators.empirical_bayes import _hashed_slope, _own_slopes, noise_of
 from uldp_transforms.ldp.solvers import fitted_prior as module
 from uldp_transforms.ldp.solvers import sharpened as sharpened_module
@@ -295,6 +296,56 @@ def test_weighted_least_squares_is_the_dense_one(monkeypatch):
     np.testing.assert_allclose(fit.frequencies, solved[:20], atol=1e-8)
     weighted = rows * roots[:, np.newaxis]
     np.testing.assert_allclose(fit.errors**2, np.diag(np.linalg.pinv(weighted.T @ weighted))[:20], rtol=1e-6)
+
+
+# ------------------------------------------------------------------------------------------------------ what holds
+
+
+def priors_of(item: Collection, counts: CohortCounts, candidates: tuple[str, ...] | None = None) -> list[tuple]:
+    """Of each prior that an estimate fits: the bound of its mean times its number of values, and the prior's mean."""
+    found = []
+
+    def fit(noisy: Noisy, bound: float) -> module.Prior:
+        prior = fit_prior(noisy, bound)
+        found.append((bound * len(noisy.estimates), float(prior.weights @ prior.atoms) * len(noisy.estimates)))
+        return prior
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(estimator_module, "fit_prior", fit)
+        item.estimate(counts, "eb", candidates)
+    return found
+
+
+@pytest.mark.parametrize("mechanism", ["urr", "urap"])
+def test_all_values_together_are_not_held_by_more_than_everybody(mechanism):
+    """32 values of which only holders are counted have the share that is seen, 32 noisy ones no more than the rest."""
+    item = closed(mechanism, 64, 32, epsilon=1.0)
+    counts = item.count(item.perturb(list(TEXTS) * 40, generator("bounds", mechanism)))
+    (seen, of_seen), (rest, of_rest) = priors_of(item, counts)
+    raw = item.estimate(counts).raw_frequencies
+    assert seen == pytest.approx(raw[32:].sum())
+    assert seen + rest == pytest.approx(1)
+    assert of_seen <= seen * (1 + 1e-9)
+    assert of_rest <= rest * (1 + 1e-9)
+
+
+def test_listed_values_of_an_open_list_are_not_held_by_those_who_hold_others():
+    """A quarter hold listed values: the bound is what is seen of the list, and two standard errors."""
+    alphabet = {"id": "hashed", "num_buckets": 32}
+    spec = {
+        "id": "c",
+        "version": 1,
+        "alphabet": alphabet,
+        "mechanism": {"id": "krr", "epsilon": 4.0},
+        "num_cohorts": 32,
+    }
+    item = Collection.from_json(spec)
+    others = [f"other {i}" for i in range(300)]
+    counts = item.count(item.perturb([*TEXTS[:30]] * 100 + others * 30, generator("open bound")))
+    [(bound, of_prior)] = priors_of(item, counts, TEXTS[:30])
+    linear = sharpened(question := ask(item, counts, TEXTS[:30]), estimate_linear(question))
+    assert bound == pytest.approx(linear.raw.sum() + 2 * linear.rest_standard_error)
+    assert 0.2 < of_prior <= bound * (1 + 1e-9) < 0.5
 
 
 # ------------------------------------------------------------------------------------------------------ invariants

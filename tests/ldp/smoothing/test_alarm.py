@@ -82,6 +82,15 @@ def test_evidence_of_one_window_has_the_mean_1() -> None:
     assert rates == [True, False]
 
 
+def test_a_rate_is_that_of_the_rule_that_would_just_alarm() -> None:
+    """For jumps of one value of several: rules of a little more and a little fewer false alarms than the rate."""
+    tails, nothing = np.array([[0.3, 1e-4, 0.8, 1.0]]), np.zeros((1, 6, 4))
+    for sudden in (1.0, SUDDEN, 0.1):
+        [rate], _ = which_moved(nothing, tails, 50.0, sudden)
+        rings = [which_moved(nothing, tails, every / rate, sudden)[1].any() for every in (0.99, 1.01)]
+        assert rings == [True, False], sudden
+
+
 # ------------------------------------------------------------------------------------------------ laws
 
 
@@ -303,6 +312,18 @@ def test_nothing_is_judged_without_history() -> None:
     p_value = judge(series, EVERY).p_value
     assert (p_value[:-1] == 1).all()
     assert p_value[-1] < 1
+
+
+def test_a_jump_after_seven_windows_is_not_judged_and_one_after_eight_is() -> None:
+    """Each value by itself: one that is seen from the third window on is judged two windows later than the others."""
+    raw = np.full((11, 3), 0.2)
+    raw[:2, 1] = np.nan
+    known = {"common": np.zeros(3), "steps": np.ones(11, dtype=np.int64), "num_reports": np.full(11, 10**6)}
+    for t in range(1, 11):
+        jumped = raw.copy()
+        jumped[t] += 0.5
+        alarms = judge(Series(raw=jumped, variances=np.full((11, 3), 1e-6), **known), EVERY)
+        assert alarms.moved[t].tolist() == [t >= 8, t >= 10, t >= 8], t
 
 
 # ------------------------------------------------------------------------------------------------ what rings

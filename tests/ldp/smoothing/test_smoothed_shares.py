@@ -101,7 +101,9 @@ def test_branches_are_courses_with_one_more_change(lasts: bool) -> None:
     series, places = dataclasses.replace(series, raw=raw), np.array([4])
     law = series.law()
     law = dataclasses.replace(law, noise=np.full_like(law.noise, 1e-3), people=np.full_like(law.people, 1e-5))
-    few = dataclasses.replace(series, raw=raw[:, places], variances=series.variances[:, places], common=np.zeros(1))
+    few = dataclasses.replace(
+        series, raw=raw[:, places], variances=series.variances[:, places], common=np.full(1, 2e-3)
+    )
     own, drift, nugget = law.values(places), np.array([1e-5]), np.array([1e-4])
     nothing, change = np.zeros((30, 1)), np.zeros((30, 1))
     change[12] = 1e6
@@ -109,7 +111,7 @@ def test_branches_are_courses_with_one_more_change(lasts: bool) -> None:
     course = course_of(few, own, drift, nugget, *((change, nothing) if lasts else (nothing, change)))
     weight = course.own / (course.own + own.noise)
     expected = course.mean + weight * (few.raw - course.mean)
-    half = 1.96 * np.sqrt((1 - weight) ** 2 * course.variance + weight * own.noise)
+    half = 1.96 * np.sqrt((1 - weight) ** 2 * course.variance + weight * own.noise + 2e-3)  # common to all windows
     np.testing.assert_allclose(means, expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(low, expected - half, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(high, expected + half, rtol=1e-5, atol=1e-5)
