@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from typing import Any
@@ -15,6 +16,8 @@ from tests.support.golden import Records, advice, text_of
 settings.register_profile("suite", deadline=None)  # examples take as long as they take: machines are busy at times
 settings.load_profile("suite")
 
+gc.set_threshold(50_000, 20, 20)  # modules and thousands of tests stay: looking through them for garbage takes long
+
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,6 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if divider.waits(item.nodeid):
             item.add_marker("slow")
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> list[str] | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import inspect
 import types
 
 import apache_beam as beam
+from apache_beam import coders
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, StandardOptions
-from apache_beam.transforms import core
+from apache_beam.transforms import core, userstate
 
 from tests.support import quick_beam
 
@@ -48,3 +50,53 @@ def test_views_share_their_values() -> None:
     assert options.view_as(StandardOptions).runner == "Three"
     assert options.view_as(GoogleCloudOptions).project == "p"
     assert (others.view_as(StandardOptions).streaming, others.view_as(StandardOptions).runner) == (False, "Two")
+
+
+class _Held(beam.DoFn):
+    """A step with a state and a timer."""
+
+    STATE = userstate.BagStateSpec("state", coders.BytesCoder())
+    TIMER = userstate.TimerSpec("timer", userstate.TimeDomain.WATERMARK)
+
+    def process(self, element, state=beam.DoFn.StateParam(STATE), timer=beam.DoFn.TimerParam(TIMER)):
+        yield element
+
+    @userstate.on_timer(TIMER)
+    def release(self):
+        return []
+
+
+def test_states_and_timers_are_those_of_the_object() -> None:
+    plain = inspect.unwrap(userstate.get_dofn_specs)
+    quick = quick_beam.remembering_specs(plain)
+    steps = [_Held(), _Held(), beam.DoFn(), beam.ParDo(lambda element: [element]).fn]
+    for step in [*steps, *steps]:
+        assert quick(step) == plain(step)
+    assert quick(steps[0]) == ({_Held.STATE}, {_Held.TIMER})
+    quick(steps[0])[0].clear()
+    assert quick(steps[0]) == ({_Held.STATE}, {_Held.TIMER})
+
+
+def test_methods_that_mix_yield_and_return_are_told_each_time() -> None:
+    class Mixed(beam.DoFn):
+        def process(self, element):
+            if element:
+                yield element
+            return [element]
+
+    asked: list[object] = []
+
+    def plain(method: object) -> bool:
+        asked.append(method)
+        return bool(inspect.unwrap(core._check_fn_use_yield_and_return)(method))
+
+    check = quick_beam.remembering_good_functions(plain)
+    assert [check(Mixed().process) for _ in range(3)] == [True] * 3
+    assert [check(_Held().process) for _ in range(3)] == [False] * 3
+    assert [check(len) for _ in range(2)] == [False] * 2
+    assert len(asked) == 3 + 1 + 2
+
+
+def test_what_is_compressed_lightly_is_read_by_all() -> None:
+    for data in (b"", b"step" * 100_000):
+        assert bz2.decompress(quick_beam.compress_lightly(data)) == data
