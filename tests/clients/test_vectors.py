@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from tests.project.documents import DOCS
 from tests.support import vectors
 from tests.support.cases import golden
+from tests.support.together import together
 from uldp_transforms.jobs import export, uldp
 from uldp_transforms.ldp.client.client_form import client_form, form_fingerprint
 from uldp_transforms.ldp.mechanisms import MECHANISMS
@@ -71,9 +74,11 @@ def kinds(payloads: list[str], clear_bytes: int) -> set[bool]:
 
 def test_payloads_are_of_both_kinds() -> None:
     """Clear and protected, where there are both."""
+    payloads_of = defaultdict(list)
+    for record in vectors.payloads():
+        payloads_of[record["collection"]].append(record["payload"])
     for name in vectors.PAYLOADS:
-        form = FORMS[name]
-        payloads = [record["payload"] for record in vectors.payloads() if record["collection"] == name]
+        form, payloads = FORMS[name], payloads_of[name]
         if form["payload"]["layout"] == "bits" and form["num_sensitive"] < form["num_symbols"]:
             assert kinds(payloads, form["payload"]["clear_bytes"]) == {True, False}, name
 
@@ -81,11 +86,16 @@ def test_payloads_are_of_both_kinds() -> None:
 # ---------------------------------------------------------------------- the form
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_forms_have_their_schema(form: dict[str, Any]) -> None:
+@together("name", FORMS)
+def test_forms_have_their_schema(name: str) -> None:
+    validator().validate(FORMS[name])
+
+
+@functools.cache
+def validator() -> jsonschema.Draft202012Validator:
     schema = load("client.schema.json")
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.Draft202012Validator(schema).validate(form)
+    return jsonschema.Draft202012Validator(schema)
 
 
 def integers(value: Any) -> list[int]:

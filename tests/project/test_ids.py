@@ -7,6 +7,7 @@ Tests may name some as examples; one table with all of them is where a new one g
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -37,14 +38,23 @@ ALLOWED = {
 """Test file -> kinds that it may list completely."""
 
 
-def listed(text: str, ids: Iterable[str]) -> Iterator[tuple[int, set[str]]]:
-    """Line and ids of each literal list, tuple, set or dictionary that names some of them."""
+@functools.cache
+def literals(text: str) -> list[tuple[int, frozenset[str]]]:
+    """Line and texts of each literal list, tuple, set or dictionary that has texts."""
+    found: list[tuple[int, frozenset[str]]] = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.Dict)):
-            texts = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
-            found = {part for part in texts if isinstance(part, str)} & set(ids)
-            if found:
-                yield node.lineno, found
+            parts = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
+            texts = frozenset(part for part in parts if isinstance(part, str))
+            found += [(node.lineno, texts)] if texts else []
+    return found
+
+
+def listed(text: str, ids: Iterable[str]) -> Iterator[tuple[int, set[str]]]:
+    """Line and ids of each literal list, tuple, set or dictionary that names some of them."""
+    for line, texts in literals(text):
+        if found := texts & set(ids):
+            yield line, set(found)
 
 
 def texts_of(folder: str, pattern: str = "*.py") -> Iterator[tuple[str, str]]:

@@ -30,7 +30,7 @@ from uldp_transforms.messages import wire
 from uldp_transforms.windows import BasePeriods, TimeGate, Windows
 
 HOUR = 3_600_000
-PERMUTATIONS = 100
+PERMUTATIONS = 30
 
 # ---------------------------------------------------------------------- orders and bundles, without Beam
 
@@ -64,7 +64,7 @@ def collect(bundles: Sequence[list[tuple[bytes, int]]]) -> Result:
     return counts, ledger, {name: sorted(map(bytes, known.rows)) for name, known in kept.items()}
 
 
-def test_a_hundred_orders_and_splits_give_the_same_counts() -> None:
+def test_many_orders_and_splits_give_the_same_counts() -> None:
     rng = random.Random(2026)
     messages = [m for m in Fuzzer(2026).messages(2_000) if len(m) < 50_000]
     arriving = [(message, NOON + rng.randrange(4 * HOUR)) for message in messages]
