@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import io
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -24,7 +29,7 @@ from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.containers import Account, read_messages
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.messages.report_tables import is_table, read_table
+from uldp_transforms.messages.report_tables import _believed, is_table, read_table
 
 KNOWN = [KRR, RAPPOR, URAP]
 
@@ -267,6 +272,165 @@ def test_any_flipped_byte_ends_in_reports_or_reasons() -> None:
         flipped[place] ^= 1 << int(rng.integers(8))
         found, _, _ = decoded(bytes(flipped))
         assert sum(map(len, found.batches)) <= 50
+
+
+def changed(name: str, column: Any, rows: int = 9) -> bytes:
+    """A file of reports with another column of this name."""
+    of = table(wire.report_records(drawn(KRR, rows)))
+    return parquet(of.set_column(of.column_names.index(name), name, column))
+
+
+def cohorts() -> pa.Array:
+    """Cohorts as a database writes whole numbers, and one of 38 digits."""
+    return pa.array([decimal.Decimal(0)] * 8 + [decimal.Decimal(2**64 + 1)], pa.decimal128(38, 0))
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_a_file_without_rows_has_no_reports(codec: str) -> None:
+    of = table(records())
+    out = io.BytesIO()
+    with pq.ParquetWriter(out, of.schema, compression=codec) as writer:
+        for part in (of.slice(0, 0), of, of.slice(0, 0)):  # row groups without rows
+            writer.write_table(part)
+    found, refused, account = decoded(out.getvalue())
+    assert found.num_received.total() == 160 and not refused and account.is_complete(len(out.getvalue()))
+    found, refused, account = decoded(parquet(of.slice(0, 0), compression=codec))
+    assert found.num_received.total() == 0 and not refused
+
+
+def test_columns_may_come_in_any_order_and_in_upper_case() -> None:
+    of = table(records())
+    of = of.select(of.column_names[::-1]).rename_columns([name.upper() for name in of.column_names[::-1]])
+    found, refused, _ = decoded(parquet(of))
+    assert reports(found) == reports(decoded(avro(records()))[0])
+    assert not refused
+
+
+def test_a_column_twice_is_refused() -> None:
+    """Two columns of one name, of which a reader would have to choose one."""
+    of = table(records())
+    for name in ("payload", "Payload"):
+        content = parquet(pa.Table.from_arrays([*of.columns, of["payload"]], names=[*of.column_names, name]))
+        assert decoded(content)[1] == [Rejection(Reason.UNKNOWN_SCHEMA, 160, len(content), source="reports")]
+
+
+@pytest.mark.parametrize("kind", ["struct", "list", "date", "bool", "null", "fraction"])
+def test_nested_and_other_types_are_refused(kind: str) -> None:
+    content = {
+        "struct": lambda: changed("payload", pa.array([{"payload": b"1"}] * 9)),
+        "list": lambda: changed("payload", pa.array([[b"1"]] * 9)),
+        "date": lambda: changed("event_time", pa.array([1] * 9, pa.date32())),
+        "bool": lambda: changed("cohort", pa.array([True] * 9)),
+        "null": lambda: changed("payload", pa.nulls(9)),
+        "fraction": lambda: changed("cohort", pa.array([decimal.Decimal("0.5")] * 9, pa.decimal128(9, 1))),
+    }[kind]()
+    found, refused, _ = decoded(content)
+    assert reasons(found, refused) == {Reason.UNKNOWN_SCHEMA: 9}
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.binary(16)])
+def test_a_column_without_a_value_is_a_fault_of_each_row(kind: pa.DataType) -> None:
+    for name, expected in (("payload", {Reason.MALFORMED: 9}), ("report_id", {})):
+        found, refused, _ = decoded(changed(name, pa.nulls(9, kind)))
+        assert reasons(found, refused) == expected
+        assert sum(map(len, found.batches)) == 9 - len(expected) * 9
+
+
+def test_whole_numbers_of_38_digits_are_read_and_do_not_wrap() -> None:
+    """Snowflake writes all integers so. 2^64 + 1 is not 1."""
+    found, refused, _ = decoded(changed("cohort", cohorts()))
+    assert reasons(found, refused) == {Reason.MALFORMED: 1}
+    assert sum(map(len, found.batches)) == 8
+
+
+@pytest.mark.parametrize("year", [1950, 2500, 3000])
+def test_old_timestamps_of_any_year_are_read(year: int) -> None:
+    """The 12 bytes of Spark and Impala reach beyond 2262, where nanoseconds overflow."""
+    moment = datetime.datetime(year, 5, 6, 7, 8, 9, 999_999)
+    of = table(wire.report_records(drawn(KRR, 1)))
+    of = of.set_column(3, "event_time", pa.array([moment], pa.timestamp("us")))
+    [batch] = decoded(parquet(of, use_deprecated_int96_timestamps=True))[0].batches
+    assert batch.event_times.tolist() == [
+        (moment - datetime.datetime(1970, 1, 1)) // datetime.timedelta(milliseconds=1)
+    ]
+
+
+def test_a_text_that_is_no_text_is_refused_alone() -> None:
+    texts = [row["collection"].hex().encode() for row in wire.report_records(drawn(KRR, 9))]
+    texts[4] = b"\xff\xfe"
+    buffers = pa.array(texts, pa.binary()).buffers()
+    found, refused, _ = decoded(changed("collection", pa.Array.from_buffers(pa.string(), 9, buffers)))
+    assert reasons(found, refused) == {Reason.MALFORMED: 1}
+    assert sum(map(len, found.batches)) == 8
+
+
+def test_views_and_ids_of_databases_are_read(tmp_path: Path) -> None:
+    of = table(wire.report_records(drawn(KRR, 9)))
+    views = changed("payload", of["payload"].cast(pa.binary_view()))
+    found, refused, _ = decoded(views)
+    assert (sum(map(len, found.batches)), refused) == (9, [])
+    query = "SELECT collection, uuid() AS report_id, event_time, cohort, payload FROM of"
+    with duckdb.connect() as database:
+        database.register("of", of)
+        database.execute(f"COPY ({query}) TO '{tmp_path / 'uuid.parquet'}' (FORMAT parquet)")
+    found, refused, _ = decoded((tmp_path / "uuid.parquet").read_bytes())
+    assert (sum(map(len, found.batches)), refused) == (9, [])
+
+
+def as_varint(number: int) -> bytes:
+    """A zigzag number in the metadata of Parquet."""
+    low, rest = 2 * number & 127, 2 * number >> 7
+    return bytes([low | 128, rest]) if rest else bytes([low])
+
+
+@pytest.mark.parametrize("declared", [8000, 3000])
+def test_rows_that_are_declared_and_not_there_are_counted(declared: int) -> None:
+    """At each place of the metadata where 5000 stands, one at a time: what is declared counts or is lost by name."""
+    content = parquet(table(wire.report_records(drawn(KRR, 5000))), compression="none", use_dictionary=False)
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    places = [at for at in range(footer, len(content)) if content[at : at + 2] == as_varint(5000)]
+    assert len(places) >= 8
+    lost = []
+    for at in places:
+        found, refused, _ = decoded(content[:at] + as_varint(declared) + content[at + 2 :])
+        lost.append(reasons(found, refused)[Reason.CORRUPT_BLOCK])
+        assert sum(map(len, found.batches)) + (lost[-1] if declared < 5000 else 0) == 5000
+    assert sum(number == abs(declared - 5000) for number in lost) >= 1
+    assert set(lost) <= {0, abs(declared - 5000)}
+
+
+def test_a_number_of_rows_that_no_file_has_is_not_believed() -> None:
+    assert [_believed(number) for number in (-5, 0, 7, 1 << 62)] == [1, 1, 7, 1 << 30]
+
+
+REPEATED = """
+import io, resource, sys
+import pyarrow as pa
+import pyarrow.parquet as pq
+from uldp_transforms.messages.report_tables import read_table
+
+cells = pa.DictionaryArray.from_arrays(pa.array([0] * 60_000, pa.int32()), pa.array([bytes(100_000)]))
+columns = {"data": cells}
+if sys.argv[1] == "payload":
+    numbers = pa.array([0] * 60_000)
+    collection = pa.array([b"12345678"] * 60_000)
+    columns = {"collection": collection, "event_time": numbers, "cohort": numbers, "payload": cells}
+out = io.BytesIO()
+pq.write_table(pa.table(columns), out)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+read = sum(len(item) for item in read_table(out, "bomb"))
+print(len(out.getvalue()), read, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.parametrize("column", ["data", "payload"])
+def test_a_cell_that_is_repeated_takes_no_memory(column: str) -> None:
+    """A file of some kilobytes with 6 GB of cells."""
+    found = subprocess.run([sys.executable, "-c", REPEATED, column], capture_output=True, check=True, text=True)
+    size, read, megabytes = map(int, found.stdout.split())
+    assert size < 20_000
+    assert read >= 6 * 10**9
+    assert megabytes < 300
 
 
 def test_what_a_file_says_of_its_randomness_is_read() -> None:

@@ -1,7 +1,7 @@
 """Prints a query that counts reports where they lie, in a table of a database or a data lake.
 
 The table has the columns of schemas/report.avsc. The query returns one row for each collection, period, cohort and
-payload, with the number of reports. Write its result to a Parquet file, and estimate it:
+payload, with the number of reports and the length of the period. Write its result to a Parquet file, and estimate it:
 
     uldp estimate --collection C.json --input counts.parquet --window 1h --output DIR
 
@@ -20,9 +20,16 @@ from uldp_transforms.jobs.files.text_table import printable
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages.report_tables import PERIOD
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, duration_text
 
 QUARTER_HOUR = 15 * 60_000
 """Default period in milliseconds: the hours and days of today's time zones consist of such periods."""
+
+LONGEST = 365 * 24 * 60 * 60_000
+"""Longest period in milliseconds, which is that of a window."""
+
+_TABLE = r"(?!.*--)[A-Za-z0-9_.$`\"-]+"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,7 +75,7 @@ def configure(argv: Sequence[str]) -> Query:
     add(
         "--table",
         default="reports",
-        type=cli.matches(r"[A-Za-z0-9_.$`\"-]+", "the name of a table"),
+        type=cli.matches(_TABLE, "the name of a table"),
         help="table of reports (default: reports)",
     )
     add(
@@ -86,8 +93,8 @@ def configure(argv: Sequence[str]) -> Query:
     args = parser.parse_args(argv)
     if args.dialect not in DIALECTS:
         raise SpecError(f"--dialect must be one of {', '.join(DIALECTS)}, got {args.dialect!r}")
-    if args.period < 1:
-        raise SpecError(f"--period must be at least 1ms, got {args.period}ms")
+    if not 1 <= args.period <= LONGEST:
+        raise SpecError(f"--period must be from 1ms to {duration_text(LONGEST)}, got {args.period}ms")
     return Query(
         collections=cli.read_collections(args.collections),
         dialect=DIALECTS[args.dialect],
@@ -111,6 +118,7 @@ def _lines(query: Query) -> Iterator[str]:
     time = dialect.milliseconds.format("event_time") if query.timestamps else "event_time"
     inner = dialect.remainder.format(time, query.period)
     start = f"{time} - {dialect.remainder.format(f'{inner} + {query.period}', query.period)}"
+    possible = f"{time} BETWEEN {MIN_EVENT_TIME} AND {MAX_EVENT_TIME}"
     number = f"COUNT(DISTINCT report_id) + {_WITHOUT_ID}" if query.distinct else "COUNT(*)"
     yield f"-- Reports of {names}, counted by period of {query.period:,} ms, cohort and payload."
     yield "-- Reports of other collections are counted together. uldp estimate checks all rows."
@@ -118,9 +126,10 @@ def _lines(query: Query) -> Iterator[str]:
         yield "-- Copies of a report are left out, and are in no ledger. Reports without an id all count."
     yield "SELECT"
     yield "  collection,"
-    yield f"  {start} AS event_time,"
+    yield f"  CASE WHEN {possible} THEN {start} ELSE {time} END AS event_time,"
     yield f"  CASE WHEN {known} THEN cohort ELSE 0 END AS cohort,"
     yield f"  CASE WHEN {known} THEN payload ELSE {dialect.literal.format('')} END AS payload,"
+    yield f"  {query.period} AS {PERIOD},"
     yield f"  {number} AS num_reports"
     yield f"FROM {query.table}"
     yield "GROUP BY 1, 2, 3, 4"

@@ -15,9 +15,11 @@ import pytest
 from tests.support.messages_cases import KRR, STRANGER, URAP, write_files
 from tests.support.tolerance import generator
 from uldp_transforms.jobs import sql
+from uldp_transforms.jobs.estimate.options import read_arguments
 from uldp_transforms.jobs.uldp import main
 from uldp_transforms.ldp import Collection, ReportBatch, SpecError
 from uldp_transforms.messages import wire
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 NAMES = ("collection", "report_id", "event_time", "cohort", "payload")
 JOB = "estimate --collection krr.json --collection urap.json --window 1h --min_reports 10 --max_rejected_share 1"
@@ -105,6 +107,57 @@ def test_times_may_be_timestamps(database: duckdb.DuckDBPyConnection) -> None:
     assert sorted(map(repr, database.sql(query("--timestamps")).fetchall())) == sorted(map(repr, expected))
 
 
+@pytest.mark.parametrize("options", ["", "--period 365d"])
+def test_no_time_of_a_report_ends_the_query(options: str, database: duckdb.DuckDBPyConnection) -> None:
+    """Whoever sends a report chooses its time: the start of the period of the first one is no 64-bit integer."""
+    times = [-(1 << 63), -(1 << 63) + 1, (1 << 63) - 1, MIN_EVENT_TIME - 1, MIN_EVENT_TIME, MAX_EVENT_TIME]
+    database.execute("DELETE FROM reports WHERE event_time IS NULL")
+    one = "SELECT collection, report_id, ?, cohort, payload FROM reports WHERE payload IS NOT NULL LIMIT 1"
+    for time in times:
+        database.execute(f"INSERT INTO reports {one}", [time])
+    counted = database.sql(query(options)).fetchall()
+    length = 365 * 86_400_000 if options else sql.QUARTER_HOUR
+    starts = [*times[:4], *(time - time % length for time in times[4:])]
+    assert set(starts) <= {row[1] for row in counted}
+    assert {row[4] for row in counted} == {length}
+    if not options:
+        _, ledger = estimated(written(database, query(), "counts.parquet"), "out")
+        assert sum(row["received"] for row in ledger) == 826 + len(times)
+
+
+WINDOWS = {
+    "--window 15m": None,
+    "--window 1h --slide 30m --window_offset 15m": None,
+    "--window 1d --timezone Europe/Berlin": None,
+    "--window 10m": "--window must consist of whole periods of 900000 ms, in which the rows of '",
+    "--window 1h --slide 20m": "--window must consist of whole periods of 900000 ms, in which the rows of '",
+    "--window 1h --window_offset 10m": "--window must consist of whole periods of 900000 ms, in which the rows of '",
+}
+
+
+@pytest.mark.parametrize(("options", "sentence"), WINDOWS.items(), ids=WINDOWS)
+def test_windows_must_consist_of_whole_periods(
+    options: str, sentence: str | None, database: duckdb.DuckDBPyConnection
+) -> None:
+    """Otherwise all reports of a period would silently count in the window of its start."""
+    written(database, query(), "counts.parquet")
+    written(database, f"SELECT {', '.join(NAMES)} FROM reports", "reports.parquet")
+    command = f"--collection krr.json --input {{}} --output out {options}"
+    assert read_arguments(shlex.split(command.format("reports.parquet"))).spec.windows is not None
+    if sentence is None:
+        assert read_arguments(shlex.split(command.format("*s.parquet"))).spec.windows is not None
+        return
+    with pytest.raises(SpecError) as caught:
+        read_arguments(shlex.split(command.format("*s.parquet")))
+    assert str(caught.value).startswith(sentence)
+    assert str(caught.value).endswith("; count again with another --period of uldp sql")
+
+
+def test_without_windows_any_period_will_do(database: duckdb.DuckDBPyConnection) -> None:
+    written(database, query("--period 7ms"), "counts.parquet")
+    assert read_arguments(shlex.split("--collection krr.json --input counts.parquet --output out")).spec.windows is None
+
+
 def test_copies_count_once_if_asked(database: duckdb.DuckDBPyConnection) -> None:
     database.execute("DELETE FROM reports WHERE payload IS NULL OR cohort IS NULL OR event_time IS NULL OR cohort < 0")
     ids = database.execute("SELECT count(DISTINCT (report_id, payload)), count(*) FROM reports").fetchone()
@@ -136,7 +189,9 @@ def test_impossible_numbers_are_malformed(
 REFUSED = {
     "--dialect oracle": "--dialect must be one of duckdb, bigquery, snowflake, spark, got 'oracle'",
     "--dialect duckdb --table 'a; DROP TABLE b'": "--table must be the name of a table, got 'a; DROP TABLE b'",
-    "--dialect duckdb --period 0ms": "--period must be at least 1ms, got 0ms",
+    "--dialect duckdb --table a--b": "--table must be the name of a table, got 'a--b'",
+    "--dialect duckdb --period 0ms": "--period must be from 1ms to 365d, got 0ms",
+    "--dialect duckdb --period 366d": "--period must be from 1ms to 365d, got 31622400000ms",
 }
 
 

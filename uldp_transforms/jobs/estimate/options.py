@@ -101,8 +101,10 @@ def read_arguments(argv: Sequence[str]) -> Job:
     args.rows = directory.rows
     sinks = [sink.of(args, chosen, options) for sink in SINKS]
     source = chosen.of(args, options)
+    spec = specification(args, chosen)
+    source.check_windows(spec.windows)
     return Job(
-        spec=specification(args, chosen),
+        spec=spec,
         source=source,
         sinks=tuple(sink for sink in sinks if sink is not None),
         directory=directory,

@@ -16,9 +16,11 @@ from uldp_transforms.files import stores
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.runners import choose_local_engine
 from uldp_transforms.jobs.sources.source import Source
+from uldp_transforms.ldp.client_window import ClientWindow
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.containers import read_messages
-from uldp_transforms.messages.report_tables import is_table, read_table
+from uldp_transforms.messages.report_tables import is_table, periods_in, read_table
+from uldp_transforms.windows import Windows
 
 
 class AvroFiles(Source):
@@ -57,6 +59,20 @@ class AvroFiles(Source):
         if args.manifest is not None and not files_of(args.manifest):
             raise SpecError(f"--manifest must match at least one file, got {args.manifest!r}")
         return cls(pattern, args.manifest)
+
+    def check_windows(self, windows: Windows | None) -> None:
+        """Refuse counted rows whose periods may begin in one window and end in another."""
+        if windows is None:
+            return
+        for path in files_of(self.pattern):
+            with stores.opened(path) as file:
+                periods = periods_in(file) if is_table(file) else set()
+            wrong = [one for one in periods if one < 1 or not windows.are_whole(ClientWindow(length=one))]
+            if wrong:
+                raise SpecError(
+                    f"--window must consist of whole periods of {min(wrong)} ms, in which the rows of {path!r} were "
+                    "counted, as must --slide and --window_offset; count again with another --period of uldp sql"
+                )
 
     def read(self, pipeline: beam.Pipeline) -> ReadFiles:
         return pipeline | "ReadReportFiles" >> ReadReportFiles(self.pattern, self.manifest)

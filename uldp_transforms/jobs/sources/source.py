@@ -14,6 +14,7 @@ from apache_beam.pvalue import PCollection
 from uldp_transforms.beam.transforms.read_report_files import ReadFiles
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.stop import Stop
+from uldp_transforms.windows import Windows
 
 
 class Source(abc.ABC):
@@ -59,6 +60,13 @@ class Source(abc.ABC):
 
     def check_access(self, options: PipelineOptions) -> None:  # noqa: B027  # most sources need none
         """Check, before the job starts, that this machine can read the source; raises the errors of its client."""
+
+    def check_windows(self, windows: Windows | None) -> None:  # noqa: B027  # most sources fit all
+        """Check that the reports can be assigned to windows; raises SpecError.
+
+        Args:
+            windows: None: all reports are in one window.
+        """
 
     def example(self) -> bytes | None:
         """An example message, to describe the format; None if there is none, or if messages can be read only once."""
