@@ -64,6 +64,7 @@ def test_waiting_has_an_end() -> None:
     begin = time.monotonic()
     assert not Stop().wait(0.05)
     assert time.monotonic() - begin >= 0.04
+    assert not Stop().wait(-1.0), "a deadline that has passed is no fault"
 
 
 HELD = """
@@ -80,6 +81,14 @@ with stopped_by_signals("program: stopping\\n") as stop:
     assert stop.wait(60)
 os.kill(os.getpid(), signal.SIGTERM)
 """
+
+
+def test_an_ignored_signal_stays_ignored() -> None:
+    """A shell starts background jobs so: Ctrl-C in its terminal is not for them."""
+    ignored = HELD.replace("signal.signal(signal.SIGTERM, before)", "signal.signal(signal.SIGTERM, signal.SIG_IGN)")
+    ignored = ignored.replace("assert stop.wait(60)", "assert not stop.is_set()")
+    found = subprocess.run([sys.executable, "-c", ignored], capture_output=True, text=True, timeout=300, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
 
 
 def test_signals_stop_a_block_and_are_as_before_afterwards() -> None:

@@ -89,6 +89,8 @@ def end_now(code: int) -> NoReturn:
 def stopped_by_signals(line: str = "") -> Iterator[Stop]:
     """A stop that Ctrl-C or SIGTERM requests while the block lasts; further signals have no effect.
 
+    A signal that is ignored when the block begins remains ignored.
+
     Args:
         line: what to write to stderr at the first signal.
     """
@@ -99,7 +101,8 @@ def stopped_by_signals(line: str = "") -> Iterator[Stop]:
             _say(line)
         stop.set()
 
-    before = {number: signal.signal(number, heed) for number in _SIGNALS}
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, heed) for number in heeded}
     try:
         yield stop
     finally:
