@@ -22,7 +22,7 @@ from tests.support import live
 from tests.support.messages_cases import KRR, write_files
 from uldp_transforms.jobs import gateway
 from uldp_transforms.jobs.gateway import spool, spool_file, web
-from uldp_transforms.jobs.gateway.app_keys import Tokens
+from uldp_transforms.jobs.gateway.app_keys import App, Key, Tokens
 from uldp_transforms.jobs.gateway.bounded_requests import MOST_HEADERS, BoundedRequests
 from uldp_transforms.jobs.gateway.gateway_options import configure
 from uldp_transforms.jobs.gateway.http_offers import IgnoresOffers
@@ -157,7 +157,7 @@ def body(patience: float, *chunks: bytes, **headers: str) -> Callable[[], Any]:
 
     async def run() -> None:
         with Limits(10, 1, 10, Meters(print)).room_for(None) as room:
-            await web._body(request, room, patience)
+            await web._body(request, room, App(), patience)
 
     return lambda: asyncio.run(run())
 
@@ -202,6 +202,12 @@ def a_head_of_many_lines() -> None:
     BoundedRequests.on_header(mock.Mock(headers=[(b"", b"")] * MOST_HEADERS), b"name", b"value")
 
 
+def sending_too_much() -> None:
+    app = App(requests=1)
+    app.begin()
+    app.begin()
+
+
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (OSError, deleting_from_a_disk_that_is_read_only, "[Errno 30] Read-only file system"),
     (ValueError, a_head_of_many_lines, "too many headers"),
@@ -224,6 +230,9 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ),
             ("--spool s --kafka_config c", "--kafka_config needs --kafka_topic, got none"),
             ("--spool s --kafka_property a=b", "--kafka_property needs --kafka_topic, got none"),
+            (f"{TOPIC} --app_requests 5", "--app_requests needs --token_file, got none"),
+            (f"{TOPIC} --app_bytes 5", "--app_bytes needs --token_file, got none"),
+            (f"{TOPIC} --app_requests 0", "--app_requests must be a whole number above 0, got '0'"),
             (f"{TOPIC} --spool_every 1s", "--spool_every needs --spool, got none"),
             (f"{TOPIC} --slide 1h", "--slide needs --window, got none"),
             (f"{TOPIC} --allowed_lateness 1h", "--allowed_lateness needs --window, got none"),
@@ -274,9 +283,10 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (Refused, limits("-1"), "content_length"),
     (Refused, limits("5", waiting=0), "busy"),
     (Refused, lambda: Origins(["https://a.example"]).check("https://b.example", "c.example"), "origin"),
-    (Refused, lambda: Tokens([KEY]).check(None), "token"),
-    (Refused, lambda: Tokens([KEY]).check(f"Bearer {KEY}x"), "token"),
-    (Refused, lambda: Tokens([KEY]).check(f"Basic {KEY}"), "token"),
+    (Refused, lambda: Tokens([Key(KEY)]).check(None), "token"),
+    (Refused, sending_too_much, "rate"),
+    (Refused, lambda: Tokens([Key(KEY)]).check(f"Bearer {KEY}x"), "token"),
+    (Refused, lambda: Tokens([Key(KEY)]).check(f"Basic {KEY}"), "token"),
     (Refused, body(60, b"12345", b"678901"), "too_large"),
     (Refused, body(0.01, b"1"), "timeout"),
     (Refused, body(60, b"1", content_encoding="gzip"), "content_encoding"),

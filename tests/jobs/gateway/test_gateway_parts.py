@@ -34,7 +34,7 @@ from tests.support.messages_cases import (
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.gateway import spool, spool_file
 from uldp_transforms.jobs.gateway.admission import Admission, Verdict
-from uldp_transforms.jobs.gateway.app_keys import Tokens, read_keys
+from uldp_transforms.jobs.gateway.app_keys import Key, Tokens, read_keys
 from uldp_transforms.jobs.gateway.limits import Limits
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
@@ -541,11 +541,17 @@ def test_numbers_of_avro_are_those_of_the_specification() -> None:
 
 def test_files_of_keys_have_lines_of_keys(tmp_path: Path) -> None:
     file = tmp_path / "keys"
-    file.write_text("# of the app\n\nfirst-key-0123456789\n  second+key/0123456789==  \n", encoding="utf-8")
-    assert read_keys(str(file)) == ["first-key-0123456789", "second+key/0123456789=="]
+    lines = ["# of the app", "", "first-key-0123456789", "  second+key/0123456789==\tandroid-2.1  "]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    assert read_keys(str(file)) == [Key("first-key-0123456789"), Key("second+key/0123456789==", "android-2.1")]
+    assert "second" not in repr(read_keys(str(file)))
 
 
 SECRET = "too-short-a-key"
+NO_KEY = (
+    "--token_file must have one key per line, 20 to 512 characters from A-Z a-z 0-9 . _ ~ + / -, and may name its app, "
+    "with at most 64 of the characters a-z 0-9 . _ -, after a space, got another text in line "
+)
 
 
 @pytest.mark.parametrize(
@@ -554,13 +560,22 @@ SECRET = "too-short-a-key"
         ("# nothing\n", "--token_file must have at least one key, got none in "),
         (
             f"first-key-0123456789\n{SECRET}\n",
-            "--token_file must have one key per line, 20 to 512 characters from A-Z a-z 0-9 . _ ~ + / -, got another "
-            "text in line 2 of ",
+            f"{NO_KEY}2 of ",
+        ),
+        *(
+            (
+                f"first-key-0123456789 {SECRET}{more}\n",
+                f"{NO_KEY}1 of ",
+            )
+            for more in (" twice", "A", '"', "{", "a" * 64)
+        ),
+        (
+            f"first-key-0123456789 {SECRET}\n\nfirst-key-0123456789\n",
+            "--token_file must have each key once, got one again in line 3 of ",
         ),
         (
             "ключ-ключ-ключ-ключ-ключ\n",
-            "--token_file must have one key per line, 20 to 512 characters from A-Z a-z 0-9 . _ ~ + / -, got another "
-            "text in line 1 of ",
+            f"{NO_KEY}1 of ",
         ),
     ],
 )
@@ -574,7 +589,7 @@ def test_other_files_of_keys_are_refused_without_showing_them(tmp_path: Path, co
 
 
 def test_each_key_opens_whatever_the_case_of_the_scheme() -> None:
-    tokens = Tokens(["first-key-0123456789", "second-key-0123456789"])
+    tokens = Tokens([Key("first-key-0123456789"), Key("second-key-0123456789")])
     tokens.check("Bearer first-key-0123456789")
     tokens.check("bearer  second-key-0123456789 ")
     Tokens().check(None)

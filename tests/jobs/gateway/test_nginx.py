@@ -41,11 +41,13 @@ class Proxy(NamedTuple):
         ):
             yield connection
 
-    def send(self, body: bytes, path: str = "/reports", method: str = "POST") -> tuple[int, str]:
+    def send(self, body: bytes, path: str = "/reports", method: str = "POST", *more: str) -> tuple[int, str]:
         """Status and body of one request."""
-        head = f"{method} {path} HTTP/1.1\r\nHost: reports.example.org\r\nContent-Length: {len(body)}\r\n"
+        lines = [f"{method} {path} HTTP/1.1", f"Content-Length: {len(body)}", "Connection: close", *more]
+        if not any(line.startswith("Host") for line in lines):
+            lines.append("Host: reports.example.org")
         with self.connected() as connection:
-            connection.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
+            connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
             response = http.client.HTTPResponse(connection, method=method)
             response.begin()
             return response.status, response.read().decode()
@@ -72,6 +74,8 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
             "/etc/uldp/reports.key": str(key),
             "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
             "server 127.0.0.1:8080": f"server {urlsplit(behind.address).netloc}",
+            "access_log off;": "access_log off; set_real_ip_from 127.0.0.1; real_ip_header X-Test;",
+            "rate=20r/s": "rate=2r/s",  # so that a slow machine reaches it too
             "client_header_timeout 10s": "client_header_timeout 2s",
             "client_body_timeout 10s": "client_body_timeout 2s",
         }.items():
@@ -142,13 +146,45 @@ def test_a_sender_that_asks_too_much_is_told_to_slow_down(proxy: Proxy) -> None:
             connection.sendall(b"POST /reports HTTP/1.1\r\nHost: reports.example.org\r\nContent-Length: 0\r\n\r\n")
             response = http.client.HTTPResponse(connection, method="POST")
             response.begin()
-            response.read()
+            content = response.read()
             statuses.append(response.status)
+            if response.status == 429:
+                assert (response.headers["Retry-After"], content) == ("5", b'{"reason":"rate"}')
+                assert response.headers["Access-Control-Allow-Origin"] == "*"
     passed = statuses.count(400)  # an empty body is no message
     assert set(statuses) <= {400, 429}
     assert passed <= burst + 1 + rate * (time.monotonic() - begin + 1)
     time.sleep(1)
     assert proxy.send(single())[0] == 202, "after a second the sender may send again"
+
+
+NETWORKS = {
+    "2001:db8::%x": True,  # one /64, whose text leaves out zeros
+    "2001:db8:0:0:%x:1:1:1": True,
+    "2001:db8:1::%x:0:1": True,
+    "2001:db8:1:2:%x::": True,
+    "::ffff:198.51.100.%d": True,
+    "203.0.113.%d": True,
+    "10.0.%d.1": False,
+    "2001:db8:2:%x::1": False,
+    "::ffff:10.1.%d.1": False,
+}
+
+
+@pytest.mark.parametrize(("network", "is_one"), NETWORKS.items(), ids=NETWORKS)
+def test_a_network_is_one_sender(proxy: Proxy, network: str, is_one: bool) -> None:
+    """Otherwise the owner of a network sends from each of its addresses; and others are not limited with it."""
+    statuses = [proxy.send(b"", "/reports", "POST", f"X-Test: {network % number}")[0] for number in range(1, 250)]
+    assert (429 in statuses) == is_one
+    assert set(statuses) <= {400, 429}
+
+
+def test_a_page_of_the_proxy_itself_may_send(proxy: Proxy) -> None:
+    """Its port is not 443, so browsers say it."""
+    place = f"reports.example.org:{proxy.port}"
+    for origin, status in ((f"https://{place}", 202), ("https://reports.example.org", 403)):
+        lines = (f"Host: {place}", f"Origin: {origin}", "X-Test: 192.0.2.1")
+        assert proxy.send(single(), "/reports", "POST", *lines)[0] == status
 
 
 def test_the_page_names_the_file() -> None:

@@ -27,7 +27,7 @@ class Stop:
         return self._is_set
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for ``set``, at most a number of seconds, or not at all if it is negative; returns whether it was called."""
+        """Wait for ``set``, at most a number of seconds (negative: not at all); returns whether it was called."""
         if not self._is_set:
             with contextlib.suppress(queue.Empty):
                 self._wakes.get(timeout=None if timeout is None else max(0.0, timeout))

@@ -1,62 +1,162 @@
-"""Shared keys of apps that may send reports.
+"""Shared keys of apps that may send reports, and how much an app may send in a minute.
 
 A key says which app a request comes from, not which person: all copies of an app have the same one.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import hmac
+import math
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 
 from uldp_transforms.files.text_files import read_text
-from uldp_transforms.jobs.gateway.refusals import UNAUTHORIZED, Refused
+from uldp_transforms.jobs.gateway.meters import Meters
+from uldp_transforms.jobs.gateway.refusals import TOO_MANY, UNAUTHORIZED, Refused
 from uldp_transforms.ldp.errors import SpecError
 
+MINUTE = 60.0
+"""Seconds in which an allowance that was spent is whole again."""
+
 _KEY = re.compile(r"[A-Za-z0-9._~+/-]{20,512}=*", re.ASCII)  # token68 of RFC 7235, long enough not to be guessed
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Key:
+    """A key, and the name of its app for metrics; "" if the operator gave none."""
+
+    text: str = dataclasses.field(repr=False)
+    app: str = ""
+
+
+class Allowance:
+    """What may be spent in a minute (a token bucket): at most that much at once, and it grows back evenly.
+
+    Args:
+        a_minute: how much.
+        clock: seconds, from any start.
+    """
+
+    def __init__(self, a_minute: int, clock: Callable[[], float] = time.monotonic):
+        self._most = float(a_minute)
+        self._clock = clock
+        self._left, self._since = self._most, clock()
+
+    def wait(self) -> float:
+        """Seconds until something is left; 0 if there is."""
+        now = self._clock()
+        self._left = min(self._most, self._left + (now - self._since) * self._most / MINUTE)
+        self._since = now
+        return max(0.0, (1 - self._left) * MINUTE / self._most)
+
+    def spend(self, amount: int) -> None:
+        """Spend an amount; more than is left is a debt."""
+        self._left -= amount
+
+
+class App:
+    """Sender of requests, with what it may still send.
+
+    Args:
+        name: for metrics.
+        requests: number of requests in a minute; None means no limit.
+        size: bytes of bodies in a minute; None means no limit.
+        meters: count its requests, if it has a key.
+    """
+
+    def __init__(
+        self, name: str = "", requests: int | None = None, size: int | None = None, meters: Meters | None = None
+    ):
+        self._name = name
+        self._requests = [] if requests is None else [Allowance(requests)]
+        self._bytes = [] if size is None else [Allowance(size)]
+        self._meters = meters
+
+    def begin(self) -> None:
+        """A request begins; raises Refused, with the time after which to send it again, if too much was sent."""
+        wait = max((allowance.wait() for allowance in (*self._requests, *self._bytes)), default=0.0)
+        if self._meters is not None:
+            (self._meters.app_limited if wait else self._meters.app_requests).labels(self._name).inc()
+        if wait:
+            raise Refused(TOO_MANY, "rate", {"Retry-After": str(math.ceil(wait))})
+        for allowance in self._requests:
+            allowance.spend(1)
+
+    def came(self, size: int) -> None:
+        """Bytes of a body arrived."""
+        for allowance in self._bytes:
+            allowance.spend(size)
 
 
 class Tokens:
     """Keys of which a request must name one in ``Authorization: Bearer``.
 
+    Keys with the same name belong to one app and share its limits; a key without a name is an app of its own.
+
     Args:
         keys: none: every request may send.
+        requests: requests of an app in a minute; None means no limit.
+        size: bytes of the bodies of an app in a minute; None means no limit.
+        meters: count the requests of each app.
     """
 
-    def __init__(self, keys: Iterable[str] = ()):
-        self._digests = [_digest(key) for key in keys]
+    def __init__(
+        self,
+        keys: Iterable[Key] = (),
+        requests: int | None = None,
+        size: int | None = None,
+        meters: Meters | None = None,
+    ):
+        apps: dict[str, App] = {}
+        self._apps = []
+        for key in keys:
+            app = apps.get(key.app) or App(key.app, requests, size, meters)
+            if key.app:
+                apps[key.app] = app
+            self._apps.append((_digest(key.text), app))
 
-    def check(self, authorization: str | None) -> None:
-        """Raise Refused if the header of a request has none of the keys; takes as long for every wrong key."""
-        if not self._digests:
-            return
+    def check(self, authorization: str | None) -> App:
+        """The app of a request; raises Refused if its header has none of the keys, as late for every wrong key."""
+        if not self._apps:
+            return App()
         scheme, _, key = (authorization or "").partition(" ")
         said = _digest(key.strip())
-        known = sum([hmac.compare_digest(said, digest) for digest in self._digests])
+        known = [app for digest, app in self._apps if hmac.compare_digest(said, digest)]
         if scheme.lower() != "bearer" or not known:
             raise Refused(UNAUTHORIZED, "token", _CHALLENGE)
+        return known[0]
 
 
-def read_keys(path: str) -> list[str]:
-    """The keys of a file: one per line; empty lines and lines that begin with # are ignored.
+def read_keys(path: str) -> list[Key]:
+    """The keys of a file: one per line, which may be followed by the name of its app; empty lines and lines that begin
+    with # are ignored.
 
     Raises:
-        SpecError: if there is none, or a line is no key; the content is not shown.
+        SpecError: if there is none, or a line is no key, or has one again; the content is not shown.
         OSError: if the file cannot be read.
     """
-    lines = [(number, line.strip()) for number, line in enumerate(read_text(path).splitlines(), 1)]
-    keys = [(number, line) for number, line in lines if line and not line.startswith("#")]
-    for number, key in keys:
-        if not _KEY.fullmatch(key):
+    keys: dict[str, Key] = {}
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        key, *names = line.split() or ("",)
+        if not key or key.startswith("#"):
+            continue
+        if not _KEY.fullmatch(key) or len(names) > 1 or not all(map(_NAME.fullmatch, names)):
             raise SpecError(
-                "--token_file must have one key per line, 20 to 512 characters from A-Z a-z 0-9 . _ ~ + / -, got "
-                f"another text in line {number} of {path} (the text is not shown)"
+                "--token_file must have one key per line, 20 to 512 characters from A-Z a-z 0-9 . _ ~ + / -, and may "
+                "name its app, with at most 64 of the characters a-z 0-9 . _ -, after a space, got another text in "
+                f"line {number} of {path} (the text is not shown)"
             )
+        if key in keys:
+            raise SpecError(f"--token_file must have each key once, got one again in line {number} of {path}")
+        keys[key] = Key(key, *names)
     if not keys:
         raise SpecError(f"--token_file must have at least one key, got none in {path}")
-    return [key for _, key in keys]
+    return list(keys.values())
 
 
 def _digest(key: str) -> bytes:

@@ -10,7 +10,7 @@ from uldp_transforms import JobSpec
 from uldp_transforms.beam.spec.spec_fields import Section
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.gateway import __doc__ as description
-from uldp_transforms.jobs.gateway.app_keys import read_keys
+from uldp_transforms.jobs.gateway.app_keys import Key, read_keys
 from uldp_transforms.jobs.gateway.outlets import OUTLETS
 from uldp_transforms.jobs.gateway.outlets.outlet import Outlet
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option, spec_options
@@ -30,8 +30,16 @@ _SERVING: cli.Options = {
     },
     "--token_file": {
         "metavar": "FILE",
-        "help": "file of keys, one per line: requests must name one of them in the header Authorization: Bearer KEY "
-        "(default: no key is required)",
+        "help": "file of keys, one per line, each followed by the name of its app if metrics should have it: requests "
+        "must name one of the keys in the header Authorization: Bearer KEY (default: no key is required)",
+    },
+    "--app_requests": {
+        "type": cli.positive(),
+        "help": "largest number of requests of one app of --token_file in a minute (default: no limit)",
+    },
+    "--app_bytes": {
+        "type": cli.positive(),
+        "help": "largest total size of the bodies of one app of --token_file in a minute (default: no limit)",
     },
     "--max_body": {"type": cli.positive(), "default": 1_000_000, "help": "largest size of a request body, in bytes"},
     "--body_timeout": {
@@ -104,7 +112,9 @@ class GatewayConfig:
     host: str
     port: int
     origins: tuple[str, ...]
-    keys: tuple[str, ...]
+    keys: tuple[Key, ...]
+    app_requests: int | None
+    app_bytes: int | None
     max_body: int
     body_timeout: float
     max_waiting: int
@@ -154,6 +164,8 @@ def configure(argv: Sequence[str]) -> GatewayConfig:
         port=args.port,
         origins=tuple(args.allow_origin or ()),
         keys=() if args.token_file is None else tuple(read_keys(args.token_file)),
+        app_requests=args.app_requests,
+        app_bytes=args.app_bytes,
         max_body=args.max_body,
         body_timeout=args.body_timeout / 1000,
         max_waiting=args.max_waiting,
@@ -182,6 +194,10 @@ def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
             for other in OUTLETS
             if other is not outlet
             for name in other.own_options
+        ),
+        *(
+            (args.token_file is None and getattr(args, name) is not None, f"--{name} needs --token_file, got none")
+            for name in ("app_requests", "app_bytes")
         ),
         (args.spool is None and args.spool_every is not None, "--spool_every needs --spool, got none"),
         (args.allowed_lateness is not None and args.window is None, "--allowed_lateness needs --window, got none"),

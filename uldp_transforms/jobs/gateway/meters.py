@@ -55,6 +55,8 @@ class Meters:
         self._failures = Counter("delivery_failures", "packed messages that were not published or spooled", **own)
         self._forwarded = Counter("messages_forwarded", "packed messages from the spool that were published", **own)
         self.connections_refused = Counter("connections_refused", "connections closed because of a limit", **own)
+        self.app_requests = Counter("app_requests", "requests with a key, by the name of its app", ["app"], **own)
+        self.app_limited = Counter("app_limited", "requests refused because their app sent too much", ["app"], **own)
         self.waiting = Gauge("requests_waiting", "complete requests without a response so far", **own)
         self.waiting_bytes = Gauge("bytes_waiting", "bytes of their bodies, and of bodies that are arriving", **own)
 

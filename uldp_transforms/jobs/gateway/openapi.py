@@ -13,7 +13,7 @@ _EARLY = {
     refusals.FORBIDDEN: ("origin",),
     refusals.TIMEOUT: ("timeout",),
     refusals.UNSUPPORTED: ("content_encoding",),
-    refusals.TOO_MANY: ("busy",),
+    refusals.TOO_MANY: ("busy", "rate"),
     refusals.UNAVAILABLE: ("unavailable",),
 }
 """Reasons of requests that are refused before or after their message is read."""
@@ -26,7 +26,8 @@ _MEANING = {
     refusals.TOO_LARGE: "The body is longer than --max_body.",
     refusals.UNSUPPORTED: "The body is compressed. Send it uncompressed.",
     refusals.UNPROCESSABLE: "The bytes are a message, but none of its reports is valid.",
-    refusals.TOO_MANY: "The gateway is at capacity. Send the same bytes again after Retry-After.",
+    refusals.TOO_MANY: "The gateway is at capacity, or the app has sent too much. Send the same bytes again after "
+    "Retry-After.",
     refusals.UNAVAILABLE: "The reports were not published, as far as the gateway knows. Send the same bytes again.",
 }
 

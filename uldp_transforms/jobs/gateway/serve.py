@@ -61,7 +61,7 @@ def build(config: GatewayConfig, address: str, meters: Meters) -> Starlette:
         spools=config.spool is not None,
         patience=config.body_timeout,
         origins=Origins(config.origins),
-        tokens=Tokens(config.keys),
+        tokens=Tokens(config.keys, config.app_requests, config.app_bytes, meters),
     )
 
     @contextlib.asynccontextmanager

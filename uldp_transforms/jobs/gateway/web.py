@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from uldp_transforms.jobs.gateway.admission import Admission, Verdict
-from uldp_transforms.jobs.gateway.app_keys import Tokens
+from uldp_transforms.jobs.gateway.app_keys import App, Tokens
 from uldp_transforms.jobs.gateway.limits import Body, Limits, peer_of
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.origins import Origins
@@ -82,9 +82,10 @@ class Desk:
     async def _answer(self, request: Request) -> Response:
         try:
             self._origins.check(request.headers.get("origin"), request.headers.get("host"))
-            self._tokens.check(request.headers.get("authorization"))
+            app = self._tokens.check(request.headers.get("authorization"))
+            app.begin()
             with self._limits.room_for(request.headers.get("content-length"), peer_of(request.scope["client"])) as room:
-                message = await _body(request, room, self._patience)
+                message = await _body(request, room, app, self._patience)
                 return await self._deliver(message)
         except Refused as refused:
             if refused.status == TOO_LARGE:
@@ -150,7 +151,7 @@ class Desk:
         return Response(self._meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-async def _body(request: Request, room: Body, patience: float) -> bytes:
+async def _body(request: Request, room: Body, app: App, patience: float) -> bytes:
     """Read the body within limits of size and time; raises Refused."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Refused(UNSUPPORTED, "content_encoding")
@@ -158,6 +159,7 @@ async def _body(request: Request, room: Body, patience: float) -> bytes:
     with room.reading(patience):
         async for chunk in request.stream():
             room.came(len(chunk))
+            app.came(len(chunk))
             chunks.append(chunk)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
