@@ -247,12 +247,15 @@ def _alarms(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> 
 def _killed(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> None:
     """Killed runs of a source that resumes; each is a problem until it is acknowledged."""
     records, known = without_end(seen, latest_is_killed=state == KILLED), acknowledged(check.directory)
-    found = killed_runs(
-        records, _rows(check.directory, "estimates", records), _rows(check.directory, "ledger", records)
-    )
+    estimates, ledger = (_rows(check.directory, name, records) for name in ("estimates", "ledger"))
+    found = killed_runs(records, estimates, ledger, check.directory)
     new = [run for run in found if run.run not in known]
     told.findings += [run.sentence(check.directory) for run in new]
     told.numbers["killed_runs"] = len(new)
+    told.numbers["reports_lost_by_killed_runs"] = sum(run.lost or 0 for run in new)
+    missing = sum(max(run.counted - run.accounted, 0) for run in found)
+    if missing:
+        told.lines["ledger"] += f"; {missing:,} accepted reports of killed runs are in no ledger row"
     if found:
         told.lines["killed"] = f"{len(found)} run(s), {len(found) - len(new)} acknowledged"
 

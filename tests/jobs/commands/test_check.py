@@ -147,6 +147,30 @@ def test_every_killed_run_is_reported_until_it_is_acknowledged(
     assert capsys.readouterr().err == "check: --acknowledge must name a killed run (a, b), got 'c'\n"
 
 
+def test_what_a_killed_run_had_accepted_and_lost_is_a_number(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of its accounts: 15,960 received, 13,300 in rows, 2,780 in ledger rows, which do balance; acknowledged or not."""
+    folder.run("c", None)
+    folder.write("estimates-c-1", estimate("c", 0) | {"num_reports": 13_300})
+    folder.write("ledger-c-1", ledger("c", 2_780, 2_779))
+    sums = {"received": 15_960, "accepted": 15_900, "duplicates": 0, "rejected": {"too_old": 60}}
+    accounts = {"run": "c", "time": rfc3339(NOW - 1000)} | sums
+    (folder.path / "accounts-c.json").write_text(json.dumps(accounts), encoding="utf-8")
+    assert check.main([str(folder.path), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["numbers"]["reports_lost_by_killed_runs"] == 2_600
+    assert told["lines"]["ledger"].endswith("balanced; 13,121 accepted reports of killed runs are in no ledger row")
+    assert told["findings"] == [
+        "run c was killed: its estimates contain 13,300 reports, of which 10,521 are in no ledger row; until "
+        f"{rfc3339(NOW - 1000)} it had counted 15960 received = 15900 accepted + 60 rejected (too_old 60), of which at "
+        "most 2,600 accepted reports are in no estimate and are lost, as is what it acknowledged after that. To accept "
+        f"this, run uldp check {folder.path} --acknowledge c"
+    ]
+    assert check.main([str(folder.path), "--acknowledge=c"]) == 0
+    assert "accepted reports of killed runs are in no ledger row" in capsys.readouterr().out
+
+
 def test_reports_of_overlapping_windows_are_counted_once(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.run("c", None)
     half = {"window_start": rfc3339(NOW // HOUR * HOUR - 3 * HOUR // 2), "window_end": rfc3339(NOW - HOUR // 2)}
@@ -172,7 +196,7 @@ def test_json_says_the_same(folder: Folder, capsys: pytest.CaptureFixture[str]) 
     assert told["numbers"] == {
         **{"received": 25, "accepted": 22, "duplicates": 0, "rejected": 3, "balanced": 1},
         **{"windows_with_numbers": 2, "latest_window_end_seconds": (NOW - 60_000 - HOUR) / 1000},
-        **{"windows_with_alarms": 0, "killed_runs": 0},
+        **{"windows_with_alarms": 0, "killed_runs": 0, "reports_lost_by_killed_runs": 0},
     }
     assert check.main([str(folder.path / "nothing"), "--json"]) == 2
 

@@ -19,6 +19,7 @@ from tests.support import cases, live
 from tests.support.messages_cases import write_files
 from uldp_transforms.jobs import check
 from uldp_transforms.jobs.records.ledger_sums import summary
+from uldp_transforms.jobs.records.run_accounts import read_accounts
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.messages import wire
@@ -124,8 +125,14 @@ def test_a_killed_stream_says_so_when_it_is_started_again(tmp_path: Path, capsys
             assert process.wait(live.PATIENCE) == -signal.SIGKILL
         [killed] = read_records(str(output))
         assert killed.end is None
+        accounts = read_accounts(str(output), killed.run)
+        assert accounts is not None and accounts["received"] in (50, 80)
+        held = {(row["window_start"]): row["num_reports"] or 0 for row in live.rows(output, "estimates")}
+        assert sum(held.values()) <= accounts["accepted"]
         assert check.main([str(output)]) == 1
-        assert f"check: run {killed.run} was killed: its estimates contain " in capsys.readouterr().out
+        said = capsys.readouterr().out
+        assert f"check: run {killed.run} was killed: its estimates contain " in said
+        assert f" it had counted {accounts['received']} received = " in said
         log.unlink()
         with live.job(options(tmp_path, "4s"), log) as process:
             broker.publish(reports(40, 3, time.time_ns() // 1_000_000))
@@ -151,6 +158,7 @@ def test_a_killed_stream_says_so_when_it_is_started_again(tmp_path: Path, capsys
     assert live.balance(books) == 0
     assert check.main([str(output)]) == 0
     assert f"ledger   {summary(sums(books))}, balanced\n" in capsys.readouterr().out
+    assert [path.name for path in output.glob("accounts-*")] == [f"accounts-{killed.run}.json"]
     for path in output.glob("run-*.json"):
         jsonschema.validate(json.loads(path.read_text("utf-8")), load("run.schema.json"))
 

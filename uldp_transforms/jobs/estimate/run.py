@@ -27,6 +27,7 @@ from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import Job, command_line, read_arguments
 from uldp_transforms.jobs.files.progress import of_this_process
 from uldp_transforms.jobs.records.ledger_sums import periods_out_of_balance, summary, sums_of
+from uldp_transforms.jobs.records.run_accounts import kept, remove_accounts
 from uldp_transforms.jobs.records.run_records import (
     CANCELLED,
     COMPLETE,
@@ -152,7 +153,13 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
     draining = job.source.draining(job.options, signals.stop)
     signals.can_drain = draining is not None
     here = runs_in_this_process(job.options)
-    with draining or contextlib.nullcontext(), of_this_process(_PROGRAM) if here else contextlib.nullcontext():
+    with contextlib.ExitStack() as stack:
+        if draining is not None:
+            stack.enter_context(draining)
+        if here:
+            stack.enter_context(of_this_process(_PROGRAM))
+            if job.source.resumes:
+                stack.enter_context(kept(job.directory.path, str(job.spec.run)))
         result = pipeline.run()
         if is_only_launched(job.options):
             return _GOES_ON
@@ -200,6 +207,7 @@ def _ended(job: Job, record: RunRecord, end: str, cause: str = "") -> int:
     }[end]
     with contextlib.suppress(Exception):  # the run may have failed because it cannot write
         record.with_end(end, sentence, sums).write(job.directory.path)
+        remove_accounts(job.directory.path, record.run)
     if job.report and end in (COMPLETE, STOPPED):
         _write_report(job.directory.path)
     _say(sentence)

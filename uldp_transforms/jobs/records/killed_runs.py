@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uldp_transforms.files import stores
+from uldp_transforms.jobs.records.ledger_sums import summary
+from uldp_transforms.jobs.records.run_accounts import read_accounts
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of
 from uldp_transforms.windows import moment_of, now, rfc3339
 
@@ -25,36 +27,59 @@ class KilledRun(NamedTuple):
         run: its name.
         held: number of reports in its estimates; a lower bound if windows overlap.
         accounted: number of accepted reports in its ledger rows.
+        accounts: what it had counted when it last said so, see ``run_accounts``; None: it kept no accounts.
     """
 
     run: str
     held: int
     accounted: int
+    accounts: Row | None = None
+
+    @property
+    def counted(self) -> int:
+        """Number of reports that it certainly accepted: of its accounts or estimates, whichever is larger."""
+        return max(self.held, 0 if self.accounts is None else self.accounts["accepted"])
+
+    @property
+    def lost(self) -> int | None:
+        """Maximum number of reports that it had accepted and that are in no estimate; None if unknown."""
+        return None if self.accounts is None else max(self.accounts["accepted"] - self.held, 0)
 
     def sentence(self, directory: str) -> str:
         """Describe the run, and how to acknowledge it."""
         missing = self.held - self.accounted
         books = f", of which {missing:,} are in no ledger row" if missing > 0 else ""
+        lost = "reports that it had acknowledged but not written are lost, in a number that is unknown"
+        if self.accounts is not None:
+            lost = (
+                f"until {self.accounts['time']} it had counted {summary(self.accounts)}, of which at most "
+                f"{self.lost:,} accepted reports are in no estimate and are lost, as is what it acknowledged after that"
+            )
         return (
-            f"run {self.run} was killed: its estimates contain {self.held:,} reports{books}; reports that it had "
-            f"acknowledged but not written are lost, in a number that is unknown. To accept this, run uldp check "
-            f"{directory} --acknowledge {self.run}"
+            f"run {self.run} was killed: its estimates contain {self.held:,} reports{books}; {lost}. "
+            f"To accept this, run uldp check {directory} --acknowledge {self.run}"
         )
 
 
-def killed_runs(records: Iterable[RunRecord], estimates: Iterable[Row], ledger: Iterable[Row]) -> list[KilledRun]:
+def killed_runs(
+    records: Iterable[RunRecord], estimates: Iterable[Row], ledger: Iterable[Row], directory: str
+) -> list[KilledRun]:
     """The known facts about each of these killed runs.
 
     Args:
         records: of the runs.
         estimates: rows of these runs, of each window and run the one with the most reports.
         ledger: rows of these runs.
+        directory: their output directory, with the accounts that they kept.
     """
     held = _held(estimates)
     accounted: dict[str, int] = defaultdict(int)
     for row in ledger:
         accounted[row["run"]] += row["accepted"]
-    return [KilledRun(record.run, held.get(record.run, 0), accounted[record.run]) for record in records]
+    return [
+        KilledRun(run, held.get(run, 0), accounted[run], read_accounts(directory, run))
+        for run in (record.run for record in records)
+    ]
 
 
 def _held(estimates: Iterable[Row]) -> dict[str, int]:

@@ -22,6 +22,7 @@ from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.flushed_rows import FLUSH_EVERY, MOST_FLUSH_EVERY, FlushRows
+from uldp_transforms.jobs.records import run_accounts
 from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.ldp.errors import SpecError
@@ -160,6 +161,7 @@ def _encoded(row: Any, *, form: str, schema: Any) -> bytes:
 
 
 def _write(rows: Sequence[bytes], name: str, *, path: str, form: str, schema: Any) -> None:
+    run_accounts.before_rows()
     with whole_file(f"{path}-{name}.{form}") as file:
         file.write(JOINED[form](rows, schema))
 

@@ -1,0 +1,138 @@
+"""What a stream in this process has counted so far: on disk before the rows that contain it.
+
+Ledger rows come a minute after the reports for which they account, and a killed run never writes its last ones. So a
+stream that acknowledges its messages also keeps ``DIR/accounts-RUN.json``: the sums of the run so far. The file is
+replaced before rows are written, so that no row has a report for which nothing accounts, and each second in which
+something was counted. It is removed when the run record has an end, because the ledger is complete then. ``uldp check``
+reads the file of a killed run.
+
+The sums are an upper bound: the engine may repeat a bundle, whose reports then count twice here, and not in the ledger.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.files import stores
+from uldp_transforms.files.whole_file import whole_file
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import moment_of, now, rfc3339
+
+EVERY = 1.0
+"""Seconds between two looks at the counts."""
+
+_NUMBERS = (metrics.RECEIVED, metrics.ACCEPTED, metrics.DUPLICATES)
+
+
+class RunAccounts:
+    """The accounts of one run.
+
+    Args:
+        directory: output directory, local or of a store.
+        run: name of the run.
+    """
+
+    def __init__(self, directory: str, run: str):
+        self._path = _path(directory, run)
+        self._run = run
+        self._lock = threading.Lock()
+        self._written: dict[str, Any] | None = None
+
+    def save(self) -> None:
+        """Replace the file if something was counted since; raises the errors of the file system."""
+        with self._lock:
+            sums = _sums_so_far()
+            if sums != self._written:
+                self._write(f"{json.dumps({'run': self._run, 'time': rfc3339(now())} | sums)}\n".encode())
+                self._written = sums
+
+    def _write(self, content: bytes) -> None:
+        """Replace the file; on a local disk it survives a loss of power from then on."""
+        local = not stores.in_store(self._path)
+        with whole_file(self._path) as file:
+            file.write(content)
+            file.flush()
+            if local:
+                os.fsync(file.fileno())
+        if local:
+            folder = os.open(stores.folder_of(self._path), os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+
+_kept: RunAccounts | None = None  # of this process, as the metrics
+
+
+def before_rows() -> None:
+    """Save the accounts of the run of this process, if it keeps any; call it before rows are written."""
+    if _kept is not None:
+        _kept.save()
+
+
+@contextlib.contextmanager
+def kept(directory: str, run: str) -> Iterator[None]:
+    """A context in which the accounts of a run are kept; a directory in a store gets them only before rows."""
+    global _kept  # noqa: PLW0603  # engines call sinks without a way to hand something over
+    accounts, ended = RunAccounts(directory, run), threading.Event()
+
+    def look() -> None:
+        while not ended.wait(EVERY):
+            with contextlib.suppress(OSError):  # rows cannot be written either, which ends the run
+                accounts.save()
+
+    looking = threading.Thread(target=look, name="accounts", daemon=True)
+    _kept = accounts
+    if not stores.in_store(directory):
+        looking.start()
+    try:
+        yield
+    finally:
+        _kept = None
+        ended.set()
+        if looking.is_alive():
+            looking.join()
+
+
+def remove_accounts(directory: str, run: str) -> None:
+    """Remove the accounts of a run whose record has an end; raises the errors of the file system."""
+    if stores.exists(path := _path(directory, run)):
+        stores.delete(path)
+
+
+def read_accounts(directory: str, run: str) -> Mapping[str, Any] | None:
+    """The accounts of a run: ``time``, and sums as those of a ledger; None if it has none.
+
+    Raises:
+        SpecError: if the file has other content.
+    """
+    if not stores.exists(path := _path(directory, run)):
+        return None
+    with stores.opened(path) as file:
+        content = file.read()
+    with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+        found = json.loads(content)
+        numbers = [*(found[name] for name in _NUMBERS), *found["rejected"].values()]
+        if found["run"] == run and all(type(number) is int and number >= 0 for number in numbers):
+            return {"time": rfc3339(moment_of(found["time"])), "rejected": dict(found["rejected"])} | {
+                name: found[name] for name in _NUMBERS
+            }
+    raise SpecError(f"{path} must be the accounts of a run (the content is not shown)")
+
+
+def _path(directory: str, run: str) -> str:
+    return stores.joined(directory, f"accounts-{run}.json")
+
+
+def _sums_so_far() -> dict[str, Any]:
+    """The sums of the metrics of this process, by the names of a ledger."""
+    counts, reasons = dict(metrics.SEEN), f"{metrics.REJECTED}_"
+    rejected = {name.removeprefix(reasons): n for name, n in sorted(counts.items()) if name.startswith(reasons)}
+    return {name: counts.get(name, 0) for name in _NUMBERS} | {"rejected": rejected}
