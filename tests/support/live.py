@@ -55,12 +55,12 @@ def broker(ack_deadline_seconds: int = 10, server: str = IN_PROCESS) -> Iterator
 
 
 @contextmanager
-def job(options: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """``pipelines.estimate`` with these options; it does not outlive the block."""
+def job(options: Sequence[str], log: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """``pipelines.estimate`` with these options and variables; it does not outlive the block."""
     with log.open("ab") as errors:
         command = [*ESTIMATE, *options]
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
-        process = subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors, env=environment)
+        known = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"} | environment
+        process = subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors, env=known)
         try:
             yield process
         finally:

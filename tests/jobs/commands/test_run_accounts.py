@@ -7,13 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.power_loss import Disk
-from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.records import run_accounts
 from uldp_transforms.jobs.records.run_accounts import before_rows, kept, read_accounts, remove_accounts
@@ -25,24 +25,23 @@ SUMS = {"received": 12, "accepted": 9, "duplicates": 1, "rejected": {"too_old": 
 
 
 @pytest.fixture(autouse=True)
-def counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "SEEN", metrics.Counter(COUNTED))
+def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_accounts, "EVERY", 600.0)
 
 
 def test_they_are_on_disk_before_rows_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also after a loss of power; and each file of rows is preceded by what was counted until then."""
-    disk, seen = Disk(monkeypatch), []
+    disk, seen, counts = Disk(monkeypatch), [], Counter(COUNTED)
 
     def rows(path: str) -> Any:
         seen.append(json.loads(disk.after_power_loss(tmp_path)["accounts-a.json"])["accepted"])
         return whole_file(path)
 
     monkeypatch.setattr(row_files, "whole_file", rows)
-    with kept(str(tmp_path), "a"):
+    with kept(str(tmp_path), "a", counts):
         for _ in range(2):
             row_files._write([b"{}\n"], "x", path=str(tmp_path / "estimates-a"), form="jsonl", schema=None)
-            metrics.SEEN["accepted"] += 5
+            counts["accepted"] += 5
     assert seen == [9, 14]
     accounts = read_accounts(str(tmp_path), "a")
     assert accounts is not None
@@ -56,7 +55,7 @@ def test_they_are_on_disk_before_rows_are_written(tmp_path: Path, monkeypatch: p
 def test_they_are_written_each_second_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And again only if something was counted."""
     monkeypatch.setattr(run_accounts, "EVERY", 0.01)
-    with kept(str(tmp_path), "a"):
+    with kept(str(tmp_path), "a", COUNTED):
         end = time.monotonic() + 60
         while read_accounts(str(tmp_path), "a") is None:
             assert time.monotonic() < end
@@ -74,7 +73,7 @@ from uldp_transforms.jobs.sinks import row_files
 
 run_accounts.EVERY = 600.0
 row_files.whole_file = lambda path: os.kill(os.getpid(), signal.SIGKILL)
-with run_accounts.kept(sys.argv[1], "a"):
+with run_accounts.kept(sys.argv[1], "a", metrics.SEEN):
     metrics.SEEN.update(received=10, accepted=7)
     row_files._write([b"{}"], "x", path=f"{sys.argv[1]}/estimates-a", form="jsonl", schema=None)
 """

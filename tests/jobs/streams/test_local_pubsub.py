@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from apache_beam.runners.direct.clock import TestClock
+from apache_beam.runners.direct.clock import RealClock, TestClock
 from apache_beam.runners.direct.direct_runner import _DirectReadFromPubSub
 from apache_beam.runners.direct.executor import _ExecutorServiceParallelExecutor
 from apache_beam.runners.direct.transform_evaluator import TransformEvaluatorRegistry, _PubSubReadEvaluator
@@ -37,7 +37,9 @@ from tests.servers.pubsub_servers import IN_PROCESS, SHORT_LEASES, params, servi
 from tests.support import cases, live
 from tests.support.messages_cases import write_files
 from uldp_transforms.jobs.engines.signals import Signals
+from uldp_transforms.jobs.engines.stop import Stop
 from uldp_transforms.jobs.estimate.run import configure, run
+from uldp_transforms.jobs.files import flushed_rows
 from uldp_transforms.jobs.pubsub import local_pubsub
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.messages import wire
@@ -300,6 +302,37 @@ def test_a_timer_for_early_reports_fires_no_late_pane(mended: bool) -> None:
             driver.process_timer(where, "triggerearly", TimeDomain.REAL_TIME, Timestamp(60), state, Timestamp(10))
         )
     assert len(late) == (0 if mended else 1)
+
+
+@pytest.mark.parametrize("mended", [False, True])
+def test_a_window_that_ended_by_a_clock_that_was_ahead_holds_nothing(mended: bool) -> None:
+    """A late report waits for 60 s of the other clock, which has not reached the end of the window yet."""
+    driver, state = driver_of(AfterWatermark(late=AfterProcessingTime(60))), InMemoryUnmergedState()
+    window = IntervalWindow(0, 7200)
+    with local_pubsub.reading_until(threading.Event()) if mended else contextlib.nullcontext():
+        for number in range(2):
+            late = WindowedValue(number, Timestamp(5), [window])
+            list(driver.process_elements(state, [late], Timestamp(7300), Timestamp(7300)))
+        [(where, (name, domain, moment, _))], _ = state.get_timers(watermark=Timestamp(7300), processing_time=61)
+        [pane] = driver.process_timer(where, name, domain, moment, state, Timestamp(7300))
+    assert pane.value == [0, 1]
+    assert (state.get_earliest_hold() == MAX_TIMESTAMP) is mended
+
+
+def test_timers_follow_a_clock_that_nobody_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the watermark never goes back; if Beam's clock is steady itself, the cure can go."""
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    reader = local_pubsub.Reader(Stop())
+    assert RealClock().time() == flushed_rows.processing_time() == 1e9
+    with local_pubsub.reading_until(reader.stop):
+        before = (RealClock().time(), flushed_rows.processing_time())
+        assert reader.watermark() == Timestamp(1e9)
+        for jump in (7200, -7200):
+            monkeypatch.setattr(time, "time", lambda jump=jump: 1e9 + jump)
+            after = (RealClock().time(), flushed_rows.processing_time())
+            assert all(0 <= late - early < 60 for early, late in zip(before, after))
+            assert reader.watermark() == Timestamp(1e9 + 7200)
+    assert RealClock().time() == 1e9 - 7200
 
 
 def driver_of(trigger: AfterWatermark) -> Any:

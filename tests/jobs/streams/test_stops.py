@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import threading
@@ -166,6 +167,58 @@ def test_a_killed_stream_says_so_when_it_is_started_again(tmp_path: Path, capsys
 def sums(books: Counter[str]) -> dict[str, object]:
     numbers = {name: books[name] for name in ("received", "accepted", "duplicates")}
     return numbers | {"rejected": {name: n for name, n in sorted(books.items()) if name not in numbers}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pause", [3.0, 60.0])
+def test_clocks_that_are_set_and_pauses_cost_no_report(
+    pause: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six times two hours ahead and back, and a pause of the process: exact counts, and a drain of the usual time."""
+    output, log, shift, published = tmp_path / "output", tmp_path / "log", tmp_path / "shift", 0
+    shift.write_text("0", encoding="ascii")
+    monkeypatch.setenv("ULDP_TEST_CLOCK", str(shift))
+    path = f"{live.ROOT}{os.pathsep}{live.ROOT / 'tests/support/shifted_clock'}"
+    with live.broker() as broker, live.job(options(tmp_path, "4s"), log, PYTHONPATH=path) as process:
+
+        def publish(seconds: float) -> None:
+            nonlocal published
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                broker.publish(reports(30, published, time.time_ns() // 1_000_000))
+                published += 30
+                time.sleep(0.2)
+
+        live.wait_until(lambda: is_started(output), process, log)
+        for ahead in (7200, 0) * 6:
+            partial = shift.with_suffix(".new")
+            partial.write_text(str(ahead), encoding="ascii")
+            partial.replace(shift)
+            publish(3)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(pause)
+        process.send_signal(signal.SIGCONT)
+        publish(3)
+        time.sleep(5)  # more than a pull that finds nothing
+        process.send_signal(signal.SIGTERM)
+        told = time.monotonic()
+        assert process.wait(live.PATIENCE) == 0, log.read_text()
+    seconds = time.monotonic() - told
+    print(f"{published} reports; the stop took {seconds:.1f} s")
+    assert seconds < 60
+    assert live.books(output) == Counter(received=published, accepted=published * 9 // 10, too_old=published // 10)
+    assert sum(held_in_windows(output).values()) == published * 9 // 10
+
+
+def held_in_windows(output: Path) -> dict[str, int]:
+    """Reports in the last row of the counts of each window."""
+    found: dict[str, int] = {}
+    for path in output.glob("counts-*.avro"):
+        with path.open("rb") as file:
+            for row in fastavro.reader(file):
+                start = str(row["window_start"])
+                found[start] = max(found.get(start, 0), sum(row["num_reports"]))
+    return found
 
 
 def test_a_second_signal_cuts_off(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
         if here:
             stack.enter_context(of_this_process(_PROGRAM))
             if job.source.resumes:
-                stack.enter_context(kept(job.directory.path, str(job.spec.run)))
+                stack.enter_context(kept(job.directory.path, str(job.spec.run), metrics.SEEN))
         result = pipeline.run()
         if is_only_launched(job.options):
             return _GOES_ON

@@ -41,6 +41,11 @@ Write = Callable[[list[bytes], str], None]
 """Function that writes encoded rows under a name that identifies them."""
 
 
+def processing_time() -> float:
+    """Seconds since 1970 by the clock that fires timers of processing time."""
+    return time.time()
+
+
 class FlushRows(beam.PTransform[PCollection[Any], PCollection[None]]):
     """Collects rows over a time and writes them together.
 
@@ -152,7 +157,7 @@ class _FlushFn(beam.DoFn):
         elif not before:
             watermark.set(Timestamp(micros=1000 * end))
             if self._flush_every is not None:
-                clock.set(Timestamp(time.time() + self._flush_every / 1000))
+                clock.set(Timestamp(processing_time() + self._flush_every / 1000))
 
     @userstate.on_timer(CLOCK)
     def by_clock(self, rows: Any = beam.DoFn.StateParam(ROWS), size: Any = beam.DoFn.StateParam(SIZE)) -> None:

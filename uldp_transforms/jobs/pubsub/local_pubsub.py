@@ -5,10 +5,12 @@ flight. Here a pull takes up to a thousand messages, which are acknowledged at t
 other work is left, so all of them have been processed. When it is stopped, the source moves its watermark to the end of
 time: every window fires, every row is written, and the pipeline finishes by itself.
 
-This module also corrects three faults of Beam that affect such a stop. If a window ends before the first element of a
+This module also corrects four faults of Beam that affect such a stop. If a window ends before the first element of a
 key arrives, Beam keeps a watermark hold that no timer ever removes, and the engine then considers the pipeline stuck.
-At the end of time, late reports must not wait for a processing-time timer. And a timer that was set for early reports
-must not fire a late pane.
+At the end of time, late reports must not wait for a processing-time timer. A timer that was set for early reports must
+not fire a late pane. And timers of processing time must follow a clock that nobody sets: if the system's clock is set
+back by two hours (NTP, a restored virtual machine), a timer that was set before would fire two hours later, and a stop
+would wait for it. The watermark follows the system's clock, but never goes back.
 
 Beam's evaluator of this step and the driver of its triggers are not public; ``tests/jobs/streams/test_local_pubsub.py``
 fails if Beam changes them.
@@ -26,6 +28,7 @@ from typing import Any
 
 from apache_beam import pvalue
 from apache_beam.io.gcp.pubsub import PubsubMessage
+from apache_beam.runners.direct.clock import RealClock
 from apache_beam.runners.direct.direct_runner import _DirectReadFromPubSub
 from apache_beam.runners.direct.transform_evaluator import TransformEvaluatorRegistry, _PubSubReadEvaluator
 from apache_beam.runners.direct.util import TransformResult
@@ -36,6 +39,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from google.api_core.exceptions import Aborted, DeadlineExceeded, ServiceUnavailable, Unknown
 
 from uldp_transforms.jobs.engines.stop import Stop
+from uldp_transforms.jobs.files import flushed_rows
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -107,6 +111,7 @@ class Reader:
     def __init__(self, stop: Stop):
         self.stop = stop
         self._leases: Leases | None = None
+        self._watermark = 0.0
 
     def pull(self, client: Any, subscription: str) -> list[Any]:
         """Take the available messages, or wait briefly for some; an outage of the service counts as no messages."""
@@ -121,6 +126,11 @@ class Reader:
             return []
         self._leases.take([received.ack_id for received in response.received_messages])
         return [received.message for received in response.received_messages]
+
+    def watermark(self) -> Timestamp:
+        """The system's time, or an earlier one of its times if it was set back."""
+        self._watermark = max(self._watermark, time.time())
+        return Timestamp.of(self._watermark)
 
     def acknowledge(self) -> None:
         """Acknowledge everything that was pulled, which has been processed."""
@@ -159,7 +169,7 @@ class _Evaluator(_PubSubReadEvaluator):
                 bundle.output(GlobalWindows.windowed_value(element, timestamp=arrival))
             bundles.append(bundle)
         again = context.create_bundle(pvalue.PBegin(step.transform.pipeline))
-        return TransformResult(self, bundles, [again], None, {None: Timestamp.of(time.time())})
+        return TransformResult(self, bundles, [again], None, {None: self._reader.watermark()})
 
     def _is_all_worked_on(self) -> bool:
         """Whether no step has work left; a bundle that failed finally remains, and keeps the pipeline from
@@ -205,12 +215,39 @@ def _only_what_waits(trigger: Any, time_domain: Any, timestamp: Any, window: Any
     return bool(fires and context.get_state(AfterProcessingTime.STATE_TAG))
 
 
+_process_timer = GeneralTriggerDriver.process_timer
+
+
+def _late_by_the_watermark(
+    driver: Any, window: Any, name: str, domain: Any, timestamp: Any, state: Any, input_watermark: Any = MIN_TIMESTAMP
+) -> Any:
+    """Beam's ``process_timer``, except that the watermark says whether a timer of processing time is late.
+
+    Beam compares the time of the timer with the end of the window. If the system's clock was ahead, the window is over
+    before that time, and Beam would keep its watermark hold for ever.
+    """
+    if domain == TimeDomain.REAL_TIME:
+        timestamp = max(Timestamp.of(timestamp), input_watermark)
+    return _process_timer(driver, window, name, domain, timestamp, state, input_watermark)  # type: ignore[no-untyped-call]  # Beam's
+
+
+_APART = time.time() - time.monotonic()
+
+
+def steady_time(*_: object) -> float:
+    """Seconds since 1970 by a clock that nobody sets; it shows the system's time when this module is loaded."""
+    return time.monotonic() + _APART
+
+
 MENDED: tuple[tuple[Any, str, Any], ...] = (
     (GeneralTriggerDriver, "process_elements", _without_late_holds),
+    (GeneralTriggerDriver, "process_timer", _late_by_the_watermark),
     (InMemoryUnmergedState, "get_timers", _without_waiting_at_the_end),
     (AfterProcessingTime, "should_fire", _only_what_waits),
+    (RealClock, "time", steady_time),
+    (flushed_rows, "processing_time", steady_time),
 )
-"""Patches of Beam: class, method, and its replacement while a stream is read."""
+"""Patches of Beam, and of what must use the same clock: place, name, and its replacement while a stream is read."""
 
 
 @contextlib.contextmanager

@@ -18,7 +18,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.ldp.errors import SpecError
@@ -27,7 +26,7 @@ from uldp_transforms.windows import moment_of, now, rfc3339
 EVERY = 1.0
 """Seconds between two looks at the counts."""
 
-_NUMBERS = (metrics.RECEIVED, metrics.ACCEPTED, metrics.DUPLICATES)
+_NUMBERS, _REJECTED = ("received", "accepted", "duplicates"), "rejected_"  # as metrics are named
 
 
 class RunAccounts:
@@ -36,18 +35,20 @@ class RunAccounts:
     Args:
         directory: output directory, local or of a store.
         run: name of the run.
+        counts: metrics of this process, which grow.
     """
 
-    def __init__(self, directory: str, run: str):
+    def __init__(self, directory: str, run: str, counts: Mapping[str, int]):
         self._path = _path(directory, run)
         self._run = run
+        self._counts = counts
         self._lock = threading.Lock()
         self._written: dict[str, Any] | None = None
 
     def save(self) -> None:
         """Replace the file if something was counted since; raises the errors of the file system."""
         with self._lock:
-            sums = _sums_so_far()
+            sums = _sums_of(dict(self._counts))
             if sums != self._written:
                 self._write(f"{json.dumps({'run': self._run, 'time': rfc3339(now())} | sums)}\n".encode())
                 self._written = sums
@@ -78,10 +79,10 @@ def before_rows() -> None:
 
 
 @contextlib.contextmanager
-def kept(directory: str, run: str) -> Iterator[None]:
+def kept(directory: str, run: str, counts: Mapping[str, int]) -> Iterator[None]:
     """A context in which the accounts of a run are kept; a directory in a store gets them only before rows."""
     global _kept  # noqa: PLW0603  # engines call sinks without a way to hand something over
-    accounts, ended = RunAccounts(directory, run), threading.Event()
+    accounts, ended = RunAccounts(directory, run, counts), threading.Event()
 
     def look() -> None:
         while not ended.wait(EVERY):
@@ -131,8 +132,7 @@ def _path(directory: str, run: str) -> str:
     return stores.joined(directory, f"accounts-{run}.json")
 
 
-def _sums_so_far() -> dict[str, Any]:
-    """The sums of the metrics of this process, by the names of a ledger."""
-    counts, reasons = dict(metrics.SEEN), f"{metrics.REJECTED}_"
-    rejected = {name.removeprefix(reasons): n for name, n in sorted(counts.items()) if name.startswith(reasons)}
+def _sums_of(counts: Mapping[str, int]) -> dict[str, Any]:
+    """Metrics as the sums of a ledger."""
+    rejected = {name.removeprefix(_REJECTED): n for name, n in sorted(counts.items()) if name.startswith(_REJECTED)}
     return {name: counts.get(name, 0) for name in _NUMBERS} | {"rejected": rejected}
