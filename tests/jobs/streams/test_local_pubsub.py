@@ -36,6 +36,8 @@ from google.cloud import pubsub_v1
 from tests.servers.pubsub_servers import IN_PROCESS, SHORT_LEASES, params, serving
 from tests.support import cases, live
 from tests.support.messages_cases import write_files
+from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.jobs.engines import memory_limit
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.engines.stop import Stop
 from uldp_transforms.jobs.estimate.run import configure, run
@@ -170,6 +172,44 @@ def test_told_to_stop_before_it_began_it_takes_nothing(tmp_path: Path) -> None:
         assert backlog() == 5
     [record] = read_records(str(output))
     assert record.sentence == "stopped: 0 received = 0 accepted + 0 rejected"
+
+
+def test_a_stream_stops_before_its_memory_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As after a signal, with everything counted, and another exit code."""
+    monkeypatch.setattr(memory_limit, "EVERY", 0.1)
+    monkeypatch.setattr(memory_limit, "memory_limit", lambda: 10 << 30)
+    used = [3 << 30]
+    monkeypatch.setattr(memory_limit, "memory_in_use", lambda: used[0])
+
+    def ended() -> bool:
+        used[0] = (9 if metrics.SEEN["received"] else 3) << 30
+        return any(record.end is not None for record in read_records(str(tmp_path / "output")))
+
+    with live.broker() as broker:
+        broker.publish(reports(5))
+        code, output = stopped(tmp_path, "--window=1h", ended)
+    assert code == 5
+    [record] = read_records(str(output))
+    assert record.end == "stopped" and record.ledger is not None and record.ledger["received"] == 5
+    assert (
+        "estimate: stopping, because this process uses 9.0 GiB of 10.0 GiB of memory: the local engine keeps some 200 "
+        "bytes for each report until it ends. Start it again, or use uldp estimate --input SPOOL --follow, which keeps "
+        "counts on disk\n"
+    ) in capfd.readouterr().err
+
+
+def test_memory_is_that_of_this_process_and_its_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Or of its container, if that has less; both are known on Linux."""
+    limit = memory_limit.memory_limit()
+    assert limit is not None and 10_000_000 < memory_limit.memory_in_use() < limit
+    container = tmp_path / "memory.max"
+    for said, expected in (("1000000", 1_000_000), ("max", None), ("9000000000000000", None)):
+        container.write_text(f"{said}\n", encoding="ascii")
+        monkeypatch.setattr(memory_limit, "_LIMITS", (str(container),))
+        found = memory_limit.memory_limit()
+        assert found == expected if expected else (found or 0) >= limit
 
 
 def test_what_failed_is_not_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from uldp_transforms.beam.accounts.rejected_share import facts_of
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.files import stores
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.memory_limit import MemoryWatch
 from uldp_transforms.jobs.engines.runners import ends_elsewhere, is_only_launched, runs_in_this_process, stop_engine
 from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
 from uldp_transforms.jobs.estimate.build import build
@@ -49,7 +50,7 @@ from uldp_transforms.windows import moment_of, rfc3339
 
 _PROGRAM = "estimate"
 
-BROKEN, UNBALANCED, MOSTLY_REJECTED = 1, 3, 4
+BROKEN, UNBALANCED, MOSTLY_REJECTED, OUT_OF_MEMORY = 1, 3, 4, 5
 
 _GOES_ON = None
 """State of a job that runs elsewhere and whose end this program does not observe."""
@@ -131,12 +132,15 @@ def run(configured: tuple[Job, beam.Pipeline], signals: Signals | None = None) -
         except OSError as error:  # rows could not be written either; what the directory holds of this run stays
             _say(f"the run failed before its first row, without a record: {error}")
             return BROKEN
+        memory = MemoryWatch(functools.partial(_stop, signals))
         try:
-            end = _wait(job, pipeline, signals)
+            with memory.watching() if _keeps_all(job) else contextlib.nullcontext():
+                end = _wait(job, pipeline, signals)
             if end is _GOES_ON:
                 dataclasses.replace(record, launched=True).write(job.directory.path)
                 return cli.DONE
-            return _ended(job, record, end)
+            code = _ended(job, record, end)
+            return OUT_OF_MEMORY if memory.full and code == cli.DONE else code
         except KeyboardInterrupt:
             return _ended(job, record, CANCELLED)
         except Exception as error:
@@ -146,6 +150,17 @@ def run(configured: tuple[Job, beam.Pipeline], signals: Signals | None = None) -
             return _ended(job, record, FAILED, root_cause(error))
     finally:
         job.directory.close()
+
+
+def _keeps_all(job: Job) -> bool:
+    """Whether the engine is the local one for streams, whose memory grows with each report until it ends."""
+    return job.source.resumes and runs_in_this_process(job.options)
+
+
+def _stop(signals: Signals, sentence: str) -> None:
+    """Drain the stream, as the first signal does."""
+    _say(sentence)
+    signals.stop.set()
 
 
 def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
@@ -158,7 +173,7 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
             stack.enter_context(draining)
         if here:
             stack.enter_context(of_this_process(_PROGRAM))
-            if job.source.resumes:
+            if _keeps_all(job):
                 stack.enter_context(kept(job.directory.path, str(job.spec.run), metrics.SEEN))
         result = pipeline.run()
         if is_only_launched(job.options):
