@@ -7,9 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.estimators.estimator import PostProcessed
-from uldp_transforms.ldp.solvers.linear import LinearEstimate
-from uldp_transforms.ldp.solvers.question import Question
+from uldp_transforms.ldp.estimators.estimator import PostProcessed, Problem
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -24,8 +22,8 @@ class Empirical(PostProcessed):
     def post_process(self, raw: np.ndarray) -> np.ndarray:
         return raw
 
-    def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
+    def decode(self, problem: Problem) -> np.ndarray:
         """Raw shares, including that of the unlisted values even if its error is large, so that averages stay
         unbiased."""
-        raw = linear.joint
-        return np.append(raw, 1 - raw.sum()) if question.open else raw, None
+        raw = problem.linear.joint
+        return np.append(raw, 1 - raw.sum()) if problem.open else raw

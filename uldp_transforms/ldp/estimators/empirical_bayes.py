@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.estimators.estimator import Estimator
+from uldp_transforms.ldp.estimators.estimator import Decoder, Problem
 from uldp_transforms.ldp.estimators.few_values import FEW, shares_of_few
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy, checked, fit_prior
@@ -20,7 +20,7 @@ _REACH = 2.0  # standard errors by which the total of listed values may exceed i
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EmpiricalBayes(Estimator):
+class EmpiricalBayes(Decoder):
     """Posterior means under two fitted priors: one for noisy values, one for values of which only holders are counted.
 
     The mean of each prior is at most the total share of its values divided by their number. If the posterior means do
@@ -34,21 +34,25 @@ class EmpiricalBayes(Estimator):
 
     id: ClassVar[str] = "eb"
 
-    def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
-        linear = sharpened(question, linear)
-        noisy, certain = noise_of(question, linear), linear.null_errors == 0
+    def problem(self, question: Question, linear: LinearEstimate) -> Problem:
+        sharper = sharpened(question, linear)
+        return dataclasses.replace(super().problem(question, sharper), noisy=noise_of(question, sharper))
+
+    def decode(self, problem: Problem) -> np.ndarray:
+        assert problem.noisy is not None, "EmpiricalBayes.problem"
+        noisy, certain = problem.noisy, problem.linear.null_errors == 0
         share = min(len(certain) / FEW - 1, 1.0)
         if share >= 1:
-            return _shares_of_many(question, linear, noisy, certain), None
-        few = shares_of_few(question, linear, _variances_of_equal(noisy, certain))
+            return _shares_of_many(problem, noisy, certain)
+        few = shares_of_few(problem, _variances_of_equal(noisy, certain))
         if share <= 0:
-            return few, None
-        return share * _shares_of_many(question, linear, noisy, certain) + (1 - share) * few, None
+            return few
+        return share * _shares_of_many(problem, noisy, certain) + (1 - share) * few
 
 
-def _shares_of_many(question: Question, linear: LinearEstimate, noisy: Noisy, certain: np.ndarray) -> np.ndarray:
-    """Shares (U,), or (U + 1,) if the question is open: posterior means under fitted priors."""
-    held = float(linear.raw[certain].sum())
+def _shares_of_many(problem: Problem, noisy: Noisy, certain: np.ndarray) -> np.ndarray:
+    """Shares (U,), or (U + 1,) if the problem is open: posterior means under fitted priors."""
+    held = float(problem.linear.raw[certain].sum())
     mass = min(held, 1.0)
     parts, priors = [], []
     if held > 0:
@@ -56,16 +60,16 @@ def _shares_of_many(question: Question, linear: LinearEstimate, noisy: Noisy, ce
         priors.append(checked(fit_prior(_given_total(noisy, certain, mass), mass / np.count_nonzero(certain))))
     if not certain.all():
         parts.append(~certain)
-        most = max(_most(question, linear, mass), 1 / question.counts.total)
+        most = max(_most(problem, mass), 1 / problem.num_reports)
         priors.append(checked(fit_prior(_part(noisy, ~certain), most / np.count_nonzero(~certain))))
     means = np.zeros(len(certain))
     for part, prior in zip(parts, priors):
-        means[part] = prior.means() if question.open else prior.means_given_the_sum()
+        means[part] = prior.means() if problem.open else prior.means_given_the_sum()
     missing = 1 - float(means.sum())
-    if question.open and missing >= 0:
+    if problem.open and missing >= 0:
         return np.append(means, missing)
     means = clip_and_normalize(nearest_distribution(means, noisy.variances(means)))
-    return np.append(means, 0.0) if question.open else means
+    return np.append(means, 0.0) if problem.open else means
 
 
 def _variances_of_equal(noisy: Noisy, certain: np.ndarray) -> np.ndarray:
@@ -78,10 +82,10 @@ def _variances_of_equal(noisy: Noisy, certain: np.ndarray) -> np.ndarray:
     return variances
 
 
-def _most(question: Question, linear: LinearEstimate, mass: float) -> float:
+def _most(problem: Problem, mass: float) -> float:
     """Upper bound of the total share of the noisy values, given the total ``mass`` of those without noise."""
-    most = 1 - mass
-    if question.open and not linear.rest_is_noise:
+    most, linear = 1 - mass, problem.linear
+    if problem.open and not linear.rest_is_noise:
         listed = float(linear.raw[linear.null_errors > 0].sum())
         most = min(most, listed + _REACH * linear.rest_standard_error)
     return most

@@ -17,6 +17,7 @@ from uldp_transforms.ldp.estimators.display import SHOWN, chart, to_frame, to_ht
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.intervals import quantile, reaching
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE, Intervals, LinearEstimate, estimate_linear, picked_intervals
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, Question, ask
@@ -284,27 +285,69 @@ class Estimator(abc.ABC):
         )
 
 
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Problem:
+    """What decoders know: the linear estimate of U unknowns, of one collection or of several versions of a question.
+
+    Attributes:
+        linear: the linear estimate.
+        noisy: law of its raw frequencies; None if the decoder does not need it.
+        own: (U,) bool, whether the unknown has a symbol of its own in all cohorts.
+        open: True if people may hold values that are not among the unknowns.
+        num_reports: n, number of reports.
+    """
+
+    linear: LinearEstimate
+    noisy: Noisy | None = None
+    own: np.ndarray
+    open: bool
+    num_reports: int
+
+
+def problem_of(question: Question, linear: LinearEstimate) -> Problem:
+    """The problem of one collection, without the law of its noise."""
+    return Problem(linear=linear, own=question.own, open=question.open, num_reports=question.counts.total)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PostProcessed(Estimator):
+class Decoder(Estimator):
+    """An estimator that needs no more than the linear estimate and its noise, so that it can also decode a pooled
+    estimate of several versions.
+    """
+
+    def problem(self, question: Question, linear: LinearEstimate) -> Problem:
+        """What this decoder needs to know of a collection's counts."""
+        return problem_of(question, linear)
+
+    @abc.abstractmethod
+    def decode(self, problem: Problem) -> np.ndarray:
+        """Post-processed shares of the unknowns: (U,), or (U + 1,) with the unlisted values last if it is open."""
+
+    def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
+        return self.decode(self.problem(question, linear)), None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PostProcessed(Decoder):
     """The linear estimate, post-processed by a named map. Unlisted values of an open alphabet are one more entry."""
 
     @abc.abstractmethod
     def post_process(self, raw: np.ndarray) -> np.ndarray:
         """Map raw frequencies (S,) of a complete list, the unlisted values included, to post-processed ones (S,)."""
 
-    def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
-        return self.post_process(everybody(question, linear)), None
+    def decode(self, problem: Problem) -> np.ndarray:
+        return self.post_process(everybody(problem))
 
 
-def everybody(question: Question, linear: LinearEstimate) -> np.ndarray:
-    """Raw frequencies (U,), followed by that of the unlisted values if the question is open.
+def everybody(problem: Problem) -> np.ndarray:
+    """Raw frequencies (U,), followed by that of the unlisted values if the problem is open.
 
     If the unlisted share is unknown, it is set to 0: a raw value of -5 or 7 would dominate all other shares.
     """
-    raw = linear.raw
-    if not question.open:
+    raw = problem.linear.raw
+    if not problem.open:
         return raw
-    return np.append(raw, 0.0 if linear.rest_is_noise else 1 - raw.sum())
+    return np.append(raw, 0.0 if problem.linear.rest_is_noise else 1 - raw.sum())
 
 
 def _intervals_of(

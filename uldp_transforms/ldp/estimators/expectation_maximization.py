@@ -10,7 +10,7 @@ from scipy import sparse
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.estimators.estimator import TOLERANCE, Estimate, Estimator, everybody
+from uldp_transforms.ldp.estimators.estimator import TOLERANCE, Estimate, Estimator, everybody, problem_of
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
@@ -69,7 +69,7 @@ def _most_likely(question: Question, linear: LinearEstimate, outcomes: Outcomes)
         )
     outcomes = _of_whole_values(question, outcomes)
     rows = _rows(question, outcomes)
-    start = project_onto_simplex(everybody(question, linear))
+    start = project_onto_simplex(everybody(problem_of(question, linear)))
     return maximize(Likelihood(outcomes.counts, outcomes.base, rows), start, TOLERANCE, MAX_STEPS)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from uldp_transforms.ldp.solvers.linear import LinearEstimate
-from uldp_transforms.ldp.solvers.question import Question
+from uldp_transforms.ldp.estimators.estimator import Problem
 from uldp_transforms.ldp.solvers.simplex import nearest_distribution, project_onto_simplex
 
 FEW = 12
@@ -19,25 +18,25 @@ _RESTS = 50  # number of unlisted shares in the grid
 _TINY = 1e-300
 
 
-def shares_of_few(question: Question, linear: LinearEstimate, variances: np.ndarray) -> np.ndarray:
+def shares_of_few(problem: Problem, variances: np.ndarray) -> np.ndarray:
     """The distribution nearest to the unbiased estimates after similar estimates are shrunk towards each other.
 
     In an open alphabet the unlisted values are one more share; if that share is within the noise, see
     ``shares_beside_noise``.
 
     Args:
-        question: U unknowns, at most ``FEW``.
-        linear: the linear estimate.
+        problem: of U unknowns, at most ``FEW``.
         variances: (U,) of the estimates, if all noisy values had equal shares, and all others too.
 
     Returns:
-        (U,), or (U + 1,) with the unlisted values last if the question is open; they sum to 1.
+        (U,), or (U + 1,) with the unlisted values last if the problem is open; they sum to 1.
     """
-    estimates = np.where(question.own, linear.joint, linear.raw)
+    linear = problem.linear
+    estimates = np.where(problem.own, linear.joint, linear.raw)
     certain = linear.null_errors == 0
     for part in (certain, ~certain):
         estimates[part] = drawn_together(estimates[part], float(variances[part].mean()) if part.any() else 0.0)
-    if not question.open:
+    if not problem.open:
         return project_onto_simplex(estimates)
     if not linear.rest_is_noise:
         return project_onto_simplex(np.append(estimates, 1 - estimates.sum()))

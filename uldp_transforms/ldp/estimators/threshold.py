@@ -8,16 +8,14 @@ from typing import ClassVar
 import numpy as np
 from scipy import special
 
-from uldp_transforms.ldp.estimators.estimator import Estimator, everybody
-from uldp_transforms.ldp.solvers.linear import LinearEstimate
-from uldp_transforms.ldp.solvers.question import Question
+from uldp_transforms.ldp.estimators.estimator import Decoder, Problem, everybody
 
 SIGNIFICANCE = 0.05
 """Maximum probability that a value that nobody holds is kept (Bonferroni)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Threshold(Estimator):
+class Threshold(Decoder):
     """Keep frequencies above the noise threshold; the others share the remaining mass equally.
 
     The threshold of a value is z_{1 - 0.05 / V} standard errors under the hypothesis that nobody holds it, V being the
@@ -30,9 +28,9 @@ class Threshold(Estimator):
 
     id: ClassVar[str] = "threshold"
 
-    def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
-        errors = np.append(linear.null_errors, np.inf) if question.open else linear.null_errors
-        return keep_significant(everybody(question, linear), errors), None
+    def decode(self, problem: Problem) -> np.ndarray:
+        errors = problem.linear.null_errors
+        return keep_significant(everybody(problem), np.append(errors, np.inf) if problem.open else errors)
 
 
 def keep_significant(raw: np.ndarray, null_errors: np.ndarray) -> np.ndarray:
