@@ -113,7 +113,10 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
                 discovered = discovered | "SimulatedFinds" >> beam.Map(_said, said).with_output_types(DiscoveredValue)
         values = estimates | "Values" >> beam.FlatMap(flat).with_output_types(EstimatedValue)
 
-        in_transit = (counts, estimates) | "WindowsInTransit" >> WindowsInTransit(spec)
+        of_collections = estimates
+        if spec.questions:  # their reports are accounted for by collection
+            of_collections = estimates | "OfCollections" >> beam.Filter(_is_of_collection)
+        in_transit = (counts, of_collections) | "WindowsInTransit" >> WindowsInTransit(spec)
 
         rejections, entries = [decoded.rejected], [decoded.ledger, counted.ledger]
         if isinstance(source, ReadFiles):
@@ -130,6 +133,10 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
             counts=counts_rows,
             discovered=discovered,
         )
+
+
+def _is_of_collection(row: WindowedEstimate) -> bool:
+    return not row.pooled
 
 
 def _said(row: Any, simulated: bool) -> Any:

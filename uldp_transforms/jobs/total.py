@@ -24,7 +24,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
-from uldp_transforms.jobs.reestimate.reestimate_command import files_of_counts, simulated_of
+from uldp_transforms.jobs.reestimate.reestimate_command import counts_of, files_of_counts, simulated_of
 from uldp_transforms.jobs.reestimate.stored_counts import Row, stored_counts
 from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.jobs.report.whole_period import FILE
@@ -33,7 +33,9 @@ from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_o
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.json_and_avro import to_json
+from uldp_transforms.rows.pooled_rows import estimate_question
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, WindowedEstimate
 from uldp_transforms.rows.windowed_estimate import ON_TIME, estimate_window, reason_to_withhold
 from uldp_transforms.windows import rfc3339
@@ -136,16 +138,23 @@ def periods(task: Total) -> Iterator[Period]:
     """
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
     stored = stored_counts([(task.files, task.records)], known, None)
+    used: dict[bytes, list[Row]] = {}
     for _, keys in itertools.groupby(sorted(stored.windows), key=lambda key: key[:2]):
         of_collection = list(keys)
         _check_apart(of_collection)
         whole = [key for key in of_collection if key in stored.whole]
         rows = [row for key in whole or of_collection for row in stored.windows[key]]
+        if whole:
+            used[bytes.fromhex(rows[0]["fingerprint"])] = rows
         yield Period(
             row=_estimate(task.spec, rows, partial=not whole),
             number=len(whole),
             partial=len(of_collection) - len(whole),
         )
+    for question in task.spec.questions:
+        of_versions = [used[one.fingerprint] for one in question.pooled if one.fingerprint in used]
+        if of_versions:
+            yield _period_of_question(task.spec, question, list(itertools.chain(*of_versions)))
 
 
 def rows_of_counts(
@@ -186,25 +195,48 @@ def _check_apart(keys: Sequence[Any]) -> None:
             )
 
 
-def _estimate(spec: JobSpec, rows: Sequence[Row], *, partial: bool) -> WindowedEstimate:
+def _period_of_question(spec: JobSpec, question: VersionedQuestion, rows: Sequence[Row]) -> Period:
+    """All whole windows of all versions, each version with its own."""
+    counts = counts_of(rows)
+    total = sum(of_version.total for of_version in counts.values())
+    row, _ = estimate_question(
+        question,
+        counts,
+        _place_of(rows),
+        ESTIMATORS[spec.estimator](),
+        spec.candidates,
+        reason_to_withhold(total, spec.min_reports, False),
+        spec.show,
+    )
+    windows = {(each["window_start"], each["window_end"]) for each in rows}
+    return Period(
+        row=row._replace(simulated=simulated_of([each["simulated"] for each in rows])), number=len(windows), partial=0
+    )
+
+
+def _place_of(rows: Sequence[Row]) -> dict[str, Any]:
+    """The fields that identify the period from the first window to the last."""
     last = max(rows, key=lambda row: (row["run"] or "", row["window_start"] or 0))
-    collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
     starts, ends = ([row[name] for row in rows] for name in ("window_start", "window_end"))
-    place = {
+    return {
         "window_start": None if None in starts else rfc3339(min(starts)),
         "window_end": None if None in ends else rfc3339(max(ends)),
         "pane_index": 0,
         "pane_timing": ON_TIME,
         "run": last["run"],
     }
+
+
+def _estimate(spec: JobSpec, rows: Sequence[Row], *, partial: bool) -> WindowedEstimate:
+    collection = spec.catalog[bytes.fromhex(rows[0]["fingerprint"])]
     counts: CohortCounts = functools.reduce(operator.add, (row["counts"] for row in rows))
     row = estimate_window(
         collection,
         counts,
-        place,
+        _place_of(rows),
         ESTIMATORS[spec.estimator](),
         spec.candidates,
-        reason_to_withhold(counts, spec.min_reports, partial),
+        reason_to_withhold(counts.total, spec.min_reports, partial),
         spec.show,
         limits=spec.limits,
         quantiles=spec.quantiles,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import json
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -71,6 +72,12 @@ def nearest(name: object, known: Iterable[str]) -> str | None:
         return None
     found = [known for known in names if name in known] or difflib.get_close_matches(name, names, 1, _ALIKE)
     return found[0] if found else None
+
+
+def require_id(where: str, value: object) -> None:
+    """Refuse what is no name in rows and files; raises SpecError."""
+    if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9._-]{1,64}", value):
+        raise SpecError(f"{where} must be 1 to 64 of the characters a-z, 0-9, '.', '_' and '-', got {describe(value)}")
 
 
 def require_int(where: str, value: object, low: int, high: int) -> None:

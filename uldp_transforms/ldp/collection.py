@@ -18,6 +18,7 @@ from uldp_transforms.ldp.alphabets import ALPHABETS
 from uldp_transforms.ldp.checks import (
     describe,
     parse_json,
+    require_id,
     require_int,
     require_keys,
     require_mapping,
@@ -67,15 +68,20 @@ class Collection(Model):
         client_window: window in which a client answers at most once, such as ``"1d"``. None: clients decide.
         client_timezone: time zone of these windows, such as ``"Europe/Berlin"``. None: windows are multiples of a
             length of time since 1970-01-01T00:00:00Z.
+        question: name that all versions of a question share, so that the collector also pools them. Clients do not
+            know it, and the fingerprint does not depend on it. None: the collection is estimated by itself.
     """
 
     version: int
     client_window: str | None = None
     client_timezone: str | None = None
+    question: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_int("Collection.version", self.version, 1, (1 << 31) - 1)
+        if self.question is not None:
+            require_id("Collection.question", self.question)
         if self.client_window is None and self.client_timezone is not None:
             raise SpecError(
                 f"Collection.client_timezone must be absent without client_window, got {describe(self.client_timezone)}"
@@ -101,7 +107,7 @@ class Collection(Model):
             spec = parse_json(text, str(source))
         require_mapping("Collection", spec)
         needed = ("id", "version", "alphabet", "mechanism")
-        optional = ("num_cohorts", "client_window", "client_timezone")
+        optional = ("num_cohorts", "client_window", "client_timezone", "question")
         require_keys("Collection", spec, needed, (*needed, *optional))
         alphabet = ALPHABETS.build(spec["alphabet"])
         mechanism = MECHANISMS.build(
@@ -116,14 +122,15 @@ class Collection(Model):
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object from which ``from_json`` makes an equal collection."""
-        asked = {"client_window": self.client_window, "client_timezone": self.client_timezone}
+        names = ("client_window", "client_timezone", "question")
+        given = {name: getattr(self, name) for name in names}
         return {
             "id": self.id,
             "version": self.version,
             "alphabet": self.alphabet.to_json(),
             "mechanism": self.mechanism.to_json(),
             "num_cohorts": self.num_cohorts,
-        } | {name: text for name, text in asked.items() if text is not None}
+        } | {name: text for name, text in given.items() if text is not None}
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)  # the values may be many
@@ -138,9 +145,10 @@ class Collection(Model):
         """Everything that determines the meaning of a report, as canonical JSON.
 
         It has sorted keys and no spaces, integers and texts only (real numbers as the shortest decimal text), and
-        holds the JSON form, the exact integer weights of the client, and the wire version.
+        holds the JSON form without the question, the exact integer weights of the client, and the wire version.
         """
         content = self.to_json() | {"alphabet": self.alphabet.meaning()}
+        content.pop("question", None)
         content["mechanism"] |= self.mechanism.exact_weights
         content["wire_version"] = WIRE_VERSION
         return json.dumps(_without_floats(content), sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from typing import Any
 
 import numpy as np
 
 from uldp_transforms.ldp.alphabets import Alphabet
-from uldp_transforms.ldp.checks import describe, require_int
+from uldp_transforms.ldp.checks import require_id, require_int
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.counts.sparse_table import PAYS, split_counts
 from uldp_transforms.ldp.errors import SpecError
@@ -38,10 +37,7 @@ class Model:
 
     def __post_init__(self) -> None:
         name = type(self).__name__
-        if not isinstance(self.id, str) or not re.fullmatch(r"[a-z0-9._-]{1,64}", self.id):
-            raise SpecError(
-                f"{name}.id must be 1 to 64 of the characters a-z, 0-9, '.', '_' and '-', got {describe(self.id)}"
-            )
+        require_id(f"{name}.id", self.id)
         require_int(f"{name}.num_cohorts", self.num_cohorts, 1, MAX_COHORTS)
         if self.num_cohorts * self.num_cells > MAX_CELLS:
             raise SpecError(

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.repeated_people import keeps_memos
 from uldp_transforms.windows import BasePeriods, moment_of, rfc3339
 
 
-def name_of(collection: Collection | None) -> dict[str, Any]:
+class Named(Protocol):
+    """A collection, or a question with several versions."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def fingerprint(self) -> bytes: ...
+
+
+def name_of(collection: Named | None) -> dict[str, Any]:
     """The fields that identify the collection of a row; all None if it is unknown."""
     if collection is None:
         return {"collection_id": None, "collection_version": None, "fingerprint": None}

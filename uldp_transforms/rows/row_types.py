@@ -105,6 +105,7 @@ class WindowedEstimate(NamedTuple):
     unexplained_status: Optional[str] = None
     interval: Optional[str] = None
     numbers: NumberFigures = NumberFigures()
+    pooled: Optional[bool] = None
 
 
 class EstimatedValue(NamedTuple):
@@ -152,6 +153,7 @@ class EstimatedValue(NamedTuple):
     smoothed_low: Optional[float] = None
     smoothed_high: Optional[float] = None
     interval: Optional[str] = None
+    pooled: Optional[bool] = None
 
 
 class HealthFinding(NamedTuple):
@@ -178,6 +180,7 @@ class WindowHealth(NamedTuple):
     status: str
     findings: Sequence[HealthFinding]
     run: Optional[str] = None
+    pooled: Optional[bool] = None
 
 
 class WindowCounts(NamedTuple):

@@ -16,6 +16,7 @@ import numpy as np
 
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.model import Model
+from uldp_transforms.ldp.repeated_people import keeps_memos
 from uldp_transforms.ldp.smoothing import Past, Series, Track, judge
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_types import WindowedEstimate
@@ -216,6 +217,14 @@ def jump_of(model: Model) -> float:
     """Maximum of n times the contribution of one more counted report to an estimate; 0 if unknown."""
     mechanism = model.mechanism
     return 1 / min(mechanism.delta, mechanism.kappa) if isinstance(mechanism, SetReportMechanism) else 0.0
+
+
+def traits_of(models: Iterable[Model]) -> tuple[float, bool]:
+    """What smoothing needs to know of a collection, or of the versions of a question: the largest ``jump_of``, and
+    whether any clients keep memos.
+    """
+    found = [(jump_of(model), keeps_memos(model)) for model in models]
+    return max(jump for jump, _ in found), any(memos for _, memos in found)
 
 
 def has_numbers(row: WindowedEstimate) -> bool:

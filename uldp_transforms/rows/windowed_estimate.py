@@ -16,7 +16,7 @@ from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers, li
 from uldp_transforms.ldp.repeated_people import with_repeated_people
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.row_identity import name_of, reports_of_a_person
+from uldp_transforms.rows.row_identity import Named, name_of, reports_of_a_person
 from uldp_transforms.rows.row_types import (
     EstimatedValue,
     MeanFigure,
@@ -31,6 +31,9 @@ from uldp_transforms.version import SOFTWARE
 ON_TIME = "ON_TIME"
 """``pane_timing`` of the row that is emitted at the end of its window; there is at most one."""
 
+Entries = Callable[[Estimate, int | None], Sequence[ValueEstimate]]
+"""Function that makes the entries of a row from an estimate and the maximum number of its values."""
+
 
 def estimate_window(
     collection: Collection,
@@ -43,7 +46,7 @@ def estimate_window(
     anytime_scale: int | None = None,
     limits: Sequence[float] | None = None,
     quantiles: Sequence[float] | None = None,
-    entries: Callable[[Estimate, int | None], Sequence[ValueEstimate]] | None = None,
+    entries: Entries | None = None,
 ) -> WindowedEstimate:
     """The row of one window and pane; without numbers if reports are too few or missing, or no estimate is possible.
 
@@ -78,12 +81,43 @@ def estimate_window(
     level = CONFIDENCE
     if estimate and anytime_scale is not None:
         level = float(confidence_of_look(CONFIDENCE, counts.total, anytime_scale, place["pane_timing"] == ON_TIME))
+    row = row_of_estimate(
+        collection, place, estimator.id, estimate, status, None if withheld else counts.total, show, entries
+    )
+    numbers = _number_figures(collection, counts, estimate, limits, quantiles, level, times) if estimate else None
+    return row._replace(
+        interval=FIXED if anytime_scale is None else ANYTIME, numbers=row.numbers if numbers is None else numbers
+    )
+
+
+def row_of_estimate(
+    owner: Named,
+    place: dict[str, Any],
+    estimator: str,
+    estimate: Estimate | None,
+    status: str,
+    num_reports: int | None,
+    show: int | None,
+    entries: Entries | None = None,
+) -> WindowedEstimate:
+    """The row of an estimate; without numbers if there is none.
+
+    Args:
+        owner: the collection or question.
+        place: the fields that identify window and pane.
+        estimator: its id.
+        estimate: None: the status says why there is none.
+        status: of the row.
+        num_reports: of the window; None if they are withheld.
+        show: maximum number of values in the row. None: all.
+        entries: function that makes the entries of an estimate; None: ``value_estimates``.
+    """
     return WindowedEstimate(
-        **name_of(collection),
+        **name_of(owner),
         **place,
-        num_reports=None if withheld else counts.total,
+        num_reports=num_reports,
         simulated=None,
-        estimator=estimator.id,
+        estimator=estimator,
         unexplained_mass=estimate.unexplained_mass if estimate else None,
         unexplained_standard_error=estimate.unexplained_standard_error if estimate else None,
         redistributed_mass=estimate.redistributed_mass if estimate else None,
@@ -95,10 +129,7 @@ def estimate_window(
         unexplained_low=estimate.unexplained_low if estimate and estimate.unexplained_status else None,
         unexplained_high=estimate.unexplained_high if estimate and estimate.unexplained_status else None,
         unexplained_status=estimate.unexplained_status if estimate else None,
-        interval=FIXED if anytime_scale is None else ANYTIME,
-        numbers=_number_figures(collection, counts, estimate, limits, quantiles, level, times)
-        if estimate
-        else NumberFigures(),
+        interval=estimate.interval if estimate else FIXED,
     )
 
 
@@ -135,11 +166,11 @@ def value_estimates(estimate: Estimate, show: int | None = None) -> list[ValueEs
     return list(EntryColumns.of_estimate(estimate, show))
 
 
-def reason_to_withhold(counts: CohortCounts, min_reports: int, partial: bool) -> str | None:
+def reason_to_withhold(num_reports: int, min_reports: int, partial: bool) -> str | None:
     """Status of a window whose numbers are withheld: partial, or with too few reports; None if they are not."""
     if partial:
         return "partial"
-    return "suppressed" if counts.total < min_reports else None
+    return "suppressed" if num_reports < min_reports else None
 
 
 _SHARED = [name for name in EstimatedValue._fields if name in WindowedEstimate._fields]

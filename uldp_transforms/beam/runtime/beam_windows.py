@@ -23,6 +23,20 @@ from uldp_transforms.calendar_windows import CalendarPeriods, CalendarWindows
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import BasePeriods, Windows
 
+_TIME = 8  # bytes
+
+
+def in_window(key: bytes, window: IntervalWindow) -> bytes:
+    """Name of a key and its window, for state that outlives the window."""
+    return key + b"".join(end.micros.to_bytes(_TIME, "big", signed=True) for end in (window.start, window.end))
+
+
+def key_and_window(name: bytes) -> tuple[bytes, IntervalWindow]:
+    """Reverse ``in_window``."""
+    ends = (name[-2 * _TIME : -_TIME], name[-_TIME:])
+    start, end = (Timestamp(micros=int.from_bytes(each, "big", signed=True)) for each in ends)
+    return name[: -2 * _TIME], IntervalWindow(start, end)
+
 
 class CalendarWindowFn(NonMergingWindowFn):
     """Beam window function for calendar days, weeks and months of a time zone.

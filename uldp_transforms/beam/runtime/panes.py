@@ -13,7 +13,6 @@ from apache_beam.transforms import trigger
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
-from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.rows.windowed_estimate import reason_to_withhold
 from uldp_transforms.windows import now, rfc3339
 
@@ -94,7 +93,7 @@ class Withholding:
     complete_after: int | None
     partial_before: int | None
 
-    def reason(self, counts: CohortCounts, window: Any, pane: Any) -> str | None:
+    def reason(self, num_reports: int, window: Any, pane: Any) -> str | None:
         """Status of a window whose numbers are withheld; None if they are not."""
         partial = is_partial(window, pane, self.complete_after) or is_cut(window, self.partial_before)
-        return reason_to_withhold(counts, self.min_reports, partial)
+        return reason_to_withhold(num_reports, self.min_reports, partial)

@@ -7,6 +7,7 @@ other, and a contradictory specification cannot be built.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import re
 from collections.abc import Mapping
@@ -37,6 +38,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.estimators.number_estimates import check_limits, check_quantiles
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, MAX_DENSE
+from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
 from uldp_transforms.messages.catalog import CollectionCatalog, catalog_of
 from uldp_transforms.messages.refusal_causes import allowed_share
 from uldp_transforms.windows import (
@@ -115,6 +117,8 @@ class JobSpec:
         chosen = ESTIMATORS[self.estimator]()
         for collection in CollectionCatalog(self.collections):
             collection.check_estimator(chosen)
+        for question in self.questions:
+            question.check_estimator(chosen)
         if self.candidates is not None and self.candidates != _canonical(self.candidates):
             raise SpecError(
                 "JobSpec.candidates must be a tuple of different texts in Unicode NFC, as JobSpec.of makes it, got "
@@ -228,6 +232,18 @@ class JobSpec:
     def catalog(self) -> CollectionCatalog:
         """Catalog that finds collections by the fingerprint in a report."""
         return catalog_of(self.collections)
+
+    @functools.cached_property
+    def questions(self) -> tuple[VersionedQuestion, ...]:
+        """The questions that collections name; each has pooled rows beside those of its collections."""
+        return questions_of(self.collections)
+
+    def models_of(self, fingerprint: bytes) -> tuple[Collection, ...]:
+        """The collections whose reports are in the rows with this fingerprint: one, or the versions of a question."""
+        for question in self.questions:
+            if question.fingerprint == fingerprint:
+                return question.pooled
+        return (self.catalog[fingerprint],)
 
     @property
     def periods(self) -> BasePeriods | None:

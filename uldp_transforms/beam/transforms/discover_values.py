@@ -79,5 +79,5 @@ class _DiscoverFn(beam.DoFn):
         pane: Any = beam.DoFn.PaneInfoParam,
     ) -> Iterator[DiscoveredValue]:
         fingerprint, counts = element
-        withheld = self._withholding.reason(counts, window, pane)
+        withheld = self._withholding.reason(counts.total, window, pane)
         yield from discover_window(self._catalog[fingerprint], counts, place_of(window, pane, self._run), withheld)

@@ -14,7 +14,8 @@ from uldp_transforms.beam.runtime.coders import KEYED_COUNTS
 from uldp_transforms.beam.runtime.panes import is_partial, place_of
 from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
-from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, SmoothEstimates
+from uldp_transforms.beam.transforms.pool_versions import PoolVersions
+from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows, SmoothEstimates
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
 from uldp_transforms.rows.entry_columns import EntryColumns
@@ -41,6 +42,9 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
     drained stream emits before all reports of its window could arrive is ``partial``. So is the row of a window that
     shares its reports with an earlier run (``JobSpec.partial_before``). If a window can have several rows, their
     intervals hold simultaneously (``JobSpec.anytime_scale``).
+
+    A question that collections name has one more row of each kind per window, pooled from its versions; see
+    ``PoolVersions``.
 
     ``health``: the findings of ``uldp_transforms.ldp.sentinels`` and of the goodness-of-fit test. With
     ``JobSpec.smooth`` both kinds of rows also use neighbouring windows; see ``SmoothEstimates``.
@@ -74,14 +78,25 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
 
     def expand(self, counts: PCollection[tuple[bytes, CohortCounts]]) -> EstimatedWindows:
         spec = spec_for("EstimateDistribution", self._spec, counts, KEYED_COUNTS, windowed=True)
+        pooled = counts | "PoolVersions" >> PoolVersions(spec) if spec.questions else None
         if spec.smooth:
             estimated = counts | "EstimatePairs" >> beam.ParDo(_EstimatePairsFn(spec)).with_output_types(KEYED_ROWS)
+            if pooled is not None:
+                estimated = (estimated, pooled) | "WithQuestions" >> beam.Flatten()
             mark(spec, estimated)
             return EstimatedWindows(*(estimated | "SmoothEstimates" >> SmoothEstimates(spec)))
         rows = counts | "Estimate" >> beam.ParDo(_EstimateFn(spec)).with_outputs("health", main="estimates")
         rows.estimates.element_type = WindowedEstimate
         rows.health.element_type = WindowHealth
-        return EstimatedWindows(rows.estimates, rows.health)
+        if pooled is None:
+            return EstimatedWindows(rows.estimates, rows.health)
+        of_questions = pooled | "RowsOfQuestions" >> beam.FlatMap(_split).with_outputs("health", main="estimates")
+        of_questions.estimates.element_type = WindowedEstimate
+        of_questions.health.element_type = WindowHealth
+        return EstimatedWindows(
+            (rows.estimates, of_questions.estimates) | "Estimates" >> beam.Flatten(),
+            (rows.health, of_questions.health) | "Health" >> beam.Flatten(),
+        )
 
     def display_data(self) -> dict[str, Any]:
         return {"estimator": self._spec.estimator, "min_reports": self._spec.min_reports}
@@ -118,7 +133,7 @@ class _EstimateFn(beam.DoFn):
     ) -> tuple[WindowedEstimate, WindowHealth]:
         fingerprint, counts = element
         collection, place = self._catalog[fingerprint], place_of(window, pane, self._run)
-        withheld = self._withholding.reason(counts, window, pane)
+        withheld = self._withholding.reason(counts.total, window, pane)
         begin = time.monotonic_ns()
         row = estimate_window(
             collection,
@@ -139,6 +154,13 @@ class _EstimateFn(beam.DoFn):
         for finding in health.findings:
             metrics.count(finding.fired, metrics.ALARMS, finding.name)
         return row, health
+
+
+def _split(pair: tuple[bytes, Rows]) -> Iterator[Any]:
+    """The two rows of a pair, each to its output."""
+    row, health = pair[1]
+    yield row
+    yield TaggedOutput("health", health)
 
 
 class _EstimatePairsFn(_EstimateFn):

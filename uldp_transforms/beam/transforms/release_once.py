@@ -18,20 +18,17 @@ from apache_beam import coders
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms import userstate
 from apache_beam.transforms.timeutil import TimeDomain
-from apache_beam.transforms.window import GlobalWindows, IntervalWindow
-from apache_beam.utils.timestamp import Timestamp
+from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.beam.runtime import metrics
-from uldp_transforms.beam.runtime.beam_windows import ParDoInto, as_duration
+from uldp_transforms.beam.runtime.beam_windows import ParDoInto, as_duration, in_window, key_and_window
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder
 from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 
 _RELEASED = b"released"
-_TIME = 8
-"""Number of bytes of a timestamp in a key."""
 
 
 class ReleaseOnce(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[tuple[bytes, CohortCounts]]]):
@@ -80,9 +77,8 @@ def _named(
     pane: tuple[bytes, CohortCounts | None], window: Any = beam.DoFn.WindowParam
 ) -> Iterator[tuple[bytes, bytes]]:
     """Emit the counts of a pane under the name of its key and window; nothing for an empty pane."""
-    name = pane[0] + b"".join(end.micros.to_bytes(_TIME, "big", signed=True) for end in (window.start, window.end))
     if pane[1] is not None:
-        yield name, CohortCountsCoder().encode(pane[1])
+        yield in_window(pane[0], window), CohortCountsCoder().encode(pane[1])
 
 
 def _added(held: bytes, pane: bytes) -> bytes:
@@ -90,11 +86,6 @@ def _added(held: bytes, pane: bytes) -> bytes:
     one, other = coder.decode(held), coder.decode(pane)
     assert one is not None and other is not None, "_named"
     return coder.encode(one + other)
-
-
-def _window_of(name: bytes) -> IntervalWindow:
-    ends = (name[-2 * _TIME : -_TIME], name[-_TIME:])
-    return IntervalWindow(*(Timestamp(micros=int.from_bytes(end, "big", signed=True)) for end in ends))
 
 
 class _HoldFn(beam.DoFn):
@@ -117,7 +108,7 @@ class _HoldFn(beam.DoFn):
         forget: Any = beam.DoFn.TimerParam(FORGET),
     ) -> Iterable[Any]:
         name, pane = element
-        held, end = total.read(), _window_of(name).end
+        held, end = total.read(), key_and_window(name)[1].end
         if held == _RELEASED:
             metrics.count(1, metrics.AFTER_RELEASE)
         else:
@@ -131,8 +122,8 @@ class _HoldFn(beam.DoFn):
         held = total.read()
         if held and held != _RELEASED:
             total.write(_RELEASED)
-            window = _window_of(name)
-            pair = name[: -2 * _TIME], CohortCountsCoder().decode(held)
+            fingerprint, window = key_and_window(name)
+            pair = fingerprint, CohortCountsCoder().decode(held)
             yield WindowedValue(pair, window.end + self._delay, (window,))
 
     @userstate.on_timer(FORGET)

@@ -19,13 +19,12 @@ from uldp_transforms.beam.runtime.beam_windows import ParDoInto
 from uldp_transforms.beam.spec.inputs import require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.repeated_people import keeps_memos
 from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.rows.entry_columns import packed, unpacked
 from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
 from uldp_transforms.rows.window_health import with_change
-from uldp_transforms.rows.window_history import Neighbours, bounds_of, jump_of
+from uldp_transforms.rows.window_history import Neighbours, bounds_of, traits_of
 from uldp_transforms.windows import now
 
 Rows = tuple[WindowedEstimate, WindowHealth]
@@ -46,7 +45,7 @@ class SmoothedWindows(NamedTuple):
 class SmoothEstimates(beam.PTransform[PCollection[tuple[bytes, Rows]], SmoothedWindows]):
     """Smooth the frequencies of each window with those of its neighbours, and detect changes.
 
-    Input: pairs of a collection's fingerprint and the two rows of a window, in the windows of the job.
+    Input: pairs of a collection's or question's fingerprint and the two rows of a window, in the windows of the job.
     ``EstimateDistribution`` produces these pairs, and applies this transform itself if ``JobSpec.smooth`` is true.
 
     Output: one row of each kind per input, in its window. Entries of ``estimates`` have ``smoothed_frequency``,
@@ -135,7 +134,7 @@ class _SmoothFn(beam.DoFn):
     """Smooth all windows of a collection together."""
 
     def __init__(self, spec: JobSpec):
-        self._catalog = spec.catalog
+        self._spec = spec
         self._alarm_every = spec.alarm_every
 
     def start_bundle(self) -> None:
@@ -144,8 +143,8 @@ class _SmoothFn(beam.DoFn):
     def process(self, element: tuple[bytes, Iterable[bytes]]) -> Iterator[WindowedValue]:
         fingerprint, pairs = element[0], list(map(unpacked, element[1]))
         estimates = [row for row, _ in pairs]
-        collection = self._catalog[fingerprint]
-        results = smooth_rows(estimates, jump_of(collection), self._alarm_every, keeps_memos(collection))
+        jump, memos = traits_of(self._spec.models_of(fingerprint))
+        results = smooth_rows(estimates, jump, self._alarm_every, memos)
         for (row, change), (_, health) in zip(results, pairs):
             yield _in_window(row, health, change, MIN_TIMESTAMP)
 
@@ -156,7 +155,7 @@ class _FilterFn(beam.DoFn):
     NEIGHBOURS = userstate.ReadModifyWriteStateSpec("neighbours", coders.BytesCoder())
 
     def __init__(self, spec: JobSpec):
-        self._catalog = spec.catalog
+        self._spec = spec
         self._alarm_every = spec.alarm_every
         self._skew = spec.future_skew
 
@@ -174,8 +173,7 @@ class _FilterFn(beam.DoFn):
             yield _in_window(row, health, None, timestamp)
             return
         held = neighbours.read()
-        collection = self._catalog[fingerprint]
-        empty = functools.partial(Neighbours.of, [], jump_of(collection), keeps_memos(collection))
+        empty = functools.partial(Neighbours.of, [], *traits_of(self._spec.models_of(fingerprint)))
         windows = Neighbours.from_bytes(held) if held else empty()
         later, row, change = filter_row(windows, row, self._alarm_every)
         if later is not windows:

@@ -12,6 +12,7 @@ from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.jobs.follow.row_outbox import put_rows, rows_of_window, write_outbox
 from uldp_transforms.jobs.follow.spool_reading import Reading, SpoolReader, finished_files, merge, unfinished_since
 from uldp_transforms.jobs.follow.state import FollowState
+from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.rejected_report import rejected_row
@@ -67,6 +68,9 @@ class Follower:
         self._clock = clock
         self._reader = SpoolReader(spool, spec)
         self._told: set[str] = set()
+        self._questions = {one.fingerprint: [q.fingerprint] for q in spec.questions for one in q.pooled}
+        self._members = {one.fingerprint: [one.fingerprint] for one in spec.collections}
+        self._members |= {q.fingerprint: [one.fingerprint for one in q.pooled] for q in spec.questions}
 
     def step(self) -> None:
         """Count all files that are finished now, and estimate the windows that are due.
@@ -125,23 +129,23 @@ class Follower:
         merge(reading, of_file)
 
     def _windows_of(self, reading: Reading) -> set[tuple[bytes, int, int]]:
-        """Fingerprint, start and end of the windows that contain counted reports."""
+        """Fingerprint, start and end of the windows of collections and questions that contain counted reports."""
         windows = self._spec.windows
         assert windows is not None, "follow_job refuses a job without windows"
         return {
-            (fingerprint, start, windows.end_of(start))
+            (name, start, windows.end_of(start))
             for fingerprint, period in reading.counts
             for start in windows.starts_around(period)
+            for name in (fingerprint, *self._questions.get(fingerprint, ()))
         }
 
     def _estimate(self, due: list[Any]) -> None:
         """Put the rows of windows into the outbox; windows of collections that the job no longer has stay pending."""
         rows: dict[str, list[Any]] = defaultdict(list)
         simulated = self._state.simulated()
-        known = {collection.fingerprint for collection in self._spec.collections}
         for window in due:
-            counts = self._state.counts_between(*window[:3]) if window.fingerprint in known else None
-            if counts is None:
+            counts = self._counts_of(window)
+            if not counts:
                 continue
             for kind, own in rows_of_window(self._spec, window, counts, simulated=simulated).items():
                 if kind != "counts" or self._with_counts:
@@ -149,6 +153,15 @@ class Follower:
             self._state.estimated(window)
         if rows:
             put_rows(self._state, str(self._spec.run), rows)
+
+    def _counts_of(self, window: Any) -> dict[bytes, CohortCounts]:
+        """Counts of a window by fingerprint: of its collection, or of all versions of its question."""
+        found = {}
+        for fingerprint in self._members.get(window.fingerprint, ()):
+            counts = self._state.counts_between(fingerprint, window.start, window.stop)
+            if counts is not None:
+                found[fingerprint] = counts
+        return found
 
     def _say(self, sentence: str) -> None:
         """Print a sentence once."""

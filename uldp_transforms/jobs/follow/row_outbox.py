@@ -12,7 +12,9 @@ from uldp_transforms.jobs.follow.state import FollowState, PendingWindow
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows import row_types
+from uldp_transforms.rows.pooled_rows import estimate_question
 from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.rows.windowed_estimate import ON_TIME, estimate_window, reason_to_withhold
@@ -29,10 +31,12 @@ _FORMS = {
 
 
 def rows_of_window(
-    spec: JobSpec, window: PendingWindow, counts: CohortCounts, *, simulated: bool
+    spec: JobSpec, window: PendingWindow, counts: Mapping[bytes, CohortCounts], *, simulated: bool
 ) -> dict[str, tuple[Any]]:
-    """The rows of a window by kind. As it can have later rows, their intervals hold simultaneously."""
-    collection = spec.catalog[window.fingerprint]
+    """The rows of a window of a collection or question, by kind, from counts by fingerprint.
+
+    As a window can have later rows, their intervals hold simultaneously.
+    """
     place = {
         "window_start": rfc3339(window.start),
         "window_end": rfc3339(window.stop),
@@ -40,10 +44,14 @@ def rows_of_window(
         "pane_timing": _LATE if window.panes else ON_TIME,
         "run": spec.run,
     }
-    withheld = reason_to_withhold(counts, spec.min_reports, False)
+    withheld = reason_to_withhold(sum(each.total for each in counts.values()), spec.min_reports, False)
+    for question in spec.questions:
+        if question.fingerprint == window.fingerprint:
+            return _rows_of_question(spec, question, place, counts, withheld, simulated)
+    collection, of_window = spec.catalog[window.fingerprint], counts[window.fingerprint]
     row = estimate_window(
         collection,
-        counts,
+        of_window,
         place,
         ESTIMATORS[spec.estimator](),
         spec.candidates,
@@ -53,12 +61,33 @@ def rows_of_window(
         limits=spec.limits,
         quantiles=spec.quantiles,
     )
-    stored = counts_of_window(collection, counts, place, complete=True)
+    stored = counts_of_window(collection, of_window, place, complete=True)
     return {
         "estimates": (row._replace(simulated=simulated),),
-        "health": (health_of_window(collection, counts, place, withheld, row.fit_p_value),),
+        "health": (health_of_window(collection, of_window, place, withheld, row.fit_p_value),),
         "counts": (stored._replace(simulated=simulated),),
     }
+
+
+def _rows_of_question(
+    spec: JobSpec,
+    question: VersionedQuestion,
+    place: dict[str, Any],
+    counts: Mapping[bytes, CohortCounts],
+    withheld: str | None,
+    simulated: bool,
+) -> dict[str, tuple[Any]]:
+    row, health = estimate_question(
+        question,
+        counts,
+        place,
+        ESTIMATORS[spec.estimator](),
+        spec.candidates,
+        withheld,
+        show=spec.show,
+        anytime_scale=spec.min_reports,
+    )
+    return {"estimates": (row._replace(simulated=simulated),), "health": (health,)}
 
 
 def put_rows(state: FollowState, run: str, rows: Mapping[str, Sequence[Any]]) -> None:

@@ -17,7 +17,7 @@ import operator
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from uldp_transforms import JobSpec
@@ -27,18 +27,18 @@ from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
-from uldp_transforms.jobs.reestimate.stored_counts import stored_counts
+from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, stored_counts
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.ldp.repeated_people import keeps_memos
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.pooled_rows import estimate_question
 from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, DiscoveredValue, WindowedEstimate
 from uldp_transforms.rows.smoothed_rows import smooth_rows
-from uldp_transforms.rows.window_history import jump_of
+from uldp_transforms.rows.window_history import traits_of
 from uldp_transforms.rows.windowed_estimate import estimate_window, reason_to_withhold
 from uldp_transforms.windows import rfc3339
 
@@ -139,7 +139,7 @@ def job(task: Reestimation) -> int:
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
     stored = stored_counts(zip(task.files, task.records), known, task.spec.windows)
     found = [_estimate(task, rows, partial=key not in stored.whole) for key, rows in sorted(stored.windows.items())]
-    rows = [row for row, _ in found]
+    rows = [row for row, _ in found] + list(_pooled(task, stored))
     if task.smooth:
         rows = _smoothed(task, rows)
     for form in ("jsonl", "avro", *(["parquet"] if task.write_parquet else [])):
@@ -162,9 +162,8 @@ def _smoothed(task: Reestimation, rows: Sequence[WindowedEstimate]) -> list[Wind
     for fingerprint, group in itertools.groupby(rows, key=operator.attrgetter("fingerprint")):
         of_collection = list(group)
         _check_windows(of_collection)
-        collection = task.spec.catalog[bytes.fromhex(fingerprint)]
-        memos = keeps_memos(collection)
-        for row, change in smooth_rows(of_collection, jump_of(collection), task.alarm_every, memos):
+        jump, memos = traits_of(task.spec.models_of(bytes.fromhex(fingerprint)))
+        for row, change in smooth_rows(of_collection, jump, task.alarm_every, memos):
             results.append(row)
             if change is not None and change.fired:
                 window = f"window {row.window_start} to {row.window_end}"
@@ -188,16 +187,14 @@ def _estimate(
     task: Reestimation, jobs: Sequence[dict[str, Any]], *, partial: bool
 ) -> tuple[WindowedEstimate, list[DiscoveredValue]]:
     """The rows of a window from the counts of each run; they carry the name of the latest run."""
-    spec, last = task.spec, max(jobs, key=lambda row: (row["run"] or "", row["pane_index"]))
+    spec, last = task.spec, _last(jobs)
     collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
-    times = {name: None if last[name] is None else rfc3339(last[name]) for name in ("window_start", "window_end")}
-    place = times | {name: last[name] for name in ("pane_index", "pane_timing", "run")}
+    place = _place_of(last)
     if last["window_start"] is None:
         dataclasses.replace(spec, windows=None).check_asked()
     counts: CohortCounts = functools.reduce(operator.add, (row["counts"] for row in jobs))
-    withheld = reason_to_withhold(counts, spec.min_reports, partial)
+    withheld = reason_to_withhold(counts.total, spec.min_reports, partial)
     estimator = ESTIMATORS[spec.estimator]()
-    columns = EntryColumns.of_estimate if task.smooth else None
     row = estimate_window(
         collection,
         counts,
@@ -208,11 +205,54 @@ def _estimate(
         spec.show,
         limits=spec.limits,
         quantiles=spec.quantiles,
-        entries=columns,
+        entries=EntryColumns.of_estimate if task.smooth else None,
     )
     values = discover_window(collection, counts, place, withheld) if spec.discover else []
     simulated = simulated_of([job["simulated"] for job in jobs])
     return row._replace(simulated=simulated), [value._replace(simulated=simulated) for value in values]
+
+
+def _pooled(task: Reestimation, stored: StoredCounts) -> Iterator[WindowedEstimate]:
+    """The rows of questions; a window is partial as soon as one version of it is."""
+    spec, estimator = task.spec, ESTIMATORS[task.spec.estimator]()
+    for question in spec.questions:
+        names = {(one.id, one.version) for one in question.pooled}
+        of_question = sorted((key for key in stored.windows if key[:2] in names), key=operator.itemgetter(2, 3))
+        for _, keys in itertools.groupby(of_question, key=operator.itemgetter(2, 3)):
+            versions = list(keys)
+            rows = [row for key in versions for row in stored.windows[key]]
+            counts = counts_of(rows)
+            total = sum(of_version.total for of_version in counts.values())
+            row, _ = estimate_question(
+                question,
+                counts,
+                _place_of(_last(rows)),
+                estimator,
+                spec.candidates,
+                reason_to_withhold(total, spec.min_reports, not stored.whole >= set(versions)),
+                spec.show,
+                entries=EntryColumns.of_estimate if task.smooth else None,
+            )
+            yield row._replace(simulated=simulated_of([each["simulated"] for each in rows]))
+
+
+def counts_of(rows: Iterable[Row]) -> dict[bytes, CohortCounts]:
+    """The sums of stored counts, by fingerprint."""
+    sums: dict[bytes, CohortCounts] = {}
+    for row in rows:
+        fingerprint = bytes.fromhex(row["fingerprint"])
+        sums[fingerprint] = sums[fingerprint] + row["counts"] if fingerprint in sums else row["counts"]
+    return sums
+
+
+def _last(rows: Sequence[Row]) -> Row:
+    return max(rows, key=lambda row: (row["run"] or "", row["pane_index"]))
+
+
+def _place_of(row: Row) -> dict[str, Any]:
+    """The fields that identify window and pane of stored counts."""
+    times = {name: None if row[name] is None else rfc3339(row[name]) for name in ("window_start", "window_end")}
+    return times | {name: row[name] for name in ("pane_index", "pane_timing", "run")}
 
 
 def simulated_of(said: Sequence[bool | None]) -> bool | None:

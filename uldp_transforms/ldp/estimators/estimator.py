@@ -245,7 +245,10 @@ class Estimator(abc.ABC):
             EstimationError: if these counts do not allow an estimate; its ``status`` gives the reason.
         """
         question = ask(model, counts, candidates)
-        linear = estimate_linear(question)
+        return self.of_linear(question, estimate_linear(question))
+
+    def of_linear(self, question: Question, linear: LinearEstimate) -> Estimate:
+        """The estimate from the linear estimate of the same question."""
         return self._assemble(question, linear, *self.shares(question, linear))
 
     def estimate_reports(
@@ -269,13 +272,15 @@ class Estimator(abc.ABC):
             frequencies=shown[picked],
             raw_frequencies=linear.frequencies[picked],
             standard_errors=linear.standard_errors[picked],
-            intervals=functools.partial(_intervals_of, unclipped, shown[picked]),
+            intervals=functools.partial(intervals_of, unclipped, shown[picked]),
             unclipped=unclipped,
             num_reports=question.counts.total,
             left_over=float(shown[question.left_out].sum() + shares[unknowns:].sum()),
             raw_unexplained_mass=rest,
             unexplained_standard_error=linear.rest_standard_error,
-            unexplained_intervals=functools.partial(_around, rest, linear.rest_standard_error, linear.rest_spare),
+            unexplained_intervals=functools.partial(
+                interval_around, rest, linear.rest_standard_error, linear.rest_spare
+            ),
             unexplained_status=status if linear.rest_standard_error else None,
             redistributed_mass=alphabet.redistributed_mass(linear.raw),
             fit_p_value=linear.fit_p_value,
@@ -350,7 +355,7 @@ def everybody(problem: Problem) -> np.ndarray:
     return np.append(raw, 0.0 if problem.linear.rest_is_noise else 1 - raw.sum())
 
 
-def _intervals_of(
+def intervals_of(
     intervals: Intervals, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Intervals of the requested values, clipped to [0, 1] and extended to contain the displayed shares."""
@@ -358,7 +363,7 @@ def _intervals_of(
     return reaching(np.clip(low, 0, 1), np.clip(high, 0, 1), frequencies)
 
 
-def _around(share: float, error: float, spare: float, confidence: float) -> tuple[float, float]:
+def interval_around(share: float, error: float, spare: float, confidence: float) -> tuple[float, float]:
     """Interval of a share whose error has ``spare`` degrees of freedom, clipped to [0, 1]."""
     half = quantile(spare, confidence) * error
     return float(np.clip(share - half, 0, 1)), float(np.clip(share + half, 0, 1))

@@ -1,0 +1,263 @@
+"""PoolVersions: estimate each question from the counts of all its versions, window by window."""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import apache_beam as beam
+from apache_beam import coders, typehints
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms import userstate
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.timestamp import Timestamp
+from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
+
+from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.beam.runtime.beam_windows import ParDoInto, as_duration, in_window, key_and_window
+from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder
+from uldp_transforms.beam.runtime.panes import place_of
+from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.beam.spec.spec_fields import FINAL
+from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.pooled_rows import estimate_question
+
+_FINGERPRINT = 32
+_INDEX = 8  # bytes
+_PANES = struct.Struct("<Q?")
+_VERSION = struct.Struct("<32sQQ")
+_NAMED = typehints.Tuple[bytes, bytes]
+_COUNTS = CohortCountsCoder()
+
+
+class PoolVersions(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[tuple[bytes, Rows]]]):
+    """Estimates each question of the job from all its versions.
+
+    Input: pairs of a collection's fingerprint and the counts of all its reports in the window so far, as for
+    ``EstimateDistribution``, which applies this transform itself.
+
+    Output: pairs of a question's fingerprint and the two rows of a window, in the windows of the job. Over files, one
+    pair per question and window. In a stream, the pair on time comes at the end of the window (or with the release of
+    final results), from the latest counts of each version; an early or late pane of any version makes one more pair.
+
+    A stream keeps the latest counts of each version, and the number of panes, in state of the global window under a key
+    that names question and window, for the reasons that ``ReleaseOnce`` gives.
+
+    Args:
+        spec: specification of the job.
+
+    Raises:
+        SpecError: if no collection names a question.
+    """
+
+    def __init__(self, spec: JobSpec):
+        super().__init__()
+        self._spec = require_spec("PoolVersions", spec)
+        if not spec.questions:
+            raise SpecError("PoolVersions needs a collection that names a question, got none")
+
+    def expand(self, counts: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[tuple[bytes, Rows]]:
+        pooled: PCollection[tuple[bytes, Rows]]
+        spec = spec_for("PoolVersions", self._spec, counts, KEYED_COUNTS, windowed=True)
+        of_version = {one.fingerprint: question.fingerprint for question in spec.questions for one in question.pooled}
+        if spec.bounded:
+            named = counts | "OfQuestion" >> beam.FlatMap(_of_question, of_version).with_output_types(_NAMED)
+            pooled = named | "Versions" >> beam.GroupByKey() | "Estimate" >> beam.ParDo(_PoolFn(spec))
+        else:
+            named = counts | "NameWindows" >> beam.FlatMap(_of_window, of_version).with_output_types(_NAMED)
+            free = named | "InNoWindow" >> beam.WindowInto(GlobalWindows())
+            pooled = free | "HoldVersions" >> ParDoInto(_HoldVersionsFn(spec), counts.windowing)
+        pooled.element_type = KEYED_ROWS
+        mark(spec, pooled)
+        return pooled
+
+
+def _of_question(
+    sums: tuple[bytes, CohortCounts | None], of_version: Mapping[bytes, bytes]
+) -> Iterator[tuple[bytes, bytes]]:
+    """The counts of a version under the fingerprint of its question; nothing for other collections."""
+    question = of_version.get(sums[0])
+    if question is not None and sums[1] is not None:
+        yield question, sums[0] + _COUNTS.encode(sums[1])
+
+
+def _of_window(
+    sums: tuple[bytes, CohortCounts | None],
+    of_version: Mapping[bytes, bytes],
+    window: Any = beam.DoFn.WindowParam,
+    pane: Any = beam.DoFn.PaneInfoParam,
+) -> Iterator[tuple[bytes, bytes]]:
+    """The same under the name of question and window, after the pane's timing and index."""
+    for question, counts in _of_question(sums, of_version):
+        is_early = pane.timing == PaneInfoTiming.EARLY
+        yield in_window(question, window), bytes([is_early]) + max(pane.index, 0).to_bytes(_INDEX, "big") + counts
+
+
+class _Estimator:
+    """Makes the pooled rows of one window."""
+
+    def __init__(self, spec: JobSpec):
+        self._questions = {question.fingerprint: question for question in spec.questions}
+        self._estimator = ESTIMATORS[spec.estimator]()
+        self._spec = spec
+        self._columns = EntryColumns.of_estimate if spec.smooth and spec.bounded else None
+
+    def rows(self, question: bytes, versions: Iterable[bytes], window: Any, pane: Any) -> Rows:
+        """The rows from the counts of versions, each after the version's fingerprint."""
+        spec, counts = self._spec, {}
+        for version in versions:
+            of_version = _COUNTS.decode(version[_FINGERPRINT:])
+            assert of_version is not None, "_of_question"
+            counts[version[:_FINGERPRINT]] = of_version
+        total = sum(of_version.total for of_version in counts.values())
+        begin = time.monotonic_ns()
+        rows = estimate_question(
+            self._questions[question],
+            counts,
+            place_of(window, pane, spec.run),
+            self._estimator,
+            spec.candidates,
+            spec.withholding.reason(total, window, pane),
+            show=spec.show,
+            anytime_scale=spec.anytime_scale,
+            entries=self._columns,
+        )
+        metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
+        for finding in rows[1].findings:
+            metrics.count(finding.fired, metrics.ALARMS, finding.name)
+        return rows
+
+
+class _PoolFn(beam.DoFn):
+    """Files: all versions of a window together."""
+
+    def __init__(self, spec: JobSpec):
+        self._estimator = _Estimator(spec)
+
+    def start_bundle(self) -> None:
+        metrics.start_bundle()
+
+    def process(
+        self,
+        element: tuple[bytes, Iterable[bytes]],
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+    ) -> Iterator[tuple[bytes, Rows]]:
+        yield element[0], self._estimator.rows(*element, window, pane)
+
+
+@dataclasses.dataclass
+class _Held:
+    """State of one question and window: counts by version with the index of their pane, and what was emitted."""
+
+    versions: dict[bytes, tuple[int, bytes]]
+    panes: int = 0
+    on_time: bool = False
+
+    @classmethod
+    def from_bytes(cls, encoded: bytes | None) -> _Held:
+        """Reverse ``to_bytes``; nothing held if there are no bytes."""
+        if not encoded:
+            return cls({})
+        panes, on_time = _PANES.unpack_from(encoded)
+        held, at = cls({}, panes, on_time), _PANES.size
+        while at < len(encoded):
+            version, index, length = _VERSION.unpack_from(encoded, at)
+            at += _VERSION.size
+            held.versions[version] = index, encoded[at : at + length]
+            at += length
+        return held
+
+    def to_bytes(self) -> bytes:
+        """Panes and timing, then fingerprint, index, length and counts of each version; little-endian."""
+        versions = [_VERSION.pack(key, index, len(counts)) + counts for key, (index, counts) in self.versions.items()]
+        return _PANES.pack(self.panes, self.on_time) + b"".join(versions)
+
+    def put(self, index: int, version: bytes) -> bool:
+        """Replace an earlier pane of the version; False if this is the earlier one."""
+        name = version[:_FINGERPRINT]
+        if name in self.versions and self.versions[name][0] > index:
+            return False
+        self.versions[name] = index, version[_FINGERPRINT:]
+        return True
+
+
+class _HoldVersionsFn(beam.DoFn):
+    """Streams: the latest counts of each version, estimated on time, and again with each early or late pane."""
+
+    HELD = userstate.ReadModifyWriteStateSpec("held", coders.BytesCoder())
+    DUE = userstate.TimerSpec("due", TimeDomain.WATERMARK)
+    FORGET = userstate.TimerSpec("forget", TimeDomain.WATERMARK)
+
+    def __init__(self, spec: JobSpec):
+        self._estimator = _Estimator(spec)
+        # one millisecond after the panes on time, whose rows are at the end of the window, or at their release
+        after = spec.release_delay if spec.release == FINAL else 0
+        self._due = as_duration(after + 1)
+        self._keep = as_duration(after + spec.allowed_lateness + spec.slack)
+
+    def start_bundle(self) -> None:
+        metrics.start_bundle()
+
+    def process(
+        self,
+        element: tuple[bytes, bytes],
+        timestamp: Any = beam.DoFn.TimestampParam,
+        state: Any = beam.DoFn.StateParam(HELD),
+        due: Any = beam.DoFn.TimerParam(DUE),
+        forget: Any = beam.DoFn.TimerParam(FORGET),
+    ) -> Iterator[WindowedValue]:
+        name, pane = element
+        held = _Held.from_bytes(state.read())
+        if not held.put(int.from_bytes(pane[1 : 1 + _INDEX], "big"), pane[1 + _INDEX :]):
+            return
+        _, window = key_and_window(name)
+        forget.set(window.end + self._keep)
+        if not held.on_time:
+            due.set(window.end + self._due)
+        if held.on_time or pane[0]:
+            timing = PaneInfoTiming.LATE if held.on_time else PaneInfoTiming.EARLY
+            yield self._emit(name, held, timing, max(timestamp, window.max_timestamp()) if held.on_time else timestamp)
+        state.write(held.to_bytes())
+
+    @userstate.on_timer(DUE)
+    def on_time(
+        self,
+        name: Any = beam.DoFn.KeyParam,
+        state: Any = beam.DoFn.StateParam(HELD),
+    ) -> Iterator[WindowedValue]:
+        held = _Held.from_bytes(state.read())
+        if held.versions and not held.on_time:
+            held.on_time = True
+            yield self._emit(name, held, PaneInfoTiming.ON_TIME, key_and_window(name)[1].end + self._due)
+            state.write(held.to_bytes())
+
+    @userstate.on_timer(FORGET)
+    def forget(self, state: Any = beam.DoFn.StateParam(HELD)) -> Iterable[Any]:
+        state.clear()
+        return ()
+
+    def _emit(self, name: bytes, held: _Held, timing: int, moment: Timestamp) -> WindowedValue:
+        """The rows of the latest counts, as the next pane of the window."""
+        question, window = key_and_window(name)
+        pane = PaneInfo(
+            is_first=held.panes == 0,
+            is_last=False,
+            timing=timing,
+            index=held.panes,
+            nonspeculative_index=-1 if timing == PaneInfoTiming.EARLY else held.panes,
+        )
+        held.panes += 1
+        versions = (key + counts for key, (_, counts) in held.versions.items())
+        return WindowedValue(
+            (question, self._estimator.rows(question, versions, window, pane)), moment, (window,), pane
+        )

@@ -1,0 +1,315 @@
+"""One estimate from the reports of several versions of a question.
+
+Version a has n_a reports and unbiased frequencies u_a. The pooled frequency of a value is sum_a w_a u_a with
+
+    w_a = (n_a / V_a) / sum_b (n_b / V_b),
+
+where V_a is the variance of one report's estimate of the value in a uniform population. The weights do not depend on
+the answers, so the pooled frequency is unbiased and linear in the counts, for every population. In a uniform population
+it is at least as precise as each version alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import special
+
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.errors import EstimationError, NoReportsError
+from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms.ldp.estimators.empirical import Empirical
+from uldp_transforms.ldp.estimators.estimator import (
+    OK,
+    TOO_UNCERTAIN,
+    Decoder,
+    Problem,
+    interval_around,
+    intervals_of,
+)
+from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
+from uldp_transforms.ldp.model import Model
+from uldp_transforms.ldp.repeated_people import with_repeated_people
+from uldp_transforms.ldp.solvers.fitted_prior import Noisy
+from uldp_transforms.ldp.solvers.linear import Intervals, LinearEstimate, estimate_linear, picked_intervals
+from uldp_transforms.ldp.solvers.pooled_versions import Agreement, PooledVersions
+from uldp_transforms.ldp.solvers.question import ask
+
+MOST_EXACT = 64
+"""Maximum number of values for the chi-square test of agreement of all values together; its matrices have the square as
+entries."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class PooledWindow:
+    """The pooled estimate of one window.
+
+    Attributes:
+        estimate: from the reports of ``used``.
+        used: positions of the versions that have reports and can be estimated.
+        left_out: positions of the versions that have reports but cannot be estimated.
+        agreement: test whether these versions describe one population; None for one version.
+    """
+
+    estimate: Estimate
+    used: tuple[int, ...]
+    left_out: tuple[int, ...]
+    agreement: Agreement | None
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class _Part:
+    """One version: its own estimate of S values, and what the decoder knows of these."""
+
+    model: Model
+    counts: CohortCounts
+    alone: Estimate
+    problem: Problem
+
+
+def pool(
+    decoder: Decoder,
+    versions: Sequence[Model],
+    counts: Sequence[CohortCounts],
+    candidates: tuple[str, ...] | None = None,
+    times: Sequence[int | None] = (),
+) -> PooledWindow:
+    """The pooled estimate of one window.
+
+    Args:
+        decoder: estimator of the displayed shares.
+        versions: A models over the same values, the newest last.
+        counts: of each version; those without reports do not take part.
+        candidates: values to estimate in open alphabets; None: all values of closed ones.
+        times: for each version, the maximum number of reports per person, see ``with_repeated_people``; empty: 1.
+
+    Raises:
+        NoReportsError: if no version has reports.
+        EstimationError: if no version can be estimated.
+    """
+    newest = versions[-1].alphabet
+    asked = newest.known_values or candidates or newest.clear_values
+    values = tuple(dict.fromkeys((*asked, *newest.clear_values)))
+    parts: dict[int, _Part] = {}
+    left_out, error = [], EstimationError("")
+    for place, (model, of_version) in enumerate(zip(versions, counts, strict=True)):
+        if not of_version.total:
+            continue
+        try:
+            parts[place] = _part(decoder, model, of_version, values, times[place] if times else 1)
+        except EstimationError as failed:
+            left_out.append(place)
+            error = failed
+    if not parts:
+        raise error if left_out else NoReportsError("the versions of this question have no reports")
+    chosen = list(parts.values())
+    return PooledWindow(
+        estimate=_pooled(decoder, chosen, values, len(asked)),
+        used=tuple(parts),
+        left_out=tuple(left_out),
+        agreement=agreement_of(chosen) if len(chosen) > 1 else None,
+    )
+
+
+def _part(decoder: Decoder, model: Model, counts: CohortCounts, values: tuple[str, ...], times: int | None) -> _Part:
+    question = ask(model, counts, values)
+    linear = estimate_linear(question)
+    alone = Empirical().of_linear(question, linear)
+    problem = decoder.problem(question, linear)
+    return _Part(
+        model=model,
+        counts=counts,
+        alone=with_repeated_people(model, alone, times),
+        problem=_picked(problem, question.picked),
+    )
+
+
+def _picked(problem: Problem, picked: np.ndarray) -> Problem:
+    """The problem with the unknowns in the order of the values."""
+    linear, noisy = problem.linear, problem.noisy
+    names = ("raw", "joint", "null_errors", "frequencies", "standard_errors")
+    return dataclasses.replace(
+        problem,
+        own=problem.own[picked],
+        linear=dataclasses.replace(linear, **{name: getattr(linear, name)[picked] for name in names}),
+        noisy=None
+        if noisy is None
+        else Noisy(noisy.estimates[picked], noisy.null[picked], noisy.slope[picked], noisy.trials),
+    )
+
+
+def reference_variances(model: Model, values: tuple[str, ...]) -> np.ndarray:
+    """(S,) variance of one report's estimate of each value, if all symbols are equally frequent.
+
+    A hashed value is estimated from its h of k buckets, and from the other buckets with the opposite sign, so its
+    variance is that of a bucket divided by h (1 - h / k).
+    """
+    mechanism, alphabet = model.mechanism, model.alphabet
+    even = np.full(mechanism.num_symbols, 1 / mechanism.num_symbols)
+    of_symbols = mechanism.variances(even)
+    own = alphabet.has_own_symbol(values)
+    variances = np.empty(len(values))
+    if own.any():
+        texts = tuple(value for value, single in zip(values, own) if single)
+        variances[own] = of_symbols[alphabet.symbol_table(texts, 1)[0]]
+    listed = frozenset(alphabet.clear_values)
+    clear = ~own & np.array([value in listed for value in values], dtype=bool)
+    for chosen, buckets in (
+        (~own & ~clear, slice(0, alphabet.num_sensitive)),
+        (clear, slice(alphabet.num_sensitive, None)),
+    ):
+        if chosen.any():
+            of_buckets, hashes = of_symbols[buckets], alphabet.num_hashes
+            share = min(hashes / len(of_buckets), 0.5)
+            variances[chosen] = of_buckets.mean() / (hashes * (1 - share))
+    return variances
+
+
+def _weights(parts: Sequence[_Part], values: tuple[str, ...]) -> np.ndarray:
+    """(A, S), with the sum 1 for each value."""
+    precisions = np.array([part.counts.total / reference_variances(part.model, values) for part in parts])
+    weights: np.ndarray = precisions / precisions.sum(axis=0)
+    return weights
+
+
+def _pooled(decoder: Decoder, parts: Sequence[_Part], values: tuple[str, ...], num_asked: int) -> Estimate:
+    weights = _weights(parts, values)
+    alone = [part.alone for part in parts]
+    raw = _mean(weights, [each.raw_frequencies for each in alone])
+    separate = _mean(weights**2, [each.standard_errors**2 for each in alone])
+    common, added = _common(weights, alone)
+    errors = np.sqrt(separate + added)
+    intervals = functools.partial(_intervals, weights, alone, raw, errors / np.sqrt(separate))
+    problem = _problem(parts, weights, raw, errors, intervals)
+    shares = decoder.decode(problem)
+    shown, hidden = slice(0, num_asked), slice(num_asked, len(values))
+    unclipped = picked_intervals(intervals, np.arange(num_asked), len(values))
+    of_rest = _weights_of_rest(parts, weights)
+    rest = float(of_rest @ [each.raw_unexplained_mass for each in alone]) + float(raw[hidden].sum())
+    rest_error = float(np.hypot(problem.linear.rest_standard_error, np.sqrt((errors[hidden] ** 2).sum())))
+    status = TOO_UNCERTAIN if problem.linear.rest_is_noise else OK
+    return Estimate(
+        values=values[shown],
+        frequencies=shares[shown],
+        raw_frequencies=raw[shown],
+        standard_errors=errors[shown],
+        intervals=functools.partial(intervals_of, unclipped, shares[shown]),
+        unclipped=unclipped,
+        num_reports=problem.num_reports,
+        left_over=float(shares[num_asked:].sum()),
+        raw_unexplained_mass=rest,
+        unexplained_standard_error=rest_error,
+        unexplained_intervals=functools.partial(interval_around, rest, rest_error, problem.linear.rest_spare),
+        unexplained_status=status if rest_error else None,
+        redistributed_mass=0.0,
+        fit_p_value=_fit(alone),
+        common_variances=None if common is None else common[shown],
+        estimator=decoder.id,
+    )
+
+
+def _mean(weights: np.ndarray, of_versions: Sequence[np.ndarray]) -> np.ndarray:
+    """(S,) weighted sum over versions of (S,) arrays."""
+    mean: np.ndarray = (weights * np.array(of_versions)).sum(axis=0)
+    return mean
+
+
+def _common(weights: np.ndarray, alone: Sequence[Estimate]) -> tuple[np.ndarray | None, np.ndarray | float]:
+    """(S,) the part of the pooled variances that all windows share, and what it adds to independent versions.
+
+    Versions with the same hash functions have the same hash noise, so it is added as if it were the same in all.
+    """
+    known = [each.common_variances for each in alone]
+    if all(variances is None for variances in known):
+        return None, 0.0
+    of_versions = [np.zeros(weights.shape[1]) if one is None else np.maximum(one, 0) for one in known]
+    whole = _mean(weights, [np.sqrt(one) for one in of_versions]) ** 2
+    return whole, whole - _mean(weights**2, of_versions)
+
+
+def _intervals(
+    weights: np.ndarray,
+    alone: Sequence[Estimate],
+    raw: np.ndarray,
+    stretch: np.ndarray,
+    confidence: Confidence,
+    strict: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Intervals of a weighted sum from those of its independent terms; both ends (S,), not clipped.
+
+    Source: Zou and Donner 2008 (method of variance estimates recovery).
+    """
+    ends = [each.unclipped(confidence, strict) for each in alone]
+    below = _mean(weights**2, [(each.raw_frequencies - low) ** 2 for each, (low, _) in zip(alone, ends)])
+    above = _mean(weights**2, [(high - each.raw_frequencies) ** 2 for each, (_, high) in zip(alone, ends)])
+    return raw - stretch * np.sqrt(below), raw + stretch * np.sqrt(above)
+
+
+def _weights_of_rest(parts: Sequence[_Part], weights: np.ndarray) -> np.ndarray:
+    """(A,) weights of the versions for the unlisted values, which are hashed like listed ones."""
+    hashed = ~parts[0].problem.own
+    of_rest: np.ndarray = weights[:, hashed].mean(axis=1) if hashed.any() else weights.mean(axis=1)
+    return of_rest
+
+
+def _problem(
+    parts: Sequence[_Part], weights: np.ndarray, raw: np.ndarray, errors: np.ndarray, intervals: Intervals
+) -> Problem:
+    """What the decoder is told: the weighted means of what it knows of each version."""
+    problems = [part.problem for part in parts]
+    linears = [problem.linear for problem in problems]
+    of_rest = _weights_of_rest(parts, weights)
+    linear = LinearEstimate(
+        raw=_mean(weights, [each.raw for each in linears]),
+        joint=_mean(weights, [each.joint for each in linears]),
+        null_errors=np.sqrt(_mean(weights**2, [each.null_errors**2 for each in linears])),
+        frequencies=raw,
+        standard_errors=errors,
+        intervals=intervals,
+        rest_standard_error=float(of_rest @ [each.rest_standard_error for each in linears]),
+        rest_spare=min(each.rest_spare for each in linears),
+    )
+    laws = [problem.noisy for problem in problems if problem.noisy is not None]
+    noisy = None
+    if laws:
+        shrink = float((weights.mean(axis=1) ** 2 / [law.trials for law in laws]).sum())
+        null = _mean(weights**2, [law.null for law in laws])
+        noisy = Noisy(linear.raw, null, _mean(weights**2, [law.slope for law in laws]), 1 / shrink)
+    return Problem(
+        linear=linear,
+        noisy=noisy,
+        own=np.all([problem.own for problem in problems], axis=0),
+        open=problems[0].open,
+        num_reports=sum(problem.num_reports for problem in problems),
+    )
+
+
+def _fit(alone: Sequence[Estimate]) -> float | None:
+    """The smallest goodness of fit of the versions, times their number (Bonferroni); None if none is known."""
+    known = [each.fit_p_value for each in alone if each.fit_p_value is not None]
+    return min(1.0, len(known) * min(known)) if known else None
+
+
+def agreement_of(parts: Sequence[_Part]) -> Agreement | None:
+    """Whether versions describe one population.
+
+    For up to ``MOST_EXACT`` values with symbols of their own, the chi-square test of all values together. Otherwise the
+    value that differs most, in units of its standard errors, with the p-value times the number of values (Bonferroni).
+    """
+    if len(parts[0].alone.values) <= MOST_EXACT and all(part.problem.own.all() for part in parts):
+        return _together(tuple(part.model for part in parts)).estimate([part.counts for part in parts]).agreement
+    raw = np.array([part.alone.raw_frequencies for part in parts])
+    precisions = 1 / np.array([part.alone.standard_errors for part in parts]) ** 2
+    nearest = (precisions * raw).sum(axis=0) / precisions.sum(axis=0)
+    statistic = float((precisions * (raw - nearest) ** 2).sum(axis=0).max())
+    degrees = len(parts) - 1
+    return Agreement(statistic, degrees, min(1.0, raw.shape[1] * float(special.chdtrc(degrees, statistic))))
+
+
+@functools.lru_cache(maxsize=64)
+def _together(models: tuple[Model, ...]) -> PooledVersions:
+    """Cached between windows, with the inverses of its covariances."""
+    return PooledVersions(models)

@@ -1,0 +1,116 @@
+"""A question with its versions: which of them are pooled, and what cannot be."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators import Estimator
+from uldp_transforms.ldp.estimators.estimator import Decoder
+from uldp_transforms.ldp.versions.pooled_estimate import PooledWindow, pool
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class VersionedQuestion:
+    """Collections that name the same question.
+
+    Attributes:
+        id: the question.
+        collections: all of them, the newest last: by version, then in the given order.
+    """
+
+    id: str
+    collections: tuple[Collection, ...]
+
+    def __post_init__(self) -> None:
+        newest = self.collections[-1]
+        for collection in self.collections:
+            size = collection.alphabet.num_symbols
+            if collection.alphabet.redistribution(np.full(size, 1 / size)) is not None:
+                raise SpecError(
+                    f"question {self.id!r} must have collections without tags, because nobody knows how people of "
+                    f"another version would have used them; got {collection.id!r} version {collection.version}"
+                )
+            if (collection.alphabet.known_values is None) != (newest.alphabet.known_values is None):
+                raise SpecError(f"question {self.id!r} must have only closed alphabets or only open ones, got both")
+
+    @property
+    def version(self) -> int:
+        """0, which no collection has: rows of a question have it in the place of a version."""
+        return 0
+
+    @functools.cached_property
+    def fingerprint(self) -> bytes:
+        """32 bytes that name the question in rows, whatever its versions are."""
+        return hashlib.sha256(b"question\0" + self.id.encode("ascii")).digest()
+
+    @functools.cached_property
+    def pooled(self) -> tuple[Collection, ...]:
+        """The collections with the values of the newest one; public values count, not their order.
+
+        People who were asked for other values had other answers to choose from, so their reports are not pooled.
+        """
+        newest = _values(self.collections[-1])
+        return tuple(one for one in self.collections if _values(one) == newest)
+
+    def check_estimator(self, estimator: Estimator) -> None:
+        """Refuse an estimator that cannot decode pooled estimates; raises SpecError."""
+        if not isinstance(estimator, Decoder):
+            raise SpecError(
+                f"question {self.id!r} needs an estimator that decodes pooled estimates, such as eb or projected, "
+                f"got {estimator.id!r}"
+            )
+
+    def estimate(
+        self,
+        counts: Mapping[bytes, CohortCounts],
+        decoder: Decoder,
+        candidates: tuple[str, ...] | None = None,
+        times: Mapping[bytes, int | None] | None = None,
+    ) -> PooledWindow:
+        """Pool the counts of one window.
+
+        Args:
+            counts: by the fingerprint of a collection; others than ``pooled`` are ignored.
+            decoder: estimator of the displayed shares.
+            candidates: canonical values to estimate in open alphabets.
+            times: by fingerprint, the maximum number of reports per person; None: 1.
+
+        Raises:
+            NoReportsError: if no version has reports.
+            EstimationError: if no version can be estimated.
+        """
+        present = [one for one in self.pooled if one.fingerprint in counts]
+        of_people = {} if times is None else times
+        return pool(
+            decoder,
+            present,
+            [counts[one.fingerprint] for one in present],
+            candidates,
+            [of_people.get(one.fingerprint, 1) for one in present],
+        )
+
+
+def questions_of(collections: Iterable[Collection]) -> tuple[VersionedQuestion, ...]:
+    """The questions that collections name, in the order of their names; raises SpecError if one cannot be pooled."""
+    versions: dict[str, list[Collection]] = {}
+    for collection in collections:
+        if collection.question is not None:
+            versions.setdefault(collection.question, []).append(collection)
+    return tuple(
+        VersionedQuestion(name, tuple(sorted(found, key=lambda one: one.version)))
+        for name, found in sorted(versions.items())
+    )
+
+
+def _values(collection: Collection) -> tuple[bool, frozenset[str]]:
+    """Whether the list is complete, and the values of a closed alphabet or the public values of an open one."""
+    known = collection.alphabet.known_values
+    return known is not None, frozenset(collection.alphabet.clear_values if known is None else known)
