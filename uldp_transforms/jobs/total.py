@@ -250,7 +250,8 @@ def _lines(period: Period) -> Iterator[str]:
     reports = f"{row.num_reports:,} reports" if row.num_reports is not None else "no number of reports"
     windows = f"{period.number:,} {'window' if period.number == 1 else 'windows'}"
     left_out = f"; partial and left out: {period.partial:,}" if period.partial else ""
-    yield f"{printable(row.collection_id or '')}, {when}: {reports} in {windows}, status {row.status}{left_out}"
+    name = f"{printable(row.collection_id or '')}, all versions" if row.pooled else printable(row.collection_id or "")
+    yield f"{name}, {when}: {reports} in {windows}, status {row.status}{left_out}"
     entries = sorted(row.estimates, key=lambda entry: -entry.frequency)
     if not entries:
         return

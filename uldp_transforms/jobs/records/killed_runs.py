@@ -83,10 +83,10 @@ def killed_runs(
 
 
 def _held(estimates: Iterable[Row]) -> dict[str, int]:
-    """Number of reports in non-overlapping windows of each run, the earliest first."""
+    """Number of reports in non-overlapping windows of each run, the earliest first; rows of questions repeat them."""
     windows: dict[tuple[str, str], dict[tuple[int, int], int]] = defaultdict(dict)
     for row in estimates:
-        if row.get("num_reports") is not None:
+        if row.get("num_reports") is not None and not row.get("pooled"):
             start, end = (-1 if row[name] is None else moment_of(row[name]) for name in ("window_start", "window_end"))
             of_run = windows[row["run"], row["fingerprint"]]
             of_run[start, end] = max(of_run.get((start, end), 0), row["num_reports"])

@@ -1,4 +1,4 @@
-"""Collections with an unknown number of reports per person and window: the warning, and its remedy."""
+"""Warnings about collections at the start of a job: an unknown number of reports per person, versions not pooled."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.repeated_people import keeps_memos
+from uldp_transforms.ldp.versions import questions_of
 
 
 def has_unknown_repeats(collection: Collection) -> bool:
@@ -14,11 +15,19 @@ def has_unknown_repeats(collection: Collection) -> bool:
 
 
 def warnings_of(collections: Iterable[Collection]) -> list[str]:
-    """One sentence for each of these collections, in their order."""
-    return [
+    """One sentence for each collection with unknown repeats, and for each version that its question leaves out."""
+    given = list(collections)
+    left_out = [
+        f"question {question.id!r} does not pool {one.id!r} version {one.version}, which has other values than the "
+        "newest version; it keeps its own rows"
+        for question in questions_of(given)
+        for one in question.collections
+        if one not in question.pooled
+    ]
+    return left_out + [
         f"collection {collection.id!r} keeps memos (epsilon_inf) and names no client_window, so intervals "
         "are valid only if nobody reports twice in a window, and the sentinels are off; add client_window "
         "to its next version"
-        for collection in collections
+        for collection in given
         if has_unknown_repeats(collection)
     ]

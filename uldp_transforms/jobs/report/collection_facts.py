@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +15,7 @@ from uldp_transforms.jobs.records.unknown_repeats import has_unknown_repeats
 from uldp_transforms.jobs.report.facts import Cost
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
 from uldp_transforms.windows import moment_of
 
 _DAY = 86_400_000
@@ -71,6 +74,36 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
     if has_unknown_repeats(collection):
         facts.append(("Reports of one person", _UNKNOWN_REPEATS))
     return facts + [("Not protected", " ".join(mechanism.caveats))] * bool(mechanism.caveats)
+
+
+def questions_in(collections: Iterable[Collection]) -> dict[str, VersionedQuestion]:
+    """Fingerprint -> question, for the questions that these collections name and that can be pooled."""
+    named: dict[str | None, list[Collection]] = defaultdict(list)
+    for collection in collections:
+        named[collection.question].append(collection)
+    found: dict[str, VersionedQuestion] = {}
+    for name, versions in named.items():
+        with contextlib.suppress(SpecError):  # versions of different runs, which no run could pool
+            found |= {one.fingerprint.hex(): one for one in questions_of(versions if name else ())}
+    return found
+
+
+def facts_of_question(question: VersionedQuestion, specification: dict[str, Any]) -> list[tuple[str, str]]:
+    """Name and text of each fact about a question with versions."""
+    facts = [
+        ("Answers", _answers(question.collections[-1], specification)),
+        ("Pooled from", "; ".join(map(_version_in_words, question.pooled))),
+    ]
+    others = [one for one in question.collections if one not in question.pooled]
+    if others:
+        facts.append(("Not pooled, because they have other answers", "; ".join(map(_version_in_words, others))))
+    return facts
+
+
+def _version_in_words(version: Collection) -> str:
+    mechanism = version.mechanism
+    epsilon = f"{mechanism.epsilon:g}" if math.isfinite(mechanism.epsilon) else "infinite"
+    return f"{version.id} version {version.version} ({mechanism.id}, epsilon {epsilon})"
 
 
 def reports_in_words(windows: Sequence[Mapping[str, Any]]) -> str:

@@ -192,7 +192,7 @@ class Account:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CollectionPart:
-    """Content about one version of one collection.
+    """Content about one version of one collection, or about a question with all its versions.
 
     Sentinels examined ``judged`` windows, and ``watched`` of them were examined for changes. ``changed`` has the name
     of the latest window in which a value changed. ``panel`` has the numbers for comparing windows; None if fewer than
@@ -203,6 +203,7 @@ class CollectionPart:
     id: str
     version: int
     fingerprint: str
+    pooled: bool
     asked: Sequence[tuple[str, str]]
     costs: Sequence[Cost]
     statuses: Sequence[tuple[str, int]]

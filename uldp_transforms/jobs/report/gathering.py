@@ -17,6 +17,8 @@ from uldp_transforms.jobs.report.collection_facts import (
     collections_of,
     costs_of,
     facts_of,
+    facts_of_question,
+    questions_in,
     reports_in_words,
     sensitive_values,
 )
@@ -39,6 +41,7 @@ from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.report.whole_period import totals_of
 from uldp_transforms.jobs.report.window_names import clock, name_of_window
 from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.smoothed_rows import CHANGE
 
 _NUMBERS = ("share", "low", "high", "smoothed", "smoothed_low", "smoothed_high")
@@ -87,8 +90,9 @@ def _gathered(asked: Asked, directory: RowDirectory) -> Report:
     known = collections_of(records, asked.collections)
     totals = totals_of(asked.directory, records, known)
     parts = []
+    questions = questions_in(known.values())
     for fingerprint, rows in itertools.groupby(windows, key=lambda row: row["fingerprint"]):
-        of_part = _Part(asked, directory, specification, known.get(fingerprint), list(rows))
+        of_part = _Part(asked, directory, specification, known.get(fingerprint), questions.get(fingerprint), list(rows))
         parts.append(
             of_part.gather(
                 [row for row in health if row["fingerprint"] == fingerprint],
@@ -131,7 +135,7 @@ def _accounts(directory: RowDirectory, records: Sequence[RunRecord]) -> tuple[li
 
 
 class _Part:
-    """One collection: its windows, and the data from their entries."""
+    """One collection, or a question with its versions: its windows, and the data from their entries."""
 
     def __init__(
         self,
@@ -139,10 +143,12 @@ class _Part:
         directory: RowDirectory,
         specification: Mapping[str, Any],
         collection: Collection | None,
+        question: VersionedQuestion | None,
         rows: Sequence[Row],
     ):
         self._asked, self._directory = asked, directory
         self._specification, self._collection = dict(specification), collection
+        self._question = question
         self._sensitive = sensitive_values(collection)
         self._zone = clock(specification.get("timezone"))
         self._all = rows
@@ -166,7 +172,8 @@ class _Part:
             id=first["collection_id"],
             version=first["collection_version"],
             fingerprint=first["fingerprint"],
-            asked=[*facts_of(self._collection, self._specification), ("Reports", reports_in_words(self._all))],
+            pooled=bool(first.get("pooled")),
+            asked=[*self._facts(), ("Reports", reports_in_words(self._all))],
             costs=costs_of(
                 self._collection, [row["window_start"] for row in timed], [row["window_end"] for row in timed]
             ),
@@ -192,6 +199,11 @@ class _Part:
             coverage=coverage,
             simulated=any(row.get("simulated") for row in self._rows),
         )
+
+    def _facts(self) -> list[tuple[str, str]]:
+        if self._question is not None:
+            return facts_of_question(self._question, self._specification)
+        return facts_of(self._collection, self._specification)
 
     def _name(self, row: Row) -> str:
         return name_of_window(row["window_start"], row["window_end"], self._zone)
