@@ -20,6 +20,7 @@ from tests.ldp.comparisons import test_comparisons
 from tests.ldp.estimators import test_estimates_in_notebooks
 from tests.ldp.mechanisms import test_survey_designs
 from tests.ldp.solvers import test_pooled_versions
+from tests.ldp.versions import test_pooled_estimate
 from tests.support.cases import COLLECTIONS, DECOMPOSED, VALUES
 from uldp_transforms import ldp
 from uldp_transforms.ldp import (
@@ -351,7 +352,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         spec(epsilon=1),
         "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, client_window, client_timezone, "
-        "got 'epsilon'",
+        "question, got 'epsilon'",
     ),
     (SpecError, spec(alphabet=["closed"]), "alphabet must be a JSON object, got ['closed']"),
     (SpecError, spec(mechanism="krr"), "mechanism must be a JSON object, got 'krr'"),
@@ -426,7 +427,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         lambda: Collection.from_json(SPEC | {"x" * 70: 0}),
         "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, client_window, client_timezone, "
-        f"got '{'x' * 56}...",
+        f"question, got '{'x' * 56}...",
     ),
     *[
         (SpecError, call, sentence)
@@ -1628,6 +1629,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     *test_estimates_in_notebooks.REFUSED,
     *test_survey_designs.REFUSED,
     *test_pooled_versions.REFUSED,
+    *test_pooled_estimate.REFUSED,
     *test_regression.REFUSED,
     *test_comparisons.REFUSED,
     *test_clear_numbers.REFUSED,

@@ -36,6 +36,7 @@ ROOMS = [  # from the top down
 LDP_ROOMS = [  # the same inside ldp
     {"conformance"},
     {"client", "planning", "privacy"},
+    {"versions"},
     {"collection", "comparisons", "discovery", "regression", "repeated_people", "sentinels", "smoothing"},
     {"estimators"},
     {"solvers", "utility"},

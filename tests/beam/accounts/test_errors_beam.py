@@ -24,6 +24,7 @@ from google.api_core.exceptions import NotFound, RetryError
 import uldp_transforms
 from tests.beam import test_groups, test_spec, test_wiring
 from tests.beam.accounts import test_manifests
+from tests.beam.windows import test_pool_versions
 from tests.jobs.commands import test_total
 from tests.jobs.engines import test_yaml
 from tests.jobs.follow import test_follow
@@ -461,7 +462,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         lambda: cli.read_collections(["more.json"]),
         "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, "
-        "client_window, client_timezone, got 'more'",
+        "client_window, client_timezone, question, got 'more'",
     ),
     (SpecError, lambda: cli.read_collections(["latin.txt"]), "latin.txt must be a UTF-8 text file, got other bytes"),
     (SpecError, lambda: read_text("latin.txt"), "latin.txt must be a UTF-8 text file, got other bytes"),
@@ -1105,6 +1106,7 @@ def calls() -> Iterator[Callable[[], Any]]:
     tables = (test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES, test_kafka_topics.REFUSED)
     tables = (*tables, test_kafka_reader.REFUSED, test_groups.REFUSED, test_dev_queue.REFUSED)
     tables = (*tables, test_navigations.REFUSED, test_row_frame.REFUSED, test_total.REFUSED, test_follow.REFUSED)
+    tables = (*tables, test_pool_versions.REFUSED)
     for table in (SENTENCES, *tables, test_gateway_errors.REFUSED, test_live.REFUSED, test_pubsub_refusals.REFUSED):
         for row in table:
             yield next(

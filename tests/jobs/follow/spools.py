@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
@@ -14,7 +15,7 @@ from typing import Any
 import fastavro
 import numpy as np
 
-from tests.support.messages_cases import KRR, NOON, RAPPOR, URR, write_files
+from tests.support.messages_cases import KRR, NOON, RAPPOR, UP, URR, write_files
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow.follow_job import follow_job
@@ -22,7 +23,7 @@ from uldp_transforms.jobs.follow.follower import Follower
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
 from uldp_transforms.messages import wire
 
-COLLECTIONS = (KRR, URR, RAPPOR)
+COLLECTIONS = (dataclasses.replace(KRR, question="asked"), dataclasses.replace(UP, question="asked"), URR, RAPPOR)
 MINUTE = 60_000
 
 

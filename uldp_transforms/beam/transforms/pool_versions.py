@@ -200,9 +200,9 @@ class _HoldVersionsFn(beam.DoFn):
 
     def __init__(self, spec: JobSpec):
         self._estimator = _Estimator(spec)
-        # one millisecond after the panes on time, whose rows are at the end of the window, or at their release
-        after = spec.release_delay if spec.release == FINAL else 0
-        self._due = as_duration(after + 1)
+        # panes on time have the last timestamp of their window, released ones that of their release
+        after = spec.release_delay + 1 if spec.release == FINAL else 0
+        self._due = as_duration(after)
         self._keep = as_duration(after + spec.allowed_lateness + spec.slack)
 
     def start_bundle(self) -> None:

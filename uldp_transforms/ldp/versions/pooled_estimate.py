@@ -103,8 +103,10 @@ def pool(
         except EstimationError as failed:
             left_out.append(place)
             error = failed
+    if left_out and not parts:
+        raise error
     if not parts:
-        raise error if left_out else NoReportsError("the versions of this question have no reports")
+        raise NoReportsError("the versions of this question have no reports")
     chosen = list(parts.values())
     return PooledWindow(
         estimate=_pooled(decoder, chosen, values, len(asked)),

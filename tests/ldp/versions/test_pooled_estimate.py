@@ -1,0 +1,300 @@
+"""Pooled estimates: exact moments, precision against each version and against the best weights, coverage."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from tests.support.tolerance import binomial_limits, generator, within
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.errors import NoReportsError, SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
+from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
+from uldp_transforms.ldp.versions.pooled_estimate import reference_variances
+
+MECHANISMS = ("krr", "rappor", "hr", "ss", "urr", "urap", "uss")
+
+
+def texts(size: int) -> list[str]:
+    return [f"v{place:02d}" for place in range(size)]
+
+
+def version(number: int, mechanism: str, epsilon: float, values: list[str], **fields: object) -> Collection:
+    """A closed version; mechanisms for some sensitive values protect the first quarter."""
+    alphabet: dict[str, object] = {"id": "closed", "values": values}
+    if mechanism.startswith("u"):
+        alphabet["sensitive"] = values[: math.ceil(len(values) / 4)]
+    form = {"id": "q", "version": number, "question": "asked", "alphabet": alphabet}
+    return Collection.from_json(form | {"mechanism": {"id": mechanism, "epsilon": epsilon}} | fields)
+
+
+def hashed(number: int, epsilon: float, cohorts: int = 64, **alphabet: object) -> Collection:
+    form = {"id": "q", "version": number, "question": "asked", "num_cohorts": cohorts}
+    form["alphabet"] = {"id": "hashed", "num_buckets": 8} | alphabet
+    return Collection.from_json(form | {"mechanism": {"id": "krr", "epsilon": epsilon}})
+
+
+def of(*versions: Collection) -> VersionedQuestion:
+    (question,) = questions_of(versions)
+    return question
+
+
+def pooled(versions: Sequence[Collection], counts: Sequence[CohortCounts], estimator: str = "empirical", asked=None):
+    by_fingerprint = {one.fingerprint: each for one, each in zip(versions, counts)}
+    return of(*versions).estimate(by_fingerprint, ESTIMATORS[estimator](), asked)
+
+
+def counted(cells: Sequence[int]) -> CohortCounts:
+    return CohortCounts(np.array([sum(cells)], np.int64), np.array([cells], np.int64))
+
+
+def outcomes(model: Collection, frequencies: np.ndarray, n: int) -> Iterator[tuple[float, CohortCounts]]:
+    """All counts of n reports of a mechanism that reports one symbol, with their probabilities."""
+    law = model.mechanism.response(frequencies)
+    for reports in itertools.combinations_with_replacement(range(len(law)), n):
+        cells = np.bincount(reports, minlength=len(law))
+        ways = math.factorial(n) / math.prod(map(math.factorial, cells.tolist()))
+        yield ways * float(np.prod(law**cells)), counted(cells.tolist())
+
+
+@pytest.mark.parametrize("others", [("krr", 2.0), ("urr", 0.5)], ids=lambda pair: pair[0])
+def test_mean_and_variance_by_enumeration(others: tuple[str, float]) -> None:
+    """For every population the mean is the truth, and the variance that of the weighted sum."""
+    versions = [version(1, "krr", 1.0, texts(3)), version(2, *others, texts(3))]
+    frequencies, sizes = np.array([0.7, 0.2, 0.1]), (2, 3)
+    found = [
+        (a * b, pooled(versions, [one, other]).estimate.raw_frequencies)
+        for a, one in outcomes(versions[0], frequencies, sizes[0])
+        for b, other in outcomes(versions[1], frequencies, sizes[1])
+    ]
+    chances, raw = np.array([chance for chance, _ in found]), np.array([each for _, each in found])
+    mean = chances @ raw
+    assert mean == pytest.approx(frequencies, abs=1e-12)
+    precisions = np.array([n / one.mechanism.variances(np.full(3, 1 / 3)) for n, one in zip(sizes, versions)])
+    weights = precisions / precisions.sum(axis=0)
+    exact = sum(w**2 * one.mechanism.variances(frequencies) / n for w, n, one in zip(weights, sizes, versions))
+    assert chances @ (raw - mean) ** 2 == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("pair", list(itertools.combinations_with_replacement(MECHANISMS, 2)), ids="-".join)
+@pytest.mark.parametrize("epsilons", [(0.5, 3.0), (3.0, 1.0)], ids=str)
+def test_weights_in_a_uniform_population(pair: tuple[str, str], epsilons: tuple[float, float]) -> None:
+    """Never less precise than a version alone; with the sum imposed, within 2 % of the least variance of all weights.
+
+    The least is that of ``PooledVersions``, which weighs all values together (Gauss and Markov).
+    """
+    versions = [version(number, *one, texts(20)) for number, one in enumerate(zip(pair, epsilons), 1)]
+    even, n = np.full(20, 1 / 20), np.array([1000, 400])
+    alone = np.array([reference_variances(one, tuple(texts(20))) for one in versions]) / n[:, np.newaxis]
+    weights = (1 / alone) / (1 / alone).sum(axis=0)
+    together = PooledVersions(versions)
+    spread = sum(
+        np.outer(w, w) * together.covariance_of_report(place, even) / size
+        for place, (w, size) in enumerate(zip(weights, n))
+    )
+    assert (np.diag(spread) <= alone.min(axis=0) * (1 + 1e-9)).all()
+    total = spread.sum()
+    if total > 1e-12:
+        spread = spread - np.outer(spread.sum(axis=1), spread.sum(axis=0)) / total
+    assert (np.diag(spread) <= 1.02 * np.diag(together.covariance(n.tolist(), even))).all()
+
+
+def test_randomized_response_has_the_best_weights_of_all() -> None:
+    versions = [version(number, "krr", epsilon, texts(5)) for number, epsilon in enumerate((0.5, 1.0, 3.0), 1)]
+    rng = generator("best weights")
+    counts = [counted(rng.integers(5, 90, 5).tolist()) for _ in versions]
+    best = PooledVersions(versions).estimate(counts).raw_frequencies
+    assert pooled(versions, counts).estimate.raw_frequencies == pytest.approx(best, abs=1e-12)
+
+
+@pytest.mark.parametrize("estimator", ["empirical", "eb", "projected", "normalized", "threshold"])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_one_version_with_reports_has_its_own_estimate(estimator: str, *, is_open: bool) -> None:
+    """Also if another version has none; to the last digits that sums of weights lose."""
+    values = texts(30)
+    versions = [hashed(1, 1.0), hashed(2, 2.0)] if is_open else [version(n, "krr", n, values) for n in (1, 2)]
+    rng = generator("alone", estimator, is_open)
+    counts = versions[0].count(versions[0].perturb(rng.choice(values[:9], 4000).tolist(), rng))
+    window = pooled(versions[::-1], [versions[1].count(versions[1].perturb([])), counts], estimator, tuple(values))
+    own = versions[0].estimate(counts, estimator, values if is_open else None)
+    assert (window.used, window.agreement) == ((0,), None)
+    for name in ("frequencies", "raw_frequencies", "standard_errors", "ci_low", "ci_high"):
+        assert getattr(window.estimate, name) == pytest.approx(getattr(own, name), abs=1e-9), name
+    assert window.estimate.values == own.values
+    assert window.estimate.unexplained_mass == (None if own.unexplained_mass is None else pytest.approx(own.left_over))
+    assert window.estimate.unexplained_standard_error == pytest.approx(own.unexplained_standard_error)
+
+
+def test_values_may_be_in_another_order() -> None:
+    names, rng = texts(4), generator("order")
+    versions = [version(1, "krr", 1.0, names), version(2, "krr", 1.0, names[::-1])]
+    cells = rng.integers(5, 90, 4).tolist()
+    window = pooled(versions, [counted(cells), counted(cells[::-1])])
+    own = versions[0].estimate(counted(cells)).raw_frequencies
+    assert window.estimate.values == tuple(names[::-1])  # that of the newest
+    assert window.estimate.raw_frequencies[::-1] == pytest.approx(own, abs=1e-12)
+    assert window.agreement is not None
+    assert window.agreement.p_value == pytest.approx(1)
+
+
+def test_the_number_of_a_version_does_not_decide_its_weight() -> None:
+    counts = [counted([30, 50, 20]), counted([120, 20, 60])]
+    given = [version(1, "krr", 1.0, texts(3)), version(2, "krr", 2.0, texts(3))]
+    swapped = [version(2, "krr", 1.0, texts(3)), version(1, "krr", 2.0, texts(3))]
+    one, other = (pooled(versions, counts).estimate for versions in (given, swapped))
+    assert one.raw_frequencies == pytest.approx(other.raw_frequencies, abs=1e-12)
+
+
+def test_hash_noise_of_the_same_hash_functions_does_not_average_out() -> None:
+    """Half of the reports under another epsilon leave the noise of few cohorts as it is."""
+    versions, rng = [hashed(1, 3.0, cohorts=8), hashed(2, 3.0, cohorts=8)], generator("hash noise")
+    people = rng.choice(["x", "y", *texts(12)], 400_000).tolist()
+    counts = [one.count(one.perturb(people[place::2], rng)) for place, one in enumerate(versions)]
+    asked = tuple(texts(12))
+    together = pooled(versions, counts, asked=asked).estimate
+    alone = [one.estimate(each, "empirical", asked) for one, each in zip(versions, counts)]
+    assert together.common_variances is not None
+    least = np.min([np.sqrt(np.maximum(each.common_variances, 0)) for each in alone], axis=0)
+    assert (np.sqrt(together.common_variances) >= least - 1e-12).all()
+    assert (together.standard_errors >= least - 1e-12).all()
+
+
+def test_a_version_that_cannot_be_estimated_is_left_out_and_named() -> None:
+    versions, rng = [hashed(1, 2.0), hashed(2, 2.0)], generator("left out")
+    counts = [one.count(one.perturb(["v01"] * size, rng)) for one, size in zip(versions, (5000, 1))]
+    window = pooled(versions, counts, asked=tuple(texts(30)))
+    assert (window.used, window.left_out, window.estimate.num_reports) == ((0,), (1,), 5000)
+    with pytest.raises(Exception, match="cohorts") as caught:
+        pooled(versions[1:], counts[1:], asked=tuple(texts(30)))
+    assert caught.value.status == "insufficient_cohorts"
+
+
+def test_disagreement_of_long_lists_is_found_by_the_value_that_differs_most() -> None:
+    values, rng = texts(80), generator("long lists")
+    versions = [version(1, "krr", 4.0, values), version(2, "krr", 3.0, values)]
+    everybody = rng.choice(values, 20_000)
+    moved = np.where(rng.random(20_000) < 0.1, values[7], everybody)
+    for people, fires in ((everybody, False), (moved, True)):
+        counts = [one.count(one.perturb(each.tolist(), rng)) for one, each in zip(versions, (everybody, people))]
+        window = pooled(versions, counts)
+        assert window.agreement is not None
+        assert (window.agreement.p_value < 1e-6) is fires
+
+
+def missed(versions: Sequence[Collection], frequencies: np.ndarray, sizes: Sequence[int], windows: int) -> np.ndarray:
+    """Windows in which the interval of each value misses its share."""
+    rng, number = generator("coverage", *sizes), np.zeros(len(frequencies))
+    laws = [one.mechanism.response(frequencies) for one in versions]
+    for _ in range(windows):
+        counts = [counted(rng.multinomial(n, law / law.sum()).tolist()) for n, law in zip(sizes, laws)]
+        estimate = pooled(versions, counts, "projected").estimate
+        low, high = estimate.unclipped(0.95)
+        number += (frequencies < low) | (frequencies > high)
+    return number
+
+
+ZIPF = 1 / np.arange(1, 21) / (1 / np.arange(1, 21)).sum()
+
+
+def test_intervals_hold_in_some_windows() -> None:
+    versions = [version(number, "krr", epsilon, texts(20)) for number, epsilon in enumerate((0.5, 1.0, 3.0), 1)]
+    _, high = binomial_limits(np.full(20, 100), np.full(20, 0.06))
+    assert (missed(versions, ZIPF, (3000, 2000, 1000), 100) <= high).all()
+
+
+@pytest.mark.slow
+def test_intervals_hold_in_94_to_96_per_cent_of_windows() -> None:
+    """5,000 windows; each value within the binomial limits around 4 to 6 % of misses."""
+    versions = [version(number, "krr", epsilon, texts(20)) for number, epsilon in enumerate((0.5, 1.0, 3.0), 1)]
+    number = missed(versions, ZIPF, (3000, 2000, 1000), 5000)
+    print(f"covered: {1 - number.max() / 5000:.4f} to {1 - number.min() / 5000:.4f}")
+    (least, _), (_, most) = (binomial_limits(np.full(20, 5000), np.full(20, rate)) for rate in (0.04, 0.06))
+    assert within(number, (least, most)).all()
+
+
+@pytest.mark.slow
+def test_intervals_of_an_open_alphabet_hold() -> None:
+    """500 windows of 12 listed and 4 unlisted texts, with new hash functions in each."""
+    values, rng, number = texts(12), generator("open coverage"), np.zeros(12)
+    shares = 1 / np.arange(1, 17)
+    shares /= shares.sum()
+    for window in range(500):
+        versions = [hashed(place, epsilon, 32, seed=window) for place, epsilon in enumerate((1.0, 3.0), 1)]
+        people = [rng.choice([*values, "w", "x", "y", "z"], 4000, p=shares).tolist() for _ in versions]
+        counts = [one.count(one.perturb(each, rng)) for one, each in zip(versions, people)]
+        low, high = pooled(versions, counts, "eb", tuple(values)).estimate.unclipped(0.95)
+        number += (shares[:12] < low) | (shares[:12] > high)
+    print(f"covered: {1 - number.max() / 500:.3f} to {1 - number.min() / 500:.3f}, mean {1 - number.mean() / 500:.4f}")
+    assert (number <= binomial_limits(np.full(12, 500), np.full(12, 0.06))[1]).all()
+
+
+# ---------------------------------------------------------------------- which versions are pooled
+
+
+def test_questions_are_those_that_collections_name() -> None:
+    first, second = version(2, "krr", 1.0, texts(3)), version(1, "krr", 2.0, texts(3))
+    other = version(1, "krr", 1.0, texts(3), question="another")
+    alone = version(1, "krr", 1.0, texts(3), question=None)
+    found = questions_of([first, second, other, alone])
+    assert [(one.id, [v.version for v in one.collections]) for one in found] == [("another", [1]), ("asked", [1, 2])]
+    assert len({one.fingerprint for one in found}) == 2
+
+
+def test_versions_with_other_values_are_not_pooled() -> None:
+    old, new = version(1, "krr", 1.0, texts(3)), version(2, "krr", 1.0, texts(4))
+    assert of(old, new).pooled == (new,)
+    assert of(old, version(2, "krr", 1.0, texts(3)[::-1])).pooled[0] == old
+    opened = [hashed(1, 1.0, non_sensitive=["a"]), hashed(2, 1.0)]
+    assert of(*opened).pooled == (opened[1],)
+
+
+def test_the_question_is_not_part_of_the_fingerprint() -> None:
+    one, other = version(1, "krr", 1.0, texts(3)), version(1, "krr", 1.0, texts(3), question="another")
+    assert one.fingerprint == other.fingerprint
+    assert one != other
+    assert Collection.from_json(one.to_json()) == one
+    assert "question" not in one.canonical
+
+
+TAGGED = {"id": "tagged", "values": ["a", "b"], "tags": ["t"], "sensitive": ["a"]}
+
+REFUSED = [
+    (
+        SpecError,
+        lambda: version(1, "krr", 1.0, ["a", "b"], question="No"),
+        "Collection.question must be 1 to 64 of the characters a-z, 0-9, '.', '_' and '-', got 'No'",
+    ),
+    (
+        SpecError,
+        lambda: of(version(1, "krr", 1.0, texts(3)), hashed(2, 1.0)),
+        "question 'asked' must have only closed alphabets or only open ones, got both",
+    ),
+    (
+        SpecError,
+        lambda: of(version(1, "urr", 1.0, ["a", "b"], alphabet=TAGGED)),
+        "question 'asked' must have collections without tags, because nobody knows how people of another version "
+        "would have used them; got 'q' version 1",
+    ),
+    (
+        SpecError,
+        lambda: of(version(1, "krr", 1.0, texts(3))).check_estimator(ESTIMATORS["em"]()),
+        "question 'asked' needs an estimator that decodes pooled estimates, such as eb or projected, got 'em'",
+    ),
+    (
+        NoReportsError,
+        lambda: pooled([version(1, "krr", 1.0, texts(3))], [counted([0, 0, 0])]),
+        "the versions of this question have no reports",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][-30:] for row in REFUSED])
+def test_refused(kind, call, sentence) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value) == sentence
