@@ -31,6 +31,7 @@ from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 MAX_VALUES = 1024
 """Maximum number of values of a pooled question: matrices have its square as entries."""
 
+_MOST_WEIGHTS = 1 << 18  # numbers in an array
 _SMALLEST = 1e-10  # relative to the largest eigenvalue of a covariance; smaller ones are rounding errors
 
 
@@ -118,21 +119,35 @@ class PooledVersions:
             SpecError: if the counts are not as many as the versions, or have another shape.
             NoReportsError: if no version has reports.
         """
-        self._check_shapes(counts)
-        chosen = [index for index, of_version in enumerate(counts) if of_version.total]
-        if not chosen:
-            raise NoReportsError("the versions of this question have no reports")
-        sizes = np.array([counts[index].total for index in chosen], dtype=np.float64)
-        alone = np.array([self._invert(index, counts[index]) for index in chosen])
-        even = np.full(len(self.values), 1 / len(self.values))
-        inverses = [self._inverses_of_even[index] for index in chosen]
-        maps = _maps(inverses, sizes)
-        raw = even + sum(each @ (u - even) for each, u in zip(maps, alone))
+        chosen, alone, sizes = self._those_with_reports(counts)
+        maps, raw = self._pool(chosen, alone, sizes)
         plausible = clip_and_normalize(raw)
         covariances = [self.covariance_of_report(index, plausible) for index in chosen]
         covariance = sum(each @ v @ each.T / n for each, v, n in zip(maps, covariances, sizes))
         agreement = self._agree(chosen, alone, plausible, sizes) if len(chosen) > 1 else None
         return PooledEstimate(self.values, raw, np.asarray(covariance), int(sizes.sum()), agreement)
+
+    def agreement(self, counts: Sequence[CohortCounts]) -> Agreement | None:
+        """The test of agreement alone; arguments and errors as for ``estimate``. None if one version has reports."""
+        chosen, alone, sizes = self._those_with_reports(counts)
+        if len(chosen) < 2:
+            return None
+        return self._agree(chosen, alone, clip_and_normalize(self._pool(chosen, alone, sizes)[1]), sizes)
+
+    def _those_with_reports(self, counts: Sequence[CohortCounts]) -> tuple[list[int], np.ndarray, np.ndarray]:
+        """Positions of the versions with reports, their own frequencies (A, K), and their numbers of reports (A,)."""
+        self._check_shapes(counts)
+        chosen = [index for index, of_version in enumerate(counts) if of_version.total]
+        if not chosen:
+            raise NoReportsError("the versions of this question have no reports")
+        sizes = np.array([counts[index].total for index in chosen], dtype=np.float64)
+        return chosen, np.array([self._invert(index, counts[index]) for index in chosen]), sizes
+
+    def _pool(self, chosen: list[int], alone: np.ndarray, sizes: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """The matrices (K, K) by which versions are weighted, and the pooled frequencies (K,)."""
+        even = np.full(len(self.values), 1 / len(self.values))
+        maps = _maps([self._inverses_of_even[index] for index in chosen], sizes)
+        return maps, even + sum(each @ (u - even) for each, u in zip(maps, alone))
 
     def _agree(
         self, chosen: Sequence[int], alone: np.ndarray, plausible: np.ndarray, sizes: np.ndarray
@@ -204,9 +219,11 @@ def _check_symbols(version: Model) -> None:
 
 def _covariance(mechanism: Mechanism, frequencies: np.ndarray) -> np.ndarray:
     """(K, K), from variances of sums: 2 cov(x, y) = var(x + y) - var(x) - var(y)."""
-    one = np.eye(len(frequencies))
+    size = len(frequencies)
+    one, step = np.eye(size), max(1, _MOST_WEIGHTS // size**2)
     alone = mechanism.variance_of(one, frequencies)
-    sums = np.array([mechanism.variance_of(one + row, frequencies) for row in one])
+    blocks = (one[start : start + step, np.newaxis] + one for start in range(0, size, step))
+    sums = np.concatenate([mechanism.variance_of(block, frequencies) for block in blocks])
     covariance: np.ndarray = (sums - alone - alone[:, np.newaxis]) / 2
     return covariance
 

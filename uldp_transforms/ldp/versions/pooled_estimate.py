@@ -302,7 +302,7 @@ def agreement_of(parts: Sequence[_Part]) -> Agreement | None:
     value that differs most, in units of its standard errors, with the p-value times the number of values (Bonferroni).
     """
     if len(parts[0].alone.values) <= MOST_EXACT and all(part.problem.own.all() for part in parts):
-        return _together(tuple(part.model for part in parts)).estimate([part.counts for part in parts]).agreement
+        return _together(tuple(part.model for part in parts)).agreement([part.counts for part in parts])
     raw = np.array([part.alone.raw_frequencies for part in parts])
     precisions = 1 / np.array([part.alone.standard_errors for part in parts]) ** 2
     nearest = (precisions * raw).sum(axis=0) / precisions.sum(axis=0)
