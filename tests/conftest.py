@@ -32,6 +32,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """Ends what tests left running to be shared."""
+    if "tests.support.forked" in sys.modules:
+        importlib.import_module("tests.support.forked").stop()
+
+
 def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> list[str] | None:
     """Golden records that differ are shown line by line."""
     old, new = (left, right) if isinstance(left, Records) else (right, left)

@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         output, log = folder / "output", folder / "log"
         job = f"--collection={folder}/animals.json --subscription={live.SUBSCRIPTION} --output={output}".split()
         job += [f"--window={WINDOW}s", "--allowed_lateness=30s", *options]
-        with live.broker() as broker, live.job(job, log) as process:
+        with live.broker() as broker, live.job(job, log, fork=False) as process:
             live.wait_until(lambda: any(output.glob("run-*.json")), process, log)
             publish(broker, args.seconds, args.rate)
             time.sleep(5)

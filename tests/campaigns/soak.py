@@ -105,7 +105,7 @@ def soak(folder: Path, minutes: float, rate: int, seed: int, server: str) -> boo
     options += live.SOON
     memory: list[tuple[float, float]] = []
     sent = 0
-    with live.broker(600, server) as broker, live.job(options, log) as process:
+    with live.broker(600, server) as broker, live.job(options, log, fork=False) as process:
         broker.publish(first := load.messages(rate))
         sent += len(first)
         live.wait_until(lambda: bool(live.books(output)), process, log)  # it has started

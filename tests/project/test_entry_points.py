@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.project.documents import ROOT
+from tests.support import forked
 from tests.support.messages_cases import KRR, container, single, write_files
 
 CLASSES = """
@@ -83,6 +84,11 @@ def run(folder: Path, program: str, *arguments: str) -> subprocess.CompletedProc
     environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
     command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def run_forked(folder: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same, where Beam has been imported, but no distribution looked for."""
+    return forked.run(program, arguments, folder=folder, path=str(folder))
 
 
 @pytest.fixture()
@@ -198,7 +204,7 @@ def test_a_broken_package_ends_a_command_that_needs_it_in_one_sentence(
     tmp_path: Path, kind: str, program: str, arguments: str
 ) -> None:
     folder_of_a_job(tmp_path, kind)
-    done = run(tmp_path, program, *arguments.split())
+    done = run_forked(tmp_path, program, *arguments.split())
     assert (done.returncode, done.stdout) == (2, "")
     sentence = f"{kind} 'x' of the package broken cannot be added: no luck today\n"
     assert done.stderr.endswith(sentence)
@@ -217,5 +223,5 @@ def test_a_broken_package_does_not_stop_a_command_that_does_not_need_it(
     tmp_path: Path, kind: str, program: str, arguments: str
 ) -> None:
     folder_of_a_job(tmp_path, kind)
-    done = run(tmp_path, program, *arguments.split())
+    done = run_forked(tmp_path, program, *arguments.split())
     assert done.returncode == 0, done.stderr

@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from google.cloud import pubsub_v1
 
 from tests.servers.pubsub_servers import IN_PROCESS, serving
+from tests.support import forked
 from tests.support.commands import command
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +24,9 @@ ESTIMATE = command("estimate")
 SOON = ("--late_every=1s", "--flush_every=1s")
 """Options of a job whose rows a test waits for."""
 PATIENCE = 600.0  # seconds; no wait is meant to end like this, only one that would never end
+
+
+Process = subprocess.Popen[bytes] | forked.Forked
 
 
 class Broker:
@@ -55,17 +59,30 @@ def broker(ack_deadline_seconds: int = 10, server: str = IN_PROCESS) -> Iterator
 
 
 @contextmanager
-def job(options: Sequence[str], log: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    """``pipelines.estimate`` with these options and variables; it does not outlive the block."""
+def job(options: Sequence[str], log: Path, fork: bool = True, **environment: str) -> Iterator[Process]:
+    """``pipelines.estimate`` with these options and variables; it does not outlive the block.
+
+    Args:
+        options: of the command line.
+        log: for all that it prints.
+        fork: from a process that has imported Beam (default: yes), not for what it costs from the start.
+        environment: variables besides those of this process.
+    """
     with log.open("ab") as errors:
-        command = [*ESTIMATE, *options]
-        known = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"} | environment
-        process = subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors, env=known)
+        process = start(options, errors, fork, **environment)
         try:
             yield process
         finally:
             process.kill()
             process.wait()
+
+
+def start(options: Sequence[str], log: IO[bytes], fork: bool = True, **environment: str) -> Process:
+    """The same, for those who end it."""
+    known = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"} | environment
+    if fork:
+        return forked.start(ESTIMATE[2], [*ESTIMATE[3:], *options], log, log, environment=known)
+    return subprocess.Popen([*ESTIMATE, *options], cwd=ROOT, stdout=log, stderr=log, env=known)
 
 
 def rows(output: Path, name: str) -> list[dict[str, Any]]:
@@ -89,9 +106,7 @@ def balance(found: Counter[str]) -> int:
     return 2 * found["received"] - found.total()
 
 
-def wait_until(
-    done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, seconds: float = PATIENCE
-) -> None:
+def wait_until(done: Callable[[], bool], process: Process, log: Path, seconds: float = PATIENCE) -> None:
     """Look again until it is so; a dead process or a long time is a failure."""
     end = time.monotonic() + seconds
     while not done():

@@ -74,14 +74,12 @@ def left_behind(output: Path) -> set[str]:
     return {path.name for path in output.iterdir() if not re.fullmatch(r"run-.*\.json|\.lock", path.name)}
 
 
-def start(argv: list[str], log: Path) -> subprocess.Popen[bytes]:
-    command = [*live.ESTIMATE, *argv]
-    environment = os.environ | {"PYTHONPATH": str(live.ROOT), "OPENBLAS_NUM_THREADS": "1"}
+def start(argv: list[str], log: Path) -> live.Process:
     with log.open("wb") as said:
-        return subprocess.Popen(command, cwd=live.ROOT, stdout=said, stderr=said, env=environment)
+        return live.start(argv, said)
 
 
-def wait_for(done: Callable[[], Any], process: subprocess.Popen[bytes], log: Path) -> None:
+def wait_for(done: Callable[[], Any], process: live.Process, log: Path) -> None:
     end = time.monotonic() + live.PATIENCE
     while not done():
         assert process.poll() is None, log.read_text()
