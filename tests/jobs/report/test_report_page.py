@@ -11,6 +11,7 @@ import re
 import struct
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import fastavro
 import pytest
@@ -346,6 +347,17 @@ def test_a_picture(survey: Path, tmp_path: Path) -> None:
     assert len((tmp_path / "e.png").read_bytes()) > 5_000
 
 
+def test_the_picture_as_svg_explains_itself(survey: Path, tmp_path: Path) -> None:
+    """Title, what is shown, the version, and a legend of what is drawn and of nothing else."""
+    assert uldp.main(["report", "--input", str(survey), "--svg", str(tmp_path / "p.svg")]) == 0
+    root = ElementTree.parse(tmp_path / "p.svg").getroot()  # we wrote it
+    texts = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "Estimated shares of people with 95 % intervals, adjusted for showing the largest values" in texts
+    assert {"latest window", "each window alone"} <= set(texts)
+    assert "truth" not in texts
+    assert any(", version 1: " in text for text in texts)
+
+
 # --------------------------------------------------------------------------------------------- harm, and who reads it
 
 
@@ -567,7 +579,7 @@ def test_hours_of_an_axis_are_those_of_a_day(step: int, labels: set[str]) -> Non
     ("options", "sentence"),
     [
         ("", "one of the arguments --input --follow is required"),
-        ("--input {0}", "--input needs --output or --png, got neither"),
+        ("--input {0}", "--input needs --output, --png or --svg, got none"),
         ("--input {0}/none --output x.html", "--input must be a directory, got '{0}/none'"),
         ("--input {0} --output x.html --serve 0", "--serve needs --follow, got --input"),
         ("--input {0} --output x.html --host ::1", "--host needs --follow, got --input"),

@@ -82,15 +82,18 @@ def latest_svg(entries: Sequence[Entry]) -> str:
     return _svg(_latest(entries).properties(width=330))
 
 
-def picture(report: Report) -> bytes:
-    """PNG with the latest window and the first trends of each collection."""
-    parts = [_part(part, report.zone) for part in report.parts[:_PARTS_IN_PICTURE] if part.trends]
-    left_out = len(report.parts) - len(parts)
-    subtitle = f"{left_out} further collection(s) have no numbers or do not fit here" if left_out else ""
-    title = alt.TitleParams(shown(report.title), subtitle=subtitle, fontSize=20, offset=16)
-    empty = alt.Chart(_data([{}])).mark_text(text="Not enough data for numbers", size=16, color=INK)
-    whole: Any = alt.vconcat(*(parts or [empty.properties(width=700, height=120)]), title=title, spacing=40)
-    return png_of(configured(whole))
+def picture(report: Report) -> dict[str, Any]:
+    """Vega-Lite specification of the latest window and the first trends of each collection, with a legend."""
+    shown_parts = [part for part in report.parts[:_PARTS_IN_PICTURE] if part.trends]
+    lines = ["Estimated shares of people with 95 % intervals, adjusted for showing the largest values"]
+    if left_out := len(report.parts) - len(shown_parts):
+        lines.append(f"{left_out} further collection(s) have no numbers or do not fit here")
+    title = alt.TitleParams(shown(report.title), subtitle=lines, fontSize=20, subtitleFontSize=12, offset=12)
+    if not shown_parts:
+        empty = alt.Chart(_data([{}])).mark_text(text="Not enough data for numbers", size=16, color=INK)
+        return configured(alt.vconcat(empty.properties(width=700, height=120), title=title))
+    charts = [_part(part, report.zone) for part in shown_parts]
+    return configured(alt.vconcat(_legend(shown_parts), *charts, title=title, spacing=24))
 
 
 def configured(chart: Any) -> dict[str, Any]:
@@ -102,6 +105,11 @@ def configured(chart: Any) -> dict[str, Any]:
 def png_of(spec: dict[str, Any]) -> bytes:
     """Draw a PNG without a network."""
     return bytes(vl_convert.vegalite_to_png(spec, scale=1.5, allowed_base_urls=[]))
+
+
+def svg_of(spec: dict[str, Any]) -> bytes:
+    """Draw an SVG without a network."""
+    return f"{vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])}\n".encode()
 
 
 # ------------------------------------------------------------------------------------------------------ single charts
@@ -167,11 +175,62 @@ def _latest(entries: Sequence[Entry]) -> Any:
     return alt.layer(*layers).properties(height=alt.Step(18))
 
 
+def _legend(parts: Sequence[CollectionPart]) -> Any:
+    """Samples of what is drawn in a picture of these collections, each with its meaning."""
+    entries = [entry for part in parts if part.latest for entry in part.latest.entries]
+    trends = [trend for part in parts if len(part.windows) > 1 for trend in part.trends[:_IN_PICTURE]]
+    samples = {
+        "latest window": (_sample("rule", SMOOTHED, strokeWidth=4, opacity=0.35), _sample("point", SMOOTHED, size=38)),
+        "each window alone": (_sample("rule", PLAIN, strokeWidth=12, opacity=0.22), _sample("point", PLAIN, size=22)),
+        "smoothed over neighbouring windows": (
+            _sample("rule", SMOOTHED, strokeWidth=12, opacity=0.28),
+            _sample("rule", SMOOTHED, strokeWidth=1.6),
+        ),
+        "truth": (_sample("rule", TRUTH, strokeWidth=1.6, strokeDash=[5, 2]),),
+        "the share changed": (_sample("tick", INK, orient="vertical", size=16, strokeDash=[2, 3]),),
+    }
+    there = (
+        True,
+        bool(trends),
+        any(np.isfinite(trend.smoothed).any() for trend in trends),
+        any(entry.truth is not None for entry in entries),
+        any(trend.moved.any() for trend in trends),
+    )
+    said = [(text, drawn) for (text, drawn), is_there in zip(samples.items(), there) if is_there]
+    return alt.hconcat(*(_explained(text, drawn) for text, drawn in said), spacing=12)
+
+
+def _sample(mark: str, colour: str, **style: Any) -> Any:
+    """A mark of a legend, 24 pixels wide."""
+    base = alt.Chart(_data([{"from": 0, "to": 24, "at": 12}]))
+    if mark == "rule":
+        return base.mark_rule(color=colour, **style).encode(x=_pixels("from"), x2="to:Q")
+    drawn = base.mark_point(filled=True, opacity=1, color=colour, **style)
+    if mark == "tick":
+        drawn = base.mark_tick(color=colour, **style)
+    return drawn.encode(x=_pixels("at"))
+
+
+def _explained(text: str, drawn: Sequence[Any]) -> Any:
+    """Samples with a text to the right."""
+    width = 34 + 6 * len(text)
+    words = alt.Chart(_data([{"at": 32}])).mark_text(text=text, align="left", fontSize=12, color=INK)
+    return alt.layer(*drawn, words.encode(x=_pixels("at"))).properties(width=width, height=16)
+
+
+def _pixels(name: str) -> alt.X:
+    return alt.X(f"{name}:Q", scale=None, axis=None)
+
+
 def _part(part: CollectionPart, zone: str) -> Any:
     """The picture of one collection: the latest window, and some trends beside it."""
     assert part.latest is not None
     entries, window = part.latest.entries[:20], part.latest.window
-    first = [_latest(entries).properties(width=260, title=_titled(f"{shown(part.id)}: {window.name}", part.latest))]
+    first = [
+        _latest(entries).properties(
+            width=260, title=_titled(f"{shown(part.id)}, {part.which}: {window.name}", part.latest)
+        )
+    ]
     timed = [line for line in part.windows if line.start is not None]
     if len(timed) > 1:
         charts = [
@@ -187,8 +246,8 @@ def _part(part: CollectionPart, zone: str) -> Any:
 
 def _titled(text: str, latest: Latest) -> alt.TitleParams:
     number = latest.window.num_reports
-    lines = ["shares with 95 % intervals, the largest first"]
-    return alt.TitleParams(text, subtitle=[f"{number:,} reports", *lines] if number else lines)
+    told = f"{number:,} reports, " if number else ""
+    return alt.TitleParams(text, subtitle=f"{told}the largest shares first")
 
 
 # ---------------------------------------------------------------------------------------------------- shared parts

@@ -225,6 +225,11 @@ class CollectionPart:
     coverage: Sequence[Coverage]
     simulated: bool
 
+    @property
+    def which(self) -> str:
+        """Which version it is, in words."""
+        return "all versions" if self.pooled else f"version {self.version}"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Report:

@@ -32,6 +32,7 @@ class Task:
     asked: Asked
     output: str | None
     png: str | None
+    svg: str | None
     serve: int | None
     host: str
 
@@ -62,6 +63,7 @@ def configure(argv: Sequence[str]) -> Task:
     parser.add_argument("--host", help="with --follow: address to listen on (default: localhost only)")
     parser.add_argument("--output", metavar="PAGE.html", help="file of the page")
     parser.add_argument("--png", metavar="P.png", help="PNG file with the main charts")
+    parser.add_argument("--svg", metavar="P.svg", help="the same picture as an SVG file")
     parser.add_argument("--truth", metavar="V.csv", help="CSV file of the true values, the input of uldp simulate")
     parser.add_argument("--truth_column", default="value", help="name of the column of values in --truth")
     parser.add_argument(
@@ -98,6 +100,7 @@ def configure(argv: Sequence[str]) -> Task:
         ),
         output=args.output,
         png=args.png,
+        svg=args.svg,
         serve=args.serve,
         host=args.host or "127.0.0.1",
     )
@@ -114,7 +117,10 @@ def _contradictions(args: argparse.Namespace) -> list[tuple[bool, str]]:
     """Checks of contradictory options, each with its error message."""
     is_there = args.input is None or "://" in args.input or os.path.isdir(args.input)
     return [
-        (args.input is not None and not (args.output or args.png), "--input needs --output or --png, got neither"),
+        (
+            args.input is not None and not (args.output or args.png or args.svg),
+            "--input needs --output, --png or --svg, got none",
+        ),
         (not is_there, f"--input must be a directory, got {args.input!r}"),
         *(
             (args.input is not None and getattr(args, name) is not None, f"--{name} needs --follow, got --input")
@@ -122,27 +128,33 @@ def _contradictions(args: argparse.Namespace) -> list[tuple[bool, str]]:
         ),
         *(
             (args.follow is not None and getattr(args, name) is not None, f"--{name} needs --input, got --follow")
-            for name in ("output", "png")
+            for name in ("output", "png", "svg")
         ),
         (args.follow is not None and args.serve is None, "--follow needs --serve, got none"),
     ]
 
 
-def write(asked: Asked, output: str | None, png: str | None) -> None:
+def write(asked: Asked, output: str | None, png: str | None, svg: str | None = None) -> None:
     """Write the page and the picture of a directory; each file appears when it is complete.
+
+    Args:
+        asked: selection of what they show.
+        output: HTML file of the page; None: no page.
+        png, svg: files of the picture; None: no such file.
 
     Raises:
         SpecError: if the files do not contain valid rows.
         OSError: if a file cannot be read or written.
     """
-    from uldp_transforms.jobs.report.charts import picture  # noqa: PLC0415  # an optional extra
+    from uldp_transforms.jobs.report.charts import picture, png_of, svg_of  # noqa: PLC0415  # an optional extra
     from uldp_transforms.jobs.report.web_page import page  # noqa: PLC0415  # an optional extra
 
     report = gather(asked)
     with of_jobs(asked.directory):
         of_page = None if output is None else page(report, asked.limits).encode("utf-8", "replace")
-        of_picture = None if png is None else picture(report)
-    for path, content in ((output, of_page), (png, of_picture)):
+        drawn = picture(report) if png or svg else {}
+        of_picture = png_of(drawn) if png else None, svg_of(drawn) if svg else None
+    for path, content in zip((output, png, svg), (of_page, *of_picture)):
         if path is not None and content is not None:
             with whole_file(path) as file:
                 file.write(content)
@@ -160,8 +172,8 @@ def job(task: Task) -> int:
 
         serve(task.asked, task.host, task.serve, lambda address: print(f"report: {address}", file=sys.stderr))
         return cli.DONE
-    write(task.asked, task.output, task.png)
-    print(f"report: {' and '.join(path for path in (task.output, task.png) if path)}", file=sys.stderr)
+    write(task.asked, task.output, task.png, task.svg)
+    print(f"report: {' and '.join(filter(None, (task.output, task.png, task.svg)))}", file=sys.stderr)
     return cli.DONE
 
 
