@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
+from uldp_transforms.jobs.records.superseded_files import without_superseded
 from uldp_transforms.ldp.checks import parse_json
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.version import SOFTWARE
@@ -135,7 +136,9 @@ def _is_sound(record: RunRecord, name: str) -> bool:
 def files_of(directory: str, pattern: str) -> list[str]:
     """The files of a directory, local or in a store, that match a pattern; none if the directory does not exist."""
     if not stores.in_store(directory):
-        return sorted(str(path) for path in Path(directory).glob(pattern) if path.is_file())
+        return without_superseded(
+            directory, lambda: sorted(str(path) for path in Path(directory).glob(pattern) if path.is_file())
+        )
     return stores.matching(stores.joined(directory, pattern))
 
 

@@ -26,6 +26,7 @@ from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
+from uldp_transforms.jobs.records.superseded_files import without_superseded
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, stored_counts
 from uldp_transforms.jobs.sinks.row_files import file_of
@@ -128,7 +129,8 @@ def files_of_counts(counts: str, option: str = "--counts") -> list[str]:
     """
     folder = counts.endswith("/") if stores.in_store(counts) else os.path.isdir(counts)
     pattern = stores.joined(counts, "counts*.avro") if folder else counts
-    files = stores.matching(pattern)
+    find = functools.partial(stores.matching, pattern)
+    files = find() if stores.in_store(pattern) else without_superseded(stores.folder_of(pattern), find)
     if not files:
         raise SpecError(f"{option} must match at least one file, got {pattern!r}")
     return files
