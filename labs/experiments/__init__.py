@@ -9,6 +9,7 @@ from labs.experiments.kairouz.alphabets import BucketsAndCohorts, ClosedCounters
 from labs.experiments.kairouz.budgets import EpsilonByPeople, EpsilonByValues
 from labs.experiments.kairouz.crossover import Crossover
 from labs.experiments.kairouz.decoders import DecoderCurves, DecoderShapes
+from labs.experiments.numbers.smooth_intervals import SmoothIntervals
 from labs.experiments.repeated_reports import RepeatedReports
 from labs.experiments.tang.missing_answers import MissingAnswers
 from labs.experiments.tang.priors import DeclaredPriors
@@ -63,5 +64,5 @@ ULDP: tuple[Experiment, ...] = (
 )
 TANG: tuple[Experiment, ...] = (TangFigure1(), TangFigure2(), DeclaredPriors(), MissingAnswers())
 
-EXPERIMENTS: tuple[Experiment, ...] = (*KAIROUZ, *TANG, *ULDP, Estimators(), RepeatedReports())
+EXPERIMENTS: tuple[Experiment, ...] = (*KAIROUZ, *TANG, *ULDP, Estimators(), RepeatedReports(), SmoothIntervals())
 """All of them, in the order in which they are listed."""

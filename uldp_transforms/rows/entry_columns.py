@@ -15,6 +15,7 @@ import numpy as np
 
 from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.rows.row_types import (
+    CurveBin,
     HealthFinding,
     MeanFigure,
     NumberFigures,
@@ -141,11 +142,12 @@ def unpacked(encoded: bytes) -> tuple[WindowedEstimate, WindowHealth]:
     return WindowedEstimate._make(row), WindowHealth._make(health)
 
 
-def _figures_of(mean: Any, quantiles: Any, shares_above: Any) -> NumberFigures:
+def _figures_of(mean: Any, quantiles: Any, shares_above: Any, curve: Any = ()) -> NumberFigures:
     return NumberFigures(
         MeanFigure._make(mean),
         tuple(map(QuantileFigure._make, quantiles)),
         tuple(map(ShareFigure._make, shares_above)),
+        tuple(map(CurveBin._make, curve)),
     )
 
 

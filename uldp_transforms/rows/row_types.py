@@ -35,6 +35,9 @@ class MeanFigure(NamedTuple):
     low: Optional[float] = None
     high: Optional[float] = None
     half_bin: Optional[float] = None
+    display_value: Optional[float] = None
+    display_low: Optional[float] = None
+    display_high: Optional[float] = None
 
 
 class QuantileFigure(NamedTuple):
@@ -44,6 +47,9 @@ class QuantileFigure(NamedTuple):
     value: Optional[float]
     low: Optional[float]
     high: Optional[float]
+    display_value: Optional[float] = None
+    display_low: Optional[float] = None
+    display_high: Optional[float] = None
 
 
 class ShareFigure(NamedTuple):
@@ -53,6 +59,19 @@ class ShareFigure(NamedTuple):
     value: Optional[float]
     low: Optional[float]
     high: Optional[float]
+    display_value: Optional[float] = None
+    display_low: Optional[float] = None
+    display_high: Optional[float] = None
+
+
+class CurveBin(NamedTuple):
+    """The share of people whose number is in one bin."""
+
+    low: Optional[float]
+    high: Optional[float]
+    share: float
+    display_low: float
+    display_high: float
 
 
 class NumberFigures(NamedTuple):
@@ -61,6 +80,7 @@ class NumberFigures(NamedTuple):
     mean: MeanFigure = MeanFigure()
     quantiles: Sequence[QuantileFigure] = ()
     shares_above: Sequence[ShareFigure] = ()
+    curve: Sequence[CurveBin] = ()
 
 
 class WindowedEstimate(NamedTuple):

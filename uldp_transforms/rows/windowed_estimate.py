@@ -12,12 +12,13 @@ from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import Estimate, Estimator
 from uldp_transforms.ldp.estimators.anytime import confidence_of_look
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
-from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers, limits_within
+from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, estimate_numbers, limits_within
 from uldp_transforms.ldp.repeated_people import with_repeated_people
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_identity import Named, name_of, reports_of_a_person
 from uldp_transforms.rows.row_types import (
+    CurveBin,
     EstimatedValue,
     MeanFigure,
     NumberFigures,
@@ -149,7 +150,7 @@ def _number_figures(
         collection,
         counts,
         limits=limits_within(limits or (), collection.alphabet),
-        quantiles=quantiles or (),
+        quantiles=QUANTILES if quantiles is None else quantiles,
         distribution=estimate.frequencies,
         confidence=confidence,
         reports_of_a_person=times or 1,
@@ -158,6 +159,7 @@ def _number_figures(
         mean=MeanFigure() if found.mean is None else MeanFigure(**dataclasses.asdict(found.mean)),
         quantiles=tuple(QuantileFigure(**dataclasses.asdict(one)) for one in found.quantiles),
         shares_above=tuple(ShareFigure(**dataclasses.asdict(one)) for one in found.shares_above),
+        curve=tuple(CurveBin(**dataclasses.asdict(one)) for one in found.curve),
     )
 
 

@@ -44,6 +44,9 @@ def row_of(item: Collection = DELAYS, cells: np.ndarray = CELLS, **options: Any)
 def test_a_row_has_the_figures_that_were_asked_for():
     numbers = row_of().numbers
     assert numbers.mean.value == pytest.approx(0.344906, abs=1e-6)
+    assert numbers.mean.display_low < numbers.mean.display_value < numbers.mean.display_high
+    assert (numbers.curve[0].low, numbers.curve[0].high, numbers.curve[-1].high) == (None, 0.125, None)
+    assert sum(one.share for one in numbers.curve) == pytest.approx(1)
     assert [one.q for one in numbers.quantiles] == [0.5, 0.9]
     [above] = numbers.shares_above  # 7 is beyond the bins of this collection
     assert (above.limit, above.value) == (0.5, pytest.approx(0.326236, abs=1e-6))
@@ -53,7 +56,12 @@ def test_no_figures_without_numbers_or_estimates():
     krr = np.full((KRR.num_cohorts, KRR.num_cells), 50)
     assert row_of(KRR, krr).numbers == row_of(withheld="suppressed").numbers == NumberFigures()
     plain = row_of(limits=None, quantiles=None).numbers
-    assert (plain.mean.half_bin, plain.quantiles, plain.shares_above) == (1 / 16, (), ())
+    assert (plain.mean.half_bin, [one.q for one in plain.quantiles], plain.shares_above) == (
+        1 / 16,
+        [0.1, 0.5, 0.9],
+        (),
+    )
+    assert row_of(quantiles=()).numbers.quantiles == ()
     assert row_of(TIMES).numbers.mean == MeanFigure()
 
 
@@ -66,6 +74,26 @@ def test_intervals_of_several_looks_are_longer():
     early = length(anytime_scale=100, place={"pane_timing": "EARLY"}) / length()
     assert planned == pytest.approx(2.241403 / 1.959964, rel=1e-5)  # normal quantiles of 97.5 % and 95 %
     assert early > planned
+
+
+def test_rows_of_before_the_curve_are_read():
+    """A record without the newer fields, written with the schema of then."""
+    schema = json.loads(json.dumps(ESTIMATE_SCHEMA))
+    numbers = next(field for field in schema["fields"] if field["name"] == "numbers")
+    numbers["default"].pop("curve")
+    record = to_avro(row_of(TIMES), ESTIMATE_SCHEMA)
+    inner = [field for field in numbers["type"]["fields"] if field["name"] != "curve"]
+    numbers["type"]["fields"], record["numbers"]["curve"] = inner, None
+    for field in inner:
+        kind = field["type"].get("items", field["type"])
+        kind["fields"] = [of for of in kind["fields"] if not of["name"].startswith("display_")]
+    file = io.BytesIO()
+    fastavro.writer(file, schema, [record])
+    file.seek(0)
+    [read] = fastavro.reader(file, reader_schema=ESTIMATE_SCHEMA)
+    assert read["numbers"]["curve"] == []
+    assert read["numbers"]["quantiles"][0]["display_low"] is None
+    assert read["numbers"]["quantiles"][0]["high"] == record["numbers"]["quantiles"][0]["high"]
 
 
 @pytest.mark.parametrize("row", [row_of(), row_of(TIMES), row_of(withheld="suppressed")], ids=["all", "log", "none"])

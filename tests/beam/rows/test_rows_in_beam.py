@@ -43,6 +43,7 @@ from uldp_transforms.rows.row_types import (
     LEDGER_SCHEMA,
     REJECTED_SCHEMA,
     VALUE_SCHEMA,
+    CurveBin,
     EstimatedValue,
     HealthFinding,
     LedgerRow,
@@ -70,7 +71,7 @@ KINDS: dict[str, tuple[Any, Any]] = {  # outputs of EstimateReports
 INNER: dict[str, Any] = {
     "ValueEstimate": ValueEstimate,
     "Finding": HealthFinding,
-    **{cls.__name__: cls for cls in (NumberFigures, MeanFigure, QuantileFigure, ShareFigure)},
+    **{cls.__name__: cls for cls in (NumberFigures, MeanFigure, QuantileFigure, ShareFigure, CurveBin)},
 }
 """Rows inside of rows, by the names that the Avro schemas give them."""
 

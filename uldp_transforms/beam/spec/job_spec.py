@@ -70,7 +70,7 @@ class JobSpec:
         collections: at least one, with different fingerprints.
         windows: of event time; None: one window for everything, only for bounded input.
         candidates: canonical values, as returned by ``JobSpec.of``; None: no list.
-        limits, quantiles: of collections of numbers; None: none.
+        limits, quantiles: of collections of numbers; None: no limits, and the quantiles 0.1, 0.5 and 0.9.
         early_every: milliseconds between early panes; None: no early panes.
         max_rejected_share: None: the default for the kind of input, see ``rejected_share``.
         bounded: whether the input is bounded; None: determined from the input, see ``for_input``.

@@ -322,7 +322,7 @@ _ROWS = (
         label="Quantiles of numbers",
         help="shares such as 0.5,0.9; for ordered alphabets, rows then have the numbers below which these "
         "shares of people lie",
-        default_text="none",
+        default_text="0.1, 0.5 and 0.9",
         page="numbers.md",
     ),
     SpecField(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -24,7 +24,7 @@ from uldp_transforms.windows import moment_of
 PLAIN, SMOOTHED, TRUTH, INK, LINE, PAPER = "#6b7f92", "#0a63b0", "#b3430e", "#2b3640", "#dfe5ea", "#ffffff"
 """Colours of a single window, of smoothed values, of the truth, of text, of the grid, and of the page."""
 
-_FEW = 60  # maximum number of windows with visible points
+FEW = 60  # maximum number of windows with visible points
 _COUNTABLE = 5  # maximum number of windows with a label each
 _IN_PICTURE = 6  # maximum number of trends in the picture
 _PARTS_IN_PICTURE = 4  # maximum number of collections in the picture
@@ -65,21 +65,23 @@ _NAMED = re.compile(r'<(path|line) aria-label="([^"]*)" role="graphics-[a-z]*" a
 """A mark that is drawn with its description."""
 
 _Rows = list[dict[str, Any]]
+Axis = Callable[[str], Any]
+"""Function that returns the y axis for a column."""
 
 
 def trend_svg(trend: Trend, windows: Sequence[WindowLine], zone: str) -> str:
     """Chart of the share of one value over the windows, with smoothed shares if available."""
-    return _svg(_trend(trend, windows, zone).properties(width=330, height=150))
+    return svg_of(_trend(trend, windows, zone).properties(width=330, height=150))
 
 
 def unexplained_svg(windows: Sequence[WindowLine], zone: str) -> str:
     """Chart of the share of people with an unlisted value."""
-    return _svg(_unexplained(windows, zone).properties(width=330, height=150))
+    return svg_of(_unexplained(windows, zone).properties(width=330, height=150))
 
 
 def latest_svg(entries: Sequence[Entry]) -> str:
     """Values of one window with their intervals, in the given order."""
-    return _svg(_latest(entries).properties(width=330))
+    return svg_of(_latest(entries).properties(width=330))
 
 
 def picture(report: Report) -> dict[str, Any]:
@@ -90,7 +92,7 @@ def picture(report: Report) -> dict[str, Any]:
         lines.append(f"{left_out} further collection(s) have no numbers or do not fit here")
     title = alt.TitleParams(shown(report.title), subtitle=lines, fontSize=20, subtitleFontSize=12, offset=12)
     if not shown_parts:
-        empty = alt.Chart(_data([{}])).mark_text(text="Not enough data for numbers", size=16, color=INK)
+        empty = alt.Chart(data_of([{}])).mark_text(text="Not enough data for numbers", size=16, color=INK)
         return configured(alt.vconcat(empty.properties(width=700, height=120), title=title))
     charts = [_part(part, report.zone) for part in shown_parts]
     return configured(alt.vconcat(_legend(shown_parts), *charts, title=title, spacing=24))
@@ -120,17 +122,17 @@ def _trend(trend: Trend, windows: Sequence[WindowLine], zone: str) -> Any:
     columns = {name: getattr(trend, name) for name in names} | {"moved": trend.moved}
     for name in ("smoothed", "smoothed_low", "smoothed_high"):
         columns[name] = np.where(trend.contradicted, np.nan, columns[name])
-    base = _through_time(windows, columns, zone)
-    layers = [_band(base, "low", "high", PLAIN, 0.22)]
+    base = through_time(windows, columns, zone)
+    layers = [band(base, "low", "high", PLAIN, 0.22)]
     is_smoothed = bool(np.isfinite(trend.smoothed).any())
     if is_smoothed:
-        layers += [_band(base, "smoothed_low", "smoothed_high", SMOOTHED, 0.28), _line(base, "smoothed", SMOOTHED)]
-    if len(windows) <= _FEW:
-        layers.append(_points(base, "share"))
+        layers += [band(base, "smoothed_low", "smoothed_high", SMOOTHED, 0.28), line_of(base, "smoothed", SMOOTHED)]
+    if len(windows) <= FEW:
+        layers.append(points(base, "share"))
     elif not is_smoothed:
-        layers.append(_line(base, "share", PLAIN))
+        layers.append(line_of(base, "share", PLAIN))
     if np.isfinite(trend.truth).any():
-        layers.append(_line(base, "truth", TRUTH, strokeDash=[5, 2]))
+        layers.append(line_of(base, "truth", TRUTH, strokeDash=[5, 2]))
     if trend.moved.any():
         layers.append(base.mark_rule(color=INK, strokeDash=[2, 3]).transform_filter("datum.moved"))
     return alt.layer(*layers)
@@ -139,12 +141,12 @@ def _trend(trend: Trend, windows: Sequence[WindowLine], zone: str) -> Any:
 def _unexplained(windows: Sequence[WindowLine], zone: str) -> Any:
     names = ("unexplained", "unexplained_low", "unexplained_high", "unlisted")
     columns = {name: np.array([getattr(line, name) for line in windows], dtype=float) for name in names}
-    base = _through_time(windows, columns, zone)
-    layers = [_band(base, "unexplained_low", "unexplained_high", PLAIN, 0.22), _line(base, "unexplained", PLAIN)]
-    if len(windows) <= _FEW:
-        layers.append(_points(base, "unexplained"))
+    base = through_time(windows, columns, zone)
+    layers = [band(base, "unexplained_low", "unexplained_high", PLAIN, 0.22), line_of(base, "unexplained", PLAIN)]
+    if len(windows) <= FEW:
+        layers.append(points(base, "unexplained"))
     if np.isfinite(columns["unlisted"]).any():
-        layers.append(_line(base, "unlisted", TRUTH, strokeDash=[5, 2]))
+        layers.append(line_of(base, "unlisted", TRUTH, strokeDash=[5, 2]))
     return alt.layer(*layers)
 
 
@@ -164,7 +166,7 @@ def _latest(entries: Sequence[Entry]) -> Any:
     names = json.dumps([row["value"] for row in rows])
     axis = alt.Axis(title=None, labelExpr=f"{names}[datum.value]", ticks=False, grid=False, labelLimit=120)
     scale = alt.Axis(title=None, format=".2~p", tickCount=4, orient="top")
-    base = alt.Chart(_data(rows)).encode(y=alt.Y("place:O", axis=axis))
+    base = alt.Chart(data_of(rows)).encode(y=alt.Y("place:O", axis=axis))
     base = base.encode(description="said:N")
     bars = base.mark_rule(color=SMOOTHED, strokeWidth=4, opacity=0.35, aria=True).encode(
         x=alt.X("low:Q", axis=scale, scale=alt.Scale(zero=True)), x2="high:Q"
@@ -253,19 +255,30 @@ def _titled(text: str, latest: Latest) -> alt.TitleParams:
 # ---------------------------------------------------------------------------------------------------- shared parts
 
 
-def _through_time(windows: Sequence[WindowLine], columns: Mapping[str, np.ndarray], zone: str) -> Any:
+def share_words(share: float, low: float, high: float) -> str:
+    """A share with its interval, for a pointer that rests on a point."""
+    return f"{percent(share)} ({span(low, high)})"
+
+
+def through_time(
+    windows: Sequence[WindowLine],
+    columns: Mapping[str, np.ndarray],
+    zone: str,
+    words: Callable[[float, float, float], str] = share_words,
+) -> Any:
     """A chart whose x axis is the start of a window, in the job's time zone.
 
     Args:
         windows: W windows.
-        columns: (W,) arrays; the first three are a share and its interval.
+        columns: (W,) arrays; the first three are an estimate and its interval.
         zone: the time zone.
+        words: function that formats these three.
     """
     at = clock(zone)
     share, low, high = list(columns.values())[:3]
     rows = [
         {"time": moment_of(f"{local(line.start, at):%Y-%m-%dT%H:%M:%SZ}")}
-        | {"said": f"{line.name}: {percent(share[place])} ({span(low[place], high[place])})"}
+        | {"said": f"{line.name}: {words(share[place], low[place], high[place])}"}
         | {name: _or_none(column[place]) for name, column in columns.items()}
         for place, line in enumerate(windows)
         if line.start is not None
@@ -274,7 +287,7 @@ def _through_time(windows: Sequence[WindowLine], columns: Mapping[str, np.ndarra
     axis["format"] = _MOMENTS
     if len(rows) <= _COUNTABLE:
         axis["values"] = [row["time"] for row in rows]
-    return alt.Chart(_data(rows)).encode(x=alt.X("time:T", scale=alt.Scale(type="utc"), axis=alt.Axis(**axis)))
+    return alt.Chart(data_of(rows)).encode(x=alt.X("time:T", scale=alt.Scale(type="utc"), axis=alt.Axis(**axis)))
 
 
 def _or_none(value: Any) -> Any:
@@ -288,25 +301,28 @@ def _share(name: str) -> alt.Y:
     return alt.Y(f"{name}:Q", axis=axis, scale=alt.Scale(zero=True))
 
 
-def _band(base: Any, low: str, high: str, colour: str, opacity: float) -> Any:
-    return base.mark_area(color=colour, opacity=opacity).encode(y=_share(low), y2=f"{high}:Q")
+def band(base: Any, low: str, high: str, colour: str, opacity: float, y: Axis = _share) -> Any:
+    """The area between two columns."""
+    return base.mark_area(color=colour, opacity=opacity).encode(y=y(low), y2=f"{high}:Q")
 
 
-def _points(base: Any, name: str) -> Any:
+def points(base: Any, name: str, y: Axis = _share) -> Any:
     """A point for each window, which says its numbers under the pointer."""
     points = base.mark_point(filled=True, size=22, opacity=1, color=PLAIN, aria=True)
-    return points.encode(y=_share(name), description="said:N")
+    return points.encode(y=y(name), description="said:N")
 
 
-def _line(base: Any, name: str, colour: str, **more: Any) -> Any:
-    return base.mark_line(color=colour, strokeWidth=1.6, **more).encode(y=_share(name))
+def line_of(base: Any, name: str, colour: str, y: Axis = _share, **more: Any) -> Any:
+    """A line through a column."""
+    return base.mark_line(color=colour, strokeWidth=1.6, **more).encode(y=y(name))
 
 
-def _data(rows: _Rows) -> alt.InlineData:
+def data_of(rows: _Rows) -> alt.InlineData:
+    """Rows as the data of a chart."""
     return alt.InlineData(values=rows)
 
 
-def _svg(chart: Any) -> str:
+def svg_of(chart: Any) -> str:
     """Draw a chart as SVG; cached, because a stream changes few of its charts at a time."""
     fit = chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
     return _drawn(json.dumps(fit.configure(**_CONFIG).to_dict(), sort_keys=True))

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from uldp_transforms.jobs.report.differences import Panel
+from uldp_transforms.jobs.report.numbers.number_facts import NumberPart
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -194,16 +195,18 @@ class Account:
 class CollectionPart:
     """Content about one version of one collection, or about a question with all its versions.
 
-    Sentinels examined ``judged`` windows, and ``watched`` of them were examined for changes. ``changed`` has the name
-    of the latest window in which a value changed. ``panel`` has the numbers for comparing windows; None if fewer than
-    two windows have numbers. ``whole`` has the shares of the whole period, if they are known. ``not_there`` are
-    requested values without a chart.
+    ``numbers`` is what is said of an ordered alphabet; None for all others. Sentinels examined ``judged`` windows,
+    and ``watched`` of them were examined for changes. ``changed`` has the name of the latest window in which a
+    value changed. ``panel`` has the numbers for comparing windows; None if fewer than two windows have numbers.
+    ``whole`` has the shares of the whole period, if they are known. ``not_there`` are requested values without a
+    chart.
     """
 
     id: str
     version: int
     fingerprint: str
     pooled: bool
+    numbers: NumberPart | None
     asked: Sequence[tuple[str, str]]
     costs: Sequence[Cost]
     statuses: Sequence[tuple[str, int]]

@@ -36,6 +36,7 @@ from uldp_transforms.jobs.report.facts import (
     Trend,
     WindowLine,
 )
+from uldp_transforms.jobs.report.numbers.number_facts import numbers_of
 from uldp_transforms.jobs.report.reading import Row, RowDirectory
 from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.report.whole_period import totals_of
@@ -173,6 +174,7 @@ class _Part:
             version=first["collection_version"],
             fingerprint=first["fingerprint"],
             pooled=bool(first.get("pooled")),
+            numbers=numbers_of(self._rows, "" if self._collection is None else self._collection.alphabet.unit),
             asked=[*self._facts(), ("Reports", reports_in_words(self._all))],
             costs=costs_of(
                 self._collection, [row["window_start"] for row in timed], [row["window_end"] for row in timed]

@@ -11,7 +11,7 @@
   }
 
   const rowsOf = (table) => [...table.tBodies[0].rows];
-  const numbersOf = (cell) => (cell.dataset.n ?? "").trim().split(" ").filter(Boolean).map(Number);
+  const numbersOf = (cell) => (cell.dataset.n ?? "").trim().split(" ").filter(Boolean).map((n) => (n === "open" ? null : Number(n)));
 
   // ------------------------------------------------------------------------------------------------------------ sort
 

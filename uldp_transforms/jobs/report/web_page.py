@@ -15,6 +15,7 @@ from markupsafe import Markup
 from uldp_transforms.jobs.report import charts
 from uldp_transforms.jobs.report.differences import as_json
 from uldp_transforms.jobs.report.facts import CollectionPart, Latest, Limits, Report
+from uldp_transforms.jobs.report.numbers import number_charts, number_facts
 from uldp_transforms.jobs.report.texts_for_readers import digits_of, fixed, fixed_span, in_words, percent, shown, span
 from uldp_transforms.version import __version__
 
@@ -24,6 +25,8 @@ _CHARTS: Mapping[str, Callable[..., str]] = {
     "latest": charts.latest_svg,
     "trend": charts.trend_svg,
     "unexplained": charts.unexplained_svg,
+    "curve": number_charts.curve_svg,
+    "figure": number_charts.figure_svg,
 }
 """Names of the charts in the template."""
 
@@ -85,6 +88,11 @@ def _template() -> jinja2.Template:
         "drawn": _drawn,
         "sentence_of": charts.sentence_of,
         "broken_of": charts.broken_of,
+        "sentence_of_curve": number_charts.sentence_of_curve,
+        "sentence_of_figure": number_charts.sentence_of_figure,
+        "number_text": number_facts.number_text,
+        "number_span": number_facts.number_span,
+        "digits_of_figure": number_facts.digits_of_figure,
     }
     return environment.get_template("page.html.jinja")
 

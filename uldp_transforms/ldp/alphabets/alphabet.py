@@ -91,6 +91,11 @@ class Alphabet(abc.ABC):
         return None
 
     @property
+    def unit(self) -> str:
+        """Unit of the numbers; empty if they have none, or if values are no numbers."""
+        return ""
+
+    @property
     def allowed(self) -> str:
         """Description of valid values, for error messages about ``strangers``."""
         return f"one of the {len(self.known_values or ())} values of the collection"

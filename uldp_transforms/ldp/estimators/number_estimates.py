@@ -1,9 +1,12 @@
-"""Means, quantiles and shares above limits of an ordered alphabet, unbiased, with intervals that need no smoothness.
+"""Means, quantiles and shares above limits of an ordered alphabet: unbiased with guaranteed intervals, and smooth.
 
 Each figure is a weighted sum m'u of the unbiased frequencies u of symbols. It is unbiased for m'p, and its variance is
 V(m) / n with V(m) = ``Mechanism.variance_of`` at the distribution nearest to u. A quantile is a point at which such a
 sum changes sign. Where the alphabet has ``others``, figures are about the people whose value is a number: quotients,
 whose intervals are Fieller's.
+
+The fields ``display_*`` come from the posterior of a smooth density (``log_smooth``): intervals that are shorter, and
+that hold if neighbouring bins are alike. They are None where the counts have no such posterior.
 
 Sources: Fieller 1954 (quotients); Woodruff 1952 (a quantile's interval from that of its distribution function).
 """
@@ -20,6 +23,8 @@ from uldp_transforms.ldp.alphabets import Alphabet
 from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import NoReportsError, SpecError
+from uldp_transforms.ldp.estimators.log_smooth import fit_log_smooth
+from uldp_transforms.ldp.estimators.smooth_figures import CurveBin, SmoothFigures
 from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
@@ -27,6 +32,9 @@ from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 
 MAX_FIGURES = 64
 """Maximum number of limits, and of quantiles."""
+
+QUANTILES = (0.1, 0.5, 0.9)
+"""Quantiles of rows for which none are chosen."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,12 +47,16 @@ class Mean:
         low, high: confidence interval, cut to the range of the centres; None if nearly nobody may have a number.
         half_bin: half the width of the widest bin, by which the mean of the numbers, once clamped to the ends, differs
             from ``value`` at most; no interval contains this difference.
+        display_value, display_low, display_high: smooth estimate and its interval; None without a smooth posterior.
     """
 
     value: float | None
     low: float | None
     high: float | None
     half_bin: float
+    display_value: float | None = None
+    display_low: float | None = None
+    display_high: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,12 +68,17 @@ class Quantile:
         value: of a distribution, see ``estimate_numbers``, linear within a bin and between the ends; None if nobody
             seems to have a number.
         low, high: ends of the bins that are not refuted; None where the clamped end bin is among them.
+        display_value, display_low, display_high: of the smooth distribution, linear within a bin, and its interval, an
+            end of which is None in a clamped end bin; all None without a smooth posterior.
     """
 
     q: float
     value: float | None
     low: float | None
     high: float | None
+    display_value: float | None = None
+    display_low: float | None = None
+    display_high: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -73,12 +90,16 @@ class ShareAbove:
         value: unbiased and unclipped as in ``Mean``; linear within a bin if the limit is no edge.
         low, high: confidence interval in [0, 1]; if the limit is no edge, from the share above the next edge to the
             share above the one before. None if nearly nobody may have a number.
+        display_value, display_low, display_high: smooth estimate and its interval; None without a smooth posterior.
     """
 
     limit: float
     value: float | None
     low: float | None
     high: float | None
+    display_value: float | None = None
+    display_low: float | None = None
+    display_high: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -89,11 +110,13 @@ class NumberEstimate:
         mean: None on the scale ``log``: bins of a heavy tail are wide, and the last one has no end, so that no mean of
             their centres would be near the mean.
         quantiles, shares_above: one for each that was asked for, in that order.
+        curve: the smooth distribution, one entry for each bin; empty without a smooth posterior.
     """
 
     mean: Mean | None
     quantiles: tuple[Quantile, ...]
     shares_above: tuple[ShareAbove, ...]
+    curve: tuple[CurveBin, ...] = ()
 
 
 def estimate_numbers(
@@ -105,6 +128,7 @@ def estimate_numbers(
     distribution: np.ndarray | None = None,
     confidence: float = CONFIDENCE,
     reports_of_a_person: int = 1,
+    smooth: bool = True,
 ) -> NumberEstimate:
     """Estimate a mean, quantiles and shares above limits, from counts.
 
@@ -117,6 +141,8 @@ def estimate_numbers(
             the distribution nearest to the unbiased one). Nothing else depends on it.
         confidence: of each interval.
         reports_of_a_person: m; variances are multiplied by m, the worst case, in which all reports of a person agree.
+            The smooth posterior has the counts divided by m.
+        smooth: whether to fit the smooth posterior.
 
     Raises:
         SpecError: for another alphabet, or limits or quantiles that cannot be.
@@ -126,14 +152,40 @@ def estimate_numbers(
     check_quantiles(quantiles)
     if not counts.total:
         raise NoReportsError("no reports")
-    z = float(normal_quantile(confidence)) * math.sqrt(reports_of_a_person)
-    sums = _Sums(model, counts, z, distribution)
+    z = float(normal_quantile(confidence))
+    sums = _Sums(model, counts, z * math.sqrt(reports_of_a_person), distribution)
     centres = model.alphabet.bin_centres
-    return NumberEstimate(
+    found = NumberEstimate(
         mean=None if centres is None else sums.mean(centres),
         quantiles=tuple(map(sums.quantile, map(float, quantiles))),
         shares_above=tuple(map(sums.share_above, map(float, limits))),
     )
+    posterior = fit_log_smooth(model, counts, reports_of_a_person) if smooth and sums.people > 0 else None
+    if posterior is None:
+        return found
+    return _with_smooth(found, SmoothFigures(posterior.given(sums.is_number), sums.edges, z), centres)
+
+
+def _with_smooth(found: NumberEstimate, smooth: SmoothFigures, centres: np.ndarray | None) -> NumberEstimate:
+    """The same figures with their smooth estimates, and the curve."""
+    mean = found.mean
+    if mean is not None and centres is not None:
+        mean = dataclasses.replace(mean, **smooth.mean(centres)._asdict())
+    return NumberEstimate(
+        mean=mean,
+        quantiles=tuple(dataclasses.replace(one, **smooth.quantile(one.q)._asdict()) for one in found.quantiles),
+        shares_above=tuple(
+            dataclasses.replace(one, **smooth.share_above(weights_above(smooth.edges, one.limit))._asdict())
+            for one in found.shares_above
+        ),
+        curve=smooth.curve(),
+    )
+
+
+def weights_above(edges: np.ndarray, limit: float) -> np.ndarray:
+    """(B,): the part of each bin that is at least the limit, if numbers are spread evenly within bins."""
+    parts: np.ndarray = np.clip((edges[1:] - limit) / np.diff(edges), 0, 1)
+    return parts
 
 
 def check_limits(limits: Sequence[float], alphabets: Sequence[Alphabet]) -> None:
@@ -177,13 +229,13 @@ class _Sums:
     def __init__(self, model: Model, counts: CohortCounts, z: float, distribution: np.ndarray | None):
         edges = model.alphabet.bin_edges
         assert edges is not None
-        self._mechanism, self._z, self._edges = model.mechanism, z, edges
+        self._mechanism, self._z, self.edges = model.mechanism, z, edges
         self._num_reports = counts.total
         self._unbiased = model.mechanism.invert(counts.pooled())[0]
         self._nearest = project_onto_simplex(self._unbiased)
         self._shown = self._nearest if distribution is None else np.maximum(distribution, 0)
         self._bins = len(edges) - 1
-        self._is_number = np.arange(model.alphabet.num_symbols) < self._bins
+        self.is_number = np.arange(model.alphabet.num_symbols) < self._bins
 
     def mean(self, centres: np.ndarray) -> Mean:
         value, low, high = self._ratio(self._weights(centres))
@@ -192,16 +244,13 @@ class _Sums:
             value=value,
             low=None if low is None else float(np.clip(low, *ends)),
             high=None if high is None else float(np.clip(high, *ends)),
-            half_bin=float(np.diff(self._edges).max() / 2),
+            half_bin=float(np.diff(self.edges).max() / 2),
         )
 
     def share_above(self, limit: float) -> ShareAbove:
-        place = int(np.searchsorted(self._edges, limit, side="right")) - 1  # of the bin with this limit
-        part = (self._edges[place + 1] - limit) / (self._edges[place + 1] - self._edges[place])
-        above = (np.arange(self._bins) > place).astype(np.float64)
-        with_own = (np.arange(self._bins) >= place).astype(np.float64)
-        value = self._ratio(self._weights(part * with_own + (1 - part) * above))[0]
-        ends = [self._ratio(self._weights(weights)) for weights in (with_own if part == 1 else above, with_own)]
+        parts = weights_above(self.edges, limit)
+        value = self._ratio(self._weights(parts))[0]
+        ends = [self._ratio(self._weights(weights)) for weights in (np.floor(parts), np.ceil(parts))]
         low, high = ends[0][1], ends[1][2]
         return ShareAbove(
             limit=limit,
@@ -224,13 +273,18 @@ class _Sums:
         return Quantile(
             q=q,
             value=value,
-            low=float(self._edges[first]) if first else None,
-            high=float(self._edges[last + 1]) if last < self._bins - 1 else None,
+            low=float(self.edges[first]) if first else None,
+            high=float(self.edges[last + 1]) if last < self._bins - 1 else None,
         )
 
     @property
+    def people(self) -> float:
+        """Estimated share of people whose value is a number."""
+        return float(self._unbiased[: self._bins].sum())
+
+    @property
     def _others(self) -> int:
-        return len(self._is_number) - self._bins
+        return len(self.is_number) - self._bins
 
     def _crossing(self, q: float) -> tuple[float, int]:
         """The number at which the distribution function reaches q, and its bin."""
@@ -239,7 +293,7 @@ class _Sums:
         below = np.append(0.0, np.cumsum(shares))
         place = min(int(np.searchsorted(below[1:], q)), self._bins - 1)
         part = (q - below[place]) / shares[place] if shares[place] > 0 else 0.0
-        return float(self._edges[place] + min(part, 1.0) * (self._edges[place + 1] - self._edges[place])), place
+        return float(self.edges[place] + min(part, 1.0) * (self.edges[place + 1] - self.edges[place])), place
 
     def _weights(self, of_bins: np.ndarray) -> np.ndarray:
         return np.append(of_bins, np.zeros(self._others))
@@ -255,11 +309,11 @@ class _Sums:
         if not self._others:
             half = self._z * math.sqrt(self._variances(weights))
             return total, total - half, total + half
-        numbers = self._is_number.astype(np.float64)
+        numbers = self.is_number.astype(np.float64)
         plus, minus, of_sum, of_numbers = self._variances(
             np.array([weights + numbers, weights - numbers, weights, numbers])
         ).tolist()
-        people, square = float(numbers @ self._unbiased), self._z**2
+        people, square = self.people, self._z**2
         curvature = people**2 - square * of_numbers
         if people <= 0 or curvature <= 0:
             return (total / people if people > 0 else None), None, None

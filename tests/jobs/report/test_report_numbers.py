@@ -1,0 +1,166 @@
+"""The part of a page about numbers: figures, curve, open ends, windows without numbers, rows of older jobs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import report_rows as rows
+from tests.support.html_tree import Node, tree_of
+from uldp_transforms.jobs import uldp
+from uldp_transforms.jobs.report.numbers.number_charts import curve_svg
+from uldp_transforms.jobs.report.numbers.number_facts import (
+    NumberPart,
+    number_span,
+    number_text,
+    numbers_of,
+)
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.estimators import Empirical
+from uldp_transforms.rows.json_and_avro import to_json
+from uldp_transforms.rows.windowed_estimate import estimate_window
+
+PLACE: dict[str, Any] = {"pane_index": 0, "pane_timing": "ON_TIME", "run": rows.RUN}
+SHARES = np.array([0.05, 0.1, 0.25, 0.25, 0.15, 0.1, 0.06, 0.04])
+
+
+def collection(mechanism: str = "sw", **alphabet: Any) -> Collection:
+    spec = {"id": "ordered", "low": -60, "high": 180, "num_bins": 8, "unit": "<b>min</b>"} | alphabet
+    return Collection.from_json(
+        {"id": "survey", "version": 1, "alphabet": spec, "mechanism": {"id": mechanism, "epsilon": 2.0}}
+    )
+
+
+def row(item: Collection, window: int, people: int = 20_000) -> dict[str, Any]:
+    """The row of a window with expected counts; the later, the more people are in the last bins."""
+    shares = SHARES + 0.004 * window * np.linspace(-1, 1, 8)
+    cells = np.rint(people * item.mechanism.response(shares)).astype(np.int64)[np.newaxis]
+    number = np.array([cells.sum() if item.mechanism.one_place else people])
+    made = estimate_window(
+        item,
+        CohortCounts(number, cells),
+        PLACE | rows.span(window),
+        Empirical(),
+        None,
+        withheld=None,
+        limits=(60.0,),
+        quantiles=(0.5, 0.98),
+    )
+    return json.loads(to_json(made))
+
+
+def directory(folder: Path, item: Collection, told: list[dict[str, Any]]) -> Node:
+    rows.record(folder, item)
+    rows.write(folder, "estimates.jsonl", told)
+    output = folder / "page.html"
+    assert uldp.main(["report", "--input", str(folder), "--output", str(output)]) == 0
+    return tree_of(output.read_text("utf-8"))
+
+
+def cells_of(tree: Node, table: str) -> list[list[str]]:
+    (found,) = (node for node in tree.all("table") if node.attributes.get("id") == table)
+    return [[cell.text for cell in line.all("th", "td")] for line in found.all("tr")]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Node:
+    item = collection()
+    withheld = row(item, 1) | {"status": "suppressed", "estimates": [], "num_reports": None}
+    return directory(tmp_path_factory.mktemp("numbers"), item, [row(item, 0), withheld, row(item, 2)])
+
+
+def test_figures_are_those_of_the_row(tree: Node) -> None:
+    numbers = row(collection(), 2)["numbers"]
+    table = cells_of(tree, "part-1-numbers-table")
+    assert [line[0] for line in table] == ["figure", "mean", "median", "p98", "share from 60 <b>min</b>"]
+    mean, median, above = numbers["mean"], numbers["quantiles"][0], numbers["shares_above"][0]
+    assert table[1][1:] == [f"{mean['value']:.1f}", *[f"{mean['low']:.1f} to {mean['high']:.1f}"] * 2]
+    assert table[2][1:3] == [
+        f"{median['display_value']:.1f}",
+        f"{median['display_low']:.1f} to {median['display_high']:.1f}",
+    ]
+    assert table[3][3].startswith("from ")  # 98 % reaches into the clamped last bin
+    assert table[4][1] == f"{100 * above['display_value']:.1f} %"
+    assert table[4][3] == f"{100 * above['low']:.1f} to {100 * above['high']:.1f} %"
+
+
+def test_the_first_sentence_has_the_figures(tree: Node) -> None:
+    (sentence,) = (node.text for node in tree.all("p") if node.attributes.get("class") == "learned")
+    assert "the mean is" in sentence and "the median is" in sentence and "hold" not in sentence
+
+
+def test_the_curve_has_a_bar_and_a_line_of_its_table_for_each_bin(tree: Node) -> None:
+    table = cells_of(tree, "part-1-curve-table")
+    assert [line[0] for line in table[1:3]] == ["below -30", "-30 to 0"]
+    assert table[-1][0] == "from 150"
+    told = {text for node in tree.all("title") for text in node.children}
+    assert any(str(text).startswith("from 150") for text in told)
+    (chart,) = (
+        node for node in tree.all("div") if "Share of people in 8 bins" in node.attributes.get("aria-label", "")
+    )
+    assert "most in 0 to 30" in chart.attributes["aria-label"] or "most in 30 to 60" in chart.attributes["aria-label"]
+
+
+def test_figures_over_the_windows(tree: Node) -> None:
+    table = cells_of(tree, "part-1-figure-1-table")
+    first, last = (row(collection(), window)["numbers"]["mean"]["value"] for window in (0, 2))
+    assert [line[1] for line in table[1:]] == [f"{first:.1f}", "\N{EN DASH}", f"{last:.1f}"]
+    assert not [node for node in tree.all("h3", "b") if node.text == "Trends" or node.name == "b"]
+
+
+def test_without_a_smooth_posterior_there_is_one_interval(tmp_path: Path) -> None:
+    item = collection("rappor")
+    tree = directory(tmp_path, item, [row(item, 0)])
+    table = cells_of(tree, "part-1-numbers-table")
+    assert table[0] == ["figure", "estimate", "95 % interval"]
+    assert not [node for node in tree.all("table") if node.attributes.get("id") == "part-1-curve-table"]
+
+
+def test_rows_of_before_the_curve(tmp_path: Path) -> None:
+    item, told = collection(), row(collection(), 0)
+    del told["numbers"]["curve"]
+    for figure in (told["numbers"]["mean"], *told["numbers"]["quantiles"], *told["numbers"]["shares_above"]):
+        for name in [name for name in figure if name.startswith("display_")]:
+            del figure[name]
+    table = cells_of(directory(tmp_path, item, [told]), "part-1-numbers-table")
+    assert table[2][1:] == [f"{told['numbers']['quantiles'][0]['value']:.0f}", table[2][2]]
+
+
+def test_other_collections_have_no_such_part() -> None:
+    assert numbers_of([{"status": "ok", "numbers": None}], "") is None
+    assert numbers_of([{"status": "suppressed"}], "") is None
+    assert numbers_of([], "") is None
+
+
+def test_wide_bins_have_a_logarithmic_axis() -> None:
+    def part(edges: list[float]) -> NumberPart:
+        item = collection(low=None, high=None, num_bins=None, edges=edges)
+        found = numbers_of([row(item, 0)], "ms")
+        assert found is not None
+        return found
+
+    wide = part([1, 2, 4, 8, 16, 32, 64, 128, 256])
+    assert [bar.name for bar in wide.bars[:2]] == ["below 2", "2 to 4"]
+    assert curve_svg(wide) != curve_svg(part([1, 2, 3, 4, 5, 6, 7, 8, 9]))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (1.25, 3.0, "1.2 to 3.0"),
+        (None, 3.0, "below 3.0"),
+        (1234.5, None, "from 1,234.5"),
+        (None, None, "\N{EN DASH}"),
+        (float("nan"), 3.0, "below 3.0"),
+    ],
+)
+def test_spans(low: float | None, high: float | None, text: str) -> None:
+    assert number_span(low, high, 1) == text
+
+
+def test_texts() -> None:
+    assert (number_text(None, 1), number_text(12345.6, 0)) == ("\N{EN DASH}", "12,346")

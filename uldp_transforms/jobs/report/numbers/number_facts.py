@@ -1,0 +1,201 @@
+"""Figures of numbers as plain data, from the field ``numbers`` of rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+MEDIAN = "median"
+_NAMES = ("value", "low", "high", "sure_low", "sure_high")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A mean, a quantile, or a share above a limit.
+
+    Attributes:
+        name: for readers, such as ``mean`` or ``p90``.
+        is_share: whether it is a share of people; otherwise it is a number with the unit of the collection.
+        value: the unbiased mean; of all other figures the smooth estimate, if the row has one; None if unknown.
+        low, high: its interval; None where an end is open.
+        sure_low, sure_high: the interval that does not depend on smoothness.
+    """
+
+    name: str
+    is_share: bool
+    value: float | None
+    low: float | None
+    high: float | None
+    sure_low: float | None
+    sure_high: float | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Bar:
+    """One bin of the curve: its name for readers, edges for drawing, share and band."""
+
+    name: str
+    low: float
+    high: float
+    share: float
+    band_low: float
+    band_high: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FigureTrend:
+    """One figure over W windows; arrays are (W,), with NaN for what is missing or open.
+
+    Attributes:
+        figure: the figure in the latest window.
+        value, low, high, sure_low, sure_high: as for ``Figure``.
+    """
+
+    figure: Figure
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    sure_low: np.ndarray
+    sure_high: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NumberPart:
+    """What a page says about the numbers of a collection.
+
+    Attributes:
+        unit: unit of the numbers; may be empty.
+        is_smooth: whether figures are smooth estimates.
+        figures: those of the latest window with numbers.
+        bars: its curve; empty if the row has none.
+        trends: of the mean and the quantiles; empty if there is one window.
+    """
+
+    unit: str
+    is_smooth: bool
+    figures: Sequence[Figure]
+    bars: Sequence[Bar]
+    trends: Sequence[FigureTrend]
+
+
+def numbers_of(rows: Sequence[Mapping[str, Any]], unit: str) -> NumberPart | None:
+    """The part about W rows in order of time; None if the latest row with estimates has no figures of numbers."""
+    told = [row for row in rows if row["status"] == "ok"]
+    if not told:
+        return None
+    numbers = told[-1].get("numbers") or {}
+    figures = list(_figures(numbers, unit))
+    if not figures:
+        return None
+    by_window = [
+        {figure.name: figure for figure in _figures(row.get("numbers") or {}, unit)} if row in told else {}
+        for row in rows
+    ]
+    return NumberPart(
+        unit=unit,
+        is_smooth=bool(numbers.get("curve")),
+        figures=figures,
+        bars=_bars(numbers.get("curve") or ()),
+        trends=[_trend(figure, by_window) for figure in figures if not figure.is_share] if len(rows) > 1 else [],
+    )
+
+
+def _figures(numbers: Mapping[str, Any], unit: str) -> Iterator[Figure]:
+    mean = numbers.get("mean") or {}
+    if mean.get("value") is not None:
+        yield _figure("mean", {name: number for name, number in mean.items() if not name.startswith("display_")})
+    for one in numbers.get("quantiles") or ():
+        yield _figure(name_of_quantile(one["q"]), one)
+    for one in numbers.get("shares_above") or ():
+        yield _figure(f"share from {one['limit']:g}{f' {unit}' if unit else ''}", one, is_share=True)
+
+
+def name_of_quantile(q: float) -> str:
+    """``median``, or such as ``p90``."""
+    return MEDIAN if q == 0.5 else f"p{100 * q:.6g}"
+
+
+def _figure(name: str, told: Mapping[str, Any], is_share: bool = False) -> Figure:
+    kind = "" if told.get("display_value") is None else "display_"
+    value, low, high = (told.get(f"{kind}{part}") for part in ("value", "low", "high"))
+    return Figure(
+        name=name,
+        is_share=is_share,
+        value=value,
+        low=low,
+        high=high,
+        sure_low=told.get("low"),
+        sure_high=told.get("high"),
+    )
+
+
+def _bars(curve: Sequence[Mapping[str, Any]]) -> list[Bar]:
+    """The bins; the two open ones are drawn with the widths of their neighbours."""
+    if len(curve) < 3:
+        return []
+    low, high = [one["low"] for one in curve], [one["high"] for one in curve]
+    low[0] = 2 * high[0] - high[1]
+    high[-1] = 2 * low[-1] - low[-2]
+    names = [f"{one['low']:g} to {one['high']:g}" for one in curve[1:-1]]
+    return [
+        Bar(
+            name=name,
+            low=begin,
+            high=end,
+            share=one["share"],
+            band_low=one["display_low"],
+            band_high=one["display_high"],
+        )
+        for name, begin, end, one in zip(
+            [f"below {curve[0]['high']:g}", *names, f"from {curve[-1]['low']:g}"], low, high, curve
+        )
+    ]
+
+
+def _trend(figure: Figure, by_window: Sequence[Mapping[str, Figure]]) -> FigureTrend:
+    columns = {
+        name: np.array(
+            [
+                math.nan if (one := found.get(figure.name)) is None else _or_nan(getattr(one, name))
+                for found in by_window
+            ]
+        )
+        for name in _NAMES
+    }
+    return FigureTrend(figure=figure, **columns)
+
+
+def _or_nan(number: float | None) -> float:
+    return math.nan if number is None else number
+
+
+# ------------------------------------------------------------------------------------------------------------- words
+
+
+def digits_of_figure(figure: Figure) -> int:
+    """Decimals of a number, such that half the length of its interval shows two digits; from 0 to 6."""
+    known = [
+        (high - low) / 2
+        for low, high in ((figure.low, figure.high), (figure.sure_low, figure.sure_high))
+        if low is not None and high is not None and high > low
+    ]
+    return min(max(1 - math.floor(math.log10(min(known))), 0), 6) if known else 3
+
+
+def number_text(number: float | None, digits: int) -> str:
+    """The number with thousands separators; a dash if unknown."""
+    if number is None or math.isnan(number):
+        return "\N{EN DASH}"
+    return f"{number:,.{digits}f}"
+
+
+def number_span(low: float | None, high: float | None, digits: int) -> str:
+    """``2.9 to 5.8``; ``below 5.8`` or ``from 2.9`` if an end is open."""
+    ends = [None if end is None or math.isnan(end) else number_text(end, digits) for end in (low, high)]
+    if ends[0] is None:
+        return f"below {ends[1]}" if ends[1] is not None else "\N{EN DASH}"
+    return f"{ends[0]} to {ends[1]}" if ends[1] is not None else f"from {ends[0]}"

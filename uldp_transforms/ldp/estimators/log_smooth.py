@@ -1,0 +1,224 @@
+"""A smooth distribution of numbers with its uncertainty: shorter intervals where neighbouring bins are alike.
+
+The frequencies of K symbols are p = softmax(eta). A priori the second differences of eta over neighbouring bins are
+independent normal numbers with mean 0 and standard deviation s, so that the logarithm of the density bends little; the
+two end bins, in which clamped numbers are, and symbols without a place in the order are free. With Q the channel, c the
+counts of outputs and n their sum, the posterior of eta at a fixed s is normal around the maximum of
+
+    l(eta) = sum_y c_y ln (Q p)_y - |D eta|^2 / (2 s^2) - RIDGE |eta|^2 / 2
+
+with the inverse covariance H = n J Q' diag(1 / Q p) Q J + D'D / s^2 + RIDGE, J = diag p - p p' (Laplace's approximation
+with the expected information). The integral of the posterior over eta is the evidence of s, and s is averaged over a
+grid. Two choices
+keep intervals honest where the counts do not show that the density bends, such as that it has two humps. The prior is
+flat in s itself, because one that is flat in ln s favours the smoothest curve that the counts allow. And PULL^2 b b' is
+added to the covariance, where b = J H^-1 D'D eta / s^2 is what the prior changes p by, to first order.
+``docs/numbers.md`` shows what intervals then cover.
+
+Sources: Efron 2016, "Empirical Bayes deconvolution estimates" (softmax of a smooth curve); MacKay 1992, "Bayesian
+interpolation" (evidence); Gelman 2006, "Prior distributions for variance parameters in hierarchical models" (flat in
+the standard deviation).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Collection as Members
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import linalg, special
+
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.model import Model
+
+SCALES = tuple(10.0 ** (half / 2) for half in range(-7, 4))
+"""Grid of s, from straight lines to bins without relation."""
+
+RIDGE = 1e-3
+"""Inverse variance of each entry of eta, which makes all directions proper that the differences leave free."""
+
+PULL = 3.0
+"""Multiple of the prior's effect on the estimate that is allowed for as a bias."""
+
+_MOST_STEPS = 60
+_LONGEST_STEP = 3.0  # maximum change of an entry of eta in one step
+_GAIN = 1e-4  # gain of l at which the iteration stops
+_NEGLIGIBLE = 12.0  # loss of log evidence, against the best, after which rougher scales are not fitted
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class LogSmooth:
+    """Posterior of a distribution: its mean and covariance.
+
+    Attributes:
+        frequencies: (K,) posterior means, at least 0, summing to 1.
+        covariance: (K, K), with the allowance for bias.
+        scale: the s with the most posterior weight.
+    """
+
+    frequencies: np.ndarray
+    covariance: np.ndarray
+    scale: float
+
+    def given(self, chosen: np.ndarray) -> LogSmooth:
+        """The distribution among the people whose symbol is one of the chosen (K,) bool, by linearisation."""
+        share = float(self.frequencies[chosen].sum())
+        own = self.frequencies[chosen] / share
+        slope = (np.eye(len(own)) - own[:, np.newaxis]) / share
+        covariance = slope @ self.covariance[np.ix_(chosen, chosen)] @ slope.T
+        return LogSmooth(frequencies=own, covariance=covariance, scale=self.scale)
+
+    def of(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior means (...) and standard deviations (...) of sums with the weights (..., K)."""
+        squares = np.einsum("...i,ij,...j->...", weights, self.covariance, weights)
+        return weights @ self.frequencies, np.sqrt(np.maximum(squares, 0))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Fit:
+    """The posterior at one scale.
+
+    Attributes:
+        scale: s.
+        evidence: its logarithm, up to a constant.
+        frequencies: (K,), p.
+        covariance: (K, K), J H^-1 J.
+        pull: (K,), b.
+    """
+
+    scale: float
+    evidence: float
+    frequencies: np.ndarray
+    covariance: np.ndarray
+    pull: np.ndarray
+
+
+def fit_log_smooth(model: Model, counts: CohortCounts, reports_of_a_person: int = 1) -> LogSmooth | None:
+    """The posterior of the frequencies of an alphabet's symbols.
+
+    Args:
+        model: with any alphabet that has ``bin_edges``.
+        counts: of its reports.
+        reports_of_a_person: m; counts are divided by m, the worst case, in which all reports of a person agree.
+
+    Returns:
+        the posterior; None without reports, if fewer than three neighbouring bins are to be alike, or if a report is
+        not one output of a known channel, so that counts do not have the likelihood.
+    """
+    edges = model.alphabet.bin_edges
+    if edges is None or not model.mechanism.one_place or not counts.total:
+        return None
+    bins = len(edges) - 1
+    differences = second_differences(model.alphabet.num_symbols, bins, {0, bins - 1})
+    if not len(differences):
+        return None
+    channel = model.mechanism.response(np.eye(model.alphabet.num_symbols)).T
+    cells = counts.pooled().cells[0] / reports_of_a_person
+    return mixture(fit_scales(Posterior(channel, cells, differences), SCALES))
+
+
+def second_differences(num_symbols: int, num_bins: int, free: Members[int]) -> np.ndarray:
+    """(D, K): rows 1, -2, 1 over three neighbouring bins, none of which is free."""
+    rows = np.diff(np.eye(num_bins, num_symbols), 2, axis=0)
+    kept = [place for place in range(len(rows)) if not {place, place + 1, place + 2} & set(free)]
+    differences: np.ndarray = rows[kept]
+    return differences
+
+
+class Posterior:
+    """l and its derivatives at a fixed scale; see the module.
+
+    Args:
+        channel: (M, K) float64, Q.
+        cells: (M,) counts, not all 0.
+        differences: (D, K).
+    """
+
+    def __init__(self, channel: np.ndarray, cells: np.ndarray, differences: np.ndarray):
+        self.channel, self.cells, self.differences = channel, cells, differences
+        self._total = float(cells.sum())
+        self.bends = differences.T @ differences
+
+    def prior(self, scale: float) -> np.ndarray:
+        """(K, K): inverse covariance of eta."""
+        inverse: np.ndarray = self.bends / scale**2 + RIDGE * np.eye(self.channel.shape[1])
+        return inverse
+
+    def value(self, eta: np.ndarray, prior: np.ndarray) -> float:
+        """l."""
+        return float(self.cells @ np.log(self.channel @ special.softmax(eta)) - eta @ prior @ eta / 2)
+
+    def gradient(self, eta: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        """(K,): J Q'(c / Q p), less the prior's part."""
+        p = special.softmax(eta)
+        told = self.channel.T @ (self.cells / (self.channel @ p))
+        gradient: np.ndarray = p * (told - self._total) - prior @ eta
+        return gradient
+
+    def information(self, eta: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        """(K, K): H. As columns of Q sum to 1, J Q' diag(1 / Q p) Q J = P Q' diag(1 / Q p) Q P - p p', P = diag p."""
+        p = special.softmax(eta)
+        root = self.channel * (p / np.sqrt(self.channel @ p)[:, np.newaxis])
+        information: np.ndarray = self._total * (root.T @ root - np.outer(p, p)) + prior
+        return information
+
+    def maximize(self, start: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, float]:
+        """The eta (K,) with the largest l, and l, by Newton steps from ``start``."""
+        eta, value = start, self.value(start, prior)
+        for _ in range(_MOST_STEPS):
+            step = linalg.solve(self.information(eta, prior), self.gradient(eta, prior), assume_a="pos")
+            step *= min(1.0, _LONGEST_STEP / float(np.abs(step).max()))
+            at = self.value(eta + step, prior)
+            while at < value and np.abs(step).max() > _GAIN**2:
+                step = step / 2
+                at = self.value(eta + step, prior)
+            if at < value:
+                break
+            eta, gain, value = eta + step, at - value, at
+            if gain < _GAIN:
+                break
+        return eta, value
+
+
+def fit_scales(posterior: Posterior, scales: Sequence[float]) -> list[Fit]:
+    """The posterior at each of the increasing scales, until the evidence has become negligible."""
+    eta, fits = np.zeros(posterior.channel.shape[1]), list[Fit]()
+    for scale in scales:
+        prior = posterior.prior(scale)
+        eta, value = posterior.maximize(eta, prior)
+        p, factor = special.softmax(eta), linalg.cholesky(posterior.information(eta, prior), lower=True)
+        slope = linalg.solve_triangular(factor, np.diag(p) - np.outer(p, p), lower=True)
+        force = linalg.solve_triangular(factor, posterior.bends @ eta / scale**2, lower=True)
+        evidence = value - len(posterior.differences) * math.log(scale) - float(np.log(np.diag(factor)).sum())
+        fits.append(
+            Fit(
+                scale=scale,
+                evidence=evidence,
+                frequencies=p,
+                covariance=slope.T @ slope,
+                pull=slope.T @ force,
+            )
+        )
+        if evidence < max(fit.evidence for fit in fits) - _NEGLIGIBLE - math.log(scales[-1] / scale):
+            break
+    return fits
+
+
+def mixture(fits: Sequence[Fit], power: float = 1.0, pull: float = PULL) -> LogSmooth:
+    """Mean and covariance of the mixture over scales on a grid of equal ratios.
+
+    Args:
+        fits: at the scales.
+        power: the prior density of ln s is proportional to s to this power: 1 is flat in s.
+        pull: multiple of b that is allowed for as a bias.
+    """
+    logs = np.array([fit.evidence + power * math.log(fit.scale) for fit in fits])
+    weights = special.softmax(logs)
+    mean = weights @ np.stack([fit.frequencies for fit in fits])
+    covariance = np.zeros((len(mean), len(mean)))
+    for weight, fit in zip(weights.tolist(), fits):
+        away = fit.frequencies - mean
+        covariance += weight * (fit.covariance + np.outer(away, away) + pull**2 * np.outer(fit.pull, fit.pull))
+    return LogSmooth(frequencies=mean, covariance=covariance, scale=fits[int(logs.argmax())].scale)

@@ -1,0 +1,89 @@
+"""Figures of numbers from a smooth posterior: the curve with its band, a mean, shares above limits, quantiles."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from uldp_transforms.ldp.estimators.log_smooth import LogSmooth
+
+
+class Smooth(NamedTuple):
+    """A smooth estimate and its interval; an end is None where it lies in a clamped end bin."""
+
+    display_value: float | None = None
+    display_low: float | None = None
+    display_high: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CurveBin:
+    """One bin of the smooth curve, among the people whose value is a number.
+
+    Attributes:
+        low, high: edges of the bin; None where it is open because numbers are clamped.
+        share: smooth share of people in the bin.
+        display_low, display_high: interval of that share, in [0, 1].
+    """
+
+    low: float | None
+    high: float | None
+    share: float
+    display_low: float
+    display_high: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SmoothFigures:
+    """Figures of a distribution over bins.
+
+    Attributes:
+        posterior: of the B bins.
+        edges: (B + 1,) float64, increasing.
+        z: half of an interval's length, in standard deviations.
+    """
+
+    posterior: LogSmooth
+    edges: np.ndarray
+    z: float
+
+    def mean(self, centres: np.ndarray) -> Smooth:
+        """The mean of the (B,) centres of people's bins."""
+        return self._sum(centres, *centres[[0, -1]].tolist())
+
+    def share_above(self, weights: np.ndarray) -> Smooth:
+        """The share of people in bins with the (B,) weights, in [0, 1]."""
+        return self._sum(weights, 0.0, 1.0)
+
+    def quantile(self, q: float) -> Smooth:
+        """The number below which a share q lies, and where the ends of the interval of the distribution function
+        reach q."""
+        below, half = self._below
+        upper = np.maximum.accumulate(below + half)
+        lower = np.minimum.accumulate((below - half)[::-1])[::-1]
+        value, low, high = (float(np.interp(q, shares, self.edges)) for shares in (below, upper, lower))
+        return Smooth(value, low if low >= self.edges[1] else None, high if high <= self.edges[-2] else None)
+
+    def curve(self) -> tuple[CurveBin, ...]:
+        """The share of each bin, with a pointwise band."""
+        shares, deviations = self.posterior.of(np.eye(len(self.edges) - 1))
+        low, high = (np.clip(shares + sign * self.z * deviations, 0, 1).tolist() for sign in (-1, 1))
+        inner: list[float | None] = [None, *self.edges[1:-1].tolist(), None]
+        return tuple(
+            CurveBin(low=inner[place], high=inner[place + 1], share=share, display_low=low[place], display_high=end)
+            for place, (share, end) in enumerate(zip(shares.tolist(), high))
+        )
+
+    @property
+    def _below(self) -> tuple[np.ndarray, np.ndarray]:
+        """(B + 1,) shares below each edge, and the halves of their intervals; the ends are certain."""
+        values, deviations = self.posterior.of(np.tril(np.ones((len(self.edges) - 2, len(self.edges) - 1))))
+        ends = np.concatenate([[0.0], values, [1.0]]), np.concatenate([[0.0], self.z * deviations, [0.0]])
+        return ends
+
+    def _sum(self, weights: np.ndarray, least: float, most: float) -> Smooth:
+        value, deviation = (float(number) for number in self.posterior.of(weights))
+        half = self.z * deviation
+        return Smooth(value, min(max(value - half, least), most), min(max(value + half, least), most))
