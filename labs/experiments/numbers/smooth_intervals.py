@@ -49,21 +49,22 @@ class SmoothIntervals(Experiment):
         return Result(rows=rows, verdicts=[nearer(rows), smooth_cover(rows), unbiased_cover(rows), shorter(rows)])
 
     def draw(self, rows: list[dict[str, Any]], figure: Figure) -> None:
-        above, below = figure.subplots(2, 1)
-        for place, epsilon in enumerate(EPSILONS):
-            here = [row for row in rows if row["epsilon"] == epsilon]
-            names = [f"{row['population']}, {row['people']:,}" for row in here if row["method"] == "smooth"]
-            for method, marker in (("smooth", "o"), ("unbiased", "x")):
-                covered = [row["cover_shares"] for row in here if row["method"] == method]
-                above.plot(np.arange(len(covered)) + place / 5, covered, marker, color=f"C{place}")
-            ratios = [_ratio(here, row) for row in here if row["method"] == "smooth"]
-            below.plot(np.arange(len(ratios)) + place / 5, ratios, "o", color=f"C{place}", label=f"epsilon {epsilon:g}")
-        above.axhline(0.95, color="grey")
-        above.set(ylabel="intervals of shares that hold\n(o smooth, x unbiased)", xticks=[])
-        below.axhline(1, color="grey")
-        below.set(ylabel="W1 / W1 as published")
-        below.set_xticks(range(len(names)), names, rotation=90, fontsize=6)
-        below.legend()
+        left, right = figure.subplots(1, 2, sharey=True)
+        names = list(populations())
+        for place, (epsilon, people) in enumerate(itertools.product(EPSILONS, PEOPLE)):
+            here = [row for row in rows if (row["epsilon"], row["people"]) == (epsilon, people)]
+            smooth = _of(here, "smooth")
+            y = [names.index(row["population"]) + place / 12 for row in smooth]
+            color, marker = f"C{EPSILONS.index(epsilon)}", "s" if people == PEOPLE[0] else "o"
+            left.plot([row["cover_shares"] for row in smooth], y, marker, color=color, markersize=4)
+            label = f"epsilon {epsilon:g}, {people:,} people"
+            right.plot([_ratio(here, row) for row in smooth], y, marker, color=color, markersize=4, label=label)
+        left.axvline(0.95, color="grey")
+        left.set_xlabel("smooth intervals of shares that hold")
+        left.set_yticks(range(len(names)), names)
+        right.axvline(1, color="grey")
+        right.set_xlabel("W1 / W1 as published")
+        figure.legend(loc="outside lower center", ncols=3, fontsize=7)
 
 
 def of_setting(epsilon: float, people: int, name: str, runs: int, rng: np.random.Generator) -> list[dict[str, Any]]:
