@@ -71,17 +71,17 @@ Axis = Callable[[str], Any]
 
 def trend_svg(trend: Trend, windows: Sequence[WindowLine], zone: str) -> str:
     """Chart of the share of one value over the windows, with smoothed shares if available."""
-    return svg_of(_trend(trend, windows, zone).properties(width=330, height=150))
+    return svg_text(_trend(trend, windows, zone).properties(width=330, height=150))
 
 
 def unexplained_svg(windows: Sequence[WindowLine], zone: str) -> str:
     """Chart of the share of people with an unlisted value."""
-    return svg_of(_unexplained(windows, zone).properties(width=330, height=150))
+    return svg_text(_unexplained(windows, zone).properties(width=330, height=150))
 
 
 def latest_svg(entries: Sequence[Entry]) -> str:
     """Values of one window with their intervals, in the given order."""
-    return svg_of(_latest(entries).properties(width=330))
+    return svg_text(_latest(entries).properties(width=330))
 
 
 def picture(report: Report) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def _legend(parts: Sequence[CollectionPart]) -> Any:
 
 def _sample(mark: str, colour: str, **style: Any) -> Any:
     """A mark of a legend, 24 pixels wide."""
-    base = alt.Chart(_data([{"from": 0, "to": 24, "at": 12}]))
+    base = alt.Chart(data_of([{"from": 0, "to": 24, "at": 12}]))
     if mark == "rule":
         return base.mark_rule(color=colour, **style).encode(x=_pixels("from"), x2="to:Q")
     drawn = base.mark_point(filled=True, opacity=1, color=colour, **style)
@@ -216,7 +216,7 @@ def _sample(mark: str, colour: str, **style: Any) -> Any:
 def _explained(text: str, drawn: Sequence[Any]) -> Any:
     """Samples with a text to the right."""
     width = 34 + 6 * len(text)
-    words = alt.Chart(_data([{"at": 32}])).mark_text(text=text, align="left", fontSize=12, color=INK)
+    words = alt.Chart(data_of([{"at": 32}])).mark_text(text=text, align="left", fontSize=12, color=INK)
     return alt.layer(*drawn, words.encode(x=_pixels("at"))).properties(width=width, height=16)
 
 
@@ -322,7 +322,7 @@ def data_of(rows: _Rows) -> alt.InlineData:
     return alt.InlineData(values=rows)
 
 
-def svg_of(chart: Any) -> str:
+def svg_text(chart: Any) -> str:
     """Draw a chart as SVG; cached, because a stream changes few of its charts at a time."""
     fit = chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
     return _drawn(json.dumps(fit.configure(**_CONFIG).to_dict(), sort_keys=True))

@@ -19,7 +19,7 @@ from uldp_transforms.jobs.report.charts import (
     data_of,
     line_of,
     points,
-    svg_of,
+    svg_text,
     through_time,
 )
 from uldp_transforms.jobs.report.facts import WindowLine
@@ -39,12 +39,12 @@ _MANY_TIMES = 8.0  # ratio of the widths of bins above which the axis is logarit
 
 def curve_svg(part: NumberPart) -> str:
     """The share of people in each bin, with its band, and a mark at the median."""
-    return svg_of(_curve(part).properties(width=520, height=220))
+    return svg_text(_curve(part).properties(width=520, height=220))
 
 
 def figure_svg(trend: FigureTrend, windows: Sequence[WindowLine], unit: str, zone: str) -> str:
     """A mean or quantile over the windows, with both intervals."""
-    return svg_of(_through(trend, windows, unit, zone).properties(width=330, height=150))
+    return svg_text(_through(trend, windows, unit, zone).properties(width=330, height=150))
 
 
 def _curve(part: NumberPart) -> Any:
