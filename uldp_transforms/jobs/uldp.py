@@ -29,6 +29,7 @@ PROGRAMS = {
     "navigations": "estimate undisturbed navigations and loading times from a browser's randomized answers",
     "export": "write the client form of a collection: all symbols in order, weights, sizes, fingerprint",
     "sql": "print a query that counts reports in a database or a data lake",
+    "describe": "describe a collection in plain words, for a privacy review or a consent dialog",
     "audit": "prove the epsilon of a collection in exact arithmetic",
     "demo": "run a month of flights, from simulated clients to a page in the browser",
     "dev-queue": "run a Pub/Sub server in memory on this machine, for tests of the gateway and of streams",

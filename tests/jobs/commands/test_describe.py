@@ -1,0 +1,115 @@
+"""``uldp describe``: a collection in plain words, and whether its numbers are what happens."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.messages_cases import KNOWN, NEW
+from tests.support.tolerance import generator
+from uldp_transforms.jobs import uldp
+from uldp_transforms.jobs.describe import consent, lines_of, smallest_share, variance_at
+from uldp_transforms.ldp import CohortCounts, Collection
+
+CLOSED = {"id": "closed", "values": ["flu", "cold", "asthma", "hiv"]}
+HASHED = {"id": "hashed", "num_buckets": 32}
+PRIORS = {"priors": [[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]]}
+
+
+def of(alphabet: dict[str, Any], mechanism: dict[str, Any], **fields: Any) -> Collection:
+    return Collection.from_json({"id": "c", "version": 1, "alphabet": alphabet, "mechanism": mechanism} | fields)
+
+
+KRR = of(CLOSED, {"id": "krr", "epsilon": 1.0})
+URR = of(CLOSED | {"sensitive": ["hiv", "asthma"]}, {"id": "urr", "epsilon": 1.0}, client_window="7d")
+MEMOS = of(HASHED, {"id": "rappor", "epsilon": 2.0, "epsilon_inf": 4.0}, num_cohorts=256)
+
+
+def text_of(collection: Collection) -> str:
+    return " ".join(" ".join(lines_of(collection)).split())
+
+
+def test_what_a_reviewer_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(URR.to_json()), encoding="utf-8")
+    assert uldp.main(["describe", str(path), "--num_reports", "10000"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    for sentence in (
+        "Values: flu, cold, asthma, hiv ",
+        "Sensitive values: asthma, hiv ",
+        "Protected: sensitive values ",
+        "the time rounded down to the start of the client window (7d)",
+        "53 reports in 365 days, which together cost epsilon 53 ",
+        "reports protected value +- protected value found other value +- other value found 10,000 ",
+        "A sensitive answer is changed by chance before it leaves this device. Other answers are often sent as they ",
+    ):
+        assert sentence in printed, sentence
+    assert "100,000" not in printed
+
+
+def test_memos_without_a_client_window() -> None:
+    text = text_of(MEMOS)
+    assert "Of the same value, 10 reports cost epsilon 4, and 100 reports 4. " in text
+    assert "a cohort, drawn at random from 256, the time rounded down to the hour" in text
+    assert "at most 39 bytes in all" in text
+
+
+@pytest.mark.parametrize("collection", [*KNOWN, *NEW], ids=lambda collection: collection.id)
+def test_every_kind_of_collection_can_be_described(collection: Collection) -> None:
+    text = text_of(collection)
+    assert "What it can find: reports protected value +-" in text
+    assert "Sentences for the people who are asked: " in text
+
+
+def test_no_sentence_promises_what_a_mechanism_does_not_keep() -> None:
+    reveals = of({"id": "closed", "values": ["no", "yes"]}, {"id": "channel", "matrix": [["1", "1/2"], ["0", "1/2"]]})
+    assert consent(reveals) == "None: a report can rule values out, so no promise can be made."
+    priors = of(CLOSED, {"id": "agrr", "epsilon": 1.0} | PRIORS)
+    assert consent(priors).startswith("None: what this mechanism protects depends on background knowledge")
+    assert "at most 73 % sure which of them is yours." in consent(KRR)
+    assert "more than 99 % sure" in consent(of(CLOSED, {"id": "krr", "epsilon": 9.0}))
+
+
+def test_variances_are_those_of_the_mechanism() -> None:
+    held = np.array([0.1, 0.3, 0.3, 0.3])
+    assert variance_at(KRR, 0, 0.1) == pytest.approx(KRR.mechanism.variances(held)[0])
+    # one of 32 buckets, and the others with the opposite sign: a difference of two means of bits
+    share = 0.1 + 0.9 / 32
+    others = np.full(32, (1 - share) / 31)
+    others[0] = share
+    bucket = MEMOS.mechanism.variances(others)[0]
+    assert variance_at(MEMOS, 0, 0.1) == pytest.approx(bucket / (1 - 1 / 32))
+
+
+@pytest.mark.parametrize(("collection", "symbol"), [(KRR, 0), (URR, 0), (URR, 3)], ids=["krr", "sensitive", "clear"])
+def test_the_smallest_share_is_found_in_about_80_per_cent_of_windows(collection: Collection, symbol: int) -> None:
+    """2,000 windows; within .1 of .8, for the normal approximation and eight standard errors (.07)."""
+    n, rng = 10_000, generator("describe", collection.mechanism.id, symbol)
+    share = smallest_share(collection, symbol, n)
+    assert share is not None
+    frequencies = np.full(4, (1 - share) / 3)
+    frequencies[symbol] = share
+    law = collection.mechanism.response(frequencies)
+    windows = CohortCounts(np.full(2000, n), rng.multinomial(n, law / law.sum(), 2000))
+    raw = collection.mechanism.invert_alone(windows)[:, symbol]
+    least = 1.96 * math.sqrt(variance_at(collection, symbol, 0.0) / n) if symbol == 0 else 0.0
+    assert abs((raw > least).mean() - 0.8) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["c.json", "--num_reports", "0"], "--num_reports must be an integer in [1, 1000000000000000], got 0"),
+        ([], "the following arguments are required: C.json"),
+    ],
+)
+def test_refused(argv: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("c.json").write_text(json.dumps(KRR.to_json()), encoding="utf-8")
+    assert uldp.main(["describe", *argv]) == 2
+    assert capsys.readouterr().err.startswith(f"describe: {sentence}")

@@ -1,0 +1,248 @@
+"""Describes a collection in plain words: what people are asked, what is sent, what is protected, what it costs over
+time, and what it can find. For a privacy review, or the text of a consent dialog.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.files.text_table import aligned, printable
+from uldp_transforms.jobs.report.collection_facts import facts_of, sensitive_values
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.checks import require_int
+from uldp_transforms.ldp.solvers.intervals import quantile
+from uldp_transforms.ldp.solvers.linear import CONFIDENCE
+from uldp_transforms.messages import wire
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+"""Numbers of reports for which the precision is shown by default."""
+
+MOST_NAMED = 20
+"""Maximum number of values that are named."""
+
+COMMON = 0.1
+"""Share of the value whose precision is shown."""
+
+_YEAR = 365 * 86_400_000
+_LATE = 100 * _YEAR  # milliseconds since 1970
+_FOUND = 0.8  # probability that a value of the smallest share is told apart from 0
+_STEPS = 100
+_LARGE = 700.0  # epsilon whose exponential is a floating-point number
+_WIDTH = 88
+_PLAIN = ("every value", "sensitive values")  # beginnings of promises that hold whatever an observer knows
+_LEGEND = (
+    f"+-: half of the 95 % interval of a value that {100 * COMMON:g} % of the people hold. found: the smallest share "
+    f"that is told apart from 0 in about {100 * _FOUND:g} % of such windows. Both are approximations for one value "
+    "that is looked at by itself; hash functions add noise if cohorts are few."
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Description:
+    """Options of a description."""
+
+    collection: Collection
+    sizes: tuple[int, ...]
+
+
+def configure(argv: Sequence[str]) -> Description:
+    """Parse the command line; raises SpecError or OSError."""
+    parser = cli.Parser("describe", description=__doc__)
+    parser.add_argument("collection", metavar="C.json", help="JSON file of the collection")
+    parser.add_argument(
+        "--num_reports",
+        type=int,
+        action="append",
+        help="number of reports per window for which to show the precision; may be given several times (default: "
+        "1,000 to 1,000,000)",
+    )
+    args = parser.parse_args(argv)
+    for number in args.num_reports or ():
+        require_int("--num_reports", number, 1, 10**15)
+    [collection] = cli.read_collections([args.collection])
+    return Description(collection=collection, sizes=tuple(args.num_reports or SIZES))
+
+
+def job(description: Description) -> int:
+    """Print the description."""
+    print("\n".join(lines_of(description.collection, description.sizes)))
+    return cli.DONE
+
+
+def lines_of(collection: Collection, sizes: Sequence[int] = SIZES) -> Iterator[str]:
+    """The lines of a description."""
+    yield f"{collection.id}, version {collection.version}"
+    for name, text in _facts(collection):
+        yield ""
+        yield f"{name}:"
+        yield from _paragraph(text)
+    yield ""
+    yield "What it can find:"
+    yield from (f"  {line}" for line in aligned(_precision(collection, sizes)))
+    yield from _paragraph(_LEGEND)
+    yield ""
+    yield "Sentences for the people who are asked:"
+    yield from _paragraph(consent(collection))
+
+
+def _paragraph(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def _facts(collection: Collection) -> Iterator[tuple[str, str]]:
+    values = collection.alphabet.known_values
+    if values is not None:
+        yield "Values", _named(values)
+        protected = sensitive_values(collection)
+        if protected is not None:
+            yield "Sensitive values", _named(tuple(value for value in values if value in protected))
+    elif collection.alphabet.clear_values:
+        yield "Values that are public and not sensitive", _named(collection.alphabet.clear_values)
+    yield from facts_of(collection, {})
+    yield "Beside the perturbed answer, a report has in clear", _in_clear(collection)
+    yield "Over time", _over_time(collection)
+
+
+def _named(values: Sequence[str]) -> str:
+    more = len(values) - MOST_NAMED
+    names = ", ".join(map(printable, values[:MOST_NAMED]))
+    return f"{names} and {more:,} more" if more > 0 else names
+
+
+def _in_clear(collection: Collection) -> str:
+    size = f"; at most {_message_bytes(collection)} bytes in all" if _has_clients(collection) else ""
+    when = (
+        "the hour"
+        if collection.client_window is None
+        else f"the start of the client window ({collection.client_window})"
+    )
+    cohort = f"a cohort, drawn at random from {collection.num_cohorts:,}, " if collection.num_cohorts > 1 else ""
+    return (
+        f"the fingerprint of the collection, {cohort}the time rounded down to {when}, and 16 random bytes by which "
+        f"duplicates are found{size}. The network sees the address of the sender"
+    )
+
+
+def _message_bytes(collection: Collection) -> int:
+    """Length of a message of one report of this century, in the cohort with the longest number."""
+    batch = collection.perturb(collection.alphabet.examples[:1], event_times=[_LATE])
+    last = np.array([collection.num_cohorts - 1], dtype=batch.cohorts.dtype)
+    return len(wire.encode_reports(dataclasses.replace(batch, cohorts=last))[0])
+
+
+def _has_clients(collection: Collection) -> bool:
+    return getattr(collection.mechanism, "clients", "own") == "own"
+
+
+def _over_time(collection: Collection) -> str:
+    mechanism, window = collection.mechanism, collection.asked
+    if math.isinf(mechanism.epsilon):
+        return "nothing is promised for one report, and nothing for more"
+    if window is None:
+        text = (
+            "the collection names no client_window, so only the app knows how often a person reports. Of the same "
+            f"value, 10 reports cost epsilon {mechanism.epsilon_after(10):.4g}, and 100 reports "
+            f"{mechanism.epsilon_after(100):.4g}"
+        )
+    else:
+        number = window.number_between(0, _YEAR)
+        text = (
+            f"a client reports at most once in each window of {collection.client_window}: {number:,} reports in 365 "
+            f"days, which together cost epsilon {mechanism.epsilon_after(number):.4g} for somebody whose value never "
+            "changes"
+        )
+    return f"{text}. {_sure(mechanism.epsilon_after(100 if window is None else number))}"
+
+
+def _sure(epsilon: float) -> str:
+    doubt = 1 / (1 + math.exp(min(epsilon, _LARGE)))
+    sure = f"up to {100 * (1 - doubt):.1f} %" if doubt > 1e-3 else "more than 99.9 %"
+    return f"After them, an observer who found two values equally likely may be {sure} sure of one"
+
+
+def _precision(collection: Collection, sizes: Sequence[int]) -> list[tuple[str, ...]]:
+    """A header and one row per number of reports: for a sensitive value and, if there are any, for others."""
+    kinds = {"protected value": 0}
+    mechanism = collection.mechanism
+    if mechanism.num_sensitive < mechanism.num_symbols:
+        kinds["other value"] = mechanism.num_symbols - 1
+    heads = [f"{kind} {what}" for kind in kinds for what in ("+-", "found")]
+    rows: list[tuple[str, ...]] = [("reports", *heads)]
+    for size in sizes:
+        cells = []
+        for symbol in kinds.values():
+            half = float(quantile(np.inf, CONFIDENCE)) * math.sqrt(variance_at(collection, symbol, COMMON) / size)
+            smallest = smallest_share(collection, symbol, size)
+            cells += [f"{100 * half:.3g} points" if half < 1 else "nothing", _percent(smallest)]
+        rows.append((f"{size:,}", *cells))
+    return rows
+
+
+def _percent(share: float | None) -> str:
+    return "none" if share is None else f"{100 * share:.3g} %"
+
+
+def variance_at(collection: Collection, symbol: int, share: float) -> float:
+    """Variance of one report's estimate of a value with this share, all other symbols being equally frequent.
+
+    Args:
+        collection: the collection.
+        symbol: a symbol of the value; hashed values share it with others.
+        share: of the value.
+    """
+    mechanism, alphabet = collection.mechanism, collection.alphabet
+    size, hashes = mechanism.num_symbols, alphabet.num_hashes
+    own = alphabet.known_values is not None or symbol >= alphabet.num_sensitive
+    held = share if own else share + (1 - share) * hashes / max(alphabet.num_sensitive, 1)
+    frequencies = np.full(size, (1 - held) / max(size - 1, 1))
+    frequencies[symbol] = held
+    variance = float(mechanism.variances(frequencies)[symbol])
+    if own:
+        return variance
+    part = min(hashes / alphabet.num_sensitive, 0.5)
+    return variance / (hashes * (1 - part))
+
+
+def smallest_share(collection: Collection, symbol: int, num_reports: int) -> float | None:
+    """The smallest share that is told apart from 0 with probability about ``_FOUND``; None if even 1 is not."""
+    factor = float(quantile(np.inf, CONFIDENCE)) + float(quantile(np.inf, 2 * _FOUND - 1))
+    share = 0.0
+    for _ in range(_STEPS):
+        share = factor * math.sqrt(max(variance_at(collection, symbol, min(share, 1.0)), 0) / num_reports)
+    if symbol >= collection.mechanism.num_sensitive:  # one report in clear is enough
+        share = max(share, -math.log(1 - _FOUND) / (num_reports * collection.mechanism.reveal_rate))
+    return share if share < 1 else None
+
+
+def consent(collection: Collection) -> str:
+    """Sentences for a dialog."""
+    mechanism = collection.mechanism
+    if math.isinf(mechanism.epsilon):
+        return "None: a report can rule values out, so no promise can be made."
+    if not mechanism.about.protects.startswith(_PLAIN):
+        return "None: what this mechanism protects depends on background knowledge (see above). Find your own words."
+    doubt = 1 / (1 + math.exp(min(mechanism.epsilon, _LARGE)))
+    sure = f"{100 * (1 - doubt):.0f} %" if doubt > 5e-3 else "more than 99 %"
+    some = mechanism.num_sensitive < mechanism.num_symbols
+    changed = "A sensitive answer is changed" if some else "Your answer is changed"
+    others = " Other answers are often sent as they are." if some else ""
+    return (
+        f"{changed} by chance before it leaves this device.{others} Many answers together show how many people gave "
+        "which answer. One report alone says little: whoever thought two answers equally likely before can be at most "
+        f"{sure} sure which of them {'a sensitive one was' if some else 'is yours'}."
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("describe", configure, job, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
