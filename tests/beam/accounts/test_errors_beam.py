@@ -59,6 +59,7 @@ from uldp_transforms.jobs.gateway.app_keys import read_keys
 from uldp_transforms.jobs.plan import plan_command as plan
 from uldp_transforms.jobs.pubsub import pubsub_access
 from uldp_transforms.jobs.records import run_records as runs
+from uldp_transforms.jobs.records.run_accounts import read_accounts
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.jobs.report import report_command, whole_period
@@ -72,6 +73,7 @@ from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.registry import Registry
+from uldp_transforms.messages import report_tables
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
@@ -152,6 +154,7 @@ FILES = {
     "leap.csv": "value,event_time\n0,2023-02-29T00:00:00Z\n",
     "local.csv": "value,event_time\n0,2001-10-28 02:30:00\n",
     "day.parquet": "PAR1",
+    "counted.parquet": parquet(**{report_tables.PERIOD: [900_000]}),
     "half.parquet": parquet(code=[1, 2], value=["0", None], half=[0.5, 1.5]),
     "no-rows.csv": "value\n",
     "reported/estimates.jsonl": "{}\n",
@@ -213,6 +216,12 @@ def outputting(options: str) -> Callable[[], Any]:
 
 def printing(options: str) -> Callable[[], Any]:
     return run(sql.configure, f"krr.json {options}")
+
+
+def other_accounts() -> None:
+    """Reads the accounts of a run from a file of other content."""
+    Path("accounts-r.json").write_text("{}", encoding="utf-8")
+    read_accounts(".", "r")
 
 
 def keys_in(content: str) -> Callable[[], Any]:
@@ -749,13 +758,26 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         printing("--dialect oracle"),
         "--dialect must be one of duckdb, bigquery, snowflake, spark, got 'oracle'",
     ),
-    (SpecError, printing("--dialect duckdb --period 0ms"), "--period must be at least 1ms, got 0ms"),
+    (SpecError, printing("--dialect duckdb --period 0ms"), "--period must be from 1ms to 365d, got 0ms"),
     (SpecError, keys_in("# none"), "--token_file must have at least one key, got none in keys"),
     (
         SpecError,
         keys_in("short"),
-        "--token_file must have one key per line, 20 to 512 characters from A-Z a-z 0-9 . _ ~ + / -, got another "
-        "text in line 1 of keys (the text is not shown)",
+        "--token_file must have one key per line, 20 to 512 characters from A-Z a-z 0-9 . _ ~ + / -, and may name its "
+        "app, with at most 64 of the characters a-z 0-9 . _ -, after a space, got another text in line 1 of keys (the "
+        "text is not shown)",
+    ),
+    (
+        SpecError,
+        keys_in(f"{'k' * 20}\n{'k' * 20}"),
+        "--token_file must have each key once, got one again in line 2 of keys",
+    ),
+    (SpecError, other_accounts, "./accounts-r.json must be the accounts of a run (the content is not shown)"),
+    (
+        SpecError,
+        run(estimate.configure, "--collection krr.json --input counted.parquet --output out --window 10m"),
+        "--window must consist of whole periods of 900000 ms, in which the rows of 'HERE/counted.parquet' were "
+        "counted, as must --slide and --window_offset; count again with another --period of uldp sql",
     ),
     (SpecError, other_totals, "totals.jsonl must contain rows of uldp total (the content is not shown)"),
     (SpecError, estimating("--input other.avro"), "--input must be given once, got it twice"),
