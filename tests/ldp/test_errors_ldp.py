@@ -960,6 +960,8 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             ),
             ({"unit": 3}, "unit must be a text of at most 20 characters, got 3"),
             ({"others": ("a", "a")}, "others must not repeat an entry (in Unicode NFC), got 'a' twice"),
+            ({"atoms": (0.5, 1)}, "atoms must be a list of numbers from 0.0 to 1.0, got (0.5, 1)"),
+            ({"atoms": 3}, "atoms must be a list of numbers from 0.0 to 1.0, got 3"),
             ({"others": ("1e3",)}, "others must be texts that are neither numbers nor names of bins, got '1e3'"),
             (
                 {"others": (">= 0.5",), "num_bins": 2},

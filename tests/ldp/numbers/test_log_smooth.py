@@ -177,6 +177,18 @@ def test_repeated_people_make_longer_intervals():
     assert 1.7 < lengths[1] / lengths[0] < 2.4
 
 
+def test_a_declared_atom_is_found_with_fewer_reports():
+    """Expected counts of 10,000 people, 30 % with one number: the curve with the atom has it within 3 points."""
+    shares = np.full(16, 0.7 / 15)
+    shares[6] = 0.3
+    found = []
+    for atoms in ([], [6.5 / 16]):
+        item = collection(num_bins=16, atoms=atoms)
+        counts = one(np.rint(1e4 * item.mechanism.response(shares)))
+        found.append(estimate_numbers(item, counts).curve[6].share)
+    assert abs(found[1] - 0.3) < 0.03 < 0.3 - found[0]
+
+
 # ---------------------------------------------------------------------- figures
 
 

@@ -82,6 +82,17 @@ def test_the_fingerprint_is_of_the_edges_and_the_unit():
     assert '"edges":["0.0","1.0","2.0","3.0","4.0"]' in same[0].canonical
 
 
+def test_atoms_are_not_in_the_fingerprint_and_without_any_not_in_the_json():
+    plain, atoms = collection(low=0, high=60), collection(low=0, high=60, atoms=[30, 59.5])
+    assert plain.fingerprint == atoms.fingerprint
+    assert "atoms" not in plain.to_json()["alphabet"]
+    assert atoms.to_json()["alphabet"]["atoms"] == [30.0, 59.5]
+    again = Collection.from_json(json.loads(json.dumps(atoms.to_json())))
+    assert again == atoms
+    assert again.alphabet.free_bins == {0, 16, 31}
+    assert plain.alphabet.free_bins == {0, 31}
+
+
 @pytest.mark.parametrize("mechanism", ["krr", "rappor", "ss", "hr", "urr", "sw"])
 def test_json_comes_back(mechanism: str):
     item = collection(mechanism, low=1, high=100, num_bins=5, scale="log", unit="ms", others=["error"])

@@ -91,6 +91,11 @@ class Alphabet(abc.ABC):
         return None
 
     @property
+    def free_bins(self) -> frozenset[int]:
+        """Bins whose share a smooth distribution must not take to be like that of their neighbours."""
+        return frozenset()
+
+    @property
     def unit(self) -> str:
         """Unit of the numbers; empty if they have none, or if values are no numbers."""
         return ""

@@ -47,6 +47,9 @@ class Ordered(Alphabet):
         edges: K + 1 increasing numbers, instead of the four fields above.
         unit: of the numbers, for pages; clients do not convert (default: no unit).
         others: texts that stand for no number, such as ``"none"``.
+        atoms: numbers that many people have exactly, such as round ages or time limits (default: none). The smooth
+            distribution does not take their bins to be like the neighbours. The collector alone uses them, so they
+            are not part of the fingerprint.
 
     Example:
         >>> alphabet = Ordered(low=0, high=60, num_bins=4, unit="min", others=("cancelled",))
@@ -64,6 +67,7 @@ class Ordered(Alphabet):
     edges: tuple[float, ...] | None = None
     unit: str = ""
     others: tuple[str, ...] = ()
+    atoms: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.edges is None:
@@ -82,6 +86,15 @@ class Ordered(Alphabet):
                 raise SpecError(
                     f"Ordered.others must be texts that are neither numbers nor names of bins, got {describe(text)}"
                 )
+        self._check_atoms()
+
+    def _check_atoms(self) -> None:
+        atoms, first, last = self.atoms, float(self.bin_edges[0]), float(self.bin_edges[-1])
+        if not isinstance(atoms, (list, tuple)) or not all(is_number(atom) and first <= atom < last for atom in atoms):
+            raise SpecError(
+                f"Ordered.atoms must be a list of numbers from {first!r} to {last!r}, got {describe(atoms)}"
+            )
+        object.__setattr__(self, "atoms", tuple(atom + 0.0 for atom in atoms))
 
     def _check_range(self) -> None:
         object.__setattr__(self, "num_bins", DEFAULT_BINS if self.num_bins is None else self.num_bins)
@@ -140,6 +153,12 @@ class Ordered(Alphabet):
         texts = [_text(edge) for edge in self.bin_edges.tolist()]
         inner = (f"[{low}, {high})" for low, high in itertools.pairwise(texts[1:-1]))
         return (f"< {texts[1]}", *inner, f">= {texts[-2]}")
+
+    @property
+    def free_bins(self) -> frozenset[int]:
+        """The two clamped end bins, and the bins of ``atoms``."""
+        of_atoms: list[int] = self._bins_of(np.array(self.atoms)).tolist()
+        return frozenset((0, len(self.bins) - 1, *of_atoms))
 
     @property
     def num_others(self) -> int:
@@ -221,7 +240,9 @@ class Ordered(Alphabet):
         return {"rule": "bins", "edges": list(map(repr, self.bin_edges.tolist())), "others": list(self.others)}
 
     def to_json(self) -> dict[str, Any]:
-        return {name: value for name, value in super().to_json().items() if value is not None}
+        """The fields that are given; ``atoms`` only if there are some, as in collections of before this field."""
+        given = {name: value for name, value in super().to_json().items() if value is not None}
+        return given if self.atoms else {name: value for name, value in given.items() if name != "atoms"}
 
     def meaning(self) -> dict[str, Any]:
         """The edges in one form, whichever way they were given, because a report means a bin between two of them."""

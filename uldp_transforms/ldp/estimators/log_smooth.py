@@ -2,8 +2,9 @@
 
 The frequencies of K symbols are p = softmax(eta). A priori the second differences of eta over neighbouring bins are
 independent normal numbers with mean 0 and standard deviation s, so that the logarithm of the density bends little; the
-two end bins, in which clamped numbers are, and symbols without a place in the order are free. With Q the channel, c the
-counts of outputs and n their sum, the posterior of eta at a fixed s is normal around the maximum of
+two end bins, in which clamped numbers are, bins of declared atoms, and symbols without a place in the order are free.
+With Q the channel, c the counts of outputs and n their sum, the posterior of eta at a fixed s is normal around the
+maximum of
 
     l(eta) = sum_y c_y ln (Q p)_y - |D eta|^2 / (2 s^2) - RIDGE |eta|^2 / 2
 
@@ -111,7 +112,7 @@ def fit_log_smooth(model: Model, counts: CohortCounts, reports_of_a_person: int 
     if edges is None or not model.mechanism.one_place or not counts.total:
         return None
     bins = len(edges) - 1
-    differences = second_differences(model.alphabet.num_symbols, bins, {0, bins - 1})
+    differences = second_differences(model.alphabet.num_symbols, bins, model.alphabet.free_bins)
     if not len(differences):
         return None
     channel = model.mechanism.response(np.eye(model.alphabet.num_symbols)).T
