@@ -11,7 +11,7 @@ FROM estimates
 WHERE TRUE
 QUALIFY
   ROW_NUMBER() OVER (
-    PARTITION BY fingerprint, window_start, window_end
+    PARTITION BY fingerprint, window_start, window_end, COALESCE(estimates.group, '')
     ORDER BY
       CASE WHEN status = 'partial' THEN 1 ELSE 0 END,
       COALESCE(run, '') DESC,

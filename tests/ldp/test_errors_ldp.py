@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from tests.ldp import test_clear_numbers, test_regression
+from tests.ldp.alphabets import test_dimensions
 from tests.ldp.comparisons import test_comparisons
 from tests.ldp.estimators import test_estimates_in_notebooks
 from tests.ldp.mechanisms import test_survey_designs
@@ -352,7 +353,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         spec(epsilon=1),
         "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, client_window, client_timezone, "
-        "question, got 'epsilon'",
+        "question, dimensions, got 'epsilon'",
     ),
     (SpecError, spec(alphabet=["closed"]), "alphabet must be a JSON object, got ['closed']"),
     (SpecError, spec(mechanism="krr"), "mechanism must be a JSON object, got 'krr'"),
@@ -427,7 +428,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         lambda: Collection.from_json(SPEC | {"x" * 70: 0}),
         "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, client_window, client_timezone, "
-        f"question, got '{'x' * 56}...",
+        f"question, dimensions, got '{'x' * 56}...",
     ),
     *[
         (SpecError, call, sentence)
@@ -1634,6 +1635,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     *test_pooled_estimate.REFUSED,
     *test_regression.REFUSED,
     *test_comparisons.REFUSED,
+    *test_dimensions.REFUSED,
     *test_clear_numbers.REFUSED,
 ]
 

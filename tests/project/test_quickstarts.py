@@ -132,7 +132,8 @@ def test_the_query_of_the_analyst_reads_the_latest_panes(folder: Path) -> None:
     columns = list(rows[0])
     with sqlite3.connect(":memory:") as database:
         database.execute("ATTACH ':memory:' AS my_dataset")
-        database.execute(f"CREATE TABLE my_dataset.estimates ({', '.join(columns)})")
+        quoted = ", ".join(f'"{name}"' for name in columns)
+        database.execute(f"CREATE TABLE my_dataset.estimates ({quoted})")
         stored = [
             [json.dumps(cell) if isinstance(cell, (list, dict)) else cell for cell in row.values()] for row in rows
         ]

@@ -47,7 +47,8 @@ def _fill(database: sqlite3.Connection, name: str, columns: list[Column], rows: 
     if dataset not in [row[1] for row in database.execute("PRAGMA database_list")]:
         database.execute(f"ATTACH ':memory:' AS {dataset}")
     names = [column["name"] for column in columns]
-    database.execute(f"CREATE TABLE {name} ({', '.join(names)})")
+    quoted = ", ".join(f'"{column}"' for column in names)
+    database.execute(f"CREATE TABLE {name} ({quoted})")
     values = [[_stored(row.get(column)) for column in names] for row in rows]
     database.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(names))})", values)
     database.commit()

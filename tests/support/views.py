@@ -7,8 +7,11 @@ from typing import NamedTuple
 
 TABLES = ("estimates", "health")
 
+WITH_GROUPS = ("estimates",)
+"""Tables whose windows have a row for each group."""
+
 RULE = """\
-PARTITION BY fingerprint, window_start, window_end
+PARTITION BY fingerprint, window_start, window_end{group}
 ORDER BY
   CASE WHEN status = 'partial' THEN 1 ELSE 0 END,
   COALESCE(run, '') DESC,
@@ -59,6 +62,7 @@ class Dialect(NamedTuple):
     views: tuple[str, ...]
     create: str = "CREATE OR REPLACE VIEW"
     place: str = ""
+    group: str = "{table}.group"
 
 
 _RULE_OF = "The row of each window that counts, by the rule of docs/consume.md"
@@ -66,10 +70,16 @@ _RULE_OF = "The row of each window that counts, by the rule of docs/consume.md"
 DIALECTS = {
     "latest": Dialect(
         f"{_RULE_OF}: no partial row if there is another one, the latest run, and of that run the row with the most "
-        "reports and the highest pane_index. Plain SQL, for SQLite, PostgreSQL, Flink and Spark. The column place is "
-        "always 1.",
+        "reports and the highest pane_index. Plain SQL, for SQLite and PostgreSQL. The column place is always 1.",
         (WITH_COLUMN,),
         create="CREATE VIEW",
+        group='"group"',
+    ),
+    "latest_flink_spark": Dialect(
+        f"{_RULE_OF}. Flink and Spark. The column place is always 1.",
+        (WITH_COLUMN,),
+        create="CREATE VIEW",
+        group="`group`",
     ),
     "latest_bigquery": Dialect(
         f"{_RULE_OF}. BigQuery; put your dataset for my_dataset.", (WITH_QUALIFY,), place="my_dataset."
@@ -94,10 +104,14 @@ def files() -> dict[str, str]:
 
 def text_of(dialect: Dialect) -> str:
     about = "".join(f"-- {line}\n" for line in textwrap.wrap(dialect.about, 117))
-    rule = "".join(f"    {line}\n" for line in RULE.splitlines()).rstrip("\n")
     views = [
-        view.format(create=dialect.create, place=dialect.place, table=table, rule=rule)
+        view.format(create=dialect.create, place=dialect.place, table=table, rule=_rule(dialect, table))
         for table in TABLES
         for view in dialect.views
     ]
     return "\n".join([about, *views])
+
+
+def _rule(dialect: Dialect, table: str) -> str:
+    group = f", COALESCE({dialect.group.format(table=table)}, '')" if table in WITH_GROUPS else ""
+    return "".join(f"    {line}\n" for line in RULE.format(group=group).splitlines()).rstrip("\n")

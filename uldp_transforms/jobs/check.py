@@ -273,9 +273,11 @@ def _rows(directory: str, name: str, seen: Sequence[RunRecord]) -> list[dict[str
 
 def latest_rows(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The valid row of each window by the rule of docs/consume.md: a complete row rather than a partial one, then the
-    latest run, then the most reports, then the last pane."""
+    latest run, then the most reports, then the last pane. Rows of groups are left out."""
     latest: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for row in rows:
+        if row.get("group"):
+            continue
         window = (row["fingerprint"], row["window_start"], row["window_end"])
         if window not in latest or _place(row) >= _place(latest[window]):
             latest[window] = row

@@ -294,6 +294,14 @@ numbers = OptionType(_numbers, r"-?[0-9]*\.?[0-9]+(,-?[0-9]*\.?[0-9]+)*")
 """An argparse type: one or more numbers."""
 
 
+def _names(text: str) -> list[str] | None:
+    return [name.strip() for name in text.split(",")] if text.strip() else None
+
+
+names = OptionType(_names, r"([a-z][a-z0-9_]*(,[a-z][a-z0-9_]*)*)?")
+"""An argparse type: names with commas between them; an empty text is as if the option were not given."""
+
+
 def _share(text: str) -> float:
     try:
         number = float(text)

@@ -37,6 +37,8 @@ def spec_option(name: str, **changes: Any) -> dict[str, Any]:
         settings["type"] = cli.share
     if field.kind is Kind.NUMBERS:
         settings["type"] = cli.numbers
+    if field.kind is Kind.NAMES:
+        settings["type"] = cli.names
     if field.kind is Kind.CHOICE:
         settings["choices"] = field.choices
     if field.listed:

@@ -1,9 +1,9 @@
 """Estimates the whole period of an output directory: one number with an interval for each value.
 
 Adds up the counts of all windows that ``uldp estimate --write_counts`` stored, estimates them once, and prints and
-writes one row for each collection. Partial windows, some of whose reports are in another run, are omitted and counted.
-A person who reports in several windows counts several times; if the collection declares a client window, intervals
-allow for this.
+writes one row for each collection, and with --by one for each group. Partial windows, some of whose reports are in
+another run, are omitted and counted. A person who reports in several windows counts several times; if the collection
+declares a client window, intervals allow for this.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
-from uldp_transforms.jobs.reestimate.reestimate_command import counts_of, files_of_counts, simulated_of
+from uldp_transforms.jobs.reestimate.reestimate_command import (
+    counts_of,
+    fields_of_stored_group,
+    files_of_counts,
+    simulated_of,
+)
+from uldp_transforms.jobs.reestimate.regroup import GROUP
 from uldp_transforms.jobs.reestimate.stored_counts import Row, stored_counts
 from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.jobs.report.whole_period import FILE
@@ -43,7 +49,7 @@ from uldp_transforms.windows import rfc3339
 MOST_PRINTED = 20
 """Number of values of a collection that are printed; the file has all that are shown."""
 
-_ESTIMATES = ("estimator", "candidates", "limits", "quantiles", "min_reports", "show")
+_ESTIMATES = ("by", "estimator", "candidates", "limits", "quantiles", "min_reports", "show")
 
 
 class Overlap(SpecError):
@@ -62,7 +68,7 @@ class Total:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Period:
-    """The windows of one collection that are added up.
+    """The windows of one collection, or of one of its groups, that are added up.
 
     Attributes:
         row: the estimate; its window is the time from the first to the last of them.
@@ -131,20 +137,20 @@ def write_periods(task: Total) -> list[Period]:
 
 
 def periods(task: Total) -> Iterator[Period]:
-    """The sums of each collection that has windows, in the order of their names.
+    """The sums of each collection that has windows, and of its groups, in the order of their names.
 
     Raises:
         SpecError: if windows overlap, or a file has other content.
     """
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
-    stored = stored_counts([(task.files, task.records)], known, None)
+    stored = stored_counts([(task.files, task.records)], known, None, task.spec.by)
     used: dict[bytes, list[Row]] = {}
-    for _, keys in itertools.groupby(sorted(stored.windows), key=lambda key: key[:2]):
+    for _, keys in itertools.groupby(sorted(stored.windows), key=lambda key: key[: GROUP + 1]):
         of_collection = list(keys)
         _check_apart(of_collection)
         whole = [key for key in of_collection if key in stored.whole]
         rows = [row for key in whole or of_collection for row in stored.windows[key]]
-        if whole:
+        if whole and not whole[0][GROUP]:
             used[bytes.fromhex(rows[0]["fingerprint"])] = rows
         yield Period(
             row=_estimate(task.spec, rows, partial=not whole),
@@ -188,7 +194,7 @@ def rows_of_counts(
 
 def _check_apart(keys: Sequence[Any]) -> None:
     for before, after in itertools.pairwise(keys):
-        if after[2] < before[3]:
+        if after[-2] < before[-1]:
             raise Overlap(
                 f"DIR must have windows that do not overlap, because reports would count twice, got overlapping "
                 f"windows of {after[0]!r}"
@@ -241,7 +247,8 @@ def _estimate(spec: JobSpec, rows: Sequence[Row], *, partial: bool) -> WindowedE
         limits=spec.limits,
         quantiles=spec.quantiles,
     )
-    return row._replace(simulated=simulated_of([each["simulated"] for each in rows]))
+    simulated = simulated_of([each["simulated"] for each in rows])
+    return row._replace(simulated=simulated, **fields_of_stored_group(collection, rows[0]))
 
 
 def _lines(period: Period) -> Iterator[str]:
@@ -250,8 +257,8 @@ def _lines(period: Period) -> Iterator[str]:
     reports = f"{row.num_reports:,} reports" if row.num_reports is not None else "no number of reports"
     windows = f"{period.number:,} {'window' if period.number == 1 else 'windows'}"
     left_out = f"; partial and left out: {period.partial:,}" if period.partial else ""
-    name = f"{printable(row.collection_id or '')}, all versions" if row.pooled else printable(row.collection_id or "")
-    yield f"{name}, {when}: {reports} in {windows}, status {row.status}{left_out}"
+    name = ", ".join(filter(None, (row.collection_id, row.group, "all versions" if row.pooled else "")))
+    yield f"{printable(name)}, {when}: {reports} in {windows}, status {row.status}{left_out}"
     entries = sorted(row.estimates, key=lambda entry: -entry.frequency)
     if not entries:
         return

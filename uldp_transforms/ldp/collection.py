@@ -15,6 +15,15 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.ldp.alphabets import ALPHABETS
+from uldp_transforms.ldp.alphabets.dimensions import (
+    Dimension,
+    RollUp,
+    check_dimensions,
+    dimensions_json,
+    dimensions_of,
+    encode_groups,
+    num_groups,
+)
 from uldp_transforms.ldp.checks import (
     describe,
     parse_json,
@@ -70,12 +79,14 @@ class Collection(Model):
             length of time since 1970-01-01T00:00:00Z.
         question: name that all versions of a question share, so that the collector also pools them. Clients do not
             know it, and the fingerprint does not depend on it. None: the collection is estimated by itself.
+        dimensions: public facts that each report states in the clear, and by which counts can be split.
     """
 
     version: int
     client_window: str | None = None
     client_timezone: str | None = None
     question: str | None = None
+    dimensions: tuple[Dimension, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,6 +99,7 @@ class Collection(Model):
             )
         if self.client_window is not None:
             ClientWindow.of(self.client_window, self.client_timezone)  # refuses what no window can be
+        check_dimensions(self.dimensions, self.num_cohorts)
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str] | Mapping[str, Any]) -> Collection:
@@ -108,7 +120,7 @@ class Collection(Model):
         require_mapping("Collection", spec)
         needed = ("id", "version", "alphabet", "mechanism")
         optional = ("num_cohorts", "client_window", "client_timezone", "question")
-        require_keys("Collection", spec, needed, (*needed, *optional))
+        require_keys("Collection", spec, needed, (*needed, *optional, "dimensions"))
         alphabet = ALPHABETS.build(spec["alphabet"])
         mechanism = MECHANISMS.build(
             spec["mechanism"],
@@ -118,19 +130,25 @@ class Collection(Model):
             num_others=alphabet.num_others,
         )
         rest = {key: spec[key] for key in ("id", "version", *optional) if key in spec}
-        return cls(alphabet=alphabet, mechanism=mechanism, **rest)
+        dimensions = dimensions_of(spec.get("dimensions"))
+        return cls(alphabet=alphabet, mechanism=mechanism, dimensions=dimensions, **rest)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object from which ``from_json`` makes an equal collection."""
         names = ("client_window", "client_timezone", "question")
         given = {name: getattr(self, name) for name in names}
-        return {
-            "id": self.id,
-            "version": self.version,
-            "alphabet": self.alphabet.to_json(),
-            "mechanism": self.mechanism.to_json(),
-            "num_cohorts": self.num_cohorts,
-        } | {name: text for name, text in given.items() if text is not None}
+        grouped = {"dimensions": dimensions_json(self.dimensions)} if self.dimensions else {}
+        return (
+            {
+                "id": self.id,
+                "version": self.version,
+                "alphabet": self.alphabet.to_json(),
+                "mechanism": self.mechanism.to_json(),
+                "num_cohorts": self.num_cohorts,
+            }
+            | {name: text for name, text in given.items() if text is not None}
+            | grouped
+        )
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)  # the values may be many
@@ -165,6 +183,7 @@ class Collection(Model):
         values: Sequence[Any] | np.ndarray,
         rng: np.random.Generator | WordSource | None = None,
         event_times: Sequence[int] | np.ndarray | None = None,
+        dimensions: Mapping[str, Sequence[str]] | None = None,
     ) -> ReportBatch:
         """Draw one report per value, on the client.
 
@@ -175,9 +194,12 @@ class Collection(Model):
                 source but the default the batch is marked ``seeded``.
             event_times: (n,) milliseconds since 1970 UTC, which reports carry unchanged (default: now, rounded down to
                 the start of the client window, or to the hour if the collection has no client window).
+            dimensions: for each dimension of the collection n texts, which reports carry in the clear; a text that is
+                not listed becomes ``other``. None: the collection has no dimensions.
 
         Raises:
-            SpecError: if a value is not in a closed alphabet, or the lengths differ. The message does not show values.
+            SpecError: if a value is not in a closed alphabet, the lengths differ, or a dimension has no texts. The
+                message does not show values.
             TypeError: if a value is missing (None, NaN) or not text; the message says in which row.
         """
         if isinstance(values, (str, bytes)):
@@ -192,16 +214,76 @@ class Collection(Model):
                 f"event_times must be {n} integers (milliseconds since 1970 UTC), got {event_times.dtype} "
                 f"{event_times.shape}"
             )
+        groups = encode_groups(self.dimensions, dimensions, n)
         cohorts = uniform_integers(source.words(n), self.num_cohorts).astype(np.uint16)
         symbols = self.alphabet.encode(values, cohorts, self.num_cohorts)
         return ReportBatch(
             fingerprint=self.fingerprint,
-            cohorts=cohorts,
+            cohorts=self.with_groups(cohorts, groups),
             payloads=self.mechanism.perturb(symbols, source),
             event_times=event_times.astype(np.int64),
             report_ids=source.words(n, ID_BYTES // 8).view(np.uint8).reshape(n, ID_BYTES),
             seeded=is_reproducible(source),
         )
+
+    @property
+    def num_groups(self) -> int:
+        """Number of combinations of the dimensions' values, with ``other``; 1 without dimensions."""
+        return num_groups(self.dimensions)
+
+    @property
+    def num_strata(self) -> int:
+        """Groups times cohorts: the cohort numbers in reports are below it."""
+        return self.num_groups * self.num_cohorts
+
+    def with_groups(self, cohorts: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        """The cohort numbers (n,) uint16 that reports carry, from cohorts (n,) and groups (n,) int64."""
+        stated: np.ndarray = (groups * self.num_cohorts + cohorts).astype(np.uint16)
+        return stated
+
+    def groups_of(self, cohorts: np.ndarray) -> np.ndarray:
+        """The groups (n,) int64 of the cohort numbers (n,) that reports carry."""
+        groups: np.ndarray = cohorts.astype(np.int64) // self.num_cohorts
+        return groups
+
+    def without_groups(self, cohorts: np.ndarray) -> np.ndarray:
+        """The cohorts (n,) of the alphabet, from the numbers (n,) that reports carry."""
+        return cohorts % self.num_cohorts if self.dimensions else cohorts
+
+    def count_by(self, batch: ReportBatch, names: Sequence[str]) -> dict[tuple[str, ...], CohortCounts]:
+        """Count the reports of each group, on the collector; the counts of all groups add up to ``count(batch)``.
+
+        Examples:
+            >>> from uldp_transforms.ldp import Collection
+            >>> fields = Collection.from_json("C.json").to_json() | {
+            ...     "dimensions": [{"name": "arm", "values": ["control", "new"]}]
+            ... }
+            >>> collection = Collection.from_json(fields)
+            >>> arms = {"arm": ["new", "control", "new"]}
+            >>> batch = collection.perturb(["flu"] * 3, dimensions=arms)
+            >>> {
+            ...     group: counts.total
+            ...     for group, counts in collection.count_by(batch, ["arm"]).items()
+            ... }
+            {('control',): 1, ('new',): 2}
+
+        Args:
+            batch: n reports.
+            names: names of the dimensions by which to split.
+
+        Returns:
+            The values of the named dimensions -> counts, for each group that has reports.
+
+        Raises:
+            SpecError: for an unknown name, or as ``count``.
+        """
+        roll_up = RollUp(self.dimensions, tuple(names))
+        self.check_batch(batch)
+        numbers = roll_up.table()[self.groups_of(batch.cohorts)]
+        present, index = np.unique(numbers, return_inverse=True)
+        rows = index * self.num_cohorts + self.without_groups(batch.cohorts)
+        found = self.count_few(batch.payloads, rows, len(present))
+        return {roll_up.values(number): counts for number, counts in zip(present.tolist(), found)}
 
     def count(self, batch: ReportBatch, bit_patterns: bool = False) -> CohortCounts:
         """Count reports, on the collector: ``count(a ++ b) == count(a) + count(b)``.
@@ -214,22 +296,26 @@ class Collection(Model):
             SpecError: if the batch was made for another collection.
             ValueError: if it holds a report that no client can send.
         """
+        self.check_batch(batch)
+        return self.count_groups(batch.payloads, self.without_groups(batch.cohorts), 1, bit_patterns)[0]
+
+    def check_batch(self, batch: ReportBatch) -> None:
+        """Refuse a batch of another collection, or with reports that no client sends; raises SpecError."""
         if batch.fingerprint != self.fingerprint:
             raise SpecError(
                 f"collection {self.id!r} version {self.version} has the fingerprint {self.fingerprint.hex()[:16]}..., "
                 f"got reports for {batch.fingerprint.hex()[:16]}..."
             )
         width = self.mechanism.payload_size
-        if batch.payloads.shape[1] != width or (batch.cohorts >= self.num_cohorts).any():
+        if batch.payloads.shape[1] != width or (batch.cohorts >= self.num_strata).any():
             raise SpecError(
                 f"collection {self.id!r} needs payloads of {width} bytes and cohorts below "
-                f"{self.num_cohorts}, got payloads of {batch.payloads.shape[1]} bytes and cohorts up to "
+                f"{self.num_strata}, got payloads of {batch.payloads.shape[1]} bytes and cohorts up to "
                 f"{max(batch.cohorts, default=0)}"
             )
         invalid = int((~self.mechanism.is_valid(batch.payloads)).sum())
         if invalid:
             raise SpecError(f"collection {self.id!r} counts only valid payloads, got {invalid} invalid payload(s)")
-        return self.count_groups(batch.payloads, batch.cohorts, 1, bit_patterns)[0]
 
     def estimate(
         self, counts: CohortCounts, estimator: str = "empirical", candidates: Sequence[str] | None = None
@@ -261,7 +347,9 @@ class Collection(Model):
         chosen = ESTIMATORS[estimator]()
         self.check_estimator(chosen, reports=True)
         asked = None if candidates is None else canonical_candidates(candidates)
-        return chosen.estimate_reports(self, self.count(batch), batch, asked)
+        counts = self.count(batch)
+        of_alphabet = dataclasses.replace(batch, cohorts=self.without_groups(batch.cohorts))
+        return chosen.estimate_reports(self, counts, of_alphabet, asked)
 
     def _check_shape(self, counts: CohortCounts) -> None:
         if counts.shape != (self.num_cohorts, self.num_cells):

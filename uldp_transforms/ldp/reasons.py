@@ -23,7 +23,7 @@ class Reason(enum.IntEnum):
     OUT_OF_RANGE = 15  #: an integer outside its Avro type
     # what the report says
     UNKNOWN_COLLECTION = 20  #: no collection of this job has that fingerprint
-    COHORT_RANGE = 21  #: cohort outside [0, num_cohorts)
+    COHORT_RANGE = 21  #: cohort outside [0, num_cohorts), or that times the number of groups
     PAYLOAD_LENGTH = 22  #: payload not as long as the mechanism's reports are
     VALUE_DOMAIN = 23  #: symbol outside the alphabet
     PADDING_BITS = 24  #: spare bits of the last byte are not zero

@@ -24,6 +24,8 @@ class CollectionCatalog:
         layouts: (N,) int64, the layout of each, from 0 on.
         payload_sizes: (N,) int64, size of each collection's payloads in bytes.
         shapes: (N, 2) int64, numbers of cohorts and of counted cells of each.
+        strata: (N,) int64, number of groups times cohorts of each, which bounds the cohort numbers in its reports.
+        grouped: fingerprints of the collections with dimensions.
         passes: an integer per fingerprint, equal for collections whose reports can be counted in one pass: those of one
             layout; or those with payloads of one size, if a payload is the number of the cell to count.
 
@@ -66,6 +68,8 @@ class CollectionCatalog:
         self.layouts = np.cumsum(np.diff(layouts[order], prepend=layouts[order[0]]) != 0)
         self.payload_sizes = sizes[order]
         self.shapes = np.array([(c.num_cohorts, c.num_cells) for c in self.numbered], dtype=np.int64)
+        self.strata = np.array([c.num_strata for c in self.numbered], dtype=np.int64)
+        self.grouped = frozenset(c.fingerprint for c in self.numbered if c.dimensions)
         one_place = [c.mechanism.one_place for c in self.numbered]
         passes = np.where(one_place, -self.payload_sizes, self.layouts).tolist()
         self.passes: dict[bytes, int] = dict(zip((c.fingerprint for c in self.numbered), passes))

@@ -309,8 +309,8 @@ class MessageDecoder:
     def _violations(self, part: _Columns, verdicts: Verdicts) -> Iterator[tuple[slice, Reason, np.ndarray]]:
         """For each check, in order: the checked rows, the reason, and a mask of the rows that fail."""
         every = slice(None)
-        num_cohorts = self._catalog.shapes[part.owners, 0]
-        most = int(num_cohorts[0]) if (num_cohorts == num_cohorts[0]).all() else part.of_each(num_cohorts)
+        strata = self._catalog.strata[part.owners]
+        most = int(strata[0]) if (strata == strata[0]).all() else part.of_each(strata)
         yield every, Reason.COHORT_RANGE, (part.cohorts < 0) | (part.cohorts >= most)
         ends = np.cumsum(part.sizes)
         for first, last in _runs_of(self._catalog.layouts[part.owners]):

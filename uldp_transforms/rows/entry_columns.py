@@ -16,6 +16,7 @@ import numpy as np
 from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.rows.row_types import (
     CurveBin,
+    DimensionValue,
     HealthFinding,
     MeanFigure,
     NumberFigures,
@@ -31,6 +32,7 @@ _VERSION = 1
 _HEAD = struct.Struct("<BII")  # version, length of the description in bytes, length of the values in bytes
 _ESTIMATES = WindowedEstimate._fields.index("estimates")
 _FIGURES = WindowedEstimate._fields.index("numbers")
+_DIMENSIONS = WindowedEstimate._fields.index("dimensions")
 _FINDINGS = WindowHealth._fields.index("findings")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 _make_entry = functools.partial(tuple.__new__, ValueEstimate)
@@ -138,6 +140,7 @@ def unpacked(encoded: bytes) -> tuple[WindowedEstimate, WindowHealth]:
     numbers = np.frombuffer(encoded, "<f8", -1, begin + length).reshape(len(names), len(values))
     row[_ESTIMATES] = EntryColumns(values, tuple(names), numbers)
     row[_FIGURES] = _figures_of(*row[_FIGURES])
+    row[_DIMENSIONS] = tuple(map(DimensionValue._make, row[_DIMENSIONS]))
     health[_FINDINGS] = list(map(HealthFinding._make, health[_FINDINGS]))
     return WindowedEstimate._make(row), WindowHealth._make(health)
 

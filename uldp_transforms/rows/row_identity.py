@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from uldp_transforms.ldp.alphabets.dimensions import group_text
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.repeated_people import keeps_memos
+from uldp_transforms.rows.row_types import DimensionValue
 from uldp_transforms.windows import BasePeriods, moment_of, rfc3339
 
 
@@ -32,6 +34,12 @@ def name_of(collection: Named | None) -> dict[str, Any]:
         "collection_version": collection.version,
         "fingerprint": collection.fingerprint.hex(),
     }
+
+
+def fields_of_group(collection: Collection, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """The fields that identify the group of a row, from (name, value) of its dimensions; none for the total."""
+    dimensions = tuple(DimensionValue(name, value) for name, value in pairs)
+    return {"dimensions": dimensions, "group": group_text(pairs) if collection.dimensions else None}
 
 
 def reports_of_a_person(collection: Collection, place: Mapping[str, Any]) -> int | None:

@@ -83,6 +83,13 @@ class NumberFigures(NamedTuple):
     curve: Sequence[CurveBin] = ()
 
 
+class DimensionValue(NamedTuple):
+    """A dimension of a group."""
+
+    name: str
+    value: str
+
+
 class WindowedEstimate(NamedTuple):
     """Estimated distribution of one collection in one window and pane, as one row.
 
@@ -126,6 +133,8 @@ class WindowedEstimate(NamedTuple):
     interval: Optional[str] = None
     numbers: NumberFigures = NumberFigures()
     pooled: Optional[bool] = None
+    dimensions: Sequence[DimensionValue] = ()
+    group: Optional[str] = None
 
 
 class EstimatedValue(NamedTuple):
@@ -174,6 +183,8 @@ class EstimatedValue(NamedTuple):
     smoothed_high: Optional[float] = None
     interval: Optional[str] = None
     pooled: Optional[bool] = None
+    dimensions: Sequence[DimensionValue] = ()
+    group: Optional[str] = None
 
 
 class HealthFinding(NamedTuple):
@@ -218,6 +229,8 @@ class WindowCounts(NamedTuple):
     cells: Sequence[int]
     run: Optional[str] = None
     simulated: Optional[bool] = None
+    dimensions: Sequence[DimensionValue] = ()
+    group: Optional[str] = None
 
 
 class DiscoveredValue(NamedTuple):

@@ -108,8 +108,9 @@ function bytesOf(number) {
 export function formOf(canonical) {
   // integers that may exceed 2^53 are read as texts; such a key cannot stand in a text, whose quotes are escaped
   const quoted = canonical.replace(/("(?:seed|(?:keep|noise|answer_noise|near|repeat)_weight)":)(\d+)/g, '$1"$2"');
-  const { alphabet, id, mechanism, num_cohorts, version, wire_version, client_window: length, client_timezone } = JSON.parse(quoted);
+  const { alphabet, id, mechanism, num_cohorts, version, wire_version, client_window: length, client_timezone, dimensions } = JSON.parse(quoted);
   require(wire_version === WIRE_VERSION, `wire_version must be ${WIRE_VERSION}, got ${wire_version}`);
+  require(dimensions === undefined, "the collection must have no dimensions, which this client cannot state, got some");
   require(Object.hasOwn(ALPHABETS, alphabet.id), `the alphabet must be one of ${Object.keys(ALPHABETS)}, got ${alphabet.id}`);
   require(
     Object.hasOwn(MECHANISMS, mechanism.id),

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 
 import { Client, UldpError } from "../index.js";
+import { formOf } from "../src/form.js";
 
 const VECTORS = new URL("../../../schemas/vectors/collections.json", import.meta.url);
 const forms = Object.fromEntries(JSON.parse(readFileSync(VECTORS, "utf8")).map(({ name, client }) => [name, client]));
@@ -202,4 +203,10 @@ for (const [entry, most] of [["client.js", 10_100], ["index.js", 15_200]]) {
 
 test("index.js loads every file", () => {
   assert.deepEqual([...loaded("index.js").keys()].sort(), ["index.js", ...readdirSync(SOURCES).map((name) => `src/${name}`)]);
+});
+
+test("a collection with dimensions is refused, because a report would state a wrong group", () => {
+  const canonical = forms["order-krr"].canonical.replace('"num_cohorts":', '"dimensions":[{"name":"arm","values":["new"]}],"num_cohorts":');
+  const message = "the collection must have no dimensions, which this client cannot state, got some";
+  assert.throws(() => formOf(canonical), { name: "UldpError", message });
 });

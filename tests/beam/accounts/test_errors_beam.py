@@ -22,7 +22,7 @@ import pytest
 from google.api_core.exceptions import NotFound, RetryError
 
 import uldp_transforms
-from tests.beam import test_groups, test_spec, test_wiring
+from tests.beam import test_dimensions, test_groups, test_spec, test_wiring
 from tests.beam.accounts import test_manifests
 from tests.beam.windows import test_pool_versions
 from tests.jobs.commands import test_total
@@ -471,7 +471,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         lambda: cli.read_collections(["more.json"]),
         "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, "
-        "client_window, client_timezone, question, got 'more'",
+        "client_window, client_timezone, question, dimensions, got 'more'",
     ),
     (SpecError, lambda: cli.read_collections(["latin.txt"]), "latin.txt must be a UTF-8 text file, got other bytes"),
     (SpecError, lambda: read_text("latin.txt"), "latin.txt must be a UTF-8 text file, got other bytes"),
@@ -1126,7 +1126,7 @@ def places(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
 def calls() -> Iterator[Callable[[], Any]]:
     """The calls of this table and of those of the files that test the specification, wiring and other languages."""
     tables = (test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES, test_kafka_topics.REFUSED)
-    tables = (*tables, test_kafka_reader.REFUSED, test_groups.REFUSED, test_dev_queue.REFUSED)
+    tables = (*tables, test_kafka_reader.REFUSED, test_groups.REFUSED, test_dimensions.REFUSED, test_dev_queue.REFUSED)
     tables = (*tables, test_navigations.REFUSED, test_row_frame.REFUSED, test_total.REFUSED, test_follow.REFUSED)
     tables = (*tables, test_pool_versions.REFUSED)
     for table in (SENTENCES, *tables, test_gateway_errors.REFUSED, test_live.REFUSED, test_pubsub_refusals.REFUSED):

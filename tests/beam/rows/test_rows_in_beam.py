@@ -44,6 +44,7 @@ from uldp_transforms.rows.row_types import (
     REJECTED_SCHEMA,
     VALUE_SCHEMA,
     CurveBin,
+    DimensionValue,
     EstimatedValue,
     HealthFinding,
     LedgerRow,
@@ -71,7 +72,7 @@ KINDS: dict[str, tuple[Any, Any]] = {  # outputs of EstimateReports
 INNER: dict[str, Any] = {
     "ValueEstimate": ValueEstimate,
     "Finding": HealthFinding,
-    **{cls.__name__: cls for cls in (NumberFigures, MeanFigure, QuantileFigure, ShareFigure, CurveBin)},
+    **{cls.__name__: cls for cls in (NumberFigures, MeanFigure, QuantileFigure, ShareFigure, CurveBin, DimensionValue)},
 }
 """Rows inside of rows, by the names that the Avro schemas give them."""
 

@@ -21,7 +21,7 @@ from tests.support.messages_cases import KRR, container, write_files
 from tests.support.tolerance import generator
 from uldp_transforms import CalendarWindows, CountReports, DecodeReports
 from uldp_transforms.beam.runtime.beam_windows import beam_windows
-from uldp_transforms.beam.runtime.coders import fingerprint_and_start, key_of_sum
+from uldp_transforms.beam.runtime.coders import key_of_sum, owner_and_start
 from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.row_types import RejectedReport
@@ -187,4 +187,4 @@ def test_a_moment_is_in_the_windows_that_beam_says(windows, moment):
 
 @pytest.mark.parametrize("start", [None, 0, -1, START, -START, (1 << 63) - 1])
 def test_keys_of_sums_come_back(start):
-    assert fingerprint_and_start(key_of_sum(KRR.fingerprint, start)) == (KRR.fingerprint, start)
+    assert owner_and_start(key_of_sum(KRR.fingerprint, start)) == (KRR.fingerprint, start)

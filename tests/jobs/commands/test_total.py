@@ -19,7 +19,7 @@ from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.jobs.report.whole_period import totals_of
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp import Collection, SpecError
-from uldp_transforms.rows.row_identity import name_of, span_of
+from uldp_transforms.rows.row_identity import fields_of_group, name_of, span_of
 from uldp_transforms.rows.row_types import COUNTS_SCHEMA, WindowCounts
 
 KRR = COLLECTIONS[0]
@@ -154,12 +154,59 @@ def without_counts() -> Any:
     return total.configure(["none", "--collection", "one.json"])
 
 
+GROUPED = Collection.from_json(
+    ONE.to_json() | {"id": "grouped", "dimensions": [{"name": "arm", "values": ["control", "new"]}]}
+)
+
+
+def of_group(arm: str, cells: list[int], run: str = "a") -> WindowCounts:
+    row = stored(GROUPED, 0, cells)._replace(group="", run=run)
+    pairs = [("arm", arm)] if arm else []
+    return row._replace(**fields_of_group(GROUPED, pairs))
+
+
+@pytest.mark.usefixtures("folder")
+def test_groups_that_do_not_add_up_to_the_total_are_partial() -> None:
+    """As after a kill between two panes: what is missing in a group is not known."""
+    Path("grouped.json").write_text(json.dumps(GROUPED.to_json()), "utf-8")
+    options = "job --collection grouped.json --min_reports 1 --by arm"
+    for new, status in (([70, 20, 10], "ok"), ([69, 20, 10], "partial")):
+        store([of_group("", [130, 50, 20]), of_group("new", new), of_group("other", [60, 30, 10])])
+        assert [(row["group"], row["status"]) for row in totals(options)] == [
+            ("", "ok"),
+            ("arm=new", status),
+            ("arm=other", status),
+        ]
+
+
+@pytest.mark.usefixtures("folder")
+def test_groups_are_of_the_same_runs_as_the_total() -> None:
+    """A group that only an earlier run had, whose source does not go on, is not mixed with a later one."""
+    Path("grouped.json").write_text(json.dumps(GROUPED.to_json()), "utf-8")
+    earlier = [of_group("", [9, 9, 9]), of_group("control", [9, 9, 9])]
+    later = [of_group("", [60, 30, 10], "b"), of_group("new", [60, 30, 10], "b")]
+    store([*earlier, *later])
+    rows = totals("job --collection grouped.json --min_reports 1 --by arm")
+    assert [(row["group"], row["num_reports"], row["run"]) for row in rows] == [("", 100, "b"), ("arm=new", 100, "b")]
+
+
+def without_groups() -> None:
+    write_files(Path(), {"grouped.json": GROUPED})
+    store([of_group("", [60, 30, 10])])
+    total.job(total.configure(["job", "--collection", "grouped.json", "--by", "arm"]))
+
+
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         overlapping,
         "DIR must have windows that do not overlap, because reports would count twice, got overlapping windows of "
         "'one'",
+    ),
+    (
+        SpecError,
+        without_groups,
+        "--by needs counts of groups, which uldp estimate --write_counts --by arm stores, got none by these dimensions",
     ),
     (SpecError, without_counts, "DIR must match at least one file, got 'none/counts*.avro'"),
     (
@@ -170,7 +217,9 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=["overlap", "no counts", "no collection"])
+@pytest.mark.parametrize(
+    ("kind", "call", "sentence"), REFUSED, ids=["overlapping", "no groups", "no counts", "no collection"]
+)
 @pytest.mark.usefixtures("folder")
 def test_what_cannot_be_added_up_is_refused(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
     with pytest.raises(kind) as caught:

@@ -231,6 +231,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         for change, sentence in [
             (["--deduplicate"], "--deduplicate cannot be combined with --follow, got both"),
             (["--max_rejected_share", "0.5"], "--max_rejected_share cannot be combined with --follow, got both"),
+            (["--by", "arm"], "--by cannot be combined with --follow, got both"),
             (["--smooth"], "--smooth cannot be combined with --follow, got both"),
             (["--report"], "--report cannot be combined with --follow, got both"),
             (["--release", "final"], "--release cannot be combined with --follow, got both"),

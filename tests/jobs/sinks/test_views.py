@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import random
@@ -17,7 +18,9 @@ from uldp_transforms.jobs.check import latest_rows
 from uldp_transforms.schemas import load
 
 SQL = Path(__file__).parents[3] / "schemas" / "sql"
-COLUMNS = ("fingerprint", "window_start", "window_end", "pane_index", "num_reports", "status", "run")
+COLUMNS = ("fingerprint", "window_start", "window_end", "pane_index", "num_reports", "status", "run", "group")
+QUOTED = [f'"{name}"' for name in COLUMNS]
+"""With quotes, for GROUP is a word of SQL."""
 TABLES = {"estimates": "windowed_estimate.avsc", "health": "health.avsc"}
 
 Row = dict[str, Any]
@@ -35,7 +38,7 @@ def rows(seed: int) -> list[Row]:
     rng = random.Random(seed)
     runs = [f"2026112{day}T081503.042Z-4f2a9c" for day in range(3)]
     found = []
-    for number in range(60):
+    for number in range(90):
         window = number % 30
         start, end = f"2026-11-01T00:{window:02}:00Z", f"2026-11-01T00:{window + 1:02}:00Z"
         for run in rng.sample(runs, rng.randint(0, 3)) or [None]:
@@ -44,7 +47,9 @@ def rows(seed: int) -> list[Row]:
                 for pane in range(panes):
                     status = "partial" if cut else "suppressed" if reports < 100 else "ok"
                     known = reports if status == "ok" else None
-                    found.append(dict(zip(COLUMNS, (f"{number // 30:064}", start, end, pane, known, status, run))))
+                    group = "arm=new" if number >= 60 else (None, "")[pane % 2]
+                    cells = (f"{min(number // 30, 1):064}", start, end, pane, known, status, run, group)
+                    found.append(dict(zip(COLUMNS, cells)))
                     reports += rng.choice([0, rng.randint(1, 40)])
     found += rng.sample(found, 20)
     rng.shuffle(found)
@@ -55,10 +60,15 @@ def chosen(among: list[Row]) -> list[Row]:
     """By the rule, in Python."""
     latest: dict[Any, Row] = {}
     for row in among:
-        window = (row["fingerprint"], row["window_start"], row["window_end"])
+        window = (row["fingerprint"], row["window_start"], row["window_end"], row["group"] or "")
         if place(row) >= place(latest.get(window, row)):
             latest[window] = row
     return sorted(latest.values(), key=lambda row: tuple(map(str, row.values())))
+
+
+def of_table(table: str, among: list[Row]) -> list[Row]:
+    """Only estimates have rows of groups."""
+    return [row for row in among if table == "estimates" or not row["group"]]
 
 
 def place(row: Row) -> tuple[bool, str, int, int]:
@@ -66,14 +76,14 @@ def place(row: Row) -> tuple[bool, str, int, int]:
     return row["status"] != "partial", row["run"] or "", reports, row["pane_index"]
 
 
-def in_sqlite(table: str, among: list[Row], folder: Path) -> list[tuple[Any, ...]]:
+def in_sqlite(table: str, among: list[Row], folder: Path, file: str = "latest.sql") -> list[tuple[Any, ...]]:
     with sqlite3.connect(":memory:") as database:
         for name in TABLES:
-            database.execute(f"CREATE TABLE {name} ({', '.join(COLUMNS)})")
+            database.execute(f"CREATE TABLE {name} ({', '.join(QUOTED)})")
         values = [tuple(row.values()) for row in among]
         database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(COLUMNS))})", values)
-        database.executescript((SQL / "latest.sql").read_text("utf-8"))
-        return database.execute(f"SELECT {', '.join(COLUMNS)} FROM latest_{table}").fetchall()
+        database.executescript((SQL / file).read_text("utf-8"))
+        return database.execute(f"SELECT {', '.join(QUOTED)} FROM latest_{table}").fetchall()
 
 
 def in_duckdb(file: str, prefix: str = "") -> Callable[[str, list[Row], Path], list[tuple[Any, ...]]]:
@@ -94,7 +104,7 @@ def in_duckdb(file: str, prefix: str = "") -> Callable[[str, list[Row], Path], l
                 database.execute(f"CREATE TABLE {prefix}{name} AS SELECT * FROM read_json('{name}*.jsonl')")
         database.execute((SQL / file).read_text("utf-8"))
         times = "strftime(window_start, '%Y-%m-%dT%H:%M:%SZ'), strftime(window_end, '%Y-%m-%dT%H:%M:%SZ')"
-        names = ", ".join(COLUMNS).replace("window_start, window_end", times)
+        names = ", ".join(QUOTED).replace('"window_start", "window_end"', times)
         return database.execute(f"SELECT {names} FROM {prefix}latest_{table}").fetchall()
 
     return answer
@@ -102,6 +112,7 @@ def in_duckdb(file: str, prefix: str = "") -> Callable[[str, list[Row], Path], l
 
 ENGINES = [
     pytest.param(in_sqlite, id="plain SQL in SQLite"),
+    pytest.param(functools.partial(in_sqlite, file="latest_flink_spark.sql"), id="Flink's and Spark's in SQLite"),
     pytest.param(in_duckdb("latest.sql"), id="plain SQL in DuckDB", marks=needs_duckdb),
     pytest.param(in_duckdb("latest_duckdb.sql"), id="DuckDB over files", marks=needs_duckdb),
     pytest.param(in_duckdb("latest_bigquery.sql", "my_dataset."), id="BigQuery's in DuckDB", marks=needs_duckdb),
@@ -111,16 +122,17 @@ ENGINES = [
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_view_has_the_rows_that_count(engine: Callable[..., Any], table: str, tmp_path: Path) -> None:
-    among = rows(7)
+    among = of_table(table, rows(7))
     expected = [tuple(row.values()) for row in chosen(among)]
     assert {row["status"] for row in chosen(among)} == {"ok", "suppressed", "partial"}
     assert sorted(engine(table, among, tmp_path), key=lambda row: tuple(map(str, row))) == expected
-    assert len(expected) == 60
+    assert len(expected) == (90 if table == "estimates" else 60)
 
 
 def test_the_commands_take_the_same_rows() -> None:
     """``uldp check`` and ``uldp report``; the highest pane of a run would be another row where a worker was killed."""
-    among = rows(7)
+    among = of_table("health", rows(7))
+    assert latest_rows(rows(7)) == latest_rows(among), "rows of groups are left out"
     found = sorted(latest_rows(among), key=lambda row: tuple(map(str, row.values())))
     assert found == chosen(among)
     highest: Counter[Any] = Counter()
@@ -140,4 +152,5 @@ def test_views_without_windows_have_one_row() -> None:
 
 def test_the_rows_have_these_columns() -> None:
     for schema in TABLES.values():
-        assert set(COLUMNS) <= {field["name"] for field in load(schema)["fields"]}
+        assert set(COLUMNS[:-1]) <= {field["name"] for field in load(schema)["fields"]}
+    assert COLUMNS[-1] in {field["name"] for field in load(TABLES["estimates"])["fields"]}

@@ -1,4 +1,4 @@
-"""The views of ``schemas/sql/latest.sql`` in Flink's SQL, over JSON files as the job writes them.
+"""The views of ``schemas/sql/latest_flink_spark.sql`` in Flink's SQL, over JSON files as the job writes them.
 
 Needs Java and, for the first run, Maven.
 """
@@ -15,7 +15,7 @@ from tests.rigs.flink.processes import java
 
 FOLDER = Path(__file__).parent
 JARS = cache.Jars(source=FOLDER, folder=cache.CACHE / "flink-sql-1.19.0")
-VIEWS = cache.ROOT / "schemas" / "sql" / "latest.sql"
+VIEWS = cache.ROOT / "schemas" / "sql" / "latest_flink_spark.sql"
 TABLES = ("estimates", "health")
 
 COLUMNS = {
@@ -26,6 +26,7 @@ COLUMNS = {
     "num_reports": "BIGINT",
     "status": "STRING",
     "run": "STRING",
+    "group": "STRING",
 }
 """Columns that the views look at, with the types of a table over JSON files."""
 

@@ -19,6 +19,7 @@ from uldp_transforms.beam.accounts.ledger import IN_TRANSIT, LedgerEntry
 from uldp_transforms.beam.runtime.beam_windows import as_duration
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.messages.group_keys import fingerprint_of
 from uldp_transforms.rows.row_types import WindowedEstimate
 
 
@@ -59,7 +60,7 @@ def _counts_entry(
     window: Any = beam.DoFn.WindowParam,
     timestamp: Any = beam.DoFn.TimestampParam,
 ) -> TimestampedValue[LedgerEntry]:
-    return _window_entry(sums[0], 1, window, max(timestamp, window.max_timestamp() + delay))
+    return _window_entry(fingerprint_of(sums[0]), 1, window, max(timestamp, window.max_timestamp() + delay))
 
 
 def _row_entry(

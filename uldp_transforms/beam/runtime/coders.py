@@ -12,6 +12,7 @@ from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.counts.sparse_table import SparseCounts
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.messages import wire
+from uldp_transforms.messages.group_keys import split_key
 
 _COUNTS, _COUNTS_AND_PATTERNS = 1, 2
 _BATCH_VERSION = 1
@@ -140,27 +141,24 @@ class ReportBatchCoder(coders.Coder):
         return ReportBatch
 
 
-_FINGERPRINT_BYTES = 32
-
-
-def key_of_sum(fingerprint: bytes, start: int | None) -> bytes:
-    """Key of the sum of counts for one collection and one base period or window.
+def key_of_sum(owner: bytes, start: int | None) -> bytes:
+    """Key of the sum of counts for one collection or group and one base period or window.
 
     Args:
-        fingerprint: fingerprint of the collection.
+        owner: fingerprint of the collection, or ``owner_of_group``.
         start: start of the base period or window, in milliseconds; None: one sum for all time.
     """
-    return fingerprint if start is None else fingerprint + start.to_bytes(8, "big", signed=True)
+    return owner if start is None else owner + start.to_bytes(8, "big", signed=True)
 
 
-def fingerprint_and_start(key: bytes) -> tuple[bytes, int | None]:
+def owner_and_start(key: bytes) -> tuple[bytes, int | None]:
     """Reverse ``key_of_sum``."""
-    start = key[_FINGERPRINT_BYTES:]
-    return key[:_FINGERPRINT_BYTES], int.from_bytes(start, "big", signed=True) if start else None
+    owner, start = split_key(key)
+    return owner, int.from_bytes(start, "big", signed=True) if start else None
 
 
 KEYED_COUNTS = typehints.Tuple[bytes, CohortCounts]
-"""Type hint of pairs of a collection's fingerprint (or the key of a sum) and counts."""
+"""Type hint of pairs of the key of a collection or group (or of a sum) and counts."""
 
 coders.registry.register_coder(CohortCounts, CohortCountsCoder)
 coders.registry.register_coder(ReportBatch, ReportBatchCoder)

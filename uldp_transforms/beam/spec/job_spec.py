@@ -31,6 +31,7 @@ from uldp_transforms.beam.spec.spec_fields import (
     SPEC_FIELDS,
 )
 from uldp_transforms.beam.spec.spec_rules import check_agreement, check_value, voice_of_library
+from uldp_transforms.ldp.alphabets.dimensions import roll_up_of
 from uldp_transforms.ldp.checks import describe, require_int
 from uldp_transforms.ldp.collection import Collection, canonical_candidates
 from uldp_transforms.ldp.discovery import can_discover, check_discovery
@@ -70,6 +71,7 @@ class JobSpec:
         collections: at least one, with different fingerprints.
         windows: of event time; None: one window for everything, only for bounded input.
         candidates: canonical values, as returned by ``JobSpec.of``; None: no list.
+        by: names of the dimensions by which to count and estimate groups; None: only the total.
         limits, quantiles: of collections of numbers; None: no limits, and the quantiles 0.1, 0.5 and 0.9.
         early_every: milliseconds between early panes; None: no early panes.
         max_rejected_share: None: the default for the kind of input, see ``rejected_share``.
@@ -90,6 +92,7 @@ class JobSpec:
     deduplicate: bool = False
     deduplicate_parts: int = PARTS
     bit_patterns: bool = False
+    by: tuple[str, ...] | None = None
     smooth: bool = False
     alarm_every: int = ALARM_EVERY
     candidates: tuple[str, ...] | None = None
@@ -124,12 +127,26 @@ class JobSpec:
                 "JobSpec.candidates must be a tuple of different texts in Unicode NFC, as JobSpec.of makes it, got "
                 f"{describe(self.candidates)}"
             )
+        self._check_by()
         self._check_numbers()
         self._check_discovery()
         self._check_run()
         self._check_agreement()
         if self.windows is not None:
             self.check_asked()
+
+    def _check_by(self) -> None:
+        """Refuse names that repeat, and a job without a collection that has all of them."""
+        if self.by is None:
+            return
+        if len(set(self.by)) < len(self.by):
+            raise SpecError(f"JobSpec.by must name each dimension once, got {', '.join(self.by)}")
+        if not any(roll_up_of(collection.dimensions, self.by) for collection in self.collections):
+            names = {one.name for collection in self.collections for one in collection.dimensions}
+            known = ", ".join(sorted(names)) or "none has any"
+            raise SpecError(
+                f"JobSpec.by must name dimensions that a collection of the job has ({known}), got {', '.join(self.by)}"
+            )
 
     def _check_numbers(self) -> None:
         """Refuse limits and quantiles that no collection of this job can have."""

@@ -24,7 +24,7 @@ from uldp_transforms.windows import Windows, milliseconds, moment_of, rfc3339
 _WINDOW = [field.name for field in SPEC_FIELDS.values() if field.section is Section.WINDOWS]
 _DURATIONS = [field.name for field in SPEC_FIELDS.values() if field.kind is Kind.DURATION]
 _NUMBERS = [field.name for field in SPEC_FIELDS.values() if field.kind is Kind.NUMBERS]
-_WRITTEN_OTHERWISE = ("collections", "candidates", "partial_before", *_WINDOW, *_DURATIONS, *_NUMBERS)
+_WRITTEN_OTHERWISE = ("collections", "candidates", "partial_before", "by", *_WINDOW, *_DURATIONS, *_NUMBERS)
 _AS_THEY_ARE = [name for name in SPEC_FIELDS if name not in _WRITTEN_OTHERWISE]
 
 
@@ -49,6 +49,7 @@ class SpecValues(TypedDict, total=False):
     deduplicate: bool
     deduplicate_parts: int | None
     bit_patterns: bool
+    by: Sequence[str] | str | None
     smooth: bool
     alarm_every: int | None
     candidates: Sequence[str] | str | os.PathLike[str] | None
@@ -82,6 +83,8 @@ def fields_of(values: Mapping[str, Any]) -> dict[str, Any]:
     for name in _NUMBERS:
         if name in given:
             fields[name] = _numbers(given[name])
+    if "by" in given:
+        fields["by"] = _names(given["by"])
     if "candidates" in given:
         fields["candidates"] = _candidates(given["candidates"])
     if "partial_before" in given:
@@ -98,6 +101,7 @@ def values_of(fields: Mapping[str, Any]) -> dict[str, Any]:
         **{name: None if fields[name] is None else f"{fields[name]}ms" for name in _DURATIONS},
         **{name: fields[name] if _applies(name, fields) else None for name in _AS_THEY_ARE},
         **{name: None if fields[name] is None else list(fields[name]) for name in _NUMBERS},
+        "by": None if fields["by"] is None else list(fields["by"]),
         "candidates": None if candidates is None else list(candidates),
         "partial_before": None if cut is None else rfc3339(cut),
     }
@@ -171,6 +175,13 @@ def _numbers(given: Any) -> Any:
     if isinstance(given, (list, tuple)) and all(map(is_number, given)):
         return tuple(map(float, given))
     return given
+
+
+def _names(given: Any) -> Any:
+    """Names of a list, or of a text with commas, as a tuple; None for no name, which selects the total alone."""
+    if isinstance(given, str):
+        given = [part.strip() for part in given.split(",")] if given.strip() else []
+    return (tuple(given) or None) if isinstance(given, (list, tuple)) else given
 
 
 def _candidates(given: Any) -> tuple[str, ...]:

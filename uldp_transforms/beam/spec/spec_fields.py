@@ -58,6 +58,8 @@ class Kind(enum.Enum):
     TEXT = enum.auto()
     NUMBERS = enum.auto()
     """A list of numbers, or a text with commas between them."""
+    NAMES = enum.auto()
+    """A list of texts, or a text with commas between them."""
     CANDIDATES = enum.auto()
     MOMENT = enum.auto()
 
@@ -271,6 +273,17 @@ _ROWS = (
         "for two more sentinels; costs time for each report",
         default=False,
         page="sentinels.md#inside-reports",
+    ),
+    SpecField(
+        name="by",
+        kind=Kind.NAMES,
+        section=Section.COUNTING,
+        label="Groups",
+        help="dimensions such as country,arm: each window also has a row for every group of people with the same "
+        "values of them; costs counts and an estimate for each group",
+        default_text="none, only the total",
+        excludes=(Exclusion("smooth"), Exclusion("discover")),
+        page="groups.md",
     ),
     SpecField(
         name="smooth",

@@ -63,6 +63,10 @@ def check_value(field: SpecField, value: object) -> None:
         isinstance(value, tuple) and value and all(is_number(item) and math.isfinite(item) for item in value)
     ):
         raise SpecError(f"{where} must be a list of numbers, or a text such as 30,60, got {describe(value)}")
+    if field.kind is Kind.NAMES and not (
+        isinstance(value, tuple) and value and all(isinstance(item, str) for item in value)
+    ):
+        raise SpecError(f"{where} must be a list of names, or a text such as country,arm, got {describe(value)}")
     if field.kind is Kind.SWITCH and not isinstance(value, bool):
         allowed = "true, false or null" if optional else "true or false"
         raise SpecError(f"{where} must be {allowed}, got {describe(value)}")

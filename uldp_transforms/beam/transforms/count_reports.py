@@ -15,7 +15,7 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedV
 from uldp_transforms.beam.accounts.ledger import ACCEPTED, LedgerEntry
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto, beam_periods, beam_window, beam_windows, window_into
-from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, RunningSumCoder, fingerprint_and_start, key_of_sum
+from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, RunningSumCoder, key_of_sum, owner_and_start
 from uldp_transforms.beam.runtime.panes import cadence
 from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
@@ -25,6 +25,7 @@ from uldp_transforms.beam.transforms.period_counts import count_batches
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.messages.group_keys import is_total
 from uldp_transforms.windows import Windows
 
 _MAX_CELLS = 1 << 22
@@ -57,8 +58,10 @@ class CountReports(beam.PTransform[PCollection[ReportBatch], CountedReports]):
     Input: ``ReportBatch`` in the global window, for instance from ``DecodeReports``.
 
     Output: ``counts`` has pairs of a collection's fingerprint and the counts of *all* its reports in the window so
-    far (a later pane replaces an earlier one; with ``release="final"`` a pane counts only the reports since the
-    previous pane, and ``ReleaseOnce`` adds the panes up); ``ledger`` has the numbers of accepted and duplicate reports.
+    far. With ``JobSpec.by`` it also has the counts of each group, under the key ``owner_of_group``, and the counts of
+    all groups add up to those of the collection. A later pane replaces an earlier one; with ``release="final"`` a pane
+    counts only the reports since the previous pane, and ``ReleaseOnce`` adds the panes up. ``ledger`` has the numbers
+    of accepted and duplicate reports.
 
     A worker adds up the reports of a bundle per base period with array operations; Beam's windows are applied to
     these few sums. For sliding windows the sums of base periods are added per window. Bounded input has no late data,
@@ -157,7 +160,7 @@ def _with_what_was_counted(
 ) -> PCollection[LedgerEntry]:
     """Take the accepted numbers from the finished sums, which contain each report once, so that any loss shows."""
     others = ledger | "NotAccepted" >> beam.Filter(_is_not_accepted).with_output_types(LedgerEntry)
-    counted = totals | "Counted" >> beam.Map(_counted).with_output_types(LedgerEntry)
+    counted = totals | "Counted" >> beam.FlatMap(_counted).with_output_types(LedgerEntry)
     return (others, counted) | "LedgerOfCounts" >> beam.Flatten()
 
 
@@ -165,19 +168,22 @@ def _is_not_accepted(entry: LedgerEntry) -> bool:
     return entry.bin != ACCEPTED
 
 
-def _counted(sums: tuple[bytes, CohortCounts]) -> LedgerEntry:
-    return LedgerEntry(ACCEPTED, *fingerprint_and_start(sums[0]), sums[1].total)
+def _counted(sums: tuple[bytes, CohortCounts]) -> Iterator[LedgerEntry]:
+    """The accepted reports of a total; those of groups are among them."""
+    owner, start = owner_and_start(sums[0])
+    if is_total(owner):
+        yield LedgerEntry(ACCEPTED, owner, start, sums[1].total)
 
 
 def _without_start(sums: tuple[bytes, CohortCounts]) -> tuple[bytes, CohortCounts]:
-    return fingerprint_and_start(sums[0])[0], sums[1]
+    return owner_and_start(sums[0])[0], sums[1]
 
 
 def _of_windows(sums: tuple[bytes, CohortCounts], windows: Windows) -> Iterator[tuple[bytes, CohortCounts]]:
     """Emit the sum of a base period once for each window that contains the period, under the key of that window."""
-    fingerprint, start = fingerprint_and_start(sums[0])
+    owner, start = owner_and_start(sums[0])
     for window_start in windows.starts_around(start or 0):
-        yield key_of_sum(fingerprint, window_start), sums[1]
+        yield key_of_sum(owner, window_start), sums[1]
 
 
 class _ToWindowsFn(beam.DoFn):
@@ -189,9 +195,9 @@ class _ToWindowsFn(beam.DoFn):
     def process(self, sums: tuple[bytes, CohortCounts | None]) -> Iterator[WindowedValue]:
         key, counts = sums
         if counts is not None:
-            period_start = Timestamp(micros=1000 * (fingerprint_and_start(key)[1] or 0))
+            period_start = Timestamp(micros=1000 * (owner_and_start(key)[1] or 0))
             for element in _of_windows((key, counts), self._windows):
-                window = beam_window(self._windows, fingerprint_and_start(element[0])[1] or 0)
+                window = beam_window(self._windows, owner_and_start(element[0])[1] or 0)
                 yield WindowedValue(element, period_start, (window,))
 
 
@@ -202,9 +208,9 @@ class _InWindowFn(beam.DoFn):
         self._windows = windows
 
     def process(self, sums: tuple[bytes, CohortCounts]) -> Iterator[WindowedValue]:
-        fingerprint, start = fingerprint_and_start(sums[0])
+        owner, start = owner_and_start(sums[0])
         window = beam_window(self._windows, start or 0)
-        yield WindowedValue((fingerprint, sums[1]), window.max_timestamp(), (window,), _ONLY_PANE)
+        yield WindowedValue((owner, sums[1]), window.max_timestamp(), (window,), _ONLY_PANE)
 
 
 class SumCountsFn(beam.CombineFn):
@@ -240,6 +246,7 @@ class _CountBundleFn(beam.DoFn):
         self._catalog = spec.catalog
         self._periods = spec.periods
         self._bit_patterns = spec.bit_patterns
+        self._by = spec.by
         self._arrivals = None if spec.bounded else spec.periods
         self._arrival = MIN_TIMESTAMP
 
@@ -278,7 +285,7 @@ class _CountBundleFn(beam.DoFn):
         yield from self._count(waiting)
 
     def _count(self, batches: list[ReportBatch]) -> Iterator[Any]:
-        for key, counts in count_batches(self._catalog, batches, self._periods, self._bit_patterns):
+        for key, counts in count_batches(self._catalog, batches, self._periods, self._bit_patterns, self._by):
             known = self._sums.get(key)
             if known is None:
                 self._sums[key] = RunningSum(counts)
@@ -298,11 +305,13 @@ class _CountBundleFn(beam.DoFn):
         sums, self._sums, self._held = self._sums, {}, 0
         moments = {start: Timestamp(micros=(start or 0) * 1000) for start in {start for _, start in sums}}
         accepted = 0
-        for (fingerprint, start), running in sums.items():
+        for (owner, start), running in sums.items():
             counts = running.snapshot()
+            yield WindowedValue((key_of_sum(owner, start), counts), moments[start], _NO_WINDOW)
+            if not is_total(owner):
+                continue
             total = counts.total
             accepted += total
-            yield WindowedValue((key_of_sum(fingerprint, start), counts), moments[start], _NO_WINDOW)
-            entry = LedgerEntry(ACCEPTED, fingerprint, start, total)
+            entry = LedgerEntry(ACCEPTED, owner, start, total)
             yield TaggedOutput("ledger", WindowedValue(entry, self._arrival, _NO_WINDOW))
         metrics.count(accepted, metrics.ACCEPTED)

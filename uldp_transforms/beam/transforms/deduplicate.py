@@ -30,10 +30,10 @@ from uldp_transforms.beam.runtime.coders import ReportBatchCoder, key_of_sum
 from uldp_transforms.beam.runtime.worker_memory import VERSION_BYTES, Held, new_version
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.beam.transforms.known_reports import HEAD, Changes, KnownReports, to_rows
-from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.beam.transforms.period_counts import count_batches
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.windows import BasePeriods, split_by_period
 
 _BLOCK = 1 << 15
@@ -106,6 +106,7 @@ class _CountOnceFn(beam.DoFn):
         self._periods = spec.periods
         self._keep = keep
         self._bit_patterns = spec.bit_patterns
+        self._by = spec.by
 
     def start_bundle(self) -> None:
         metrics.start_bundle()
@@ -120,7 +121,6 @@ class _CountOnceFn(beam.DoFn):
     ) -> Iterator[Any]:
         key, encoded = element
         batch = ReportBatchCoder().decode(encoded)
-        collection = self._catalog[batch.fingerprint]
         changes = _count_once(to_rows(batch), recent, log)
         start = int.from_bytes(key[32:40], "big", signed=True)
         if len(changes.added) and self._keep is not None and self._periods is not None:
@@ -128,11 +128,8 @@ class _CountOnceFn(beam.DoFn):
             forget.set(Timestamp(micros=min(over * 1000, MAX_TIMESTAMP.micros - 1)))
         period = start if key[44] else None
         window = (GlobalWindow(),)
-        if len(changes.added):
-            counts = self._count(collection, changes.added)
-            if len(changes.removed):
-                counts = counts + -self._count(collection, changes.removed)
-            yield WindowedValue((key_of_sum(batch.fingerprint, period), counts), Timestamp(micros=start * 1000), window)
+        for owner, counts in self._count(batch.fingerprint, changes).items():
+            yield WindowedValue((key_of_sum(owner, period), counts), Timestamp(micros=start * 1000), window)
         accepted = len(changes.added) - len(changes.removed)
         for name, number in ((ACCEPTED, accepted), (DUPLICATES, changes.duplicates)):
             if number:
@@ -140,10 +137,15 @@ class _CountOnceFn(beam.DoFn):
                 entry = LedgerEntry(name, batch.fingerprint, period, number)
                 yield TaggedOutput("ledger", WindowedValue(entry, timestamp, window))
 
-    def _count(self, collection: Collection, rows: np.ndarray) -> CohortCounts:
-        cohorts = np.ascontiguousarray(rows[:, HEAD - 2 : HEAD]).view("<u2")[:, 0]
-        count = collection.count_groups if collection.are_many(len(rows)) else collection.count_few
-        return count(np.ascontiguousarray(rows[:, HEAD:]), cohorts, 1, self._bit_patterns)[0]
+    def _count(self, fingerprint: bytes, changes: Changes) -> dict[bytes, CohortCounts]:
+        """Counts of the added reports minus those of the removed ones, for the collection and each group."""
+        sums: dict[bytes, CohortCounts] = {}
+        for rows, is_added in ((changes.added, True), (changes.removed, False)):
+            batches = [_as_batch(fingerprint, rows)] if len(rows) else []
+            for (owner, _), counts in count_batches(self._catalog, batches, None, self._bit_patterns, self._by):
+                change = counts if is_added else -counts
+                sums[owner] = sums[owner] + change if owner in sums else change
+        return sums
 
     @userstate.on_timer(FORGET)
     def forget(self, recent: Any = beam.DoFn.StateParam(RECENT), log: Any = beam.DoFn.StateParam(LOG)) -> Iterable[Any]:
@@ -151,6 +153,17 @@ class _CountOnceFn(beam.DoFn):
         recent.clear()
         log.clear()
         return ()
+
+
+def _as_batch(fingerprint: bytes, rows: np.ndarray) -> ReportBatch:
+    """Rows of ``to_rows`` as reports without ids; all are in one base period, so times do not matter."""
+    return ReportBatch(
+        fingerprint=fingerprint,
+        cohorts=np.ascontiguousarray(rows[:, HEAD - 2 : HEAD]).view("<u2")[:, 0],
+        payloads=np.ascontiguousarray(rows[:, HEAD:]),
+        event_times=np.zeros(len(rows), dtype=np.int64),
+        report_ids=np.zeros((0, ID_BYTES), dtype=np.uint8),
+    )
 
 
 def _count_once(new: np.ndarray, recent: Any, log: Any) -> Changes:

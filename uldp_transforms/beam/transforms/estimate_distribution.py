@@ -18,7 +18,9 @@ from uldp_transforms.beam.transforms.pool_versions import PoolVersions
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows, SmoothEstimates
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
+from uldp_transforms.messages.group_keys import fingerprint_of, is_total, pairs_of
 from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.row_types import ValueEstimate, WindowCounts, WindowedEstimate, WindowHealth
 from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.rows.window_health import health_of_window
@@ -35,13 +37,14 @@ class EstimatedWindows(NamedTuple):
 class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], EstimatedWindows]):
     """Estimates the distribution of values for each collection, window and pane, and checks the counts.
 
-    Input: pairs of a collection's fingerprint and the counts of its reports, as ``CountReports`` produces them.
+    Input: pairs of a collection's fingerprint, or the key of a group, and the counts of its reports, as
+    ``CountReports`` produces them.
 
-    Output: one row of each kind per input. ``estimates``: a window with too few reports, or with counts that allow no
-    estimate, has a row without numbers whose ``status`` gives the cause; no window is silently absent. A row that a
-    drained stream emits before all reports of its window could arrive is ``partial``. So is the row of a window that
-    shares its reports with an earlier run (``JobSpec.partial_before``). If a window can have several rows, their
-    intervals hold simultaneously (``JobSpec.anytime_scale``).
+    Output: one row of each kind per input, except that groups have no ``health``. ``estimates``: a window with too few
+    reports, or with counts that allow no estimate, has a row without numbers whose ``status`` gives the cause; no
+    window is silently absent. A row that a drained stream emits before all reports of its window could arrive is
+    ``partial``. So is the row of a window that shares its reports with an earlier run (``JobSpec.partial_before``). If
+    a window can have several rows, their intervals hold simultaneously (``JobSpec.anytime_scale``).
 
     A question that collections name has one more row of each kind per window, pooled from its versions; see
     ``PoolVersions``.
@@ -114,6 +117,7 @@ class _EstimateFn(beam.DoFn):
         self._anytime_scale = spec.anytime_scale
         self._limits, self._quantiles = spec.limits, spec.quantiles
         self._run = spec.run
+        self._by = spec.by
 
     def start_bundle(self) -> None:
         metrics.start_bundle()
@@ -126,13 +130,14 @@ class _EstimateFn(beam.DoFn):
     ) -> Iterator[Any]:
         row, health = self._rows(element, window, pane)
         yield row
-        yield TaggedOutput("health", health)
+        if is_total(element[0]):
+            yield TaggedOutput("health", health)
 
     def _rows(
         self, element: tuple[bytes, CohortCounts], window: Any, pane: Any
     ) -> tuple[WindowedEstimate, WindowHealth]:
-        fingerprint, counts = element
-        collection, place = self._catalog[fingerprint], place_of(window, pane, self._run)
+        owner, counts = element
+        collection, place = self._catalog[fingerprint_of(owner)], place_of(window, pane, self._run)
         withheld = self._withholding.reason(counts.total, window, pane)
         begin = time.monotonic_ns()
         row = estimate_window(
@@ -153,7 +158,7 @@ class _EstimateFn(beam.DoFn):
         health = health_of_window(collection, counts, place, withheld, row.fit_p_value)
         for finding in health.findings:
             metrics.count(finding.fired, metrics.ALARMS, finding.name)
-        return row, health
+        return row._replace(**fields_of_group(collection, pairs_of(owner, collection, self._by))), health
 
 
 def _split(pair: tuple[bytes, Rows]) -> Iterator[Any]:
@@ -215,6 +220,7 @@ class _CountsRowsFn(beam.DoFn):
         self._catalog = spec.catalog
         self._complete_after = spec.complete_after
         self._run = spec.run
+        self._by = spec.by
 
     def process(
         self,
@@ -222,7 +228,9 @@ class _CountsRowsFn(beam.DoFn):
         window: Any = beam.DoFn.WindowParam,
         pane: Any = beam.DoFn.PaneInfoParam,
     ) -> Iterator[WindowCounts]:
-        fingerprint, counts = element
+        owner, counts = element
+        collection = self._catalog[fingerprint_of(owner)]
         complete = not is_partial(window, pane, self._complete_after)
         place = place_of(window, pane, self._run)
-        yield counts_of_window(self._catalog[fingerprint], counts, place, complete=complete)
+        row = counts_of_window(collection, counts, place, complete=complete)
+        yield row._replace(**fields_of_group(collection, pairs_of(owner, collection, self._by)))

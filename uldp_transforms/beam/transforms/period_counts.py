@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from uldp_transforms.ldp.alphabets.dimensions import RollUp, roll_up_of
 from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.counts.many_collections import count_cells
 from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanism
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.group_keys import owner_of_group
 from uldp_transforms.windows import BasePeriods, split_by_owner_and_period, split_by_period
 
 _MAX_CELLS = 1 << 22
@@ -37,11 +39,16 @@ def count_periods(
         (start in milliseconds, counts) of each base period.
     """
     starts, index = split_by_period(batch.event_times, periods)
-    yield from zip(starts, _count_groups(collection, batch.payloads, batch.cohorts, index, len(starts), bit_patterns))
+    cohorts = collection.without_groups(batch.cohorts)
+    yield from zip(starts, _count_groups(collection, batch.payloads, cohorts, index, len(starts), bit_patterns))
 
 
 def count_batches(
-    catalog: CollectionCatalog, batches: Sequence[ReportBatch], periods: BasePeriods | None, bit_patterns: bool = False
+    catalog: CollectionCatalog,
+    batches: Sequence[ReportBatch],
+    periods: BasePeriods | None,
+    bit_patterns: bool = False,
+    by: Sequence[str] | None = None,
 ) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
     """``count_periods`` for batches of many collections, in as few passes as ``CollectionCatalog.passes`` allows.
 
@@ -49,9 +56,11 @@ def count_batches(
         catalog: catalog of the job.
         batches: batches of at least one report each; several may belong to one collection.
         periods, bit_patterns: as for ``count_periods``.
+        by: names of the dimensions by which to count, besides the total, in collections that have them all.
 
     Yields:
-        ((fingerprint, start in milliseconds), counts), once for each collection and base period.
+        ((fingerprint, start in milliseconds), counts), once for each collection and base period; then the same with
+        ``owner_of_group`` instead of the fingerprint, for each group that has reports.
     """
     passes: dict[int, dict[bytes, list[ReportBatch]]] = {}
     for batch in batches:
@@ -64,6 +73,34 @@ def count_batches(
             continue
         for start, counts in count_periods(catalog[fingerprint], _joined(parts), periods, bit_patterns):
             yield (fingerprint, start), counts
+    for roll_up, parts in _of_groups(catalog, batches, by):
+        yield from _count_by(catalog[parts[0].fingerprint], _joined(parts), periods, bit_patterns, roll_up)
+
+
+def _of_groups(
+    catalog: CollectionCatalog, batches: Sequence[ReportBatch], by: Sequence[str] | None
+) -> Iterator[tuple[RollUp, list[ReportBatch]]]:
+    """The batches of each collection that has all dimensions of ``by``."""
+    grouped: dict[bytes, list[ReportBatch]] = {}
+    for batch in batches if by else ():
+        if batch.fingerprint in catalog.grouped:
+            grouped.setdefault(batch.fingerprint, []).append(batch)
+    for fingerprint, parts in grouped.items():
+        roll_up = roll_up_of(catalog[fingerprint].dimensions, by or ())
+        if roll_up is not None:
+            yield roll_up, parts
+
+
+def _count_by(
+    collection: Collection, batch: ReportBatch, periods: BasePeriods | None, bit_patterns: bool, roll_up: RollUp
+) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
+    """Counts of each group and base period of a batch."""
+    groups = roll_up.table()[collection.groups_of(batch.cohorts)]
+    of, starts, index = split_by_owner_and_period(groups, batch.event_times, periods)
+    cohorts = collection.without_groups(batch.cohorts)
+    found = _count_groups(collection, batch.payloads, cohorts, index, len(starts), bit_patterns)
+    for group, start, counts in zip(of, starts, found):
+        yield (owner_of_group(batch.fingerprint, group), start), counts
 
 
 def _count_together(
@@ -79,6 +116,8 @@ def _count_together(
     cohorts, payloads, times = (
         np.concatenate([getattr(batch, name) for batch in together]) for name in ("cohorts", "payloads", "event_times")
     )
+    if not catalog.grouped.isdisjoint(fingerprints):
+        cohorts = np.concatenate([catalog[b.fingerprint].without_groups(b.cohorts) for b in together])
     of, starts, index = split_by_owner_and_period(np.repeat(np.arange(len(sizes)), sizes), times, periods)
     first = catalog[fingerprints[0]]
     found: Iterable[CohortCounts]

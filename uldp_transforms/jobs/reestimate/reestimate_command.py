@@ -28,15 +28,17 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.superseded_files import without_superseded
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
+from uldp_transforms.jobs.reestimate.regroup import GROUP
 from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, stored_counts
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
-from uldp_transforms.ldp import CohortCounts
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.pooled_rows import estimate_question
+from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, DiscoveredValue, WindowedEstimate
 from uldp_transforms.rows.smoothed_rows import smooth_rows
 from uldp_transforms.rows.window_history import traits_of
@@ -50,6 +52,7 @@ _ESTIMATES = (
     "quantiles",
     "discover",
     "min_reports",
+    "by",
     "show",
     "smooth",
     "alarm_every",
@@ -139,7 +142,7 @@ def files_of_counts(counts: str, option: str = "--counts") -> list[str]:
 def job(task: Reestimation) -> int:
     """Estimate and write rows; prints the number of windows of other collections."""
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
-    stored = stored_counts(zip(task.files, task.records), known, task.spec.windows)
+    stored = stored_counts(zip(task.files, task.records), known, task.spec.windows, task.spec.by)
     found = [_estimate(task, rows, partial=key not in stored.whole) for key, rows in sorted(stored.windows.items())]
     rows = [row for row, _ in found] + list(_pooled(task, stored))
     if task.smooth:
@@ -211,7 +214,13 @@ def _estimate(
     )
     values = discover_window(collection, counts, place, withheld) if spec.discover else []
     simulated = simulated_of([job["simulated"] for job in jobs])
-    return row._replace(simulated=simulated), [value._replace(simulated=simulated) for value in values]
+    row = row._replace(simulated=simulated, **fields_of_stored_group(collection, last))
+    return row, [value._replace(simulated=simulated) for value in values]
+
+
+def fields_of_stored_group(collection: Collection, row: Row) -> dict[str, Any]:
+    """The fields that identify the group of stored counts; of the total if it is not one of ``--by``."""
+    return fields_of_group(collection, row["dimensions"])
 
 
 def _pooled(task: Reestimation, stored: StoredCounts) -> Iterator[WindowedEstimate]:
@@ -219,8 +228,9 @@ def _pooled(task: Reestimation, stored: StoredCounts) -> Iterator[WindowedEstima
     spec, estimator = task.spec, ESTIMATORS[task.spec.estimator]()
     for question in spec.questions:
         names = {(one.id, one.version) for one in question.pooled}
-        of_question = sorted((key for key in stored.windows if key[:2] in names), key=operator.itemgetter(2, 3))
-        for _, keys in itertools.groupby(of_question, key=operator.itemgetter(2, 3)):
+        totals = (key for key in stored.windows if key[:GROUP] in names and not key[GROUP])
+        of_question = sorted(totals, key=operator.itemgetter(-2, -1))
+        for _, keys in itertools.groupby(of_question, key=operator.itemgetter(-2, -1)):
             versions = list(keys)
             rows = [row for key in versions for row in stored.windows[key]]
             counts = counts_of(rows)

@@ -10,9 +10,12 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import Windows, rfc3339
 
 Key = tuple[Any, ...]
-"""Id and version of a collection, and start and end of a window in milliseconds, which are both 0 for a global
-window.
+"""Id and version of a collection, a group as text (empty: the total), and start and end of a window in milliseconds,
+which are both 0 for a global window.
 """
+
+GROUP = 2
+"""Place of the group in a key."""
 
 
 def check_stored(stored: Iterable[Key], windows: Windows) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
@@ -13,8 +13,9 @@ import numpy as np
 
 from uldp_transforms.files import stores
 from uldp_transforms.jobs.records.run_records import STOPPED, RunRecord
-from uldp_transforms.jobs.reestimate.regroup import Key, check_stored, regrouped
+from uldp_transforms.jobs.reestimate.regroup import GROUP, Key, check_stored, regrouped
 from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.alphabets.dimensions import group_text
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.json_and_avro import from_avro
 from uldp_transforms.rows.row_types import COUNTS_SCHEMA
@@ -32,7 +33,7 @@ class StoredCounts:
     """Stored counts of all windows.
 
     Attributes:
-        windows: rows to add up for each window.
+        windows: rows to add up for each window and group.
         whole: keys of complete windows.
         strangers: number of rows of other collections.
     """
@@ -43,7 +44,10 @@ class StoredCounts:
 
 
 def stored_counts(
-    jobs: Iterable[tuple[Sequence[str], Sequence[RunRecord]]], known: Mapping[str, Collection], longer: Windows | None
+    jobs: Iterable[tuple[Sequence[str], Sequence[RunRecord]]],
+    known: Mapping[str, Collection],
+    longer: Windows | None,
+    by: tuple[str, ...] | None = None,
 ) -> StoredCounts:
     """Read the counts of several jobs.
 
@@ -51,10 +55,12 @@ def stored_counts(
         jobs: files of counts of each job, and the records of its runs.
         known: collections to select, by fingerprint in hexadecimal digits.
         longer: longer windows to build from the stored ones; None: keep the stored windows.
+        by: dimensions of the groups to read besides the totals; stored groups by more dimensions are added up. A group
+            is complete only if the groups of its window add up to the total.
 
     Raises:
-        SpecError: if a file has other content, counts are impossible for their collection, or ``longer`` cannot be
-        built from the stored windows.
+        SpecError: if a file has other content, counts are impossible for their collection, ``longer`` cannot be
+        built from the stored windows, or no group is stored by all dimensions of ``by``.
         OSError: if a file cannot be read.
     """
     windows: dict[Key, list[Row]] = defaultdict(list)
@@ -68,18 +74,54 @@ def stored_counts(
             if not all(record.bounded for record in records):
                 seen_until.append(max(key[-1] for key in latest))
         resuming = [record for record in records if record.resumes]
-        for key, of_run in latest.items():
-            counted = _of_runs(of_run, resuming)
+        totals = {key: _of_runs(of_run, resuming) for key, of_run in latest.items() if not key[GROUP]}
+        for key, counted in totals.items():
             windows[key] += counted.values()
             if any(row["complete"] and _is_whole(run, counted, resuming) for run, row in counted.items()):
                 whole.add(key)
+        for key, of_run in latest.items() if by else ():
+            total, group = totals.get(total_of(key), {}), _rolled_up(next(iter(of_run.values())), by or ())
+            if group is not None and not total.keys().isdisjoint(of_run):
+                rolled_up = (*key[:GROUP], group_text(group), *key[GROUP + 1 :])
+                windows[rolled_up] += [row | {"dimensions": group} for run, row in of_run.items() if run in total]
+    if by:
+        _check_stored_by(windows, by)
+        whole |= _groups_of_whole(windows, whole)
     if longer is not None:
         windows, whole = regrouped(windows, whole, longer, min(seen_until, default=None))
     return StoredCounts(windows=windows, whole=whole, strangers=strangers)
 
 
+def total_of(key: Key) -> Key:
+    """The key of the total of a window, from that of one of its groups."""
+    return (*key[:GROUP], "", *key[GROUP + 1 :])
+
+
+def _rolled_up(row: Row, by: Sequence[str]) -> list[tuple[str, str]] | None:
+    """(name, value) of the dimensions ``by`` of a stored group; None if it has not all of them."""
+    stored = {one["name"]: one["value"] for one in row["dimensions"]}
+    return [(name, stored[name]) for name in by] if set(by) <= set(stored) else None
+
+
+def _check_stored_by(windows: Mapping[Key, Sequence[Row]], by: Sequence[str]) -> None:
+    if not any(key[GROUP] for key in windows):
+        raise SpecError(
+            f"--by needs counts of groups, which uldp estimate --write_counts --by {','.join(by)} stores, got none by "
+            "these dimensions"
+        )
+
+
+def _groups_of_whole(windows: Mapping[Key, Sequence[Row]], whole: Set[Key]) -> set[Key]:
+    """The groups of complete windows in which the groups add up to the total."""
+    reports: Counter[Key] = Counter()
+    for key, rows in windows.items():
+        sign = -1 if key[GROUP] else 1
+        reports[total_of(key)] += sign * sum(row["counts"].total for row in rows)
+    return {key for key in windows if key[GROUP] and total_of(key) in whole and not reports[total_of(key)]}
+
+
 def _last_panes(files: Sequence[str], known: Mapping[str, Collection]) -> tuple[dict[Key, dict[str, Row]], int]:
-    """The last pane of each window and run, and the number of rows of other collections."""
+    """The last pane of each window, group and run, and the number of rows of other collections."""
     latest: dict[Key, dict[str, Row]] = defaultdict(dict)
     strangers = 0
     for name, row in _read(files):
@@ -88,7 +130,8 @@ def _last_panes(files: Sequence[str], known: Mapping[str, Collection]) -> tuple[
             strangers += 1
             continue
         row["counts"] = _checked(name, collection, row.pop("num_reports"), row.pop("cells"))
-        key = (row["collection_id"], row["collection_version"], row["window_start"] or 0, row["window_end"] or 0)
+        span = row["window_start"] or 0, row["window_end"] or 0
+        key = (row["collection_id"], row["collection_version"], row["group"] or "", *span)
         run = row["run"] or ""
         if run not in latest[key] or _order(row) > _order(latest[key][run]):
             latest[key][run] = row

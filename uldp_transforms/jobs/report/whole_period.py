@@ -31,7 +31,7 @@ def totals_of(path: str, records: Sequence[RunRecord], known: Mapping[str, Colle
         OSError: if a file cannot be read.
     """
     if files := files_of(path, FILE):
-        return {row["fingerprint"]: row for row in _rows(files[0])}
+        return {row["fingerprint"]: row for row in _rows(files[0]) if not row.get("group")}
     if not records or not known or not files_of(path, "counts*.avro"):
         return {}
     from uldp_transforms.jobs.total import rows_of_counts  # noqa: PLC0415  # imports the specification of jobs

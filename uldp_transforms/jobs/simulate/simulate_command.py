@@ -39,6 +39,7 @@ class Simulation:
     collection: Collection
     values: ValuesFile
     people: ValuesFile | None
+    dimensions: dict[str, ValuesFile]
     output: str | None
     manifest: str | None
     topic: str | None
@@ -55,7 +56,7 @@ def _parser() -> cli.Parser:
         "--values",
         required=True,
         help="CSV file (or .csv.gz, .parquet) with a header: column value, optional column event_time (RFC 3339, or "
-        "seconds since 1970; default: now)",
+        "seconds since 1970; default: now), and a column for each dimension of the collection",
     )
     parser.add_argument("--value_column", default="value", help="name of the column of values")
     parser.add_argument("--time_column", help="name of the column of times (default: event_time)")
@@ -99,6 +100,7 @@ def configure(argv: Sequence[str]) -> Simulation:
     clock = given.pop("time_column"), given.pop("timezone")
     args.values = ValuesFile(path, column, *clock)
     args.people = None if person is None else ValuesFile(path, person, *clock)
+    args.dimensions = {one.name: ValuesFile(path, one.name, *clock) for one in args.collection.dimensions}
     if args.people is not None:
         SimulatedPeople(args.collection, args.seed)  # raises for a collection without memos
     if args.output is not None:
@@ -146,14 +148,17 @@ def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]
     rng = None if simulation.seed is None else np.random.default_rng(simulation.seed)
     people = simulation.people and SimulatedPeople(simulation.collection, simulation.seed)
     persons = simulation.people.read(rows_at_once) if simulation.people else itertools.repeat(([], None))
+    stated = zip(*(file.read(rows_at_once) for file in simulation.dimensions.values()))
+    columns = stated if simulation.dimensions else itertools.repeat(())
     with bar("simulate") as line:
-        for (values, given), (names, _) in zip(simulation.values.read(rows_at_once), persons):
+        for (values, given), (names, _), texts in zip(simulation.values.read(rows_at_once), persons, columns):
+            dimensions = {name: text for name, (text, _) in zip(simulation.dimensions, texts)} or None
             times = np.full(len(values), time.time_ns() // 1_000_000) if given is None else given
             try:
                 if people:
-                    batch = people.reports(names, values, rng, times)
+                    batch = people.reports(names, values, rng, times, dimensions)
                 else:
-                    batch = simulation.collection.perturb(values, rng, times)
+                    batch = simulation.collection.perturb(values, rng, times, dimensions)
             except SpecError as error:
                 raise SpecError(_strangers(simulation) or f"{simulation.values.path}: {error}") from None
             yield batch

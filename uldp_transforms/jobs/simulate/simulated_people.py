@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -37,20 +37,26 @@ class SimulatedPeople:
         self._memos: dict[tuple[str, int], np.ndarray] = {}
 
     def reports(
-        self, people: Sequence[str], values: Sequence[str], rng: np.random.Generator | None, times: np.ndarray | None
+        self,
+        people: Sequence[str],
+        values: Sequence[str],
+        rng: np.random.Generator | None,
+        times: np.ndarray | None,
+        dimensions: Mapping[str, Sequence[str]] | None = None,
     ) -> ReportBatch:
         """One report per row, as from ``Collection.perturb``, but with the memos of these people.
 
         Raises:
             SpecError: as ``perturb`` does.
         """
-        fresh = self._collection.perturb(values, rng, times)
+        fresh = self._collection.perturb(values, rng, times, dimensions)
         devices = [self._device(person) for person in people]
         cohorts = np.array([cohort for _, cohort in devices], dtype=np.uint16)
         symbols = self._collection.alphabet.encode(values, cohorts, self._collection.num_cohorts).reshape(-1).tolist()
         memos = [self._memo(person, secret, x) for person, (secret, _), x in zip(people, devices, symbols)]
         payloads = self._mechanism.draw_reports(np.array(memos, dtype=np.uint8), word_source(rng))
-        return dataclasses.replace(fresh, cohorts=cohorts, payloads=payloads)
+        stated = self._collection.with_groups(cohorts, self._collection.groups_of(fresh.cohorts))
+        return dataclasses.replace(fresh, cohorts=stated, payloads=payloads)
 
     def _device(self, person: str) -> tuple[bytes, int]:
         """The secret and the cohort of a person's device."""

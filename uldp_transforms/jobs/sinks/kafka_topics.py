@@ -24,7 +24,7 @@ from uldp_transforms.rows.json_and_avro import to_json
 
 JSON, AVRO = "json", "avro"
 
-KEY = ("collection_id", "fingerprint", "window_start", "window_end", "value")
+KEY = ("collection_id", "fingerprint", "window_start", "window_end", "group", "value")
 """Fields that form the key of a record, if the row has them."""
 
 
@@ -56,7 +56,7 @@ class RecordOfRow:
 
     def __call__(self, row: Any) -> KafkaRecord:
         fields = row._asdict()
-        key = "/".join(str(fields[name]) for name in KEY if fields.get(name) is not None)
+        key = "/".join(str(fields[name]) for name in KEY if fields.get(name) not in (None, ""))
         value = to_json(row).encode() if self._form == JSON else self._head + avro_record(row, self._parsed)
         said = self._said | attributes_of(row, self._times)
         return KafkaRecord(key.encode(), value, [(name, text.encode()) for name, text in said.items()])

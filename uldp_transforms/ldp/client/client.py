@@ -11,11 +11,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from uldp_transforms.ldp.alphabets.dimensions import encode_groups
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.client.budget import MAX_MILLISECONDS, Budget, cost_of_reports
 from uldp_transforms.ldp.client.client_state import State, adopt, new_state, read_state, state_text
@@ -108,7 +109,7 @@ class Client:
         self._cohort = self._keyed(COHORT).integer(collection.num_cohorts)
         self._turn = self._keyed(TURN, report_every).integer(report_every)
 
-    def report(self, value: str, event_time: int) -> ReportBatch | None:
+    def report(self, value: str, event_time: int, dimensions: Mapping[str, str] | None = None) -> ReportBatch | None:
         """The answer for the window of an event, as a batch of one report.
 
         All calls in one window return the report of the first call, even if the value has changed, so it can be sent
@@ -118,6 +119,8 @@ class Client:
         Args:
             value: the person's value.
             event_time: milliseconds since 1970 UTC. The report carries it rounded down (``time_unit_ms``).
+            dimensions: the person's text for each dimension of the collection, which the report carries in the clear;
+                None: the collection has no dimensions.
 
         Returns:
             None if it is not this device's turn in this window (``report_every``).
@@ -130,7 +133,9 @@ class Client:
             OSError: if the storage cannot be read or written.
         """
         require_int("Client.report: event_time", event_time, -MAX_MILLISECONDS, MAX_MILLISECONDS)
-        answer = self._storage.update(lambda text: self._answer(text, value, event_time))
+        columns = None if dimensions is None else {name: [text] for name, text in dimensions.items()}
+        encode_groups(self._collection.dimensions, columns, 1)  # refuses what no report can carry
+        answer = self._storage.update(lambda text: self._answer(text, value, event_time, columns))
         if isinstance(answer, UldpError):
             raise answer
         return answer
@@ -186,7 +191,9 @@ class Client:
             raise SpecError("Client.secret must be the secret in the storage, got a different one")
         return state
 
-    def _answer(self, text: str | None, value: str, event_time: int) -> tuple[str, ReportBatch | UldpError | None]:
+    def _answer(
+        self, text: str | None, value: str, event_time: int, dimensions: Mapping[str, list[str]] | None
+    ) -> tuple[str, ReportBatch | UldpError | None]:
         """The new state and the answer to a call: that of the window if there is one, or the error if there is none."""
         state = self._read(text)
         self._begin_period(state, event_time // self._budget.period_ms)
@@ -198,7 +205,7 @@ class Client:
         if window not in answers:
             try:
                 self._charge(state)
-                answers[window] = _columns(self._draw(value, self._rounded(event_time)))
+                answers[window] = _columns(self._draw(value, self._rounded(event_time), dimensions))
             except (BudgetSpentError, SpecError) as refusal:
                 return without, refusal
         return state_text(state), self._stored(answers[window])
@@ -236,9 +243,9 @@ class Client:
                     f"{after - before:.4g}"
                 )
 
-    def _draw(self, value: str, event_time: int) -> ReportBatch:
+    def _draw(self, value: str, event_time: int, dimensions: Mapping[str, list[str]] | None) -> ReportBatch:
         """A report with fresh coins and a fresh id; with memos, a report of the memo in the device's cohort."""
-        fresh = self._collection.perturb([value], None, [event_time])
+        fresh = self._collection.perturb([value], None, [event_time], dimensions)
         if not _has_memos(self._collection):
             return fresh
         mechanism, cohorts = self._collection.mechanism, np.array([self._cohort], dtype=np.uint16)
@@ -247,7 +254,7 @@ class Client:
         memo = mechanism.draw_memos(symbols, self._keyed(MEMO, int(symbols[0])))
         return dataclasses.replace(
             fresh,
-            cohorts=cohorts,
+            cohorts=self._collection.with_groups(cohorts, self._collection.groups_of(fresh.cohorts)),
             payloads=mechanism.draw_reports(memo, SystemSource()),
         )
 
@@ -256,7 +263,7 @@ class Client:
         event_time, cohort, payload, report_id = columns
         collection, size = self._collection, self._collection.mechanism.payload_size
         payloads = np.frombuffer(bytes.fromhex(payload), dtype=np.uint8).reshape(1, -1)
-        right = cohort < collection.num_cohorts and payloads.shape == (1, size)
+        right = cohort < collection.num_strata and payloads.shape == (1, size)
         if not (right and collection.mechanism.is_valid(payloads).all()):
             raise SpecError("the client's storage: answers must be reports of the collection (the value is not shown)")
         return ReportBatch(

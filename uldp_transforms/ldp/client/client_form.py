@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from uldp_transforms.ldp.alphabets.dimensions import dimensions_json
 from uldp_transforms.ldp.collection import Collection
 
 CLIENT_FORM = 1
@@ -22,7 +23,7 @@ def client_form(collection: Collection) -> dict[str, Any]:
     Raises:
         SpecError: if the collection accepts reports of other clients only.
     """
-    mechanism, asked = collection.mechanism, collection.asked
+    mechanism = collection.mechanism
     mechanism.check_clients()
     return {
         "client_form": CLIENT_FORM,
@@ -37,7 +38,14 @@ def client_form(collection: Collection) -> dict[str, Any]:
         "payload": mechanism.client_payload,
         "examples": _examples(collection),
         "canonical": collection.canonical,
-    } | ({} if asked is None else {"client_window": asked.to_json()})
+    } | _further(collection)
+
+
+def _further(collection: Collection) -> dict[str, Any]:
+    """Fields that only some collections have."""
+    asked, dimensions = collection.asked, dimensions_json(collection.dimensions)
+    of_window = {} if asked is None else {"client_window": asked.to_json()}
+    return of_window | ({"dimensions": dimensions} if dimensions else {})
 
 
 def form_fingerprint(form: Mapping[str, Any]) -> str:

@@ -1,0 +1,57 @@
+"""The page about groups, performed from the top to the bottom."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.jobs.commands.test_reestimate import rows_of
+from tests.project.documents import blocks
+from uldp_transforms.jobs import uldp
+
+PAGE = Path(__file__).parents[3] / "docs" / "groups.md"
+
+
+def perform(kind: str) -> None:
+    """All blocks of a kind, one after the other."""
+    for block in blocks(PAGE, kind):
+        if kind == "python":
+            exec(compile(block.code, PAGE.name, "exec"), {})  # the page of this project
+        for line in block.code.splitlines() if kind == "sh" else ():
+            assert uldp.main(shlex.split(line)[1:]) == 0
+
+
+def number_of(rows: list[dict[str, Any]], group: str) -> int:
+    return sum(row["num_reports"] for row in rows if row["group"] == group)
+
+
+def test_the_page_is_performed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    [spec] = blocks(PAGE, "json")
+    Path("C.json").write_text(spec.code, "utf-8")
+    perform("python")
+    perform("sh")
+    said = capsys.readouterr().out
+    rows = rows_of(Path("results"))
+    groups = {row["group"]: row["dimensions"] for row in rows}
+    assert len(groups) == 1 + 3 * 2
+    assert groups[""] == []
+    assert groups["country=DE,arm=new"] == [{"name": "country", "value": "DE"}, {"name": "arm", "value": "new"}]
+    assert number_of(rows, "") == sum(number_of(rows, group) for group in groups if group) == 40_000
+
+    totals = [json.loads(line) for line in Path("results/totals.jsonl").read_text("utf-8").splitlines()]
+    assert [row["group"] for row in totals] == ["", "arm=control", "arm=new"]
+    assert f"symptoms, arm=new, 2026-11-01T00:00:00Z to 2026-11-03T00:00:00Z: {number_of(totals, 'arm=new'):,} " in said
+    for group in ("arm=control", "arm=new"):
+        parts = [f"country={country},{group}" for country in ("DE", "FR", "other")]
+        assert number_of(totals, group) == sum(number_of(rows, part) for part in parts)
+    by_country = rows_of(Path("by_country"))
+    assert {row["group"] for row in by_country} == {"", "country=DE", "country=FR", "country=other"}
+    assert number_of(by_country, "") == 40_000
+    assert uldp.main(["check", "results"]) == 0

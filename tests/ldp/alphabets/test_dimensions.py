@@ -1,0 +1,212 @@
+"""Dimensions: how they are declared and sent, and that counts of groups add up."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+
+import numpy as np
+import pytest
+
+from uldp_transforms.ldp import Budget, Client, Collection, FileStorage, SpecError
+from uldp_transforms.ldp.alphabets.dimensions import Dimension, RollUp, group_text, num_groups
+from uldp_transforms.ldp.client.client_form import client_form
+
+COUNTRY = {"name": "country", "values": ["DE", "FR"]}
+ARM = {"name": "arm", "values": ["control", "new"]}
+SPEC = {
+    "id": "grouped",
+    "version": 1,
+    "alphabet": {"id": "closed", "values": ["a", "b", "c"]},
+    "mechanism": {"id": "krr", "epsilon": 1.0},
+    "dimensions": [COUNTRY, ARM],
+}
+GROUPED = Collection.from_json(SPEC)
+PLAIN = Collection.from_json({key: entry for key, entry in SPEC.items() if key != "dimensions"})
+HASHED = Collection.from_json(
+    SPEC | {"alphabet": {"id": "hashed", "num_buckets": 4}, "mechanism": {"id": "rappor", "epsilon": 2.0}}
+    | {"num_cohorts": 5}
+)  # fmt: skip
+TEXTS = {"country": ["DE", "FR", "PL", ""], "arm": ["new", "control", "new", "NEW"]}
+
+
+def of(*dimensions, **more):
+    return lambda: Collection.from_json(SPEC | {"dimensions": list(dimensions)} | more)
+
+
+def dimension(name="arm", values=("a",), **more):
+    return of({"name": name, "values": values} | more)
+
+
+def perturb(columns, collection=GROUPED):
+    return lambda: collection.perturb(["a", "b"], dimensions=columns)
+
+
+_NAMES = "Dimension.name must be a letter and up to 31 of a-z, 0-9 and '_', other than 'value' and 'event_time', got "
+_VALUES = (
+    "dimension 'arm': values must be texts in Unicode NFC of 1 to 256 bytes without ',', '=', control characters and "
+    "outer white space, and other than 'other', which is implied, got "
+)
+REFUSED = [
+    (SpecError, call, sentence)
+    for call, sentence in [
+        (of(), "Collection.dimensions must be a list of at least one dimension or null, got []"),
+        (of("arm"), "Dimension must be a JSON object, got 'arm'"),
+        (of({"name": "arm"}), "Dimension needs the key 'values', got 'name'"),
+        (dimension(order=1), "Dimension takes the keys name, values, got 'order'"),
+        (dimension("Arm"), f"{_NAMES}'Arm'"),
+        (dimension("value"), f"{_NAMES}'value'"),
+        (dimension(values="ab"), "dimension 'arm': values must be a list of texts, got 'ab'"),
+        (
+            dimension(values=["a", "a"]),
+            "dimension 'arm': values must not repeat an entry (in Unicode NFC), got 'a' twice",
+        ),
+        (dimension(values=[]), "dimension 'arm': values must have at least 1 entries, got 0"),
+        (dimension(values=["other"]), f"{_VALUES}'other'"),
+        (dimension(values=["a,b"]), f"{_VALUES}'a,b'"),
+        (dimension(values=[" a"]), f"{_VALUES}' a'"),
+        (
+            dimension(values=["a b", "a  b"]),
+            "dimension 'arm': values must differ in more than white space and invisible characters, got 'a  b' beside "
+            "'a b'",
+        ),
+        (of(ARM, ARM), "Collection.dimensions: names must not repeat an entry (in Unicode NFC), got 'arm' twice"),
+        (
+            of(*({"name": f"d{i}", "values": ["a"]} for i in range(9))),
+            "Collection.dimensions must be at most 8, got 9",
+        ),
+        (
+            of(*({"name": f"d{i}", "values": list(map(str, range(256)))} for i in range(2))),
+            "Collection.dimensions must have at most 65536 groups times cohorts, got 66049 groups (each dimension has "
+            "one value more than it lists, 'other') and 1 cohort(s)",
+        ),
+        (
+            lambda: Collection(
+                id="a",
+                version=1,
+                alphabet=GROUPED.alphabet,
+                mechanism=GROUPED.mechanism,
+                dimensions=[Dimension("arm", ("a",))],
+            ),
+            "Collection.dimensions must be a tuple of Dimension, got [Dimension(name='arm', values=('a',))]",
+        ),
+        (perturb(None), "dimensions must give a value for country, arm, got none"),
+        (perturb({"arm": ["new"] * 2}), "dimensions must give a value for country, arm, got arm"),
+        (perturb({"arm": ["new"]}, PLAIN), "dimensions must give a value for no dimension, got arm"),
+        (
+            perturb({"country": "DE", "arm": "new"}),
+            "dimension 'country' must have 2 texts, one per report, got a single str",
+        ),
+        (
+            perturb({"country": ["DE"], "arm": ["new"]}),
+            "dimension 'country' must have 2 texts, one per report, got 1",
+        ),
+        (
+            perturb({"country": ["DE", None], "arm": ["new"] * 2}),
+            "dimension 'country' must have texts only, got another type",
+        ),
+        (
+            lambda: RollUp(GROUPED.dimensions, ("planet",)),
+            "by must name dimensions of the collection (country, arm), got 'planet'",
+        ),
+        (
+            lambda: RollUp(GROUPED.dimensions, ("arm", "arm")),
+            "by must not repeat an entry (in Unicode NFC), got 'arm' twice",
+        ),
+    ]
+]
+
+
+def test_a_collection_without_dimensions_is_what_it_was():
+    assert "dimensions" not in PLAIN.canonical
+    assert Collection.from_json(SPEC | {"dimensions": None}).fingerprint == PLAIN.fingerprint
+    assert PLAIN.fingerprint.hex() == "6de4be79a092b8f3daf25f1c7d9641a15dc1c0ca2c95a3c68a89e7d8e584016c"
+    assert "dimensions" not in client_form(PLAIN)
+
+
+@pytest.mark.parametrize("collection", [GROUPED, HASHED], ids=lambda collection: collection.alphabet.id)
+def test_dimensions_are_part_of_the_fingerprint(collection):
+    again = Collection.from_json(collection.to_json())
+    assert again == collection
+    assert again.fingerprint == collection.fingerprint
+    spec = collection.to_json()
+    others = [[COUNTRY], [ARM, COUNTRY], [COUNTRY, ARM | {"values": ["new", "control"]}]]
+    assert len({Collection.from_json(spec | {"dimensions": d}).fingerprint for d in others} | {again.fingerprint}) == 4
+    assert client_form(collection)["dimensions"] == [COUNTRY, ARM]
+
+
+def test_groups_are_numbered_in_mixed_radix():
+    """Country is more significant, and other is the last value; unlisted texts, of whatever case, are other."""
+    batch = GROUPED.perturb(list("abca"), dimensions=TEXTS)
+    assert batch.cohorts.tolist() == [0 * 3 + 1, 1 * 3 + 0, 2 * 3 + 1, 2 * 3 + 2]
+    assert GROUPED.num_groups == num_groups(GROUPED.dimensions) == GROUPED.num_strata == 9
+    by_hand = list(itertools.product(("DE", "FR", "other"), ("control", "new", "other")))
+    whole = RollUp(GROUPED.dimensions, ("country", "arm"))
+    assert [whole.values(number) for number in range(9)] == by_hand
+    turned = RollUp(GROUPED.dimensions, ("arm", "country"))
+    assert [turned.values(number)[::-1] for number in turned.table()] == by_hand
+    arms = RollUp(GROUPED.dimensions, ("arm",))
+    assert [arms.values(number) for number in arms.table()] == [(arm,) for _, arm in by_hand]
+    assert group_text(list(whole.pairs(1))) == "country=DE,arm=new"
+
+
+def test_reports_are_those_of_a_collection_without_dimensions():
+    """Dimensions take no randomness: cohort and payload are those without, so that nothing about privacy changes."""
+    plain = Collection.from_json({key: entry for key, entry in HASHED.to_json().items() if key != "dimensions"})
+    values = ["x", "y", "x", "z"]
+    without = plain.perturb(values, np.random.default_rng(1))
+    grouped = HASHED.perturb(values, np.random.default_rng(1), dimensions=TEXTS)
+    assert (grouped.payloads == without.payloads).all()
+    assert (HASHED.without_groups(grouped.cohorts) == without.cohorts).all()
+    assert (grouped.cohorts // 5 == HASHED.groups_of(grouped.cohorts)).all()
+    assert HASHED.count(grouped) == plain.count(without)
+    candidates = ["x", "y", "z"]
+    found, expected = (
+        one.estimate_reports(batch, candidates=candidates).frequencies
+        for one, batch in ((HASHED, grouped), (plain, without))
+    )
+    assert (found == expected).all()
+
+
+@pytest.mark.parametrize("names", [("country",), ("arm",), ("country", "arm"), ("arm", "country")])
+@pytest.mark.parametrize("collection", [GROUPED, HASHED], ids=lambda collection: collection.alphabet.id)
+def test_counts_of_groups_add_up_and_are_those_of_the_reports_in_them(collection, names):
+    rng = np.random.default_rng(2)
+    columns = {name: rng.choice(["DE", "FR", "new", "control", "x"], 500).tolist() for name in ("country", "arm")}
+    batch = collection.perturb(rng.choice(list("abc"), 500), rng, dimensions=columns)
+    found = collection.count_by(batch, names)
+    assert functools.reduce(operator.add, found.values()) == collection.count(batch)
+    known = {"country": ("DE", "FR"), "arm": ("control", "new")}
+    groups = [
+        tuple(text if text in known[name] else "other" for name, text in zip(names, texts))
+        for texts in zip(*(columns[name] for name in names))
+    ]
+    assert found.keys() == set(groups)
+    for group, counts in found.items():
+        assert counts == collection.count(batch[np.array([own == group for own in groups])])
+
+
+def test_all_65536_groups_have_a_number():
+    values = list(map(str, range(255)))
+    wide = Collection.from_json(
+        SPEC | {"dimensions": [{"name": "a", "values": values}, {"name": "b", "values": values}]}
+    )
+    assert wide.num_strata == 65_536
+    last = wide.perturb(["a"], dimensions={"a": ["?"], "b": ["?"]})
+    assert last.cohorts.tolist() == [65_535]
+    assert list(wide.count_by(last, ["a", "b"])) == [("other", "other")]
+
+
+@pytest.mark.parametrize("epsilon_inf", [None, 4.0])
+def test_a_client_states_its_group(tmp_path, epsilon_inf):
+    mechanism = {"id": "rappor", "epsilon": 2.0} | ({} if epsilon_inf is None else {"epsilon_inf": epsilon_inf})
+    collection = Collection.from_json(HASHED.to_json() | {"mechanism": mechanism})
+    client = Client(collection, FileStorage(tmp_path / "state.json"), Budget(epsilon=1e6))
+    first, again = (client.report("x", 0, {"country": c, "arm": "new"}) for c in ("FR", "DE"))
+    second = client.report("x", 10 * 86_400_000, {"country": "DE", "arm": "?"})
+    assert first == again, "the group is drawn with the report"
+    assert [int(collection.groups_of(b.cohorts)[0]) for b in (first, second)] == [1 * 3 + 1, 0 * 3 + 2]
+    assert (first.cohorts % 5 == second.cohorts % 5).all() or epsilon_inf is None
+    with pytest.raises(SpecError, match="dimensions must give a value for country, arm, got none"):
+        client.report("x", 0)
