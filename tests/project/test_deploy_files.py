@@ -243,8 +243,8 @@ def test_kustomize_knows_all_files() -> None:
 @needs_promtool
 def test_prometheus_takes_its_configuration(tmp_path: Path) -> None:
     text = (COMPOSE / "prometheus.yml").read_text("utf-8")
-    rules = ROOT / "deploy" / "monitoring" / "alerts.yml"
-    (tmp_path / "prometheus.yml").write_text(text.replace("/etc/prometheus/alerts.yml", str(rules)), "utf-8")
+    rules = ROOT / "deploy" / "monitoring"
+    (tmp_path / "prometheus.yml").write_text(text.replace("/etc/prometheus/", f"{rules}/"), "utf-8")
     command = ["promtool", "check", "config", str(tmp_path / "prometheus.yml")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

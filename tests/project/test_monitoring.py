@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from tests.project.documents import ROOT
+from tests.rigs.monitoring import gateway_panels
 from tests.rigs.monitoring.__main__ import FOLDER, files
-from tests.rigs.monitoring.panels import ALERTS, FLINK, OF_FLINK, OF_GOOGLE, PANELS
+from tests.rigs.monitoring.panels import ALERTS, FLINK, OF_FLINK, OF_GOOGLE, PANELS, RECORDED
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.ldp.reasons import Reason
 
@@ -44,7 +45,9 @@ def test_the_files_are_what_the_table_says() -> None:
 
 
 def test_every_metric_exists() -> None:
-    queries = [panel.query for panel in PANELS] + [alert.query for alert in ALERTS]
+    queries = [each.query for each in (*PANELS, *ALERTS, *RECORDED)]
+    recorded = {name for query in queries for name in re.findall(r"\bjob_name:\w+:sum\b", query)}
+    assert recorded == {rule.name for rule in RECORDED}
     of_us = {name for query in queries for name in re.findall(rf"{FLINK}([\w.+]+)", query)}
     of_us |= {name for panel in PANELS for name in panel.names}
     assert {kind_of(name) for name in of_us} == OF_PAGE
@@ -54,6 +57,12 @@ def test_every_metric_exists() -> None:
     assert of_flink == set(OF_FLINK)
     assert {panel.google for panel in PANELS if panel.google} == set(OF_GOOGLE)
     assert len(OF_PAGE) == 10
+
+
+def test_rules_are_short_enough_to_read() -> None:
+    for name in ("alerts.yml", "gateway_alerts.yml"):
+        [group] = yaml.safe_load((FOLDER / name).read_text("utf-8"))["groups"]
+        assert max(len(rule["expr"]) for rule in group["rules"]) < 450
 
 
 def test_a_metric_that_does_not_exist_is_found() -> None:
@@ -83,7 +92,9 @@ def test_dashboards_have_no_panel_twice_and_none_without_a_query() -> None:
 
 def test_every_alert_has_a_row_in_the_runbook() -> None:
     runbook = OPERATIONS.split("### Alerts")[1].split("\n## ")[0]
-    assert re.findall(r"^\| `(Uldp\w+)` \|", runbook, re.M) == [alert.name for alert in ALERTS]
+    assert re.findall(r"^\| `(Uldp\w+)` \|", runbook, re.M) == [
+        alert.name for alert in (*ALERTS, *gateway_panels.ALERTS)
+    ]
 
 
 # ---------------------------------------------------------------------- by Prometheus itself
@@ -247,6 +258,7 @@ def test_every_query_of_the_dashboard_has_an_answer(tmp_path: Path) -> None:
         kind = re.findall(rf"{FLINK}(\w+)_\.\+", query)
         of = {"rejected": "rejected_too_old", "windows": "windows_ok", "alarms": "alarms_cohorts"}
         labels = f"{FLINK}{of[kind[0]]}" if label == "__name__" else '{job_name="estimate"}'
+        labels = f"{query}{labels}" if query in {rule.name for rule in RECORDED} else labels
         samples = [{"labels": labels, "value": value} for value in VALUES[title]]
         asked = {"expr": query, "eval_time": f"{MINUTES - 1}m", "exp_samples": samples}
         case = {"interval": "1m", "input_series": series({}), "promql_expr_test": [asked]}

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.rigs.monitoring.panels import ALERTS, PANELS, Panel
+from tests.rigs.monitoring import gateway_panels
+from tests.rigs.monitoring.panels import ALERTS, PANELS, RECORDED, Alert, Panel, Recorded
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "monitoring"
-_RUNBOOK = "docs/operations.md#alerts"
+RUNBOOK = "docs/operations.md#alerts"
 
 
-def grafana() -> dict[str, Any]:
+def grafana(uid: str, title: str, shown: Sequence[Panel]) -> dict[str, Any]:
     """A dashboard of Grafana; whoever imports it chooses the Prometheus."""
     source = {"type": "prometheus", "uid": "${DS_PROMETHEUS}"}
     panels = [
@@ -27,13 +29,13 @@ def grafana() -> dict[str, Any]:
             "fieldConfig": {"defaults": {"unit": panel.unit}, "overrides": []},
             "targets": [{"refId": "A", "datasource": source, "expr": panel.query}],
         }
-        for number, panel in enumerate(panel for panel in PANELS if panel.query)
+        for number, panel in enumerate(panel for panel in shown if panel.query)
     ]
     asked = {"name": "DS_PROMETHEUS", "label": "Prometheus", "type": "datasource", "pluginId": "prometheus"}
     return {
         "__inputs": [asked],
-        "uid": "uldp",
-        "title": "uldp_transforms on Flink",
+        "uid": uid,
+        "title": title,
         "schemaVersion": 38,
         "time": {"from": "now-6h", "to": "now"},
         "refresh": "1m",
@@ -89,27 +91,35 @@ def _data_set(query: str) -> dict[str, Any]:
     }
 
 
-def rules() -> dict[str, Any]:
-    """Alert rules of Prometheus."""
-    alerts = [
+def rules(name: str, recorded: Sequence[Recorded], alerts: Sequence[Alert]) -> dict[str, Any]:
+    """Recording rules and alert rules of Prometheus, in the order in which it evaluates them."""
+    first = [{"record": rule.name, "expr": rule.query} for rule in recorded]
+    called = [
         {
             "alert": alert.name,
             "expr": alert.query,
             "for": f"{alert.minutes}m",
             "labels": {"severity": alert.severity},
-            "annotations": {"summary": alert.summary, "runbook": _RUNBOOK},
+            "annotations": {"summary": alert.summary, "runbook": RUNBOOK},
         }
-        for alert in ALERTS
+        for alert in alerts
     ]
-    return {"groups": [{"name": "uldp", "rules": alerts}]}
+    return {"groups": [{"name": name, "rules": [*first, *called]}]}
 
 
 def files() -> dict[str, str]:
     """All files of the folder that are written: name -> text."""
-    return {
-        "grafana.json": json.dumps(grafana(), indent=2) + "\n",
-        "cloud_monitoring.json": json.dumps(cloud_monitoring(), indent=2) + "\n",
-        "alerts.yml": yaml.safe_dump(rules(), sort_keys=False, width=1000),
+    dashboards = {
+        "grafana.json": grafana("uldp", "uldp_transforms on Flink", PANELS),
+        "gateway_grafana.json": grafana("uldp-gateway", "uldp gateway", gateway_panels.PANELS),
+        "cloud_monitoring.json": cloud_monitoring(),
+    }
+    of_rules = {
+        "alerts.yml": rules("uldp", RECORDED, ALERTS),
+        "gateway_alerts.yml": rules("uldp_gateway", gateway_panels.RECORDED, gateway_panels.ALERTS),
+    }
+    return {name: json.dumps(content, indent=2) + "\n" for name, content in dashboards.items()} | {
+        name: yaml.safe_dump(content, sort_keys=False, width=1000) for name, content in of_rules.items()
     }
 
 

@@ -2,8 +2,8 @@
 
 Names of metrics are those of ``docs/operations.md``; tests refuse others. Flink calls a counter of Beam
 ``flink_taskmanager_job_task_operator_uldp_NAME``, with the operator among the labels; its reporter says 0 for every
-distribution. After a restart all counters begin anew: reports received before are accepted after it. ``scrape`` shows
-what Flink really says.
+distribution. Recording rules add up what several queries need, so that each query is short. After a restart all
+counters begin anew: reports received before are accepted after it. ``scrape`` shows what Flink really says.
 """
 
 from __future__ import annotations
@@ -48,6 +48,18 @@ class Panel(NamedTuple):
     google: str = ""
 
 
+class Recorded(NamedTuple):
+    """A series that Prometheus computes before the alerts.
+
+    Attributes:
+        name: of the series: labels that are kept, metric, operation.
+        query: PromQL.
+    """
+
+    name: str
+    query: str
+
+
 class Alert(NamedTuple):
     """Somebody is called.
 
@@ -66,16 +78,21 @@ class Alert(NamedTuple):
     summary: str
 
 
-def total(name: str, before: str = "") -> str:
-    """PromQL: the counter of this name, of all operators and tasks of a job; ``rejected_.+``: all of a kind.
+def summed(name: str) -> Recorded:
+    """The counter of this name, of all operators and tasks of a job; ``rejected_.+``: all of a kind.
 
     Args:
         name: of a metric of ours, or of Flink.
-        before: an offset, such as ``offset 10m``.
     """
     full_name = name if name in OF_FLINK else FLINK + name
     selector = f'{{__name__=~"{full_name}"}}' if "+" in name else full_name
-    return f"sum by (job_name) ({selector}{before and ' '}{before})"
+    return Recorded(total(name), f"sum by (job_name) ({selector})")
+
+
+def total(name: str, before: str = "") -> str:
+    """PromQL: the series that ``summed`` records, perhaps at an offset such as ``offset 10m``."""
+    kind = name.removesuffix("_.+").removeprefix("flink_jobmanager_job_")
+    return f"job_name:uldp_{kind}:sum{before and ' '}{before}"
 
 
 def changed(now: str, before: str) -> str:
@@ -102,11 +119,19 @@ _BUSY = "max by (job_name) (flink_taskmanager_job_task_backPressuredTimeMsPerSec
 _RECEIVED, _REJECTED = grown("received", 10), grown("rejected_.+", 10)
 
 
-def _unsettled(before: str = "") -> str:
+def _unsettled() -> str:
     """PromQL: reports received and in no other bin; fewer than none if they were received before a restart."""
-    received = total("received", before)
-    bins = (f"({total(name, before)} or 0 * {received})" for name in ("accepted", "duplicates", "rejected_.+"))
-    return f"({received} - {' - '.join(bins)})"
+    received = total("received")
+    bins = (f"({total(name)} or 0 * {received})" for name in ("accepted", "duplicates", "rejected_.+"))
+    return f"{received} - {' - '.join(bins)}"
+
+
+RECORDED = (
+    *map(summed, ("received", "accepted", "duplicates", "rejected_.+", "alarms_.+", "after_release")),
+    *map(summed, (_RESTARTS, _FAILED, _COMPLETED)),
+    Recorded(total("unsettled"), _unsettled()),
+)
+"""In their order: the last one is computed from others."""
 
 
 PANELS = (
@@ -121,7 +146,12 @@ PANELS = (
     Panel("Time that an element waits", "s", "", google="dataflow.googleapis.com/job/system_lag"),
     Panel("Windows, by status", "short", by_kind("windows"), ("windows_*",)),
     Panel("Alarms of sentinels", "short", by_kind("alarms"), ("alarms_*",)),
-    Panel("Received and in no other bin", "short", _unsettled(), ("received", "accepted", "duplicates", "rejected_*")),
+    Panel(
+        "Received and in no other bin",
+        "short",
+        total("unsettled"),
+        ("received", "accepted", "duplicates", "rejected_*"),
+    ),
     Panel("Rows after the only one of a window", "short", total("after_release"), ("after_release",)),
     Panel("Milliseconds of an estimate", "ms", "", ("estimate_ms",)),
     Panel("Milliseconds too late, the worst", "ms", "", ("too_old_off_by_ms",)),
@@ -141,7 +171,7 @@ ALERTS = (
           "A step waits for others more than half of its time: reports come faster than they are counted."),
     Alert("UldpSentinelAlarm", f"{grown('alarms_.+', 60)} > 0", 0, "ticket",
           "A sentinel fired in a window of the last hour."),
-    Alert("UldpLedgerImbalance", f"abs({changed(_unsettled(), _unsettled('offset 1h'))}) > "
+    Alert("UldpLedgerImbalance", f"abs({changed(total('unsettled'), total('unsettled', 'offset 1h'))}) > "
           f"100 + 0.01 * {grown('received', 60)} unless {grown(_RESTARTS, 60)} > 0", 30, "page",
           "More than 1 % of the reports of an hour without restarts were not accepted, duplicates or refused."),
     Alert("UldpAfterRelease", f"{grown('after_release', 60)} > 0", 0, "ticket",
