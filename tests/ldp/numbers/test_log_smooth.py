@@ -12,6 +12,7 @@ from scipy import optimize, special, stats
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators.log_smooth import (
+    MOST_REPORTS,
     RIDGE,
     SCALES,
     LogSmooth,
@@ -142,8 +143,24 @@ def test_there_is_no_posterior_without_a_likelihood_or_inner_neighbours():
     assert fit_log_smooth(collection(), one(np.zeros(12))) is None
     assert fit_log_smooth(collection(num_bins=4), one(np.full(collection(num_bins=4).num_cells, 5))) is None
     assert fit_log_smooth(collection("rappor"), one(np.full(8, 50))) is None
+    assert fit_log_smooth(collection(), one(np.full(12, MOST_REPORTS // 8))) is None
     found = estimate_numbers(collection("rappor"), CohortCounts(np.array([100]), np.full((1, 8), 50)), limits=[0.5])
     assert (found.curve, found.mean.display_low, found.shares_above[0].display_value) == ((), None, None)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 16.0])
+@pytest.mark.parametrize("others", [[], ["none"]], ids=["all-numbers", "others"])
+def test_any_counts_have_a_posterior(epsilon: float, others: list[str]):
+    """Equal counts, all reports alike, few cells, one report, as many as there may be: shares and bands in [0, 1]."""
+    rng = generator("log-smooth", "any", epsilon)
+    item = collection(epsilon=epsilon, others=others)
+    cells = item.mechanism.num_cells
+    laws = [np.full(cells, 1 / cells), *np.eye(cells)[[0, cells // 2]], *rng.dirichlet(np.full(cells, 0.05), size=3)]
+    for law in laws:
+        for people in (1, 300, MOST_REPORTS // 2):
+            counts = one(np.floor(people * law) + (np.arange(cells) == law.argmax()))
+            for bin_ in estimate_numbers(item, counts).curve:
+                assert 0 <= bin_.display_low <= bin_.share <= bin_.display_high <= 1
 
 
 @pytest.mark.parametrize("mechanism", ["sw", "krr"])

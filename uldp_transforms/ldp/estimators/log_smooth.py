@@ -43,6 +43,9 @@ RIDGE = 1e-3
 PULL = 3.0
 """Multiple of the prior's effect on the estimate that is allowed for as a bias."""
 
+MOST_REPORTS = 10**12
+"""Number of reports up to which double precision resolves the posterior."""
+
 _MOST_STEPS = 60
 _LONGEST_STEP = 3.0  # maximum change of an entry of eta in one step
 _GAIN = 1e-4  # gain of l at which the iteration stops
@@ -105,11 +108,11 @@ def fit_log_smooth(model: Model, counts: CohortCounts, reports_of_a_person: int 
         reports_of_a_person: m; counts are divided by m, the worst case, in which all reports of a person agree.
 
     Returns:
-        the posterior; None without reports, if fewer than three neighbouring bins are to be alike, or if a report is
-        not one output of a known channel, so that counts do not have the likelihood.
+        the posterior; None without reports, with more than ``MOST_REPORTS``, if fewer than three neighbouring bins are
+        to be alike, or if a report is not one output of a known channel, so that counts do not have the likelihood.
     """
     edges = model.alphabet.bin_edges
-    if edges is None or not model.mechanism.one_place or not counts.total:
+    if edges is None or not model.mechanism.one_place or not 0 < counts.total <= MOST_REPORTS:
         return None
     bins = len(edges) - 1
     differences = second_differences(model.alphabet.num_symbols, bins, model.alphabet.free_bins)
@@ -169,8 +172,8 @@ class Posterior:
         """The eta (K,) with the largest l, and l, by Newton steps from ``start``."""
         eta, value = start, self.value(start, prior)
         for _ in range(_MOST_STEPS):
-            step = linalg.solve(self.information(eta, prior), self.gradient(eta, prior), assume_a="pos")
-            step *= min(1.0, _LONGEST_STEP / float(np.abs(step).max()))
+            step = linalg.cho_solve(linalg.cho_factor(self.information(eta, prior)), self.gradient(eta, prior))
+            step *= _LONGEST_STEP / max(float(np.abs(step).max()), _LONGEST_STEP)
             at = self.value(eta + step, prior)
             while at < value and np.abs(step).max() > _GAIN**2:
                 step = step / 2
