@@ -1,0 +1,223 @@
+"""A gateway and a job that follows its spool, with a kill each minute: ``python -m tests.campaigns.follow_soak``.
+
+Clients send packs of reports of three collections, and send again what was not acknowledged, as clients do. Each minute
+(``--every``) the gateway, the job or both are killed (SIGKILL) in turn and started again. At the end
+
+- the spool has each acknowledged pack, and nothing that was not sent;
+- the job's counts, ledger and estimates are those of the job over all files of the spool, number for number;
+- ``uldp check`` has nothing to say.
+
+The exit code is 1 if one of these does not hold. A pack may be in the spool twice if the gateway was killed between
+writing it and answering; without ids nobody can tell it from another person's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import itertools
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tests.jobs.follow.spools import COLLECTIONS, MINUTE, Followed
+from tests.support.commands import command
+from tests.support.gateways import Running, gateway
+from uldp_transforms.jobs import check
+from uldp_transforms.messages import wire
+
+REPORTS, THREADS = 20, 24
+"""Reports of a pack, and clients, each of which waits for its answer, about a second."""
+
+SETTLED = 3.0
+"""Seconds after the end of the last window until its rows are there."""
+
+
+class Clients:
+    """Threads that send packs until they are told to stop.
+
+    Attributes:
+        sent, acknowledged: number of packs that were sent at least once, and that were answered with 202.
+        attempts: number of requests.
+    """
+
+    def __init__(self, rate: float):
+        self._rate = rate
+        self._address: str | None = None
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._threads = [threading.Thread(target=self._send, args=(seed,)) for seed in range(THREADS)]
+        self.sent = self.acknowledged = self.attempts = 0
+
+    @contextlib.contextmanager
+    def sending(self) -> Iterator[None]:
+        """Send while the block lasts, then finish what was begun; the gateway must be there until then."""
+        for thread in self._threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            for thread in self._threads:
+                thread.join()
+
+    def use(self, address: str | None) -> None:
+        """Send to this address; None: to none, until there is one again."""
+        self._address = address
+
+    def _send(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for number in itertools.count():
+            if self._over.wait(len(self._threads) / self._rate):
+                return
+            of = COLLECTIONS[number % len(COLLECTIONS)]
+            now = time.time_ns() // 1_000_000
+            times = (now - rng.integers(0, 3 * MINUTE, REPORTS)).tolist()
+            pack = wire.encode_batch(of.perturb(rng.choice(of.alphabet.known_values, REPORTS).tolist(), rng, times))
+            with self._lock:
+                self.sent += 1
+            while not self._is_taken(pack):
+                time.sleep(0.2)
+            with self._lock:
+                self.acknowledged += 1
+
+    def _is_taken(self, pack: bytes) -> bool:
+        if self._address is None:
+            return False
+        with self._lock:
+            self.attempts += 1
+        place = self._address.removeprefix("http://")
+        connection = http.client.HTTPConnection(place, timeout=60)
+        try:
+            connection.request("POST", "/reports", pack)
+            return connection.getresponse().status == 202
+        except (OSError, http.client.HTTPException):  # it was killed
+            return False
+        finally:
+            connection.close()
+
+
+class Pair:
+    """The two programs, of which each may be killed and started again."""
+
+    def __init__(self, followed: Followed, folder: Path, clients: Clients):
+        self._followed, self._folder, self._clients = followed, folder, clients
+        self._stack = contextlib.ExitStack()
+        self._gateway: Running | None = None
+        self.job: subprocess.Popen[bytes] | None = None
+        self.kills: Counter[str] = Counter()
+
+    def start_gateway(self) -> None:
+        options = [*self._followed.collections[1:], "--spool", str(self._followed.spool), "--spool_every", "5s"]
+        self._gateway = self._stack.enter_context(gateway([*options, "--pack_every", "1s"], self._folder))
+        self._clients.use(self._gateway.address)
+
+    def start_job(self) -> None:
+        log = self._stack.enter_context((self._folder / "job.log").open("ab"))
+        words = [*command("estimate"), *self._followed.argv()]
+        self.job = subprocess.Popen(words, stdout=log, stderr=log)
+        self._stack.callback(_end, self.job)
+
+    def kill(self, which: str) -> None:
+        """Kill the gateway, the job, or both, and start them again."""
+        self.kills[which] += 1
+        assert self._gateway is not None and self.job is not None
+        if which != "job":
+            self._clients.use(None)
+            self._gateway.process.kill()
+            self._gateway.process.wait()
+        if which != "gateway":
+            self.job.kill()
+            self.job.wait()
+            self.start_job()
+        if which != "job":
+            self.start_gateway()
+
+    def stop_gateway(self) -> None:
+        """As an operator does; it finishes its file."""
+        assert self._gateway is not None
+        self._gateway.process.send_signal(signal.SIGTERM)
+        assert self._gateway.process.wait(120) == 0, self._gateway.said()
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+def soak(folder: Path, minutes: float, every: float, rate: float) -> str:
+    """Run it; returns what was seen. Raises AssertionError if a number is wrong."""
+    followed, clients = Followed(folder), Clients(rate)
+    pair, began = Pair(followed, folder, clients), time.monotonic()
+    try:
+        pair.start_gateway()
+        pair.start_job()
+        with clients.sending():
+            for which in itertools.cycle(("job", "gateway", "both")):
+                left = 60 * minutes - (time.monotonic() - began)
+                time.sleep(max(0.0, min(every, left)))
+                if left <= every:
+                    break
+                pair.kill(which)
+        pair.stop_gateway()
+        time.sleep(MINUTE / 1000 + SETTLED - time.time() % (MINUTE / 1000))  # until the last window is over
+        assert pair.job is not None
+        _wait_until_counted(followed)
+        pair.job.terminate()
+        assert pair.job.wait(120) == 0, (folder / "job.log").read_text("utf-8")
+    finally:
+        pair.close()
+    followed.assert_exact()
+    assert check.main([str(followed.output)]) == 0
+    received = sum(row["received"] for row in followed.rows("ledger"))
+    acknowledged, attempts = REPORTS * clients.acknowledged, REPORTS * clients.attempts
+    assert acknowledged <= received <= attempts, (acknowledged, received, attempts)
+    assert clients.acknowledged == clients.sent
+    rows = len(followed.rows("estimates"))
+    return (
+        f"{dict(pair.kills)} killed in {minutes:g} min; {acknowledged:,} reports acknowledged, {received:,} counted "
+        f"({received - acknowledged:,} sent again after a kill), {rows:,} rows, number for number those of a batch job"
+    )
+
+
+def _wait_until_counted(followed: Followed) -> None:
+    """Wait until the rows of all windows of the spool are there: those of the last one, and of corrections."""
+    end = time.monotonic() + 300
+    stamp = None
+    while time.monotonic() < end:
+        before, stamp = stamp, len(list(followed.output.glob("*.jsonl")))
+        if stamp == before:
+            return
+        time.sleep(10)
+    raise AssertionError("the job still writes rows")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--every", type=float, default=60, help="seconds between kills")
+    parser.add_argument("--rate", type=float, default=20, help="packs per second")
+    args = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory(prefix="follow-soak-") as place:
+        try:
+            print(soak(Path(place), args.minutes, args.every, args.rate), flush=True)
+        except AssertionError as error:
+            print(f"wrong: {error}", flush=True)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
