@@ -26,6 +26,7 @@ from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.estimate.run import configure, root_cause
 from uldp_transforms.jobs.records import ledger_sums, run_directory
 from uldp_transforms.jobs.records import run_records as runs
+from uldp_transforms.jobs.records.cut_windows import cut_before
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
@@ -320,11 +321,37 @@ def record(run: str, ended: int | None, **more: Any) -> runs.RunRecord:
         ([record("a", None)], 9 * HOUR + 5),
         ([record("a", 2 * HOUR), record("b", HOUR)], 2 * HOUR + 5),
         ([record("a", HOUR, source={"resumes": False})], None),
+        ([record("a", HOUR, end="cancelled")], HOUR + 5),
     ],
-    ids=["none", "stopped", "killed", "two", "reads again"],
+    ids=["none", "ended somehow", "killed", "two", "reads again", "cancelled"],
 )
-def test_windows_are_cut_where_an_earlier_run_was_alive(earlier: list[Any], expected: int | None) -> None:
-    assert runs.cut_before(earlier, 9 * HOUR, 5) == expected
+def test_windows_are_cut_where_an_earlier_run_was_alive(
+    earlier: list[Any], expected: int | None, tmp_path: Path
+) -> None:
+    assert cut_before(earlier, 9 * HOUR, 5, str(tmp_path)) == expected
+
+
+def test_after_a_stop_only_windows_with_reports_are_cut(tmp_path: Path) -> None:
+    """A run that was stopped has a row of each; files of rows that are older than these are not read."""
+    skew, minute = 300_000, 60_000
+    stopped = record("a", 100 * HOUR, end="stopped")
+
+    def cut(*starts: int, at: int = 100 * HOUR, earlier: Any = stopped) -> int | None:
+        rows = "".join(f"{json.dumps({'window_start': runs.rfc3339(start)})}\n" for start in starts)
+        path = tmp_path / "estimates-a-1.jsonl"
+        path.write_text(rows, encoding="utf-8")
+        os.utime(path, ns=(at * 10**6, at * 10**6))
+        return cut_before([earlier], 101 * HOUR, skew, str(tmp_path))
+
+    assert cut() == 100 * HOUR
+    assert cut(100 * HOUR - minute, 99 * HOUR) == 100 * HOUR
+    assert cut(100 * HOUR, 100 * HOUR + minute) == 100 * HOUR + minute + 1
+    assert cut(200 * HOUR) == 100 * HOUR + skew
+    assert cut(100 * HOUR + minute, at=99 * HOUR) == 100 * HOUR
+    assert cut(earlier=record("a", 100 * HOUR, end="stopped", launched=True)) == 100 * HOUR + skew
+    assert cut(earlier=record("a", 100 * HOUR, end="failed")) == 100 * HOUR + skew
+    both = [record("b", 50 * HOUR, end="failed"), stopped, record("c", 100 * HOUR - minute, end="failed")]
+    assert cut_before(both, 101 * HOUR, skew, str(tmp_path)) == 100 * HOUR - minute + skew
 
 
 def test_sums_of_runs_are_added_up_and_balance_each() -> None:

@@ -27,6 +27,7 @@ from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
 from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import Job, command_line, read_arguments
 from uldp_transforms.jobs.files.progress import of_this_process
+from uldp_transforms.jobs.records.cut_windows import cut_before
 from uldp_transforms.jobs.records.ledger_sums import periods_out_of_balance, summary, sums_of
 from uldp_transforms.jobs.records.run_accounts import kept, remove_accounts
 from uldp_transforms.jobs.records.run_records import (
@@ -35,7 +36,6 @@ from uldp_transforms.jobs.records.run_records import (
     FAILED,
     STOPPED,
     RunRecord,
-    cut_before,
     files_of,
     read_lines,
     read_records,
@@ -89,7 +89,7 @@ def _after_earlier_runs(job: Job) -> Job:
     if not job.source.resumes or job.options.view_as(GoogleCloudOptions).update:
         return job
     record = start_of_run(job.spec, _source(job), launched=False)
-    before = cut_before(earlier, moment_of(record.started), job.spec.future_skew)
+    before = cut_before(earlier, moment_of(record.started), job.spec.future_skew, job.directory.path)
     if before is None:
         return job
     last = [run for run in earlier if run.resumes][-1]

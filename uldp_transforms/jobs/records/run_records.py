@@ -14,7 +14,7 @@ import datetime
 import json
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,18 +163,3 @@ def of_jobs(path: str) -> Iterator[None]:
         raise
     except _STUMBLES as error:
         raise SpecError(f"{path} must contain rows of uldp estimate (the content is not shown)") from error
-
-
-def cut_before(records: Sequence[RunRecord], began: int, skew: int) -> int | None:
-    """The time before which windows are cut, because an earlier run received some of their reports.
-
-    Args:
-        records: records of earlier runs.
-        began: milliseconds since 1970 at which the present run began, by which a killed run must have ended.
-        skew: milliseconds by which a client's clock may be ahead.
-
-    Returns:
-        Milliseconds since 1970; None if no earlier run acknowledged anything.
-    """
-    ends = [began if record.ended is None else moment_of(record.ended) for record in records if record.resumes]
-    return max(ends) + skew if ends else None
