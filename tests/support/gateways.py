@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from tests.support import forked
 from tests.support.commands import command
 from tests.support.live import PATIENCE, ROOT
 from tests.support.messages_cases import KRR
@@ -24,6 +25,9 @@ from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 
 GATEWAY = command("gateway")
+
+
+Process = subprocess.Popen[bytes] | forked.Forked
 
 
 class Answer(NamedTuple):
@@ -37,7 +41,7 @@ class Answer(NamedTuple):
 class Running(NamedTuple):
     """A gateway."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     address: str
     log: Path
 
@@ -115,14 +119,25 @@ def metric(text: str, name: str) -> float:
 
 
 @contextlib.contextmanager
-def gateway(options: Sequence[str], folder: Path, collection: Collection = KRR) -> Iterator[Running]:
-    """``pipelines.gateway`` with these options; it does not outlive the block."""
+def gateway(options: Sequence[str], folder: Path, collection: Collection = KRR, fork: bool = True) -> Iterator[Running]:
+    """``pipelines.gateway`` with these options; it does not outlive the block.
+
+    Args:
+        options: of the command line.
+        folder: where it runs, and writes its log.
+        collection: of the reports.
+        fork: from a process that has imported Beam (default: yes), not with a command line and memory of its own.
+    """
     path, log = folder / "C.json", folder / "gateway.log"
     path.write_text(json.dumps(collection.to_json()), encoding="utf-8")
     command = [*GATEWAY, "--collection", str(path), "--port", "0", *options]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    process: Process
     with log.open("wb") as errors:
-        process = subprocess.Popen(command, cwd=folder, stdout=errors, stderr=errors, env=environment)
+        if fork:
+            process = forked.start(command[2], command[3:], errors, errors, folder=folder, environment=environment)
+        else:
+            process = subprocess.Popen(command, cwd=folder, stdout=errors, stderr=errors, env=environment)
     try:
         yield Running(process, _address(process, log), log)
     finally:
@@ -130,7 +145,7 @@ def gateway(options: Sequence[str], folder: Path, collection: Collection = KRR) 
         process.wait()
 
 
-def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+def _address(process: Process, log: Path) -> str:
     """What it prints when it listens."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:

@@ -49,20 +49,36 @@ def test_files_need_none(folder: Path) -> None:
     assert row["num_reports"] == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [
-        ("estimate --collection krr.json --window 1h --output out --subscription projects/p/subscriptions/s", "--sub"),
-        (f"{OVER_FILES} --output_topic projects/p/topics/t", "--output_topic"),
-        (f"{OVER_FILES} --bigquery project:data", "--bigquery"),
-        ("simulate --collection krr.json --values v.csv --topic projects/p/topics/t", "--topic"),
-        ("live", "live"),
-    ],
-)
-def test_what_needs_them_says_so(arguments: str, what: str, folder: Path) -> None:
-    done = uldp(folder, *arguments.split())
-    assert done.returncode == 2
-    [sentence] = done.stderr.splitlines()
-    program, _, rest = sentence.partition(": ")
-    assert (program, rest[: len(what)]) == (arguments.split(maxsplit=1)[0], what)
-    assert rest.endswith(" needs Google's client libraries; install the extra 'gcp': pip install '.[gcp]'")
+NEEDS = {
+    "estimate --collection krr.json --window 1h --output out --subscription projects/p/subscriptions/s": "--sub",
+    f"{OVER_FILES} --output_topic projects/p/topics/t": "--output_topic",
+    f"{OVER_FILES} --bigquery project:data": "--bigquery",
+    "simulate --collection krr.json --values v.csv --topic projects/p/topics/t": "--topic",
+    "live": "live",
+}
+
+ONE_BY_ONE = """
+import contextlib, io, json
+said = []
+for line in sys.argv[1:]:
+    with contextlib.redirect_stderr(io.StringIO()) as errors:
+        try:
+            code = main(line.split())
+        except SystemExit as end:
+            code = end.code
+    said.append((code, errors.getvalue()))
+print(json.dumps(said))
+"""
+
+
+def test_what_needs_them_says_so(folder: Path) -> None:
+    program = WITHOUT.replace("sys.exit(main(sys.argv[1:]))\n", ONE_BY_ONE)
+    command = [sys.executable, "-c", program, *NEEDS]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    for (arguments, what), (code, said) in zip(NEEDS.items(), json.loads(done.stdout), strict=True):
+        assert code == 2, arguments
+        [sentence] = said.splitlines()
+        name, _, rest = sentence.partition(": ")
+        assert (name, rest[: len(what)]) == (arguments.split(maxsplit=1)[0], what)
+        assert rest.endswith(" needs Google's client libraries; install the extra 'gcp': pip install '.[gcp]'")

@@ -197,7 +197,7 @@ def test_memory_is_bounded_under_a_flood(tmp_path: Path) -> None:
     """400 connections send a megabyte each, 8 of which may wait; the least that a body costs is twice its size."""
     options = [*PUBLISHING, "--max_waiting_bytes=8000000", *SOON]
     flood = [b"\x04" + bytes(999_999)] * 1_200
-    with live.broker(), gateway(options, tmp_path) as found:
+    with live.broker(), gateway(options, tmp_path, fork=False) as found:
         before = resident(found)
         most = 0
 

@@ -376,7 +376,7 @@ def test_a_gateway_publishes_with_tls_and_sasl(
     path = config(tmp_path, secured["bootstrap.servers"], *lines_of(hidden))
     create(secured, ["from-gateway"])
     messages = singles(30, 26)
-    with gateway(["--kafka_topic=from-gateway", f"--kafka_config={path}"], tmp_path) as found:
+    with gateway(["--kafka_topic=from-gateway", f"--kafka_config={path}"], tmp_path, fork=False) as found:
         assert {found.send(message).status for message in messages} == {200}
         command = Path(f"/proc/{found.process.pid}/cmdline").read_bytes()
         found.process.send_signal(signal.SIGTERM)

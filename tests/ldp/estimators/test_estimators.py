@@ -119,7 +119,7 @@ def test_post_processed_frequencies_are_a_distribution(name, estimator, n):
 def test_estimates_are_finite_or_refused_for_any_number_of_reports(name, estimator):
     item = COLLECTIONS[name]
     rng = generator("few", name)
-    for n, _ in itertools.product((1, 2, 3, 6, 12, 40), range(5)):
+    for n, _ in itertools.product((1, 2, 3, 6, 12, 40), range(2)):
         counts = item.count(item.perturb(rng.choice(VALUES, n).tolist(), rng))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
