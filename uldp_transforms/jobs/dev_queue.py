@@ -15,7 +15,7 @@ from uldp_transforms.jobs.engines.google_clients import require_google_clients
 from uldp_transforms.jobs.engines.signals import end_now, stopped_by_signals
 from uldp_transforms.ldp.errors import SpecError
 
-TOPIC = "projects/local/topics/reports"
+TOPIC = "projects/local-dev/topics/reports"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

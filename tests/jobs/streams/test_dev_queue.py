@@ -11,11 +11,12 @@ from typing import Any
 
 import grpc
 import pytest
+from apache_beam.io.gcp.pubsub import parse_subscription
 from google.pubsub_v1 import PublisherClient, SubscriberClient
 from google.pubsub_v1.services.publisher.transports import PublisherGrpcTransport
 from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransport
 
-from uldp_transforms.jobs.dev_queue import configure
+from uldp_transforms.jobs.dev_queue import TOPIC, configure
 from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
 from uldp_transforms.jobs.uldp import main
 from uldp_transforms.ldp import SpecError
@@ -92,3 +93,8 @@ def test_a_wrong_command_line_is_refused(kind: type[Exception], call: Callable[[
         call()
     said = str(caught.value)
     assert said.startswith(sentence) if sentence.endswith(" ") else said == sentence
+
+
+def test_a_job_can_read_the_topic_that_is_there_by_default() -> None:
+    """Beam reads no subscription of a project with a short name."""
+    assert parse_subscription(TOPIC.replace("/topics/", "/subscriptions/")) == ("local-dev", "reports")
