@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from tests.support import cases, replay
 from tests.support.messages_cases import KRR, NOON, container, decoder, long, single, write_files
+from tests.support.together import together
 from tests.support.tolerance import generator
 from uldp_transforms import CountReports, DecodeReports, Windows
 from uldp_transforms.beam.transforms.count_reports import _CountBundleFn
@@ -109,7 +110,7 @@ def test_nothing_that_a_sender_chooses_stamps_or_names_a_message():
     assert (read.with_attributes, read._source.timestamp_attribute, read._source.id_label) == (False, None, None)
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@together("name", SOURCES)
 def test_no_pane_is_believed_to_be_the_last(name):
     """Beam's flag is true for panes that are not, and false for panes that are; the release goes by a timer."""
     assert not [node for node in nodes(name) if isinstance(node, ast.Attribute) and node.attr == "is_last"]
@@ -264,7 +265,7 @@ def executes(node: ast.AST) -> str | None:
     return min(names, default=None)
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@together("name", SOURCES)
 def test_no_program_runs_what_it_reads(name):
     """Neither messages nor files nor configurations are unpickled or evaluated."""
     assert not [found for node in nodes(name) if (found := executes(node))]
