@@ -18,7 +18,6 @@ MAX_MESSAGE_BYTES = 10_000_000
 MAX_BLOCK_BYTES = 16 << 20
 MAX_HEADER_BYTES = 1 << 20
 FIRST_TIME, END_OF_TIME = -2_208_988_800_000, 253_370_764_800_000  # the years 1900 to 9998
-EVERYTHING_BUT_DOCUMENTATION = ("type", "name", "namespace", "fields", "size")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -273,12 +272,30 @@ def _form(text: bytes) -> int | None:
     return 2 if schema == _bare(REPORT) else 4 if schema == _bare(BATCH) else None
 
 
-def _bare(schema: object) -> object:
+def _bare(schema: object, space: str = "") -> object:
+    """A schema with what its parsing canonical form keeps: full names, types, fields in order, and sizes.
+
+    Raises:
+        ValueError: if it is none.
+    """
     if isinstance(schema, list):
-        return list(map(_bare, schema))
-    if isinstance(schema, dict):
-        return {key: _bare(value) for key, value in schema.items() if key in EVERYTHING_BUT_DOCUMENTATION}
-    return schema
+        return [_bare(one, space) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kind = schema.get("type")
+    if kind not in ("record", "fixed"):
+        return _bare(kind, space)
+    name, own = schema.get("name"), schema.get("namespace", space)
+    if not isinstance(name, str) or not isinstance(own, str):
+        raise ValueError("a name must be text")
+    full = name if "." in name or not own else f"{own}.{name}"
+    if kind == "fixed":
+        return {"type": kind, "name": full, "size": schema.get("size")}
+    inside, fields = full.rpartition(".")[0], schema.get("fields")
+    if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
+        raise ValueError("fields must be a list")
+    bare = [{"name": field.get("name"), "type": _bare(field.get("type"), inside)} for field in fields]
+    return {"type": kind, "name": full, "fields": bare}
 
 
 def _read_block(content: bytes, start: int, marker: bytes) -> tuple[int, bytes, int]:
