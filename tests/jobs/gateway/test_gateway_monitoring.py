@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.project.documents import ROOT
 from tests.rigs.monitoring.__main__ import FOLDER, RUNBOOK
-from tests.rigs.monitoring.gateway_panels import ALERTS, CHECK, GATEWAY, PANELS, RECORDED
+from tests.rigs.monitoring.gateway_panels import ALERTS, CANARY, CHECK, GATEWAY, PANELS, RECORDED
 from tests.support.gateways import gateway
 from tests.support.messages_cases import single
 from uldp_transforms.jobs.check import Told
@@ -52,6 +53,9 @@ def test_every_recorded_series_is_used_and_there() -> None:
 def test_the_numbers_of_a_check_are_there() -> None:
     named = {name for query in QUERIES for name in re.findall(rf"{CHECK}\w+", query)}
     assert named <= set(re.findall(r"^(\w+) ", Told().for_prometheus(0), re.M))
+    of_canary = {name for query in QUERIES for name in re.findall(rf"{CANARY}(\w+)", query)}
+    written = (ROOT / "deploy/canary/check.py").read_text("utf-8").split("gauges = {")[1].split("}")[0]
+    assert of_canary == set(re.findall(r'^ +"(\w+)":', written, re.M))
 
 
 # ---------------------------------------------------------------------- by Prometheus itself
@@ -87,6 +91,10 @@ HEALTHY = {
     named(f"{GATEWAY}request_seconds_bucket", le="0.25"): steady(0, 600),
     named(f"{GATEWAY}request_seconds_bucket", le="10.0"): steady(0, 606),
     named(f"{GATEWAY}request_seconds_bucket", le="+Inf"): steady(0, 606),
+    f'{CANARY}frequency{{instance="a"}}': steady(0.99, 0),
+    f'{CANARY}standard_error{{instance="a"}}': steady(0.007, 0),
+    f'{CANARY}reports{{instance="a"}}': steady(1000, 0),
+    f'{CANARY}window_end_seconds{{instance="a"}}': steady(0, 60),
     f'{CHECK}problems{{instance="a"}}': steady(0, 0),
     f'{CHECK}time_seconds{{instance="a"}}': steady(0, 60),
 }
@@ -105,6 +113,8 @@ TROUBLE: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "UldpGatewayAppLimited": ({named(f"{GATEWAY}app_limited_total", app="android"): steady(0, 1)}, {"app": "android"}),
     "UldpGatewayConnectionsRefused": ({named(f"{GATEWAY}connections_refused_total"): steady(0, 1)}, {}),
     "UldpCheckProblems": ({f'{CHECK}problems{{instance="a"}}': steady(1, 0)}, {"instance": "a"}),
+    "UldpCanaryOff": ({f'{CANARY}frequency{{instance="a"}}': steady(0.8, 0)}, {"instance": "a"}),
+    "UldpCanaryMissing": ({f'{CANARY}window_end_seconds{{instance="a"}}': steady(-18000, 60)}, {"instance": "a"}),
     "UldpCheckOld": ({f'{CHECK}time_seconds{{instance="a"}}': steady(-7200, 0)}, {"instance": "a"}),
 }
 """Series that differ from the healthy ones, and labels of the alert."""
@@ -123,7 +133,7 @@ def case(changed: dict[str, str], fired: dict[str, dict[str, str]]) -> dict[str,
     """Healthy series but for some, and the alerts that they must raise, by name: labels."""
     expected = []
     for alert in ALERTS:
-        of_gateway = {} if alert.name.startswith("UldpCheck") else {"job": "gateway"}
+        of_gateway = {"job": "gateway"} if alert.name.startswith("UldpGateway") else {}
         labels = {"severity": alert.severity, **of_gateway, **fired.get(alert.name, {})}
         texts = {"summary": alert.summary, "runbook": RUNBOOK}
         alerts = [{"exp_labels": labels, "exp_annotations": texts}] if alert.name in fired else []

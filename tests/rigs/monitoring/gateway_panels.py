@@ -1,14 +1,14 @@
 """What the dashboard of gateways shows and when somebody is called, as ``panels`` has it for jobs on Flink.
 
-Names of metrics are those of ``docs/gateway.md`` and of ``uldp check --prometheus``. A test compares them with what a
-running gateway and a check say.
+Names of metrics are those of ``docs/gateway.md``, of ``uldp check --prometheus`` and of ``deploy/canary/check.py``. A
+test compares them with what a running gateway and a check say.
 """
 
 from __future__ import annotations
 
 from tests.rigs.monitoring.panels import Alert, Panel, Recorded
 
-GATEWAY, CHECK = "uldp_gateway_", "uldp_check_"
+GATEWAY, CHECK, CANARY = "uldp_gateway_", "uldp_check_", "uldp_canary_"
 """Prefixes of metrics."""
 
 
@@ -87,6 +87,10 @@ ALERTS = (
           "Connections were closed because there were too many."),
     Alert("UldpCheckProblems", f"{CHECK}problems > 0", 0, "page",
           "uldp check found a problem of an output directory; run it and read its sentences."),
+    Alert("UldpCanaryOff", f"abs({CANARY}frequency - 1) > 6 * {CANARY}standard_error", 0, "page",
+          "The estimate of the canary is not the value that it sends."),
+    Alert("UldpCanaryMissing", f"time() - {CANARY}window_end_seconds > 14400 or {CANARY}reports < 500", 0, "page",
+          "No window of the canary was estimated for four hours, or reports of it are missing."),
     Alert("UldpCheckOld", f"time() - {CHECK}time_seconds > 10800", 0, "ticket",
           "uldp check has not run for three hours."),
 )  # fmt: skip
