@@ -17,6 +17,7 @@ PROGRAMS = {
     "estimate": "the main job: reports in, windowed estimates out, from files or a stream",
     "reestimate": "estimate stored counts again, with other candidates or another estimator",
     "total": "estimate the whole period of a directory: one number with an interval for each value",
+    "compare": "compare groups, or consecutive windows, of a directory: which differences are real",
     "compact": "merge the many small files of a stream into few, with the same rows",
     "check": "check the runs in an output directory, for cron jobs and alerts",
     "report": "write a page and a picture of a directory of estimates, or serve a page that follows a stream",

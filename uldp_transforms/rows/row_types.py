@@ -265,6 +265,25 @@ class DiscoveredValue(NamedTuple):
     run: Optional[str] = None
 
 
+class ComparedValue(NamedTuple):
+    """Share of one value in two groups or windows; the fields are those of ``schemas/compared_value.avsc``."""
+
+    collection_id: str
+    window_start: Optional[str]
+    window_end: Optional[str]
+    value: str
+    group_a: str
+    group_b: str
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    q_value: float
+    lift: Optional[float]
+    lift_low: Optional[float]
+    lift_high: Optional[float]
+
+
 class LedgerRow(NamedTuple):
     """Numbers of reports of one collection and period; the fields are those of ``schemas/ledger.avsc``."""
 
@@ -310,6 +329,7 @@ VALUE_SCHEMA = load("estimated_value.avsc")
 HEALTH_SCHEMA = load("health.avsc")
 COUNTS_SCHEMA = load("counts.avsc")
 DISCOVERED_SCHEMA = load("discovered_value.avsc")
+COMPARED_SCHEMA = load("compared_value.avsc")
 LEDGER_SCHEMA = load("ledger.avsc")
 REJECTED_SCHEMA = load("rejected_report.avsc")
 UNDELIVERED_SCHEMA = load("undelivered_row.avsc")

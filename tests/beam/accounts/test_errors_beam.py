@@ -25,7 +25,7 @@ import uldp_transforms
 from tests.beam import test_dimensions, test_groups, test_spec, test_wiring
 from tests.beam.accounts import test_manifests
 from tests.beam.windows import test_pool_versions
-from tests.jobs.commands import test_total
+from tests.jobs.commands import test_compare, test_total
 from tests.jobs.engines import test_yaml
 from tests.jobs.follow import test_follow
 from tests.jobs.gateway import test_gateway_errors
@@ -1127,7 +1127,14 @@ def calls() -> Iterator[Callable[[], Any]]:
     """The calls of this table and of those of the files that test the specification, wiring and other languages."""
     tables = (test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES, test_kafka_topics.REFUSED)
     tables = (*tables, test_kafka_reader.REFUSED, test_groups.REFUSED, test_dimensions.REFUSED, test_dev_queue.REFUSED)
-    tables = (*tables, test_navigations.REFUSED, test_row_frame.REFUSED, test_total.REFUSED, test_follow.REFUSED)
+    tables = (
+        *tables,
+        test_navigations.REFUSED,
+        test_row_frame.REFUSED,
+        test_compare.REFUSED,
+        test_total.REFUSED,
+        test_follow.REFUSED,
+    )
     tables = (*tables, test_pool_versions.REFUSED)
     for table in (SENTENCES, *tables, test_gateway_errors.REFUSED, test_live.REFUSED, test_pubsub_refusals.REFUSED):
         for row in table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -55,3 +56,5 @@ def test_the_page_is_performed(
     assert {row["group"] for row in by_country} == {"", "country=DE", "country=FR", "country=other"}
     assert number_of(by_country, "") == 40_000
     assert uldp.main(["check", "results"]) == 0
+    shown = re.search(r"prints\n\n```\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)
+    assert shown is not None and shown[1] in said

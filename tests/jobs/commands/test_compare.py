@@ -1,0 +1,289 @@
+"""``uldp compare``: groups and windows of stored counts, against the library and against exact sums."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.jobs.commands.test_reestimate import MINUTE, PERIOD
+from tests.jobs.commands.test_total import GROUPED, store, stored
+from tests.support.messages_cases import write_files
+from uldp_transforms.jobs import compare, uldp
+from uldp_transforms.jobs.compare import compare_command
+from uldp_transforms.ldp import CohortCounts, Collection, SpecError, homogeneity
+from uldp_transforms.ldp import compare as library
+from uldp_transforms.ldp.comparisons.compare import difference_interval, q_values
+from uldp_transforms.rows.row_identity import fields_of_group
+from uldp_transforms.rows.row_types import ComparedValue, WindowCounts
+
+BOTH = Collection.from_json(
+    GROUPED.to_json() | {"dimensions": [{"name": "arm", "values": ["new", "control"]}, {"name": "c", "values": ["DE"]}]}
+)
+MEMOS = Collection.from_json(
+    GROUPED.to_json() | {"id": "memos", "mechanism": {"id": "krr", "epsilon": 1.0, "epsilon_inf": 3.0}}
+)
+DAILY = Collection.from_json(GROUPED.to_json() | {"client_window": "10m"})
+HASHED = Collection.from_json(
+    GROUPED.to_json() | {"alphabet": {"id": "hashed", "num_buckets": 4}, "num_cohorts": 2}
+)  # fmt: skip
+
+
+def row(of: Collection, start: int, cells: list[int], group: list[tuple[str, str]] | None = None) -> WindowCounts:
+    return stored(of, start, cells)._replace(**fields_of_group(of, group or []))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_files(tmp_path, {"grouped.json": GROUPED, "both.json": BOTH, "memos.json": MEMOS, "daily.json": DAILY})
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def arms(control: list[int], new: list[int], of: Collection = GROUPED, start: int = 0) -> list[WindowCounts]:
+    total = [a + b for a, b in zip(control, new)]
+    return [row(of, start, total), row(of, start, control, [("arm", "control")]), row(of, start, new, [("arm", "new")])]
+
+
+def compared(options: str) -> list[dict[str, Any]]:
+    assert uldp.main(["compare", "job", *shlex.split(options)]) == 0
+    return [json.loads(line) for line in Path("job/comparisons.jsonl").read_text("utf-8").splitlines()]
+
+
+def estimated(cells: list[int], of: Collection = GROUPED) -> Any:
+    return of.estimate(CohortCounts(np.array([sum(cells)]), np.array([cells])), "empirical")
+
+
+@pytest.mark.usefixtures("folder")
+def test_rows_are_what_the_library_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the sums of all windows; the arm that is declared first is the baseline."""
+    store([*arms([300, 200, 200], [200, 300, 200]), *arms([100, 50, 80], [60, 70, 60], start=PERIOD)])
+    rows = compared("--collection grouped.json --by arm")
+    cells = [260, 370, 260], [400, 250, 280]
+    found = library(*map(estimated, cells))
+    assert {(one["group_a"], one["group_b"]) for one in rows} == {("arm=new", "arm=control")}
+    assert {(one["window_start"], one["window_end"]) for one in rows} == {
+        ("1970-01-01T00:00:00Z", "1970-01-01T00:20:00Z")
+    }
+    assert [one["value"] for one in rows] == list(found.values)
+    columns = {"difference": found.differences, "low": found.low, "high": found.high}
+    columns |= {"p_value": found.p_values, "q_value": found.q_values}
+    columns |= {"lift": found.lifts, "lift_low": found.lift_low, "lift_high": found.lift_high}
+    for name, column in columns.items():
+        assert [one[name] for one in rows] == pytest.approx(column.tolist())
+    said = capsys.readouterr().out.splitlines()
+    test = homogeneity(GROUPED, [CohortCounts(np.array([sum(own)]), np.array([own])) for own in cells])
+    assert test is not None and test.p_value < 0.05
+    assert said[0] == "grouped: 2 compared, 1 pair, 1,820 reports"
+    assert said[1] == (
+        f"Do they differ at all? Yes (chi-square {test.statistic:.1f}, 2 degrees of freedom, p {test.p_value:.2g})."
+    )
+    number = int((found.q_values <= 0.05).sum())
+    assert 0 < number < 3
+    assert said[2] == f"{number} of 3 differences are found (q at most 0.05)."
+    assert sum(line.startswith("*") for line in said[5:]) == number
+
+
+@pytest.mark.usefixtures("folder")
+def test_no_difference_is_not_called_equality(capsys: pytest.CaptureFixture[str]) -> None:
+    store(arms([300, 200, 100], [301, 199, 100]))
+    compared("--collection grouped.json --by arm")
+    said = capsys.readouterr().out
+    assert "No difference was found (chi-square " in said
+    assert "; that does not show that they are equal.\n0 of 3 differences are found" in said
+
+
+@pytest.mark.usefixtures("folder")
+def test_pairs_are_in_the_declared_order_and_q_values_over_all_of_them() -> None:
+    groups = [(("arm", arm), ("c", c)) for arm in ("new", "control", "other") for c in ("DE", "other")]
+    cells = [[200 + 10 * number, 150, 100] for number in range(6)]
+    total = np.sum(cells, axis=0).tolist()
+    store([row(BOTH, 0, total), *(row(BOTH, 0, own, list(group)) for own, group in zip(cells, groups))])
+    rows = compared("--collection both.json --by arm")
+    names = ["arm=new", "arm=control", "arm=other"]
+    pairs = [(names[1], names[0]), (names[2], names[0]), (names[2], names[1])]
+    assert list(dict.fromkeys((one["group_a"], one["group_b"]) for one in rows)) == pairs
+    adjusted = q_values(np.array([one["p_value"] for one in rows]))
+    assert [one["q_value"] for one in rows] == pytest.approx(adjusted.tolist())
+    against = compared("--collection both.json --by arm --against arm=control")
+    assert list(dict.fromkeys((one["group_a"], one["group_b"]) for one in against)) == [
+        ("arm=new", "arm=control"),
+        ("arm=other", "arm=control"),
+    ]
+    assert len(compared("--collection both.json --by c,arm")) == 3 * 15
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_lift_without_a_bound_is_null() -> None:
+    """A share of control that may be 0, and one that is estimated below 0."""
+    store(arms([470, 180, 150], [300, 300, 200]))
+    rows = compared("--collection grouped.json --by arm")
+    known = [[one[name] is not None for name in ("lift", "lift_low", "lift_high")] for one in rows]
+    assert known == [[True, True, True], [True, True, False], [False, False, False]]
+
+
+@pytest.mark.usefixtures("folder")
+def test_windows_are_compared_with_the_ones_before(capsys: pytest.CaptureFixture[str]) -> None:
+    """Complete ones with enough reports: the others are named on standard error."""
+    cells = [[100, 80, 60], [1, 1, 1], [150, 80, 60], [90, 80, 60]]
+    windows = [row(GROUPED, at * PERIOD, own) for at, own in enumerate(cells)]
+    store([*windows, row(GROUPED, 4 * PERIOD, [100, 100, 100])._replace(complete=False)])
+    rows = compared("--collection grouped.json --windows")
+    assert list(
+        dict.fromkeys((one["group_a"], one["group_b"], one["window_start"], one["window_end"]) for one in rows)
+    ) == [
+        ("window=1970-01-01T00:20:00Z", "window=1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1970-01-01T00:30:00Z"),
+        ("window=1970-01-01T00:30:00Z", "window=1970-01-01T00:20:00Z", "1970-01-01T00:20:00Z", "1970-01-01T00:40:00Z"),
+    ]
+    found = library(estimated(cells[2]), estimated(cells[0]))
+    assert [one["difference"] for one in rows[:3]] == pytest.approx(found.differences.tolist())
+    assert capsys.readouterr().err.splitlines() == [
+        "compare: grouped: window=1970-01-01T00:10:00Z is left out, because it has fewer than 100 reports",
+        "compare: grouped: window=1970-01-01T00:40:00Z is left out, because it has no complete window",
+    ]
+    store(windows[:1])
+    assert compared("--collection grouped.json --windows") == []
+    assert capsys.readouterr().out == "grouped: fewer than two can be compared\n"
+
+
+@pytest.mark.usefixtures("folder")
+def test_people_who_report_in_several_windows_widen_the_intervals(capsys: pytest.CaptureFixture[str]) -> None:
+    lengths = []
+    for of in (GROUPED, DAILY):
+        store([*arms([300, 200, 100], [200, 300, 100], of), *arms([300, 200, 100], [200, 300, 100], of, PERIOD)])
+        rows = compared(f"--collection {'daily' if of is DAILY else 'grouped'}.json --by arm")
+        lengths.append([one["high"] - one["low"] for one in rows])
+    ratios = np.array(lengths[1]) / np.array(lengths[0])
+    assert ratios.min() > 1 - 1e-9
+    assert ratios.max() > 1.01
+    assert "Whether they differ at all is not tested, because people report several times." in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+def test_values_that_share_symbols_are_compared_without_the_test(capsys: pytest.CaptureFixture[str]) -> None:
+    write_files(Path(), {"hashed.json": HASHED, "candidates.txt": "a\nb\nc\n"})
+    cells = [90, 60, 40, 10, 50, 50, 50, 50]
+    both = [("arm", "control")], [("arm", "new")]
+    rows = [row(HASHED, 0, [2 * c for c in cells]), *(row(HASHED, 0, cells, list(group)) for group in both)]
+    half = [each._replace(num_reports=[sum(each.cells[:4]), sum(each.cells[4:])]) for each in rows]
+    store(half)
+    found = compared("--collection hashed.json --by arm --candidates candidates.txt")
+    assert [one["difference"] for one in found] == [0, 0, 0]
+    assert "Whether they differ at all is not tested, because values share symbols." in capsys.readouterr().out
+
+
+def test_the_difference_that_is_said_to_be_noticed_is_noticed() -> None:
+    """Exact sums over all pairs of counts of two groups of 400 people, whose shares differ by what is said."""
+    model = Collection.from_json(
+        {"id": "two", "version": 1, "alphabet": {"id": "closed", "values": ["0", "1"]}}
+        | {"mechanism": {"id": "krr", "epsilon": 2.0}}
+    )
+    size, keep = 400, float(np.exp(2) / (np.exp(2) + 1))
+    estimates = [estimated([count, size - count], model) for count in range(size + 1)]
+    raw = np.array([one.raw_frequencies[0] for one in estimates])
+    low, high = np.array([[end[0] for end in one.unclipped(0.95)] for one in estimates]).T
+    middle = size // 2
+    ends = difference_interval(raw[middle], raw[middle], low[middle], high[middle], low[middle], high[middle])
+    example = ComparedValue(
+        "two", None, None, "0", "a", "b", 0.0, float(ends[0]), float(ends[1]), 1.0, 1.0, 1.0, 1.0, 1.0
+    )
+    said = re.match(r"A difference of ([\d.]+) in any one value", compare_command._smallest([example]))
+    assert said is not None
+    p = 0.5 + float(said[1])
+    low_of_all, high_of_all = difference_interval(
+        raw[:, None], raw[None, :], low[:, None], high[:, None], low[None, :], high[None, :]
+    )
+    of_a, of_b = (stats.binom.pmf(range(size + 1), size, share * keep + (1 - share) * (1 - keep)) for share in (p, 0.5))
+    power = float(of_a @ ((low_of_all > 0) | (high_of_all < 0)) @ of_b)
+    assert 0.78 < power < 0.9
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+def configured(*arguments: str) -> Callable[[], Any]:
+    def call() -> Any:
+        write_files(Path(), {"grouped.json": GROUPED})
+        store(arms([300, 200, 100], [200, 300, 100]))
+        return compare_command.configure(["job", *arguments])
+
+    return call
+
+
+def ran(rows: list[WindowCounts], of: Collection, *arguments: str) -> Callable[[], Any]:
+    def call() -> Any:
+        write_files(Path(), {"c.json": of})
+        store(rows)
+        return compare_command.job(compare_command.configure(["job", "--collection", "c.json", *arguments]))
+
+    return call
+
+
+def nobody() -> Any:
+    Path("empty").mkdir(exist_ok=True)
+    return compare_command.configure(["empty", "--windows"])
+
+
+_OVERLAPPING = [*arms([300, 200, 100], [200, 300, 100]), *arms([300, 200, 100], [200, 300, 100], start=MINUTE)]
+_MANY = Collection.from_json(
+    GROUPED.to_json() | {"dimensions": [{"name": "arm", "values": [f"a{number:02}" for number in range(60)]}]}
+)
+_ROWS_OF_MANY = [row(_MANY, 0, [6000, 6000, 6000]), *(
+    row(_MANY, 0, [100, 100, 100], [("arm", f"a{number:02}")]) for number in range(60))]  # fmt: skip
+
+REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (SpecError, configured("--windows", "--against", "arm=new"), "--against needs --by, got --windows"),
+    (SpecError, nobody, "--collection must be given, because no run in empty names a collection, got none"),
+    (
+        SpecError,
+        ran(arms([300, 200, 100], [200, 300, 100]), GROUPED, "--by", "arm", "--against", "arm=old"),
+        "--against must be a group of 'grouped' (arm=control, arm=new), got 'arm=old'",
+    ),
+    (
+        SpecError,
+        ran(_ROWS_OF_MANY, _MANY, "--by", "arm"),
+        "--by must make at most 1,000 pairs of groups, got 1,770; use --against or fewer dimensions",
+    ),
+    (
+        SpecError,
+        ran(_OVERLAPPING, GROUPED, "--by", "arm"),
+        "DIR must have windows that do not overlap, because their reports are not independent, got overlapping windows "
+        "of 'grouped'",
+    ),
+    (
+        SpecError,
+        ran([row(GROUPED, 0, [60, 60, 60])._replace(window_start=None, window_end=None)], GROUPED, "--windows"),
+        "--windows needs counts in windows, got one for everything of 'grouped'",
+    ),
+    (
+        SpecError,
+        ran([row(MEMOS, 0, [60, 60, 60])], MEMOS, "--windows"),
+        "--windows needs collections without epsilon_inf, because windows with the same memos are not independent, got "
+        "'memos'",
+    ),
+    (
+        SpecError,
+        ran(arms([60, 60, 60], [60, 60, 60], MEMOS), MEMOS, "--by", "arm"),
+        "collection 'memos' with epsilon_inf must have a client_window and windows to be compared, because errors "
+        "depend on the number of reports per person, got no such number",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[sentence[:40] for _, _, sentence in REFUSED])
+@pytest.mark.usefixtures("folder")
+def test_what_cannot_be_compared_is_refused(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value) == sentence
+
+
+def test_the_program_is_found() -> None:
+    assert "compare" in uldp.PROGRAMS and callable(compare.main)
