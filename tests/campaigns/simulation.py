@@ -4,7 +4,8 @@
 answers that are lost (so that a client sends again), kills of the gateway at any byte of a block that it writes, kills
 of the job at any of its commit points, copies of finished files under other names, files that come in another order
 than they were begun, and bytes of the spool that are spoiled. The code is the one that runs in production, without its
-sockets and threads; the clock is virtual.
+sockets and threads; the clock is virtual. The gateway itself draws the order inside of packs and the names of files, so
+a seed gives the same faults again, but not the same bytes.
 
 At the end each report that was sent was counted in its window, or is in a named loss: refused at the door with a
 reason, never answered by the gateway, or in a spoiled file. Counts are compared cell by cell with those of the reports

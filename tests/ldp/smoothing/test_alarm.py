@@ -365,6 +365,41 @@ def test_a_change_that_is_no_jump_rings_when_it_lasts() -> None:
         assert (judge(first(moved, 0, t + 1), EVERY).past.evidence == 0).all()
 
 
+@pytest.mark.parametrize("windows", [1, 2, 5])
+def test_the_error_of_a_change_is_that_of_the_whole_normal_law(windows: int) -> None:
+    """The mean of k windows, less what was expected: covariances of the drifting share and of noise, summed up."""
+    rng, size = np.random.default_rng([47, windows]), (windows + 3, 2)
+    known, step, noise = (np.broadcast_to(rng.uniform(0.1, 1, 2) * 1e-4, size) for _ in range(3))
+    zeros, raw = np.zeros(size), rng.uniform(0.1, 0.2, size)
+    raw[-windows:] += 10.0 * (np.arange(windows) == 0)[:, np.newaxis] + 1.0  # most significant from its first window on
+    series = Series(
+        raw=raw,
+        variances=noise,
+        common=np.zeros(2),
+        num_reports=np.full(size[0], 100),
+        steps=np.ones(size[0], dtype=np.int64),
+    )
+    moved = zeros.astype(bool)
+    moved[2] = True  # an earlier change, before which nothing is looked at
+    alarms = Alarms(
+        moved=moved,
+        p_value=np.zeros(size[0]),
+        expected=zeros,
+        expected_variance=known,
+        change=zeros,
+        change_error=np.sqrt(known + noise),
+        step=step,
+        past=Past.empty(2),
+    )
+    found = change_of(series, alarms, size[0] - 1, np.arange(2))
+    assert found.windows.tolist() == [windows] * 2
+    np.testing.assert_allclose(found.size, raw[-windows:].mean(axis=0))
+    for value in range(2):
+        walk = step[0, value] * np.minimum.outer(np.arange(windows), np.arange(windows))
+        whole = known[0, value] + walk + noise[0, value] * np.eye(windows)
+        assert found.error[value] == pytest.approx(np.sqrt(whole.mean()))
+
+
 def test_reports_come_in_whole_numbers() -> None:
     """Two reports of a value that nobody had are no alarm, though they are many standard deviations."""
     rng = np.random.default_rng(17)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,23 @@ def test_branches_are_courses_with_one_more_change(lasts: bool) -> None:
     np.testing.assert_allclose(means, expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(low, expected - half, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(high, expected + half, rtol=1e-5, atol=1e-5)
+
+
+def test_values_are_examined_from_the_stated_scores_on() -> None:
+    """2.75 standard deviations of a lasting change; of one window, what one of 20 honest values reaches in 40."""
+    alone = stats.norm.isf(0.05 / 2 / 40)
+    scores_of, information = np.zeros((2, 40, 6)), np.full((40, 6), 4.0)
+    for value, (kind, score) in enumerate([(0, 2.74), (0, 2.76), (0, -2.76), (1, alone - 0.01), (1, alone + 0.01)]):
+        scores_of[kind, 7, value] = 2 * score
+    scores_of[0, 0, 5] = 100.0  # before the first window there is nothing to change from
+    course: Any = SimpleNamespace(
+        mean=np.zeros((40, 6)),
+        shift=scores_of[0],
+        shift_information=information,
+        pulse=scores_of[1],
+        pulse_information=information,
+    )
+    assert suspects(course).tolist() == [1, 2, 4]
 
 
 def test_a_break_is_found_where_it_is() -> None:
