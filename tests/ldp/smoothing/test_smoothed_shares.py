@@ -193,6 +193,25 @@ def test_likelihoods_of_the_fine_grid_are_those_of_the_model() -> None:
         np.testing.assert_allclose(found - found.max(), exact - exact.max(), atol=0.5)
 
 
+@pytest.mark.parametrize(("drift", "nugget"), [(0.0, 4e-3), (1e-3, 2e-3)])
+def test_the_grid_is_around_the_truth(drift: float, nugget: float) -> None:
+    """400 values of one share in 300 windows; medians of squares are good to a few per cent there."""
+    rng, size = generator("likely", drift), (300, 400)
+    trend = 0.5 + np.cumsum(rng.normal(0, np.sqrt(drift * 0.5), size), axis=0) * (drift > 0)
+    raw = trend + rng.normal(0, np.sqrt(nugget * 0.5), size)
+    series = Series(
+        raw=raw,
+        variances=np.full(size, 1e-9),
+        common=np.zeros(400),
+        num_reports=np.full(300, 10**9),
+        steps=np.ones(300, dtype=np.int64),
+    )
+    law = dataclasses.replace(series.law(), shares=np.full(400, 0.5))
+    found = scales_module._likely(series, law)
+    assert found[0] < 1e-4 if not drift else found[0] == pytest.approx(drift, rel=0.2)
+    assert found[1] == pytest.approx(nugget, rel=0.2)
+
+
 def test_posteriors_are_probabilities() -> None:
     series, _ = a_series(generator("sum"), drifting(generator("sum of"), 40, 1e-5))
     scales, likelihoods = scales_of(series, series.law())
