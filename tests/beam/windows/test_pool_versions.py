@@ -187,6 +187,33 @@ def test_versions_with_other_values_are_named_at_the_start(capsys: pytest.Captur
     assert uldp.main(["report", "--input", "out", "--output", "page.html"]) == 0
 
 
+@pytest.mark.usefixtures("files")
+def test_a_version_with_dimensions_is_pooled_as_a_whole() -> None:
+    """Groups have rows of their own; the question counts each report once, in the job and from stored counts."""
+    form = NEW.to_json() | {"dimensions": [{"name": "arm", "values": ["a", "b"]}]}
+    split = Collection.from_json(form)
+    batch = split.perturb(["0", "1"] * 50, 7, [START] * 100, {"arm": ["a", "b"] * 50})
+    old = reports(OLD, 300, START)
+    messages = [wire.encode_batch(batch), wire.encode_batch(old)]
+    Path("in.avro").write_bytes(container([(1, message) for message in messages], schema=replay_schema()))
+    write_files(Path(), {"new.json": split})
+    (row,) = run("--by", "arm")
+    assert (row["num_reports"], row["group"]) == (400, None)
+    (question,) = questions_of([OLD, split])
+    counts = {OLD.fingerprint: OLD.count(old), split.fingerprint: split.count(batch)}
+    assert shares_in(row) == question.estimate(counts, ESTIMATORS["eb"]()).estimate.frequencies.tolist()
+    groups = [each["group"] for each in rows_of("out") if each["group"]]
+    assert sorted(groups) == ["arm=a", "arm=b"]
+    assert reestimate.main(["--counts", "out", "--output", "again", "--by", "arm", *COLLECTIONS]) == 0
+    assert [each for each in rows_of("again") if each["pooled"]] == [row]
+    assert uldp.main(["total", "out", "--by", "arm"]) == 0
+    assert [each["num_reports"] for each in rows_of("out", "totals") if each["pooled"]] == [400]
+
+
+def shares_in(row: dict[str, Any]) -> list[float]:
+    return [each["frequency"] for each in row["estimates"]]
+
+
 # ---------------------------------------------------------------------- streams
 
 
