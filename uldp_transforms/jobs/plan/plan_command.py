@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.plan.collection_text import spec_text
+from uldp_transforms.jobs.plan.number_plan import NumberPlanning, run_number_plan
 from uldp_transforms.jobs.plan.plan_options import Planning, read_arguments
 from uldp_transforms.jobs.plan.plan_text import advice, described, heading, legend, over_time, table
 from uldp_transforms.ldp.errors import SpecError
@@ -17,13 +18,15 @@ from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.planning import Plan, PlanRow, plan
 
 
-def configure(argv: Sequence[str]) -> Planning:
+def configure(argv: Sequence[str]) -> Planning | NumberPlanning:
     """Parse the command line; raises SpecError, OSError."""
     return read_arguments(argv, __doc__)
 
 
-def job(planning: Planning) -> int:
+def job(planning: Planning | NumberPlanning) -> int:
     """Compute the plan, write the file, print the table."""
+    if isinstance(planning, NumberPlanning):
+        return run_number_plan(planning)
     found = plan(planning.question, planning.epsilon, planning.num_reports, **planning.targets)
     spec = recommended(planning, found)
     if planning.png is not None:
@@ -57,11 +60,6 @@ def recommended(planning: Planning, found: Plan) -> dict[str, Any]:
     assert isinstance(setup.mechanism, SetReportMechanism), "the planner compares no others"
     mechanism = dataclasses.replace(setup.mechanism, epsilon_inf=planning.epsilon_inf)  # checks that it exceeds epsilon
     return found.collection | {"mechanism": mechanism.to_json()}
-
-
-def spec_text(spec: dict[str, Any]) -> str:
-    """JSON with one line per key."""
-    return "{\n" + ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in spec.items()) + "\n}\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

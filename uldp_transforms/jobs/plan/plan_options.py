@@ -9,6 +9,7 @@ from typing import Any
 
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.jobs.plan.number_plan import NumberPlanning, read_number_arguments
 from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
@@ -41,6 +42,9 @@ TARGETS: cli.Options = {
 
 
 _QUESTION: cli.Options = {
+    "--collection": {
+        "help": "collection with an ordered alphabet, for means and quantiles of numbers; its mechanism is to be chosen"
+    },
     "--num_values": {"type": cli.positive(), "help": "number of values in a known list"},
     "--num_sensitive": {"type": cli.positive(), "help": "number of sensitive values (default: all)"},
     "--values": {"help": "CSV file of people's values, instead of --num_values and --num_sensitive"},
@@ -86,7 +90,7 @@ _RESULT: cli.Options = {
 }
 
 
-def read_arguments(argv: Sequence[str], description: str | None) -> Planning:
+def read_arguments(argv: Sequence[str], description: str | None) -> Planning | NumberPlanning:
     """Parse a command line; raises SpecError, OSError."""
     parser = cli.Parser("plan", description=description)
     cli.add_options(parser, _QUESTION)
@@ -95,6 +99,8 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning:
         target.add_argument(name, type=cli.positive(float), **option)
     cli.add_options(parser, _RESULT)
     args = parser.parse_args(argv)
+    if args.collection is not None:
+        return read_number_arguments(args)
     if args.png is not None:
         require_charts()
     if args.epsilon_inf is not None and args.reports_per_person is None:

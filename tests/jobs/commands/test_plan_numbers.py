@@ -1,0 +1,141 @@
+"""Plans for numbers: intervals that simulations have, the recommended mechanism, what is printed, refusals."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.tolerance import generator
+from uldp_transforms.jobs.plan import plan_command as program
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers
+from uldp_transforms.ldp.planning.number_forecast import forecast_numbers, plan_numbers
+
+PAGE = (Path(__file__).parents[3] / "docs" / "numbers.md").read_text(encoding="utf-8")
+SHARES = np.exp(-0.5 * ((np.arange(16) - 5) / 3) ** 2)
+SHARES = SHARES / SHARES.sum()
+
+
+def collection(mechanism: str = "sw", epsilon: float = 1.0, **alphabet: Any) -> Collection:
+    spec = {"id": "ordered", "low": 0, "high": 160, "num_bins": 16, "unit": "ms"} | alphabet
+    return Collection.from_json(
+        {"id": "times", "version": 3, "alphabet": spec, "mechanism": {"id": mechanism, "epsilon": epsilon}}
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "C.json").write_text(json.dumps(collection("krr", others=["none"]).to_json()), encoding="utf-8")
+    closed = {"alphabet": {"id": "closed", "values": ["a", "b"]}, "mechanism": {"id": "krr", "epsilon": 1}}
+    (tmp_path / "closed.json").write_text(json.dumps({"id": "c", "version": 1} | closed), encoding="utf-8")
+    (tmp_path / "V.csv").write_text("value,other\n" + "15,x\n" * 30 + "none,x\n" * 10, encoding="utf-8")
+    (tmp_path / "empty.csv").write_text("value\n", encoding="utf-8")
+    return tmp_path
+
+
+def run(folder: Path, options: str) -> int:
+    return program.main(shlex.split(f"--epsilon 1 --reports 5000 {options.replace('IN/', f'{folder}/')}"))
+
+
+# ---------------------------------------------------------------------- forecasts
+
+
+def test_the_mean_has_the_exact_variance():
+    item, centres = collection(), np.arange(5, 160, 10)
+    found = forecast_numbers(item, 10**8, SHARES)
+    exact = 1.959964 * math.sqrt(float(item.mechanism.variance_of(centres, SHARES)) / 10**8)
+    assert found.mean == pytest.approx(exact, rel=1e-5)
+
+
+@pytest.mark.parametrize("mechanism", ["sw", "krr"])
+def test_intervals_are_as_long_as_in_simulations(mechanism: str):
+    """Half widths of a median, on average over 20 windows of 20,000 people, within a quarter of the forecast."""
+    item = collection(mechanism, epsilon=2.0)
+    forecast, rng, halves = forecast_numbers(item, 20_000, SHARES), generator("plan-numbers", mechanism), []
+    for cells in rng.multinomial(20_000, item.mechanism.response(SHARES), size=20):
+        found = estimate_numbers(item, CohortCounts(np.array([20_000]), cells[np.newaxis]), quantiles=[0.5])
+        halves.append((found.quantiles[0].display_high - found.quantiles[0].display_low) / 2)
+    assert 0.75 < np.mean(halves) / forecast.quantiles[0] < 1.25
+
+
+def test_more_reports_and_smoothness_make_intervals_shorter():
+    few, many = (forecast_numbers(collection(), number, SHARES) for number in (1_000, 100_000))
+    assert few.mean > many.mean
+    assert all(one > other for one, other in zip(few.quantiles, many.quantiles))
+    assert all(one < other for one, other in zip(many.quantiles, many.sure_quantiles))
+
+
+def test_the_square_wave_is_recommended_until_noise_is_small():
+    best = {epsilon: plan_numbers(collection(), epsilon, 10_000)[1] for epsilon in (0.5, 1, 2, 12)}
+    assert [one.collection.mechanism.id for one in best.values()] == ["sw", "sw", "sw", "krr"]
+    found, one = plan_numbers(collection(), 1, 10_000)
+    assert [row.collection.mechanism.id for row in found] == ["sw", "krr", "rappor", "ss", "hr"]
+    assert (one.collection.id, one.collection.version, one.collection.alphabet.unit) == ("times", 3, "ms")
+
+
+def test_a_log_scale_has_quantiles_alone():
+    found = forecast_numbers(collection(low=1, scale="log"), 10_000)
+    assert found.mean is None
+    assert found.size == pytest.approx(math.sqrt(math.prod(found.quantiles)))
+
+
+def test_what_cannot_be_forecast(files: Path):
+    closed = Collection.from_json(str(files / "closed.json"))
+    for call in (lambda: forecast_numbers(closed, 9), lambda: plan_numbers(closed, 1, 9)):
+        with pytest.raises(SpecError, match=r"^numbers need the alphabet ordered, got closed$"):
+            call()
+    with pytest.raises(SpecError, match=r"^forecast_numbers\.num_reports must be"):
+        forecast_numbers(collection(), 0)
+    with pytest.raises(SpecError, match=r"^plan_numbers\.epsilon must be"):
+        plan_numbers(collection(), 0, 9)
+
+
+# ---------------------------------------------------------------------- the command
+
+
+def test_the_page_shows_what_is_printed(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    delays = json.loads(PAGE.partition("```json\n")[2].partition("```")[0])
+    (tmp_path / "delays.json").write_text(json.dumps(delays), encoding="utf-8")
+    command = next(line for line in PAGE.splitlines() if line.startswith("uldp plan "))
+    assert program.main(shlex.split(command.replace("delays.json", f"{tmp_path}/delays.json"))[2:]) == 0
+    printed = capsys.readouterr().out
+    assert f"```\n{printed.partition('{')[0].rstrip()}\n```" in PAGE
+
+
+def test_a_file_of_values_and_one_for_the_collection(files: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(files, "--collection IN/C.json --values IN/V.csv --json IN/new.json") == 0
+    printed = capsys.readouterr().out
+    assert f"in ms, for the shares in {files}/V.csv:" in printed
+    assert printed.endswith(f"The recommended collection: {files}/new.json\n")
+    made = Collection.from_json(str(files / "new.json"))
+    assert made.alphabet == collection(others=["none"]).alphabet
+    assert made.mechanism.id == "sw"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--num_values 4", "--num_values can be given only without --collection, got 4"),
+        ("--open", "--open can be given only without --collection, got True"),
+        ("--target_l1 0.5", "--target_l1 can be given only without --collection, got 0.5"),
+        ("--column age", "--column can be given only with --values, got age"),
+        ("--values IN/empty.csv", "IN/empty.csv must have at least 1 value, got none"),
+        (
+            "--values IN/V.csv --column other",
+            "a value must be a number, or one of the 1 texts of Ordered.others, got 1 other text(s)",
+        ),
+        ("--collection IN/closed.json", "--collection must have the alphabet ordered, got closed"),
+    ],
+)
+def test_wrong_command_lines(files: Path, options: str, sentence: str, capsys: pytest.CaptureFixture[str]):
+    command = options if "--collection" in options else f"--collection IN/C.json {options}"
+    assert run(files, command) == 2
+    captured = capsys.readouterr()
+    assert (captured.err, captured.out) == (f"plan: {sentence.replace('IN/', f'{files}/')}\n", "")

@@ -1,0 +1,131 @@
+"""Plans a collection of numbers: the intervals of its mean and quantiles by every mechanism."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+
+import numpy as np
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.files.text_table import aligned
+from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.jobs.plan.collection_text import spec_text
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.planning.number_forecast import NumberForecast, forecast_numbers, plan_numbers
+
+_ROWS_AT_ONCE = 1 << 16
+_MULTIPLES = (0.1, 1, 10)
+_TAKEN = ("collection", "epsilon", "reports", "values", "column", "json", "open")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NumberPlanning:
+    """Options of a plan for numbers.
+
+    Attributes:
+        collection: with an ordered alphabet; its mechanism has no effect.
+        epsilon, num_reports: of the plan.
+        values: file of people's values; None: equal shares of all bins.
+        shares: (K,) shares of symbols in this file.
+        json: file for the recommended collection; None: print it.
+    """
+
+    collection: Collection
+    epsilon: float
+    num_reports: int
+    values: str | None
+    shares: np.ndarray | None
+    json: str | None
+
+
+def read_number_arguments(args: argparse.Namespace) -> NumberPlanning:
+    """Options of a command line with ``--collection``; raises SpecError, OSError."""
+    for name, value in vars(args).items():
+        if (name not in _TAKEN and value is not None) or (name == "open" and value):
+            raise SpecError(f"--{name} can be given only without --collection, got {value}")
+    collection = Collection.from_json(args.collection)
+    if collection.alphabet.bin_edges is None:
+        raise SpecError(f"--collection must have the alphabet ordered, got {collection.alphabet.id}")
+    if args.values is None and args.column is not None:
+        raise SpecError(f"--column can be given only with --values, got {args.column}")
+    return NumberPlanning(
+        collection=collection,
+        epsilon=args.epsilon,
+        num_reports=args.reports,
+        values=args.values,
+        shares=None if args.values is None else shares_in_file(collection, args.values, args.column or "value"),
+        json=args.json,
+    )
+
+
+def shares_in_file(collection: Collection, path: str, column: str) -> np.ndarray:
+    """(K,) shares of people with each symbol of the alphabet; raises SpecError without saying a value."""
+    alphabet = collection.alphabet
+    counts = np.zeros(alphabet.num_symbols)
+    for values, _ in ValuesFile(path, column).read(_ROWS_AT_ONCE):
+        symbols = alphabet.encode(values, np.zeros(len(values), dtype=np.int64), 1)
+        counts += np.bincount(symbols, minlength=len(counts))
+    if not counts.any():
+        raise SpecError(f"{path} must have at least 1 value, got none")
+    return counts / counts.sum()
+
+
+def run_number_plan(planning: NumberPlanning) -> int:
+    """Compute the plan, write the file, print the table."""
+    found, best = plan_numbers(planning.collection, planning.epsilon, planning.num_reports, planning.shares)
+    later = {
+        number: forecast_numbers(best.collection, number, planning.shares)
+        for number in (max(round(planning.num_reports * times), 1) for times in _MULTIPLES)
+    }
+    spec = best.collection.to_json()
+    if planning.json is not None:
+        with open(planning.json, "w", encoding="utf-8") as file:
+            file.write(spec_text(spec))
+    print("\n".join([*_heading(planning), "", *_table(found), "", *_advice(best), "", *_by_reports(later)]))
+    print("\n" + spec_text(spec) if planning.json is None else f"The recommended collection: {planning.json}\n", end="")
+    return cli.DONE
+
+
+def _heading(planning: NumberPlanning) -> list[str]:
+    alphabet = planning.collection.alphabet
+    edges = alphabet.bin_edges
+    assert edges is not None
+    unit = f" {alphabet.unit}" if alphabet.unit else ""
+    shares = "equal shares of all bins" if planning.values is None else f"the shares in {planning.values}"
+    return [
+        f"Numbers from {edges[0]:g} to {edges[-1]:g}{unit} in {len(edges) - 1} bins; {planning.num_reports:,} reports "
+        f"at epsilon {planning.epsilon:g}",
+        f"Expected half widths of 95 % intervals{f' in{unit}' if unit else ''}, for {shares}:",
+    ]
+
+
+def _table(found: list[NumberForecast]) -> list[str]:
+    titles = ["mechanism", "bytes", "mean", "median", "p90", "median, sure", "p90, sure"]
+    return aligned(
+        [
+            titles,
+            *([one.collection.mechanism.id, f"{one.collection.mechanism.payload_size}", *_cells(one)] for one in found),
+        ]
+    )
+
+
+def _cells(one: NumberForecast) -> list[str]:
+    halves = [one.mean, *one.quantiles, *one.sure_quantiles]
+    return ["" if half is None else f"{half:.3g}" for half in halves]
+
+
+def _advice(best: NumberForecast) -> list[str]:
+    return [
+        "bytes: size of a report without its header. mean: the unbiased mean. sure: intervals that assume nothing",
+        "about the distribution; the others take neighbouring bins to be alike, where the mechanism allows it. An open",
+        "interval counts up to the end of the range.",
+        "",
+        f"Recommended: {best.collection.mechanism.id}. With other numbers of reports it has these half widths:",
+    ]
+
+
+def _by_reports(later: dict[int, NumberForecast]) -> list[str]:
+    titles = ["reports", "mean", "median", "p90", "median, sure", "p90, sure"]
+    return aligned([titles, *([f"{number:,}", *_cells(one)] for number, one in later.items())], left=())

@@ -1,0 +1,136 @@
+"""Expected intervals of means and quantiles of an ordered alphabet, for every mechanism."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators.number_estimates import NumberEstimate, Quantile, estimate_numbers
+from uldp_transforms.ldp.mechanisms import Mechanism, SquareWave
+from uldp_transforms.ldp.planning.planned_question import comparable
+from uldp_transforms.ldp.planning.planning import NEARLY_BEST
+from uldp_transforms.ldp.utility.arguments import require_epsilon, require_reports
+
+PLANNED = (0.5, 0.9)
+"""Quantiles whose intervals are forecast."""
+
+_NEAR_ZERO = 1e-300
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NumberForecast:
+    """Half widths of 95 % intervals, in the unit of the numbers. An open end counts as the end of the range.
+
+    Attributes:
+        collection: collection with one mechanism.
+        mean: of the unbiased mean; None on the scale ``log``.
+        quantiles: of the median and the 90 % quantile, by the smooth posterior if the mechanism has one.
+        sure_quantiles: the same, without smoothness.
+    """
+
+    collection: Collection
+    mean: float | None
+    quantiles: tuple[float, ...]
+    sure_quantiles: tuple[float, ...]
+
+    @property
+    def size(self) -> float:
+        """Geometric mean of the half widths of mean and quantiles."""
+        halves = [*self.quantiles, *([] if self.mean is None else [self.mean])]
+        return math.exp(sum(math.log(max(half, _NEAR_ZERO)) for half in halves) / len(halves))
+
+
+def forecast_numbers(collection: Collection, num_reports: int, shares: np.ndarray | None = None) -> NumberForecast:
+    """Forecast the intervals of a collection, which are those of its expected counts.
+
+    Args:
+        collection: with an ordered alphabet and one cohort.
+        num_reports: n.
+        shares: (K,) shares of people with each symbol (default: equal shares of all bins).
+
+    Raises:
+        SpecError: for another alphabet, or a number of reports that cannot be.
+    """
+    require_reports("forecast_numbers.num_reports", num_reports)
+    edges, mechanism = _edges(collection), collection.mechanism
+    if shares is None:
+        bins = np.arange(collection.alphabet.num_symbols) < len(edges) - 1
+        shares = bins / bins.sum()
+    cells = np.rint(num_reports * mechanism.response(shares)).astype(np.int64)[np.newaxis]
+    number = cells.sum(axis=1) if mechanism.one_place else np.array([num_reports])
+    found = estimate_numbers(collection, CohortCounts(number, cells), quantiles=PLANNED)
+    return NumberForecast(
+        collection=collection,
+        mean=_half_of_mean(found),
+        quantiles=tuple(_half(one, edges, one.display_value is not None) for one in found.quantiles),
+        sure_quantiles=tuple(_half(one, edges, False) for one in found.quantiles),
+    )
+
+
+def plan_numbers(
+    collection: Collection, epsilon: float, num_reports: int, shares: np.ndarray | None = None
+) -> tuple[list[NumberForecast], NumberForecast]:
+    """Compare all mechanisms that protect all values, over the alphabet of a collection.
+
+    Args:
+        collection: with an ordered alphabet; its mechanism has no effect.
+        epsilon: of one report, in (0, 16].
+        num_reports: n.
+        shares: see ``forecast_numbers``.
+
+    Returns:
+        the forecasts, and the recommended one: with the shortest report among those whose ``size`` is at most 5 %
+        above the least.
+
+    Raises:
+        SpecError: for another alphabet, or if an argument is out of range.
+    """
+    require_epsilon("plan_numbers.epsilon", epsilon)
+    _edges(collection)
+    found = [forecast_numbers(with_mechanism(collection, make, epsilon), num_reports, shares) for make in mechanisms()]
+    limit = NEARLY_BEST * min(one.size for one in found)
+    best = min(
+        (one for one in found if one.size <= limit),
+        key=lambda one: (one.collection.mechanism.payload_size, one.size),
+    )
+    return found, best
+
+
+def mechanisms() -> list[Callable[..., Mechanism]]:
+    """The square wave, and the mechanisms for values of any kind that protect all of them."""
+    return [SquareWave, *(cls for cls in comparable().values() if cls.protects_all)]
+
+
+def with_mechanism(collection: Collection, make: Callable[..., Mechanism], epsilon: float) -> Collection:
+    """The same question, in one cohort, with the mechanism that ``make`` returns."""
+    alphabet = collection.alphabet
+    mechanism = make(
+        num_symbols=alphabet.num_symbols,
+        num_sensitive=alphabet.num_sensitive,
+        num_others=alphabet.num_others,
+        epsilon=epsilon,
+    )
+    return Collection(id=collection.id, version=collection.version, alphabet=alphabet, mechanism=mechanism)
+
+
+def _edges(collection: Collection) -> np.ndarray:
+    edges = collection.alphabet.bin_edges
+    if edges is None:
+        raise SpecError(f"numbers need the alphabet ordered, got {collection.alphabet.id}")
+    return edges
+
+
+def _half_of_mean(found: NumberEstimate) -> float | None:
+    mean = found.mean
+    return None if mean is None or mean.low is None or mean.high is None else (mean.high - mean.low) / 2
+
+
+def _half(one: Quantile, edges: np.ndarray, is_smooth: bool) -> float:
+    low, high = (one.display_low, one.display_high) if is_smooth else (one.low, one.high)
+    return float((edges[-1] if high is None else high) - (edges[0] if low is None else low)) / 2
