@@ -63,6 +63,7 @@ from uldp_transforms.ldp.mechanisms import (
     UtilityOptimizedRR,
 )
 from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection, UtilityOptimizedSubsetSelection
+from uldp_transforms.ldp.planning.number_forecast import forecast_numbers, plan_numbers
 from uldp_transforms.ldp.registry import EntryPoints, Table
 from uldp_transforms.ldp.sampling import WORD, SystemSource
 
@@ -129,6 +130,12 @@ COUNTS = CLOSED.count(BATCH)
 OPEN_COUNTS = OPEN.count(OPEN.perturb(["ant", "bee"]))
 SPEC = CLOSED.to_json()
 MANY_TEXTS = tuple(map(str, range(100_000)))
+TWO_VALUES = Collection(
+    id="c",
+    version=1,
+    alphabet=Closed(values=("a", "b")),
+    mechanism=KaryRR(num_symbols=2, num_sensitive=2, epsilon=1),
+)
 NUMBERS = Ordered(edges=(0, 1, 2), others=("none",))
 OF_NUMBERS = Collection.from_json(
     {"id": "c", "version": 1, "alphabet": NUMBERS.to_json(), "mechanism": {"id": "krr", "epsilon": 1}}
@@ -1027,6 +1034,17 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         lambda: check_limits([4], [NUMBERS, Ordered(edges=(0, 5, 6, 7))]),
         "limits must be numbers from 1.0 to 1.0 or from 5.0 to 6.0, between inner edges, got 4",
+    ),
+    (SpecError, lambda: plan_numbers(TWO_VALUES, 1, 9), "numbers need the alphabet ordered, got closed"),
+    (
+        SpecError,
+        lambda: plan_numbers(TWO_VALUES, 0, 9),
+        "plan_numbers.epsilon must be ",
+    ),
+    (
+        SpecError,
+        lambda: forecast_numbers(TWO_VALUES, 0),
+        "forecast_numbers.num_reports must be ",
     ),
     (SpecError, lambda: check_quantiles([0.5, 1]), "quantiles must be numbers in (0, 1), got 1"),
     (

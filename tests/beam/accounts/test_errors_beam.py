@@ -6,6 +6,7 @@ import argparse
 import ast
 import dataclasses
 import gzip
+import json
 import os
 import shlex
 import sys
@@ -157,6 +158,14 @@ FILES = {
     "counted.parquet": parquet(**{report_tables.PERIOD: [900_000]}),
     "half.parquet": parquet(code=[1, 2], value=["0", None], half=[0.5, 1.5]),
     "no-rows.csv": "value\n",
+    "numbers.json": json.dumps(
+        {"id": "numbers", "version": 1, "alphabet": {"id": "ordered", "low": 0, "high": 9}}
+        | {"mechanism": {"id": "sw", "epsilon": 1}}
+    ),
+    "closed.json": json.dumps(
+        {"id": "closed", "version": 1, "alphabet": {"id": "closed", "values": ["a", "b"]}}
+        | {"mechanism": {"id": "krr", "epsilon": 1}}
+    ),
     "reported/estimates.jsonl": "{}\n",
     "listed/estimates.jsonl": "5\n",
     "file": "",
@@ -1085,6 +1094,10 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ("--values good.csv", "good.csv must have at least 2 different values, got 1"),
             ("--values stranger.csv --sensitive blank.txt", "blank.txt must name a sensitive value, got none"),
             ("--open --num_values 4", "--num_values can be given only without --open, got 4"),
+            ("--collection numbers.json --open", "--open can be given only without --collection, got True"),
+            ("--collection closed.json", "--collection must have the alphabet ordered, got closed"),
+            ("--collection numbers.json --column a", "--column can be given only with --values, got a"),
+            ("--collection numbers.json --values no-rows.csv", "no-rows.csv must have at least 1 value, got none"),
             ("--num_values 4 --num_candidates 3", "--num_candidates can be given only with --open, got 3"),
             ("--open", "--num_candidates must be given with --open, got none"),
             ("", "--num_values must be given without --open, got none"),
