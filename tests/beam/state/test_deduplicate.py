@@ -277,7 +277,7 @@ def test_a_bundle_that_is_tried_again_counts_once(monkeypatch: pytest.MonkeyPatc
     events = [replay.arrive(PERIOD, [wire.encode_batch(batch)]) for batch in [*sent, sent[1]]]
     rows = replay.replay(replay.streaming_job(ALL, WINDOWS, deduplicate_parts=1, **JOB), events)
     check(rows, [*sent, sent[1]])
-    assert next(calls) == 5, "three bundles with new reports, one of them twice"
+    assert next(calls) == 6, "four bundles, one of them twice"
 
 
 def test_copies_write_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
