@@ -243,12 +243,14 @@ class Collection(Model):
 
     def groups_of(self, cohorts: np.ndarray) -> np.ndarray:
         """The groups (n,) int64 of the cohort numbers (n,) that reports carry."""
-        groups: np.ndarray = cohorts.astype(np.int64) // self.num_cohorts
-        return groups
+        groups: np.ndarray = cohorts.astype(np.int64)
+        return groups if self.num_cohorts == 1 else groups // self.num_cohorts  # division is slow
 
     def without_groups(self, cohorts: np.ndarray) -> np.ndarray:
         """The cohorts (n,) of the alphabet, from the numbers (n,) that reports carry."""
-        return cohorts % self.num_cohorts if self.dimensions else cohorts
+        if not self.dimensions:
+            return cohorts
+        return np.zeros_like(cohorts) if self.num_cohorts == 1 else cohorts % self.num_cohorts
 
     def count_by(self, batch: ReportBatch, names: Sequence[str]) -> dict[tuple[str, ...], CohortCounts]:
         """Count the reports of each group, on the collector; the counts of all groups add up to ``count(batch)``.
