@@ -91,6 +91,9 @@ ON_IMPORT = 1_000
 PATIENCE = 300.0
 """Seconds for the tests of a planted fault, and for those that meet mutants in processes of their own."""
 
+RECORDING = 3600.0
+"""Seconds for all tests on the copy as it is."""
+
 KILLED, SURVIVED, HUNG, UNCALLED = "killed", "survived", "hung", "uncalled"
 
 
@@ -229,10 +232,10 @@ def record(folder: Path, files: Sequence[str]) -> dict[str, tuple[float, list[st
         run_tests(folder, files, recorder, stop=False)
         return recorder.tests
 
-    found = in_child(work, 3600)
+    found = in_child(work, RECORDING)
     if not isinstance(found, dict) or not found:
         raise SystemExit(f"mutants: the tests could not be run, got {found!r}")
-    if in_child(lambda: run_tests(folder, ["--collect-only", *found]), 3600) != 0:
+    if in_child(lambda: run_tests(folder, ["--collect-only", *found]), RECORDING) != 0:
         raise SystemExit("mutants: pytest does not find its own tests by their names")
     return found
 
@@ -297,7 +300,7 @@ def fate_of_javascript(folder: Path) -> str:
 def plant_all(folder: Path) -> int:
     """Plants the faults of the list one after the other, prints their fates, and returns how many were not killed."""
     files = sorted({test for plant in PLANTED for test in plant.tests})
-    if pytest_in_process(folder, files) != pytest.ExitCode.OK:
+    if pytest_in_process(folder, files, RECORDING) != pytest.ExitCode.OK:
         raise SystemExit(f"mutants: these must pass before a fault is planted: {' '.join(files)}")
     fates: Counter[str] = Counter()
     for plant in PLANTED:
