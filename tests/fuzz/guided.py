@@ -4,8 +4,8 @@ An input that makes the traced code go from one line to another for the first ti
 from it. The corpus is in ``tests/fuzz/corpus``, one input per line in hexadecimal digits; ``make test`` reads it again.
 ``--keep`` adds what a run has found, without inputs whose steps others have too.
 
-The targets read what strangers can write: messages, files, a client's storage, collections, clients' forms of these,
-output directories. A target may refuse its input with ``SpecError`` and nothing else; messages and files are also
+The targets read what strangers can write: messages, files, HTTP requests, a client's storage, collections, output
+directories. A target may refuse its input with ``SpecError`` and nothing else; messages and files are also
 compared with the slow reference, whose steps guide too.
 """
 
@@ -24,10 +24,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from tests.fuzz import fuzz, fuzz_reference
+from uvicorn.protocols.http import httptools_impl
+
+from tests.fuzz import fuzz, fuzz_reference, http_heads
 from tests.fuzz.fuzz_inputs import Fuzzer
 from tests.support.messages_cases import KRR, URR
 from uldp_transforms.jobs import check
+from uldp_transforms.jobs.gateway import http_offers
 from uldp_transforms.jobs.records import killed_runs, ledger_sums, run_accounts, run_records, superseded_files
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp import checks as ldp_checks
@@ -126,6 +129,7 @@ def _states() -> list[bytes]:
 TARGETS: dict[str, Target] = {
     "messages": Target(_messages, (decoder, wire, fuzz_reference), lambda: Fuzzer(1).messages(40)),
     "files": Target(fuzz.check_file, (containers, fuzz_reference), lambda: [Fuzzer(n).file() for n in range(12)]),
+    "heads": Target(http_heads.check_heads, (http_heads, http_offers, httptools_impl), http_heads.first_heads),
     "storage": Target(_storage, (client_state, ldp_checks), _states),
     "collections": Target(
         _collection,
