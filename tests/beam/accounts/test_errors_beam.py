@@ -158,8 +158,9 @@ FILES = {
     "counted.parquet": parquet(**{report_tables.PERIOD: [900_000]}),
     "half.parquet": parquet(code=[1, 2], value=["0", None], half=[0.5, 1.5]),
     "no-rows.csv": "value\n",
+    "none.csv": "value\nnone\nerror\n",
     "numbers.json": json.dumps(
-        {"id": "numbers", "version": 1, "alphabet": {"id": "ordered", "low": 0, "high": 9}}
+        {"id": "numbers", "version": 1, "alphabet": {"id": "ordered", "low": 0, "high": 9, "others": ["none", "error"]}}
         | {"mechanism": {"id": "sw", "epsilon": 1}}
     ),
     "closed.json": json.dumps(
@@ -1085,6 +1086,26 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         lambda: RowDirectory("listed").windows(),
         "listed/estimates.jsonl must contain rows of uldp estimate (the content is not shown)",
+    ),
+    # evaluate, of numbers
+    *(
+        (SpecError, run(evaluate.configure, f"--values {options}"), sentence)
+        for options, sentence in (
+            (
+                "stranger.csv --collection numbers.json --open",
+                "--open can be given only without --collection, got True",
+            ),
+            (
+                "stranger.csv --collection numbers.json --estimators em",
+                "--estimators can be given only without --collection, got em",
+            ),
+            ("stranger.csv --collection closed.json", "--collection must have the alphabet ordered, got closed"),
+            (
+                "stranger.csv --collection numbers.json --mechanisms sw,urr",
+                "--mechanisms must be of sw, krr, rappor, ss, hr with --collection, got urr",
+            ),
+            ("none.csv --collection numbers.json", "--values must have a number, got 2 texts that stand for none"),
+        )
     ),
     # plan
     *(

@@ -20,6 +20,7 @@ import numpy as np
 from uldp_transforms.beam.spec.spec_fields import ESTIMATOR
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.evaluate.number_trials import NumberTrial, read_number_trial, run_number_trial
 from uldp_transforms.jobs.evaluate.trial_ways import closed_ways, open_ways
 from uldp_transforms.jobs.evaluate.trials import Outcome, Trial, evaluate, tried
 from uldp_transforms.jobs.files.text_table import aligned
@@ -45,7 +46,7 @@ class Evaluation:
     png: str | None
 
 
-def configure(argv: Sequence[str]) -> Evaluation:
+def configure(argv: Sequence[str]) -> Evaluation | NumberTrial:
     """Parse the command line; raises SpecError, OSError."""
     args = _parser().parse_args(argv)
     if args.seed is not None and args.seed < 0:
@@ -56,6 +57,8 @@ def configure(argv: Sequence[str]) -> Evaluation:
     if args.png is not None:
         require_charts()
     values, held = _people(args.values, args.column)
+    if args.collection is not None:
+        return read_number_trial(args, ESTIMATOR, values, held)
     trial = (_open_trial if args.open else _closed_trial)(args, values, held)
     if all(way.reason for way in trial.ways):
         raise SpecError(
@@ -70,6 +73,10 @@ def _parser() -> cli.Parser:
     add = parser.add_argument
     add("--values", required=True, help="CSV file of people's values, as they would report them")
     add("--column", default="value", help="name of the column in --values")
+    add(
+        "--collection",
+        help="collection with an ordered alphabet, for means and quantiles of numbers; its mechanism has no effect",
+    )
     add("--sensitive", help="text file of the sensitive values, one per line (default: all)")
     add("--open", action="store_true", help="open alphabet: people may send any text")
     add("--candidates", help="with --open: text file of the candidates, one per line (default: all texts in --values)")
@@ -180,8 +187,10 @@ def _common(args: argparse.Namespace, held: np.ndarray) -> dict[str, Any]:
     }
 
 
-def job(task: Evaluation) -> int:
+def job(task: Evaluation | NumberTrial) -> int:
     """Run all trials, print the table, write the files."""
+    if isinstance(task, NumberTrial):
+        return run_number_trial(task)
     trial, outcomes = task.trial, evaluate(task.trial)
     drawn = (
         f"{trial.num_reports:,} reports, drawn from the {len(trial.held):,} people in the file, "

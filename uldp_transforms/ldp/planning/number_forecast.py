@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -102,13 +101,13 @@ def plan_numbers(
     return found, best
 
 
-def mechanisms() -> list[Callable[..., Mechanism]]:
+def mechanisms() -> list[type[Mechanism]]:
     """The square wave, and the mechanisms for values of any kind that protect all of them."""
     return [SquareWave, *(cls for cls in comparable().values() if cls.protects_all)]
 
 
-def with_mechanism(collection: Collection, make: Callable[..., Mechanism], epsilon: float) -> Collection:
-    """The same question, in one cohort, with the mechanism that ``make`` returns."""
+def with_mechanism(collection: Collection, make: type[Mechanism], epsilon: float) -> Collection:
+    """The same question, in one cohort, with a mechanism of the class ``make``."""
     alphabet = collection.alphabet
     mechanism = make(
         num_symbols=alphabet.num_symbols,
