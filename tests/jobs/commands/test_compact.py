@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -280,10 +280,3 @@ def test_parquet_files_are_merged_too(tmp_path: Path) -> None:
     assert compact.main([str(folder), "--older_than=0s"]) == 0
     [path] = folder.glob("values-*")
     assert parquet.read_table(path).column("x").to_pylist() == [0, None, 1, None, 2, None]
-
-
-@pytest.fixture(autouse=True)
-def no_children_are_left() -> Iterator[None]:
-    yield
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)

@@ -180,6 +180,7 @@ def test_a_stream_stops_before_its_memory_is_full(
     """As after a signal, with everything counted, and another exit code."""
     monkeypatch.setattr(memory_limit, "EVERY", 0.1)
     monkeypatch.setattr(memory_limit, "memory_limit", lambda: 10 << 30)
+    metrics.SEEN.clear()  # of earlier tests
     used = [3 << 30]
     monkeypatch.setattr(memory_limit, "memory_in_use", lambda: used[0])
 
