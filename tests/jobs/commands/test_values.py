@@ -216,7 +216,7 @@ def test_simulate_ends_with_its_exit_code_whenever_a_row_is_bad(row, tmp_path):
     path = csv_file(tmp_path, f"value\n1\n{row}\n2\n")
     options = ["--collection", str(tmp_path / "C.json"), "--values", path, "--output", str(tmp_path / "r.avro")]
     command = [sys.executable, "-m", "uldp_transforms.jobs", "simulate", *options]
-    ends = [subprocess.run(command, capture_output=True, timeout=60, check=False) for _ in range(40)]
+    ends = [subprocess.run(command, capture_output=True, timeout=600, check=False) for _ in range(40)]
     assert {(end.returncode, end.stderr.count(b"\n")) for end in ends} == {(2, 1)}
 
 

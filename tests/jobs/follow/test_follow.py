@@ -310,6 +310,6 @@ def test_a_program_that_is_killed_again_and_again_counts_exactly(tmp_path):
     time.sleep(20)
     assert check.main([str(followed.output)]) == 0
     program.terminate()
-    assert program.wait(60) == 0
+    assert program.wait(600) == 0
     assert check.main([str(followed.output)]) == 0
     followed.assert_exact()

@@ -295,7 +295,7 @@ def test_a_fault_of_the_judge_is_an_answer_to_all_who_wait(monkeypatch: pytest.M
     async def answers() -> list[Any]:
         desk = desk_for(Kept())
         return await asyncio.wait_for(
-            asyncio.gather(*map(desk._deliver, singles(3, 12)), return_exceptions=True), timeout=60
+            asyncio.gather(*map(desk._deliver, singles(3, 12)), return_exceptions=True), timeout=600
         )
 
     assert [str(answer) for answer in asyncio.run(answers())] == ["ZeroDivisionError"] * 3

@@ -74,7 +74,7 @@ def test_what_is_answered_is_described(running: Running, status: int, body: byte
 
 def test_a_slow_body_is_described(running: Running) -> None:
     place = urlsplit(running.address)
-    with socket.create_connection((str(place.hostname), place.port or 0), timeout=60) as slow:
+    with socket.create_connection((str(place.hostname), place.port or 0), timeout=600) as slow:
         head = f"POST /reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Length: 9\r\n\r\n1"
         slow.sendall(head.encode())
         answer = slow.recv(4096)

@@ -31,7 +31,7 @@ from uldp_transforms.jobs.report.gathering import Asked
 from uldp_transforms.jobs.report.reading import RowDirectory
 from uldp_transforms.jobs.report.whole_period import FILE as TOTALS
 
-PATIENCE = 60.0
+PATIENCE = 600.0
 VALUES = ["ant", "bee"]
 
 

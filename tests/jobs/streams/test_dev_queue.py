@@ -55,7 +55,7 @@ def test_what_is_published_is_pulled_until_a_signal(queue: subprocess.Popen[str]
             pulled = subscriber.pull(subscription=topic.replace("/topics/", "/subscriptions/"), max_messages=10)
             assert [each.message.data for each in pulled.received_messages] == [topic.encode()]
     queue.send_signal(number)
-    assert queue.communicate(timeout=60) == ("", "")
+    assert queue.communicate(timeout=600) == ("", "")
     assert queue.returncode == 0
 
 

@@ -27,7 +27,7 @@ from uldp_transforms.messages import wire
 
 SECRET = bytes(range(32))
 NOON = 20_000 * DAY + DAY // 2
-PATIENCE = 60
+PATIENCE = 600
 
 
 def illness(epsilon_inf: float | None = 2.0, mechanism: str = "krr", **fields: Any) -> Collection:
