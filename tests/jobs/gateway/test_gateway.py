@@ -229,8 +229,8 @@ def test_a_body_that_does_not_come_is_given_up(tmp_path: Path) -> None:
     with live.broker(), gateway([*PUBLISHING, *SOON, "--body_timeout=1s"], tmp_path) as found:
         place = urlsplit(found.address)
         with socket.create_connection((str(place.hostname), place.port or 0), timeout=600) as slow:
-            slow.sendall(b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n\x02")
             begin = time.monotonic()
+            slow.sendall(b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n\x02")
             assert slow.recv(12) == b"HTTP/1.1 408"
             assert time.monotonic() - begin >= 1
         assert found.counted("requests_waiting") == 0
@@ -266,7 +266,7 @@ def test_who_says_nothing_loses_its_connection(running: Running) -> None:
             silent = stack.enter_context(socket.create_connection((str(place.hostname), place.port or 0), timeout=600))
             silent.sendall(said)
             stack.callback(lambda one: [None for _ in iter(lambda: one.recv(4096), b"")], silent)
-    assert 15 < time.monotonic() - begin < 60
+    assert 15 < time.monotonic() - begin < 300
 
 
 # ---------------------------------------------------------------------- nothing is kept
