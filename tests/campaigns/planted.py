@@ -327,8 +327,8 @@ PLANTED = (
     Plant(
         "a value in clear in the storage",
         "uldp_transforms/ldp/client/client.py",
-        "answers[window] = _columns(self._draw(value, self._rounded(event_time)))",
-        "answers[window] = _columns(self._draw(value, self._rounded(event_time)))\n"
+        "answers[window] = _columns(self._draw(value, self._rounded(event_time), dimensions))",
+        "answers[window] = _columns(self._draw(value, self._rounded(event_time), dimensions))\n"
         "                answers[window][3] = value.encode().ljust(16).hex()",
         "whoever takes the device, or receives the report, reads the value",
         ("tests/ldp/client/test_client.py::test_what_is_stored_of_two_values_differs_in_the_payloads_alone",),
