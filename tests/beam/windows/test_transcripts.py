@@ -258,7 +258,8 @@ def test_only_gate_and_slack_keep_the_runner_from_dropping_silently(
     ]
     transcript = Transcript({"day": "2001-01-31", "events": events} | options)
     job = replay.streaming_job(list(COLLECTIONS.values()), transcript.windows, candidates=("ant",), **transcript.job)
-    rows = replay.replay(dataclasses.replace(job, spec=kind(**vars(job.spec))), transcript.events)
+    fields = {field.name: getattr(job.spec, field.name) for field in dataclasses.fields(job.spec)}
+    rows = replay.replay(dataclasses.replace(job, spec=kind(**fields)), transcript.events)
     numbers = last_panes([transcript.pane(row) for row in rows["estimates"]]).values()
     assert sum(int(number.split()[0]) for number in numbers) == in_panes
     assert sum(row.num_reports for row in rows["rejected"]) == refused
