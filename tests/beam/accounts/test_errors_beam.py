@@ -26,7 +26,7 @@ import uldp_transforms
 from tests.beam import test_dimensions, test_groups, test_spec, test_wiring
 from tests.beam.accounts import test_manifests
 from tests.beam.windows import test_pool_versions
-from tests.jobs.commands import test_compare, test_total
+from tests.jobs.commands import test_compact, test_compare, test_total
 from tests.jobs.engines import test_yaml
 from tests.jobs.follow import test_follow
 from tests.jobs.gateway import test_gateway_errors
@@ -1169,7 +1169,7 @@ def calls() -> Iterator[Callable[[], Any]]:
         test_total.REFUSED,
         test_follow.REFUSED,
     )
-    tables = (*tables, test_pool_versions.REFUSED)
+    tables = (*tables, test_pool_versions.REFUSED, test_compact.REFUSED)
     for table in (SENTENCES, *tables, test_gateway_errors.REFUSED, test_live.REFUSED, test_pubsub_refusals.REFUSED):
         for row in table:
             yield next(

@@ -24,6 +24,7 @@ from uldp_transforms.jobs.records import superseded_files
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of
 from uldp_transforms.jobs.records.superseded_files import GENERATION, JOURNAL, NAME, without_superseded
 from uldp_transforms.jobs.sinks.row_files import file_of
+from uldp_transforms.ldp import SpecError
 from uldp_transforms.rows.row_types import LEDGER_SCHEMA, LedgerRow
 
 RUN = "20261122T081503.042Z-4f2a9c"
@@ -280,3 +281,43 @@ def test_parquet_files_are_merged_too(tmp_path: Path) -> None:
     assert compact.main([str(folder), "--older_than=0s"]) == 0
     [path] = folder.glob("values-*")
     assert parquet.read_table(path).column("x").to_pylist() == [0, None, 1, None, 2, None]
+
+
+# ---------------------------------------------------------------------- the same by their lines
+
+
+def written(name: str, content: bytes) -> str:
+    """A file in the present directory."""
+    path = Path(name).absolute()
+    path.write_bytes(content)
+    return str(path)
+
+
+def avro(name: str, field: str) -> str:
+    fields = [{"name": field, "type": "int"}]
+    fastavro.writer(file := io.BytesIO(), {"type": "record", "name": "R", "fields": fields}, [{field: 1}])
+    return written(name, file.getvalue())
+
+
+def locked_twice() -> None:
+    with compact._alone("."), compact._alone("."):
+        pass
+
+
+REFUSED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: compact.configure(["gs://b/x"]), "DIR must be a local directory"),
+    (lambda: compact.configure(["."]), "DIR must contain the record of a run"),
+    (lambda: compact._json_lines([written("cut.jsonl", b"{")], io.BytesIO()), "must contain rows of uldp estimate"),
+    (lambda: compact._avro([avro("a.avro", "a"), avro("b.avro", "b")], io.BytesIO()), "must have one schema"),
+    (lambda: compact._parquet([written("no.parquet", b"no")], io.BytesIO()), "must contain rows of uldp estimate"),
+    (locked_twice, "DIR must not be compacted by another program"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSED, ids=[words for _, words in REFUSED])
+def test_each_refusal_has_its_line(
+    call: Callable[[], Any], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SpecError, match=words):
+        call()
