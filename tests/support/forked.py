@@ -96,6 +96,8 @@ def start(
         path: the first folder of ``sys.path``.
     """
     mine, theirs = socket.socketpair()
+    if _server().has_ended():
+        _server.cache_clear()  # a signal to all processes of a test may end it
     _server().send_fds(theirs, output, errors)
     theirs.close()
     job = {"program": program, "arguments": list(arguments), "folder": str(folder), "path": path}
@@ -129,12 +131,20 @@ class _Server:
         command[2] += "\nexec(compile(forked.PROGRAM, '<string>', 'exec'), {'__name__': '__main__'})"
         environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
         )
         theirs.close()
 
     def send_fds(self, *files: Any) -> None:
         socket.send_fds(self._socket, [b"j"], [file.fileno() for file in files])
+
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
 
     def stop(self) -> None:
         self._socket.close()
