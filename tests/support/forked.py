@@ -83,7 +83,7 @@ def start(
     folder: Path = ROOT,
     environment: Mapping[str, str] | None = None,
     path: str = str(ROOT),
-) -> Forked:
+) -> Forked | subprocess.Popen[bytes]:
     """Run Python code as ``python -c`` does, where Beam and the commands of this package are imported already.
 
     Args:
@@ -95,13 +95,31 @@ def start(
         environment: all its variables (default: those of this process).
         path: the first folder of ``sys.path``.
     """
+    variables = dict(environment or os.environ)
+    try:
+        return _forked(program, arguments, output, errors, folder, variables, path)
+    except (OSError, ValueError):  # no server, or one that ended: from the start
+        command = [sys.executable, "-c", program, *arguments]
+        known = variables | {"PYTHONPATH": f"{path}{os.pathsep}{ROOT}"}
+        return subprocess.Popen(command, cwd=folder, stdout=output, stderr=errors, env=known)
+
+
+def _forked(
+    program: str,
+    arguments: Sequence[str],
+    output: IO[Any],
+    errors: IO[Any],
+    folder: Path,
+    variables: dict[str, str],
+    path: str,
+) -> Forked:
     mine, theirs = socket.socketpair()
     if _server().has_ended():
         _server.cache_clear()  # a signal to all processes of a test may end it
     _server().send_fds(theirs, output, errors)
     theirs.close()
     job = {"program": program, "arguments": list(arguments), "folder": str(folder), "path": path}
-    mine.sendall(json.dumps(job | {"environment": dict(environment or os.environ)}).encode() + b"\n")
+    mine.sendall(json.dumps(job | {"environment": variables}).encode() + b"\n")
     return Forked(mine)
 
 
