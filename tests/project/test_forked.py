@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -45,3 +46,16 @@ def test_its_variables_are_those_that_were_given(tmp_path: Path) -> None:
         assert forked.start(program, [], log, log, environment={"ONE": "1", "TWO": "2"}).wait(600) == 0
         log.seek(0)
         assert log.read() == "['ONE', 'TWO']\n"
+
+
+def test_limits_of_other_sockets_are_not_its_own(tmp_path: Path) -> None:
+    """Beam sets one for all sockets of a process once it looks for credentials of Google."""
+    before = socket.getdefaulttimeout()
+    forked.stop()
+    socket.setdefaulttimeout(60)
+    try:
+        ends = [forked.run("print(1)", [], folder=tmp_path) for _ in range(3)]
+        assert [end.stdout for end in ends] == ["1\n"] * 3
+        assert not forked._server().has_ended()
+    finally:
+        socket.setdefaulttimeout(before)

@@ -29,6 +29,7 @@ class Forked:
     """A running program, with what tests use of ``subprocess.Popen``."""
 
     def __init__(self, keeper: socket.socket):
+        keeper.settimeout(None)
         self._keeper = keeper.makefile("rb")
         keeper.close()
         self._fd = self._keeper.fileno()
@@ -193,6 +194,7 @@ def serve(fd: int) -> None:
     gc.collect()
     gc.freeze()
     own = socket.socket(fileno=fd)
+    own.setblocking(True)  # whatever limit a library has set for all sockets
     while True:
         message, fds, *_ = socket.recv_fds(own, 1, 3)
         if not message:
@@ -218,6 +220,7 @@ def _reap(options: int) -> None:
 def _keep(fd: int, output: int, errors: int) -> bool:
     """Whether this is the job."""
     keeper = socket.socket(fileno=fd)
+    keeper.setblocking(True)
     with keeper.makefile("rb") as asked:
         job = json.loads(asked.readline())
     process = os.fork()
