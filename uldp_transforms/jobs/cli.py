@@ -51,6 +51,16 @@ class StoreOnce(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
+class OldName(argparse.Action):
+    """Stores the argument of an option under its new name, and prints the new name; ``const`` is that name."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        print(f"{parser.prog}: {option_string} is deprecated; use {self.const}", file=sys.stderr)
+        setattr(namespace, self.dest, values)
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line.
 
@@ -81,6 +91,12 @@ class Parser(argparse.ArgumentParser):
 
 def _called_as_uldp() -> bool:
     return Path(sys.argv[0]).stem == "uldp"
+
+
+def old_name(new: str, default: Any = None) -> dict[str, Any]:
+    """Arguments of ``add_argument`` for the deprecated name of an option that is now called ``new``."""
+    dest = new.removeprefix("--")
+    return {"action": OldName, "const": new, "dest": dest, "default": default, "help": argparse.SUPPRESS}
 
 
 def run(

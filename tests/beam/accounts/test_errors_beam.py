@@ -1117,7 +1117,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ("--open --num_values 4", "--num_values can be given only without --open, got 4"),
             ("--collection numbers.json --open", "--open can be given only without --collection, got True"),
             ("--collection closed.json", "--collection must have the alphabet ordered, got closed"),
-            ("--collection numbers.json --column a", "--column can be given only with --values, got a"),
+            ("--collection numbers.json --value_column a", "--value_column can be given only with --values, got a"),
             ("--collection numbers.json --values no-rows.csv", "no-rows.csv must have at least 1 value, got none"),
             ("--num_values 4 --num_candidates 3", "--num_candidates can be given only with --open, got 3"),
             ("--open", "--num_candidates must be given with --open, got none"),

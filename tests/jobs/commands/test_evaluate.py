@@ -31,7 +31,7 @@ def people(tmp_path: Path) -> Path:
 
 def evaluate(path: Path, *options: str) -> list[dict[str, Any]]:
     output = path.with_name("table.json")
-    arguments = ["--values", str(path), "--column", "answer", "--json", str(output), *options]
+    arguments = ["--values", str(path), "--value_column", "answer", "--json", str(output), *options]
     assert uldp.main(["evaluate", *arguments]) == 0
     found: list[dict[str, Any]] = json.loads(output.read_text("utf-8"))
     return found
@@ -47,7 +47,7 @@ def test_errors_are_those_of_theory(people: Path) -> None:
     assert [(of["mechanism"], of["epsilon"]) for of in outcomes] == [
         (name, epsilon) for name in ANY_VALUES for epsilon in (1.0, 2.0)
     ]
-    trial = configure(["--values", str(people), "--column", "answer", *options]).trial
+    trial = configure(["--values", str(people), "--value_column", "answer", *options]).trial
     low, high = chi_square_limits(repetitions, comparisons=len(outcomes))
     collections = [way.collection for way in trial.ways if way.collection is not None]
     for of, collection in zip(outcomes, collections, strict=True):
@@ -194,13 +194,13 @@ def test_a_picture(people: Path) -> None:
             "missing_rates, which only a collection "
             "can declare",
         ),
-        ("--column id --values {0}/one.csv", "{0}/one.csv must have at least 2 different values, got 1"),
+        ("--value_column id --values {0}/one.csv", "{0}/one.csv must have at least 2 different values, got 1"),
     ],
 )
 def test_wrong_command_line(options: str, sentence: str, people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = people.parent
     (folder / "one.csv").write_text("id\n1\n1\n", encoding="utf-8")
     (folder / "nobody.txt").write_text("nobody\n", encoding="utf-8")
-    arguments = ["--values", str(people), "--column", "answer", *options.format(folder).split()]
+    arguments = ["--values", str(people), "--value_column", "answer", *options.format(folder).split()]
     assert uldp.main(["evaluate", *arguments]) == 2
     assert capsys.readouterr().err == f"evaluate: {sentence.format(folder)}\n"

@@ -16,6 +16,7 @@ from scipy import stats
 
 from tests.ldp.planning.test_utility_losses import make
 from tests.support.cases import ANY_VALUES
+from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.plan import plan_command as program
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.mechanisms import MECHANISMS
@@ -480,7 +481,7 @@ def printed_collection(printed: str) -> dict[str, Any]:
 
 def test_forecasts_for_values_of_ones_own(own, capsys):
     """At the frequencies of the file, in the alphabet's order: alphabetical, so that it does not say the ranks."""
-    command = ["--values", str(own), "--column", "illness", "--epsilon", "1", "--reports", "5000"]
+    command = ["--values", str(own), "--value_column", "illness", "--epsilon", "1", "--reports", "5000"]
     assert program.main(command) == 0
     printed = capsys.readouterr().out
     spec = printed_collection(printed)
@@ -502,7 +503,7 @@ def test_sensitive_values_of_ones_own(own, tmp_path, capsys):
     listed, path = tmp_path / "sensitive.txt", tmp_path / "c.json"
     listed.write_text("gout\n\nhiv\n", encoding="utf-8")
     options = ["--sensitive", str(listed), "--json", str(path), "--target_half_width", "0.05"]
-    command = ["--values", str(own), "--column", "illness", "--epsilon", "1", "--reports", "5000", *options]
+    command = ["--values", str(own), "--value_column", "illness", "--epsilon", "1", "--reports", "5000", *options]
     assert program.main(command) == 0
     printed = capsys.readouterr().out
     assert printed.endswith(f"The recommended collection: {path}\n")
@@ -514,7 +515,7 @@ def test_sensitive_values_of_ones_own(own, tmp_path, capsys):
 def test_open_lists_of_ones_own(own, tmp_path, capsys):
     listed = tmp_path / "sensitive.txt"
     listed.write_text("gout\nflu\n", encoding="utf-8")
-    command = ["--open", "--values", str(own), "--column", "illness", "--sensitive", str(listed)]
+    command = ["--open", "--values", str(own), "--value_column", "illness", "--sensitive", str(listed)]
     assert program.main([*command, "--epsilon", "2", "--reports", "5000", "--unlisted_share", "0.2"]) == 0
     printed = capsys.readouterr().out
     assert f"for the frequencies in {own}, and 0.2 of all people with texts on no list, the most" in printed
@@ -532,8 +533,11 @@ def test_open_lists_of_ones_own(own, tmp_path, capsys):
         ("--num_values 4", "--num_values can be given only without --values, got 4"),
         ("--sensitive_share 0.1", "--sensitive_share can be given only without --values, got 0.1"),
         ("--unlisted_share 0.1", "--unlisted_share can be given only with --open, got 0.1"),
-        ("--column age", "PATH must have at least 2 different values, got 1"),
-        ("--column none", "PATH must have a column named none, got 3 other column(s); --value_column names another"),
+        ("--value_column age", "PATH must have at least 2 different values, got 1"),
+        (
+            "--value_column none",
+            "PATH must have a column named none, got 3 other column(s); --value_column names another",
+        ),
         ("--sensitive EMPTY", "EMPTY must name a sensitive value, got none"),
         ("--sensitive none.txt", "none.txt: No such file or directory"),
     ],
@@ -541,7 +545,7 @@ def test_open_lists_of_ones_own(own, tmp_path, capsys):
 def test_wrong_files_are_one_line_and_exit_code_2(own, tmp_path, capsys, options, said):
     (tmp_path / "empty.txt").touch()
     command = ["--values", str(own), "--epsilon", "1", "--reports", "9"]
-    command += [] if "--column" in options else ["--column", "illness"]
+    command += [] if "--value_column" in options else ["--value_column", "illness"]
     assert program.main([*command, *options.replace("EMPTY", str(tmp_path / "empty.txt")).split()]) == 2
     expected = said.replace("PATH", str(own)).replace("EMPTY", str(tmp_path / "empty.txt"))
     captured = capsys.readouterr()
@@ -549,7 +553,7 @@ def test_wrong_files_are_one_line_and_exit_code_2(own, tmp_path, capsys, options
 
 
 def test_files_need_values(capsys):
-    for option in ("--column age", "--sensitive a.txt"):
+    for option in ("--value_column age", "--sensitive a.txt"):
         assert program.main([*COMMAND.split(), *option.split()]) == 2
         name, value = option.split()
         assert capsys.readouterr().err == f"plan: {name} can be given only with --values, got {value}\n"
@@ -584,3 +588,15 @@ def test_a_picture(tmp_path: Path) -> None:
         sizes.append(struct.unpack(">II", content[16:24]))
     assert sizes[0][0] > 300
     assert sizes[1][1] > sizes[0][1]
+
+
+def test_the_old_name_of_an_option_still_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    people = tmp_path / "people.csv"
+    people.write_text("illness\nflu\ncold\nflu\n", encoding="utf-8")
+    options = ["--values", str(people), "--epsilon", "1", "--reports", "5000", "--json", str(tmp_path / "c.json")]
+    assert uldp.main(["plan", *options, "--value_column", "illness"]) == 0
+    new = capsys.readouterr()
+    assert uldp.main(["plan", *options, "--column", "illness"]) == 0
+    old = capsys.readouterr()
+    assert (old.out, new.err) == (new.out, "")
+    assert "--column is deprecated; use --value_column\n" in old.err

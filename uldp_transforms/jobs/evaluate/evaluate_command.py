@@ -56,7 +56,7 @@ def configure(argv: Sequence[str]) -> Evaluation | NumberTrial:
             raise SpecError(f"--{name} can be given only with --open, got {getattr(args, name)}")
     if args.png is not None:
         require_charts()
-    values, held = _people(args.values, args.column)
+    values, held = _people(args.values, args.value_column)
     if args.collection is not None:
         return read_number_trial(args, ESTIMATOR, values, held)
     trial = (_open_trial if args.open else _closed_trial)(args, values, held)
@@ -72,7 +72,8 @@ def _parser() -> cli.Parser:
     parser = cli.Parser("evaluate", description=__doc__)
     add = parser.add_argument
     add("--values", required=True, help="CSV file of people's values, as they would report them")
-    add("--column", default="value", help="name of the column in --values")
+    add("--value_column", default="value", help="name of the column in --values")
+    add("--column", **cli.old_name("--value_column", default="value"))
     add(
         "--collection",
         help="collection with an ordered alphabet, for means and quantiles of numbers; its mechanism has no effect",

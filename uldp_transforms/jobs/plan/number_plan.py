@@ -48,14 +48,14 @@ def read_number_arguments(args: argparse.Namespace) -> NumberPlanning:
     collection = Collection.from_json(args.collection)
     if collection.alphabet.bin_edges is None:
         raise SpecError(f"--collection must have the alphabet ordered, got {collection.alphabet.id}")
-    if args.values is None and args.column is not None:
-        raise SpecError(f"--column can be given only with --values, got {args.column}")
+    if args.values is None and args.value_column is not None:
+        raise SpecError(f"--value_column can be given only with --values, got {args.value_column}")
     return NumberPlanning(
         collection=collection,
         epsilon=args.epsilon,
         num_reports=args.reports,
         values=args.values,
-        shares=None if args.values is None else shares_in_file(collection, args.values, args.column or "value"),
+        shares=None if args.values is None else shares_in_file(collection, args.values, args.value_column or "value"),
         json=args.json,
     )
 

@@ -48,7 +48,8 @@ _QUESTION: cli.Options = {
     "--num_values": {"type": cli.positive(), "help": "number of values in a known list"},
     "--num_sensitive": {"type": cli.positive(), "help": "number of sensitive values (default: all)"},
     "--values": {"help": "CSV file of people's values, instead of --num_values and --num_sensitive"},
-    "--column": {"help": "name of the column in --values (default: value)"},
+    "--value_column": {"help": "name of the column in --values (default: value)"},
+    "--column": cli.old_name("--value_column"),
     "--sensitive": {"help": "with --values: text file of the sensitive values, one per line (default: all)"},
     "--open": {"action": "store_true", "help": "open alphabet: people may send any text"},
     "--num_candidates": {"type": cli.positive(), "help": "with --open: number of sensitive texts to estimate"},
@@ -127,7 +128,7 @@ CLOSED_ONLY = ("num_values", "num_sensitive")
 def _question(args: Any) -> ClosedQuestion | OpenQuestion:
     _refuse(args, CLOSED_ONLY if args.open else OPEN_ONLY, "without --open" if args.open else "with --open")
     if args.values is None:
-        _refuse(args, ("column", "sensitive"), "with --values")
+        _refuse(args, ("value_column", "sensitive"), "with --values")
         return _question_of_numbers(args)
     _refuse(args, (*NUMBERS, "sensitive_share", "frequencies"), "without --values")
     return _question_of_values(args)
@@ -172,7 +173,7 @@ def _of_open(args: Any) -> dict[str, Any]:
 def _question_of_values(args: Any) -> ClosedQuestion | OpenQuestion:
     """The question about a file of values, in alphabetical order: the order of frequencies would reveal private
     counts."""
-    held = Counter(_column(args.values, args.column or "value"))
+    held = Counter(_column(args.values, args.value_column or "value"))
     if len(held) < 2:
         raise SpecError(f"{args.values} must have at least 2 different values, got {len(held)}")
     chosen = set(held) if args.sensitive is None else {canonical(line) for line in _lines(args.sensitive)}
