@@ -383,16 +383,7 @@ def test_a_generator_makes_reproducible_reports():
     assert first != collection.perturb(["ant"] * 50, generator("other"), event_times=np.arange(50))
 
 
-def test_a_seed_is_that_of_a_generator():
-    collection = Collection.from_json(SPEC)
-    times = np.arange(50)
-    seeded = collection.perturb(["ant"] * 50, 7, event_times=times)
-    assert seeded == collection.perturb(["ant"] * 50, np.random.default_rng(7), event_times=times)
-    assert seeded == collection.perturb(["ant"] * 50, np.int64(7), event_times=times)
-    assert seeded.seeded
-
-
-@pytest.mark.parametrize("rng", [-3, True, 1.5, np.random, "seed"])
+@pytest.mark.parametrize("rng", [3, np.random, "seed"])
 def test_other_sources_are_refused(rng):
     with pytest.raises(TypeError, match="rng must be None"):
         Collection.from_json(SPEC).perturb(["ant"], rng)

@@ -1142,8 +1142,8 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     # reports
     (
         TypeError,
-        lambda: CLOSED.perturb(["ant"], rng="1"),
-        "rng must be None, a seed (an integer of at least 0), a numpy.random.Generator or a word source, got str",
+        lambda: CLOSED.perturb(["ant"], rng=1),
+        "rng must be None, a numpy.random.Generator or a word source, got int",
     ),
     (
         SpecError,

@@ -181,7 +181,7 @@ class Collection(Model):
     def perturb(
         self,
         values: Sequence[Any] | np.ndarray,
-        rng: int | np.random.Generator | WordSource | None = None,
+        rng: np.random.Generator | WordSource | None = None,
         event_times: Sequence[int] | np.ndarray | None = None,
         dimensions: Mapping[str, Sequence[str]] | None = None,
     ) -> ReportBatch:
@@ -190,7 +190,7 @@ class Collection(Model):
         Args:
             values: n texts; for the alphabet ``ordered`` numbers, in a list or an array, or its texts.
             rng: source of randomness (default: the operating system's secure source, the only one that protects real
-                people). A seed, such as 7, or a numpy Generator makes reproducible reports for simulations. With any
+                people). A numpy Generator makes reproducible reports for simulations. With any
                 source but the default the batch is marked ``seeded``.
             event_times: (n,) milliseconds since 1970 UTC, which reports carry unchanged (default: now, rounded down to
                 the start of the client window, or to the hour if the collection has no client window).

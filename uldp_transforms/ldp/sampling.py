@@ -55,11 +55,11 @@ class SeededSource:
         return self._generator.integers(0, WORD, size=shape, dtype=np.uint64)
 
 
-def word_source(rng: int | np.random.Generator | WordSource | None) -> WordSource:
-    """The word source for an ``rng``; None means the operating system's, and an integer is the seed of a generator.
+def word_source(rng: np.random.Generator | WordSource | None) -> WordSource:
+    """The word source for an ``rng``; None means the operating system's.
 
     Raises:
-        TypeError: if ``rng`` is neither None, a whole number of at least 0, a numpy Generator nor a word source.
+        TypeError: if ``rng`` is neither None, a numpy Generator nor a word source.
     """
     if rng is None:
         return SystemSource()
@@ -67,12 +67,7 @@ def word_source(rng: int | np.random.Generator | WordSource | None) -> WordSourc
         return SeededSource(rng)
     if hasattr(rng, "words"):
         return rng
-    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
-        return SeededSource(np.random.default_rng(rng))
-    came = "a number below 0" if isinstance(rng, int) and rng < 0 else type(rng).__name__
-    raise TypeError(
-        f"rng must be None, a seed (an integer of at least 0), a numpy.random.Generator or a word source, got {came}"
-    )
+    raise TypeError(f"rng must be None, a numpy.random.Generator or a word source, got {type(rng).__name__}")
 
 
 def is_reproducible(source: WordSource) -> bool:

@@ -27,7 +27,7 @@ _NEAR = 1e-4  # maximum distance from the truth with very many reports
 def check_estimator(
     tested: type[Estimator] | Estimator,
     collections: Iterable[Collection] | None = None,
-    rng: int | np.random.Generator | WordSource | None = None,
+    rng: np.random.Generator | WordSource | None = None,
 ) -> None:
     """Compare an estimator with the linear estimate and with the truth on every collection that it supports.
 
@@ -77,7 +77,7 @@ def _collections() -> Iterator[Collection]:
             yield Collection.from_json(spec | {"mechanism": {"id": name, "epsilon": 2.0}})
 
 
-def _faults(estimator: Estimator, of: Collection, rng: int | np.random.Generator | WordSource | None) -> Iterator[str]:
+def _faults(estimator: Estimator, of: Collection, rng: np.random.Generator | WordSource | None) -> Iterator[str]:
     exact = estimator.estimate(of, _exact_counts(of), VALUES)
     if not np.allclose(exact.frequencies, TRUTH, rtol=0, atol=_NEAR):
         yield f"frequencies that differ from the truth for {_MANY:,} noiseless reports per cohort"

@@ -40,7 +40,7 @@ _ENUMERABLE = 2  # maximum number of payload bytes that can be enumerated
 
 
 def check_mechanism(
-    tested: type[Mechanism] | Mechanism | Iterable[Mechanism], rng: int | np.random.Generator | WordSource | None = None
+    tested: type[Mechanism] | Mechanism | Iterable[Mechanism], rng: np.random.Generator | WordSource | None = None
 ) -> None:
     """Enumerate the reports of small instances and compare them with the declared properties.
 
