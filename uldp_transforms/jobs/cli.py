@@ -310,11 +310,17 @@ numbers = OptionType(_numbers, r"-?[0-9]*\.?[0-9]+(,-?[0-9]*\.?[0-9]+)*")
 """An argparse type: one or more numbers."""
 
 
+_NAMES = r"([a-z][a-z0-9_]*(,[a-z][a-z0-9_]*)*)?"
+
+
 def _names(text: str) -> list[str] | None:
-    return [name.strip() for name in text.split(",")] if text.strip() else None
+    given = ",".join(name.strip() for name in text.split(","))
+    if not re.fullmatch(_NAMES, given):
+        raise argparse.ArgumentTypeError(f"must be names of dimensions with commas between them, got {text!r}")
+    return given.split(",") if given else None
 
 
-names = OptionType(_names, r"([a-z][a-z0-9_]*(,[a-z][a-z0-9_]*)*)?")
+names = OptionType(_names, _NAMES)
 """An argparse type: names with commas between them; an empty text is as if the option were not given."""
 
 

@@ -513,6 +513,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "must be projects/PROJECT/topics/NAME, got 't'",
     ),
     (argparse.ArgumentTypeError, lambda: cli.name_and_value("=secret"), "must be NAME=VALUE (the value is not shown)"),
+    (
+        argparse.ArgumentTypeError,
+        lambda: cli.names("Arm"),
+        "must be names of dimensions with commas between them, got 'Arm'",
+    ),
     (argparse.ArgumentTypeError, lambda: cli.share("2"), "must be a number from 0 to 1, got '2'"),
     (argparse.ArgumentTypeError, lambda: cli.dataset("d"), "must be PROJECT:DATASET, got 'd'"),
     (argparse.ArgumentTypeError, lambda: cli.SWITCH["type"]("yes"), "must be true or false, got 'yes'"),
@@ -790,6 +795,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "counted, as must --slide and --window_offset; count again with another --period of uldp sql",
     ),
     (SpecError, other_totals, "totals.jsonl must contain rows of uldp total (the content is not shown)"),
+    (SpecError, estimating("--by Arm"), "--by must be names of dimensions with commas between them, got 'Arm'"),
     (SpecError, estimating("--input other.avro"), "--input must be given once, got it twice"),
     (SpecError, estimating("--streaming"), "--streaming needs --subscription or --kafka_topic, got --input"),
     (

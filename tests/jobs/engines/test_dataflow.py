@@ -79,6 +79,7 @@ GOOD_AND_BAD = {
     cli.window_length("").pattern: ([*LENGTHS, "1mo", "P1M"], NO_LENGTHS),
     cli.positive().pattern: (["1", "100"], ["0", "-1", "1.5", "all"]),
     cli.share.pattern: (["0", "0.5", ".99", "1"], ["", "-1", "1.5", "2", "all", "nan"]),
+    cli.names.pattern: (["", "arm", "country,arm"], ["Arm", "arm,", "arm;country", "1"]),
     cli.numbers.pattern: (["0", "15,60", "-1.5,.5,30"], ["", "15;60", "15,", "all"]),
     cli.SWITCH["type"].pattern: (["true", "false"], ["", "yes", "True"]),
     cli.resource("subscriptions").pattern: (

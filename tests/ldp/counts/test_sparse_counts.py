@@ -173,7 +173,7 @@ def test_a_suppressed_window_is_never_filled(of, monkeypatch):
     total = functools.reduce(operator.add, [counts for _, counts in count_periods(of, batch, BasePeriods(1))])
     total = CODER.decode(CODER.encode(total))
     assert total.total == 6
-    withheld = reason_to_withhold(total, 7, partial=False)
+    withheld = reason_to_withhold(total.total, 7, partial=False)
     row = estimate_window(of, total, PLACE, ESTIMATORS["projected"](), ("a",), withheld)
     assert (row.status, health_of_window(of, total, PLACE, withheld, None).status) == ("suppressed", "suppressed")
     assert asked == []

@@ -17,7 +17,7 @@ from uldp_transforms.ldp.planning.number_forecast import NumberForecast, forecas
 
 _ROWS_AT_ONCE = 1 << 16
 _MULTIPLES = (0.1, 1, 10)
-_TAKEN = ("collection", "epsilon", "reports", "values", "column", "json", "open")
+_TAKEN = ("collection", "epsilon", "reports", "values", "value_column", "json", "open")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
