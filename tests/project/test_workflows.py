@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from requirements import audit
+import uldp_transforms
+from requirements import audit, tag
 from tests.project.documents import ROOT
 
 FORGE = ROOT / ".github"
@@ -98,7 +100,7 @@ def missing(command: str) -> str | None:
 
 @pytest.mark.parametrize("name", JOBS)
 def test_what_a_job_runs_exists(name: str) -> None:
-    assert commands(JOBS[name])
+    assert commands(JOBS[name]) or name == "release.attest", "what signs runs nothing of the repository"
     assert not [fault for command in commands(JOBS[name]) if (fault := missing(command))]
 
 
@@ -131,16 +133,73 @@ def test_jobs_run_what_must_hold() -> None:
 # ---------------------------------------------------------------------- what it may do
 
 
+WRITES = {
+    "release.attest": {"contents": "read", "id-token": "write", "attestations": "write"},
+    "release.publish": {"contents": "read", "id-token": "write"},
+}
+"""Jobs that can prove to others which repository, commit and workflow they are."""
+
+
 def test_workflows_can_only_read() -> None:
     """No job can write to the repository, none keeps its token, and none gets a secret."""
     for path in WORKFLOWS:
         assert load(path)["permissions"] == {"contents": "read"}
         assert "secrets." not in path.read_text("utf-8")
         assert "pull_request_target" not in load(path)["on"]
-    for job in JOBS.values():
-        assert "permissions" not in job
+    for name, job in JOBS.items():
+        assert job.get("permissions") == WRITES.get(name)
         checkouts = [step for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
-        assert [step["with"]["persist-credentials"] for step in checkouts] == ["false"]
+        assert [step["with"]["persist-credentials"] for step in checkouts] == ["false"] * (name != "release.attest")
+
+
+def test_what_is_released_was_built_by_a_job_that_can_only_read() -> None:
+    """Build, sign, publish, in this order; the files of the first are those of the others."""
+    workflow = load(FORGE / "workflows" / "release.yml")
+    assert list(workflow["on"]) == ["push"] and list(workflow["on"]["push"]) == ["tags"]
+    build, attest, publish = (workflow["jobs"][name] for name in ("build", "attest", "publish"))
+    assert (attest["needs"], publish["needs"]) == ("build", "attest")
+    assert {"make packages", "make smoke"} < commands(build)
+    assert commands(publish) == {"make publish"} and publish["environment"] == "pypi"
+    for job, verb in ((build, "upload"), (attest, "download"), (publish, "download")):
+        [moved] = [
+            step["with"] for step in job["steps"] if step.get("uses", "").startswith(f"actions/{verb}-artifact@")
+        ]
+        assert moved == {"name": "packages", "path": "dist"}
+    [signed] = [step["with"] for step in attest["steps"] if "attest-build-provenance@" in step.get("uses", "")]
+    assert signed == {"subject-path": "dist/*"}
+    recipe = subprocess.run(["make", "--dry-run", "publish"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert recipe.stdout.splitlines()[-1] == "build/tools/bin/twine upload --non-interactive dist/*.tar.gz dist/*.whl"
+
+
+def test_only_the_tag_of_a_dated_version_is_released(tmp_path: Path) -> None:
+    version = uldp_transforms.__version__
+    (tmp_path / "uldp_transforms").mkdir()
+    shutil.copy(ROOT / "uldp_transforms/version.py", tmp_path / "uldp_transforms")
+    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    dated = re.sub(rf"^## {re.escape(version)} \(.*\)$", f"## {version} (2026-12-01)", changes, flags=re.MULTILINE)
+    (tmp_path / "CHANGELOG.md").write_text(dated, encoding="utf-8")
+    assert tag.fault(f"v{version}", tmp_path) is None
+    wrong = f"the tag must be v{version}, as uldp_transforms/version.py says, got 'v9.9.9'"
+    assert tag.fault("v9.9.9", tmp_path) == wrong
+    (tmp_path / "CHANGELOG.md").write_text(dated.replace("(2026-12-01)", "(unreleased)"), encoding="utf-8")
+    undated = f"CHANGELOG.md must have a heading of {version} with its date, got none"
+    assert tag.fault(f"v{version}", tmp_path) == undated
+    command = [sys.executable, str(ROOT / "requirements/tag.py"), "v9.9.9"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, f"tag: {wrong}\n")
+
+
+IMAGE = re.compile(r"^FROM (?:--platform=\S+ )?(\S+)", re.MULTILINE)
+
+
+def test_the_page_of_releases_names_every_base_image() -> None:
+    """Their digests cannot be learned from the checkout, so that a release has to look them up."""
+    page = (ROOT / "RELEASING.md").read_text("utf-8")
+    files = [path for path in (ROOT / "deploy").rglob("*Dockerfile") if path.is_file()]
+    stages = {name for path in files for name in re.findall(r" AS (\w+)", path.read_text("utf-8"))}
+    bases = {image for path in files for image in IMAGE.findall(path.read_text("utf-8"))} - stages
+    assert len(bases) >= 5
+    assert not [image for image in bases if "@sha256:" not in image and f"`{image}`" not in page]
 
 
 def test_actions_are_pinned_by_their_commits() -> None:
