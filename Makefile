@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # workers of the tests share the cores; one process is enough for what is quick
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo live test quick golden slow fuzz soak soak-flink mutants bench peers flink cluster monitoring prism pubsub lint lock \
+.PHONY: demo live test quick golden publish slow fuzz soak soak-flink mutants bench peers flink cluster monitoring prism pubsub lint lock \
   audit-deps sbom oldest javascript packages smoke hooks clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page

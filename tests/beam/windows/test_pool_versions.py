@@ -192,7 +192,7 @@ def test_a_version_with_dimensions_is_pooled_as_a_whole() -> None:
     """Groups have rows of their own; the question counts each report once, in the job and from stored counts."""
     form = NEW.to_json() | {"dimensions": [{"name": "arm", "values": ["a", "b"]}]}
     split = Collection.from_json(form)
-    batch = split.perturb(["0", "1"] * 50, 7, [START] * 100, {"arm": ["a", "b"] * 50})
+    batch = split.perturb(["0", "1"] * 50, generator("dimensions"), [START] * 100, {"arm": ["a", "b"] * 50})
     old = reports(OLD, 300, START)
     messages = [wire.encode_batch(batch), wire.encode_batch(old)]
     Path("in.avro").write_bytes(container([(1, message) for message in messages], schema=replay_schema()))
