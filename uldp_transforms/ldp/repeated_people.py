@@ -22,6 +22,7 @@ from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
+from uldp_transforms.ldp.solvers.linear import Intervals
 
 _SHARES = np.linspace(0, 1, 65)
 
@@ -65,7 +66,7 @@ def with_repeated_people(model: Model, estimate: Estimate, times: int | None) ->
         changed,
         intervals=functools.partial(_stretched, estimate.intervals, estimate.raw_frequencies, stretch),
         unclipped=functools.partial(_longer, estimate.unclipped, estimate.raw_frequencies, stretch),
-        unexplained_intervals=functools.partial(_stretched, estimate.unexplained_intervals, rest, widest),
+        unexplained_intervals=functools.partial(_stretched_ends, estimate.unexplained_intervals, rest, widest),
     )
 
 
@@ -127,17 +128,29 @@ def _curve(mechanism: Mechanism, symbol: int) -> np.ndarray:
 
 
 def _longer(
-    intervals: Callable[..., tuple[Any, Any]], centres: Any, stretch: Any, confidence: Confidence, **strict: bool
-) -> tuple[Any, Any]:
+    intervals: Intervals, centres: np.ndarray, stretch: np.ndarray, confidence: Confidence, strict: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Intervals extended on both sides of an estimate by the factor ``stretch``."""
-    low, high = intervals(confidence, **strict)
+    low, high = intervals(confidence, strict)
     return np.minimum(low, centres + stretch * (low - centres)), np.maximum(high, centres + stretch * (high - centres))
 
 
 def _stretched(
-    intervals: Callable[..., tuple[Any, Any]], centres: Any, stretch: Any, confidence: Confidence, **strict: bool
-) -> tuple[Any, Any]:
+    intervals: Intervals, centres: np.ndarray, stretch: np.ndarray, confidence: Confidence, strict: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Intervals extended on both sides of an estimate by the factor ``stretch``, clipped to possible shares."""
-    low, high = intervals(confidence, **strict)
-    longer_low, longer_high = (np.clip(centres + stretch * (end - centres), 0, 1) for end in (low, high))
+    return _clipped(intervals(confidence, strict), centres, stretch)
+
+
+def _stretched_ends(
+    ends: Callable[[float], tuple[float, float]], centre: float, stretch: float, confidence: float
+) -> tuple[float, float]:
+    """The same for the interval of one share."""
+    low, high = _clipped(ends(confidence), centre, stretch)
+    return float(low), float(high)
+
+
+def _clipped(ends: tuple[Any, Any], centres: Any, stretch: Any) -> tuple[Any, Any]:
+    low, high = ends
+    longer_low, longer_high = (np.clip(centres + stretch * (end - centres), 0, 1) for end in ends)
     return np.minimum(low, longer_low), np.maximum(high, longer_high)

@@ -12,6 +12,7 @@ from tests.support.messages_cases import KRR, URAP
 from tests.support.tolerance import generator
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.beam.spec.spec_fields import FINAL
+from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.windowed_estimate import flat
 from uldp_transforms.windows import Windows
@@ -93,3 +94,19 @@ def test_rows_without_numbers_say_the_kind_too() -> None:
 )
 def test_a_specification_says_which(fields: dict[str, Any], expected: int | None) -> None:
     assert JobSpec(collections=(KRR,), windows=Windows(size=PERIOD), **fields).anytime_scale == expected
+
+
+def test_a_stream_of_windows_of_several_client_windows_has_rows() -> None:
+    """People may report several times in a window, and the window can have several rows: both widen its intervals."""
+    asked = Collection.from_json(KRR.to_json() | {"client_window": "10m"})
+    batch = asked.perturb(["0", "1"] * 60, generator("several client windows"), np.full(120, START))
+    events = [replay.arrive(START, [wire.encode_batch(batch)]), replay.watermark(START + 9 * PERIOD)]
+    job = replay.streaming_job([asked], Windows(size=3 * PERIOD), allowed_lateness=PERIOD)
+    (row,) = replay.replay(job, events)["estimates"]
+    job = replay.streaming_job([asked], Windows(size=PERIOD), allowed_lateness=PERIOD)
+    (once,) = replay.replay(job, events)["estimates"]
+    assert (row.status, row.interval, row.num_reports) == ("ok", "anytime", 120)
+    for long, short in zip(row.estimates, once.estimates, strict=True):
+        assert long.ci_low <= short.ci_low and long.ci_high >= short.ci_high
+        assert long.standard_error >= short.standard_error
+    assert row.estimates[0].standard_error > 1.1 * once.estimates[0].standard_error
