@@ -1,13 +1,13 @@
 """Clients, a gateway's door and spool, and the job that follows it, in one process, drawn from a seed.
 
-``python -m tests.campaigns.simulation --seeds 10000`` runs so many. A seed decides who sends what when, and the faults:
-answers that are lost (so that a client sends again), kills of the gateway at any byte of a block that it writes, kills
-of the job at any of its commit points, copies of finished files under other names, files that come in another order
-than they were begun, and bytes of the spool that are spoiled. The code is the one that runs in production, without its
-sockets and threads; the clock is virtual. The gateway itself draws the order inside of packs and the names of files, so
-a seed gives the same faults again, but not the same bytes.
+``python -m tests.campaigns.simulation --seeds 10000`` runs 10,000 of them. A seed decides who sends what and when,
+and which faults occur: answers that are lost (so that a client sends again), kills of the gateway at any byte of a
+block that it writes, kills of the job at any of its commit points, copies of finished files under other names, files
+that come in another order than they were begun, and bytes of the spool that are spoiled. The code is the one that
+runs in production, without its sockets and threads; the clock is virtual. The gateway itself draws the order inside
+of packs and the names of files, so a seed gives the same faults again, but not the same bytes.
 
-At the end each report that was sent was counted in its window, or is in a named loss: refused at the door with a
+At the end, each report that was sent has been counted in its window or is in a named loss: refused at the door with a
 reason, never answered by the gateway, or in a spoiled file. Counts are compared cell by cell with those of the reports
 that were on disk.
 """

@@ -68,7 +68,7 @@ class Forked:
 
 
 def _readable(fd: int, timeout: float | None) -> bool:
-    import select  # noqa: PLC0415  # not for servers
+    import select  # noqa: PLC0415  # forked programs import this module, but not what only tests use
 
     poll = select.poll()
     poll.register(fd, select.POLLIN)
@@ -128,7 +128,7 @@ def run(
     program: str, arguments: Sequence[str], *, folder: Path, path: str = str(ROOT), timeout: float = 600
 ) -> subprocess.CompletedProcess[str]:
     """``start`` until the end, with all that was printed."""
-    import tempfile  # noqa: PLC0415  # not for servers
+    import tempfile  # noqa: PLC0415  # forked programs import this module, but not what only tests use
 
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         process = start(program, arguments, output, errors, folder=folder, path=path)

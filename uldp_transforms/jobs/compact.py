@@ -185,7 +185,7 @@ def _avro(paths: Sequence[str], file: IO[bytes]) -> int:
 
 def _parquet(paths: Sequence[str], file: IO[bytes]) -> int:
     import pyarrow as pa  # noqa: PLC0415  # takes a second to import
-    from pyarrow import parquet  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415  # takes a second to import
 
     tables = []
     for path in paths:

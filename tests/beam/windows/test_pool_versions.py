@@ -16,6 +16,7 @@ from tests.support import replay
 from tests.support.messages_cases import KRR, URR, collection, container, numbered, write_files
 from tests.support.tolerance import generator
 from uldp_transforms import JobSpec
+from uldp_transforms.beam.runtime import panes
 from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.beam.transforms.pool_versions import PoolVersions, _Held
 from uldp_transforms.jobs import estimate, reestimate, total, uldp
@@ -282,8 +283,6 @@ def test_a_stream_smooths_questions_too() -> None:
 
 
 def test_a_drained_window_is_partial_for_the_question_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from uldp_transforms.beam.runtime import panes  # noqa: PLC0415
-
     monkeypatch.setattr(panes, "now", lambda: START)
     events = [replay.arrive(START, [wire.encode_batch(reports(OLD, 60, START))]), replay.watermark(START + 9 * PERIOD)]
     (row,) = of_question(streamed(events)["estimates"])

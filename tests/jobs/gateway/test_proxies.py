@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import http.client
 import re
 import shutil
@@ -177,7 +178,7 @@ def test_slow_senders_do_not_reach_the_gateway(proxy: Proxy, said: bytes) -> Non
         assert proxy.behind.counted("requests_waiting") == 0
         assert proxy.behind.counted("bytes_waiting") == 0
         for connection in slow:
-            answer = b"".join(iter(lambda one=connection: one.recv(4096), b""))  # type: ignore[misc]
+            answer = b"".join(iter(functools.partial(connection.recv, 4096), b""))
             assert answer == b"" or answer.startswith(b"HTTP/1.1 408 ")
     assert proxy.behind.counted("requests_total") == before
 
