@@ -17,7 +17,7 @@ from labs.experiments.frame import DATA, simulate_counts
 from uldp_transforms import JobSpec
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, SmoothEstimates
 from uldp_transforms.jobs.demo import demo_command as demo
-from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.jobs.demo.departures import read_departures
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -178,7 +178,7 @@ def _series() -> dict[str, np.ndarray]:
 
 def _hours() -> np.ndarray:
     """Departures by hour of the day, (31, 24), of a month that has a snow storm."""
-    times = np.concatenate([part for _, part in ValuesFile(str(demo.DATA / demo.VALUES)).read(1 << 20)])
+    _, times = read_departures(demo.DATA / demo.VALUES)
     days, day = np.unique(times // 86_400_000, return_inverse=True)
     found = np.zeros((len(days), 24))
     np.add.at(found, (day, times // 3_600_000 % 24), 1)

@@ -10,7 +10,7 @@ from labs.experiments.frame import simulate_counts
 from tests.support.tolerance import binomial_limits
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.jobs.demo import demo_command as demo
-from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.jobs.demo.departures import read_departures
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.smoothing import judge
@@ -26,9 +26,9 @@ STORM = ("2001-03-05", "2001-03-06")
 def departures() -> dict[str, collections.Counter[str]]:
     """By day, of each airport."""
     days: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    for airports, times in ValuesFile(str(demo.DATA / demo.VALUES)).read(1 << 20):
-        for airport, moment in zip(airports, times.astype("datetime64[ms]").astype("datetime64[D]").astype(str)):
-            days[moment][airport] += 1
+    airports, times = read_departures(demo.DATA / demo.VALUES)
+    for airport, moment in zip(airports.tolist(), times.astype("datetime64[ms]").astype("datetime64[D]").astype(str)):
+        days[moment][airport] += 1
     return days
 
 

@@ -14,7 +14,6 @@ makes. Only this program knows the truth; the job sees nothing but reports.
 from __future__ import annotations
 
 import collections
-import csv
 import dataclasses
 import sys
 import tempfile
@@ -27,7 +26,7 @@ import numpy as np
 from uldp_transforms.jobs import cli, estimate, total
 from uldp_transforms.jobs.demo.demo_outcome import Departures, compare, read_changes, read_estimates, read_ledger
 from uldp_transforms.jobs.demo.demo_text import day_table, summary
-from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.jobs.demo.departures import read_departures, write_departures
 from uldp_transforms.jobs.report.gathering import Asked
 from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.jobs.report.report_command import write as write_report
@@ -38,7 +37,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import rfc3339
 
 DATA = Path(__file__).with_name("data")
-VALUES, CANDIDATES = "flights_2001_03.parquet", "airports.txt"
+VALUES, CANDIDATES = "flights_2001_03.csv.bz2", "airports.txt"
 OPEN, SENSITIVE = "flights_open.json", "flights_sensitive.json"
 REPORTS_PER_MESSAGE = 1000
 TITLE = "Where people fly from, learned from reports that hide each answer"
@@ -122,19 +121,16 @@ def estimate_arguments(data: Path, output: Path) -> list[str]:
 
 
 def read_truth(days: int | None, scratch: Path) -> tuple[Path, Departures]:
-    """The file of values to report and the truth about them; if ``days`` is given, only the first days, in
-    ``scratch``."""
-    values, times = map(np.concatenate, zip(*ValuesFile(str(DATA / VALUES)).read(1 << 20)))
+    """A file of values to report, in ``scratch``, and the truth about them; if ``days`` is given, of the first
+    days."""
+    values, times = read_departures(DATA / VALUES)
     starts = times // DAY * DAY
     used = starts < starts[0] + (days or len(starts)) * DAY
     truth: Departures = collections.defaultdict(collections.Counter)
     for start in np.unique(starts[used]):
         truth[rfc3339(int(start))].update(values[starts == start].tolist())
-    if used.all():
-        return DATA / VALUES, truth
-    path = scratch / "values.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([("value", "event_time"), *zip(values[used], times[used] / 1000)])
+    path = scratch / "values.parquet"
+    write_departures(path, values[used], times[used])
     return path, truth
 
 
